@@ -1,0 +1,66 @@
+/**
+ * One error for everything that a caller can get wrong or that the world can do to us. `code` is stable and
+ * documented in docs/errors.md; `message` says what to do; further fields carry the data behind it.
+ */
+
+/** Every code, with the exit code that the CLI gives for it. */
+export const ERROR_CODES = {
+  /** The caller's arguments do not fit. */
+  INVALID_INPUT: 2,
+  /** A message that breaks the rules of tool calls: duplicate id, result without a call, … */
+  INVALID_MESSAGE: 2,
+  /** Text that is not valid Unicode. */
+  INVALID_UNICODE: 2,
+  /** A part larger than the limit. */
+  TOO_LARGE: 2,
+  CONFIG_INVALID: 2,
+  SESSION_NOT_FOUND: 3,
+  ENTRY_NOT_FOUND: 3,
+  EDIT_NOT_FOUND: 3,
+  FILE_NOT_FOUND: 3,
+  /** `replace`: the pattern is not in view. */
+  PATTERN_NOT_FOUND: 3,
+  /** `replace`: the match is under 30 characters. */
+  MATCH_TOO_SHORT: 4,
+  /** `replace`: the pattern occurs several times. */
+  MATCH_AMBIGUOUS: 4,
+  /** Two edits that are neither disjoint nor nested. */
+  EDITS_OVERLAP: 4,
+  /** The view that would result breaks a rule of the provider. */
+  VIEW_ILLEGAL: 4,
+  PINNED: 4,
+  ALREADY: 4,
+  /** A transcript or file in a form that we cannot read. */
+  FORMAT_UNKNOWN: 5,
+  FORMAT_BROKEN: 5,
+  /** The ledger does not verify. */
+  LEDGER_CORRUPT: 6,
+  /** The database was made by a newer version. */
+  LEDGER_NEWER: 6,
+  /** Another process holds the database. */
+  STORE_LOCKED: 7,
+  STORE_READONLY: 7,
+  STORE_FULL: 7,
+  STORE_FAILED: 7,
+  /** Node too old, a peer dependency missing, … */
+  UNSUPPORTED: 8,
+} as const
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+export class PalimpsestError extends Error {
+  readonly code: ErrorCode
+  readonly data: Record<string, unknown>
+
+  constructor(code: ErrorCode, message: string, data: Record<string, unknown> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'PalimpsestError'
+    this.code = code
+    this.data = data
+  }
+}
+
+/** True for our own errors, whichever copy of the package made them. */
+export function isPalimpsestError(error: unknown): error is PalimpsestError {
+  return error instanceof Error && error.name === 'PalimpsestError' && 'code' in error
+}

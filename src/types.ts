@@ -1,0 +1,112 @@
+/**
+ * The data model: plain objects with a literal `type`, and nothing that knows of storage.
+ *
+ * An entry is one message as it happened. The ledger is a list of events. The view is what the model is
+ * shown: a pure fold of the ledger. An edit is the only way in which the two may differ.
+ */
+
+export type Role = 'system' | 'user' | 'assistant' | 'tool'
+
+/** A message format of a provider or SDK. */
+export type Dialect = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'langchain'
+
+/**
+ * What a provider sent that the neutral form cannot say: kept so that an untouched part goes out exactly as
+ * it came in. Present only where building the block from the neutral part would give other bytes.
+ */
+export type Original = { dialect: Dialect; value: unknown }
+
+export type Message = {
+  role: Role
+  parts: Part[]
+  /** When it happened, in milliseconds since 1970. */
+  at?: number
+  /** The provider's message around the parts, where that cannot be rebuilt from them. */
+  original?: Original
+}
+
+export type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | ImagePart | RawPart
+
+/** In a view, `edit` names the edit that made this part what it is. */
+type Shared = { original?: Original; edit?: string }
+
+export type TextPart = { type: 'text'; text: string } & Shared
+export type ReasoningPart = { type: 'reasoning'; text: string } & Shared
+export type ToolCallPart = { type: 'tool-call'; id: string; name: string; input: unknown } & Shared
+export type ToolResultPart = {
+  type: 'tool-result'
+  id: string
+  name: string
+  output: string | Part[]
+  isError?: boolean
+} & Shared
+export type ImagePart = { type: 'image'; mediaType: string; data?: string; url?: string } & Shared
+/** Opaque: kept and sent back as it came, never edited on its own. */
+export type RawPart = { type: 'raw'; provider: string; value: unknown } & Shared
+
+/**
+ * Where an edit applies, always in terms of originals. Entries are numbered from 0 in the order in which they
+ * were appended. A part is an index into the entry's parts; a leaf is one of the part's texts (see leaves.ts);
+ * a span is a pair of character offsets into that leaf. `{ after }` is the empty place behind an entry.
+ */
+export type Target =
+  | { entry: number; part?: number; leaf?: number; span?: [start: number, end: number] }
+  | { from: number; to: number }
+  | { after: number }
+
+/**
+ * What is shown instead. Text stands for the text of a part, a leaf or a span; messages for whole entries and
+ * insertions; `input` for the arguments of a tool call; `null` drops a part (reasoning or an image).
+ */
+export type Replacement = string | null | { messages: Message[] } | { input: unknown }
+
+/** Who made an edit: a policy by name, the agent, the user, or the engine itself (repairs that legality needs). */
+export type Author = `policy:${string}` | 'agent' | 'user' | 'engine'
+
+export type Edit = {
+  id: string
+  target: Target
+  replacement: Replacement
+  by: Author
+  why: string
+  /** Tokens that the view is shorter by, at the time of the edit. */
+  saved: number
+}
+
+/** Provider-reported numbers of one call. */
+export type Usage = {
+  input?: number
+  cacheRead?: number
+  cacheWrite?: number
+  output?: number
+  model?: string
+}
+
+export type Event =
+  | { type: 'entry'; message: Message }
+  | { type: 'edit'; edits: Edit[]; decision?: string }
+  | { type: 'revert'; edits: string[]; by: Author; why?: string }
+  | { type: 'reapply'; edits: string[]; by: Author; why?: string }
+  | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
+  | { type: 'decision'; text: string }
+  | { type: 'usage'; usage: Usage }
+
+/** An event in its place in the ledger. The hash covers the event and the hash before it. */
+export type StoredEvent = { seq: number; at: number; event: Event; hash: string }
+
+/** A kind of tool, by what it does rather than by its name; see tool-kinds.ts. */
+export type ToolKind =
+  | 'read'
+  | 'write'
+  | 'edit'
+  | 'shell'
+  | 'shell-read'
+  | 'shell-search'
+  | 'shell-write'
+  | 'list'
+  | 'search'
+  | 'fetch'
+  | 'todo'
+  | 'agent'
+  | 'memory'
+  | 'other'
