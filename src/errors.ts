@@ -14,6 +14,8 @@ export const ERROR_CODES = {
   /** A part larger than the limit. */
   TOO_LARGE: 2,
   CONFIG_INVALID: 2,
+  /** A path that leads outside the root, or to something that is not a plain file or folder. */
+  PATH_REFUSED: 2,
   SESSION_NOT_FOUND: 3,
   ENTRY_NOT_FOUND: 3,
   EDIT_NOT_FOUND: 3,
@@ -30,6 +32,10 @@ export const ERROR_CODES = {
   VIEW_ILLEGAL: 4,
   PINNED: 4,
   ALREADY: 4,
+  /** The file is not what it was when it was read or written. */
+  FILE_CHANGED: 4,
+  /** A binary file, or text that is not UTF-8. */
+  NOT_TEXT: 5,
   /** A transcript or file in a form that we cannot read. */
   FORMAT_UNKNOWN: 5,
   FORMAT_BROKEN: 5,

@@ -82,6 +82,7 @@ export type Usage = {
   model?: string
 }
 
+/** `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none). */
 export type Event =
   | { type: 'entry'; message: Message }
   | { type: 'edit'; edits: Edit[]; decision?: string }
@@ -90,6 +91,7 @@ export type Event =
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
   | { type: 'usage'; usage: Usage }
+  | { type: 'file'; action: 'read' | 'write'; path: string; hash: string; before?: string | null; intent?: string }
 
 /** An event in its place in the ledger. The hash covers the event and the hash before it. */
 export type StoredEvent = { seq: number; at: number; event: Event; hash: string }

@@ -1,0 +1,64 @@
+/**
+ * The texts inside a part, in a fixed order: what edits address by number and what search reads.
+ *
+ * A text part has one leaf, a tool result one (or one per inner part), a tool call one per string in its input,
+ * in the order of its keys. `withLeaves` puts other texts in their place and keeps everything else.
+ */
+import type { Part } from './types.ts'
+
+export function leavesOf(part: Part): string[] {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return [part.text]
+    case 'tool-call':
+      return stringsIn(part.input)
+    case 'tool-result':
+      return typeof part.output === 'string' ? [part.output] : part.output.flatMap(leavesOf)
+    case 'image':
+    case 'raw':
+      return []
+  }
+}
+
+/** The part as the model reads it, in one string. */
+export function textOf(part: Part): string {
+  return leavesOf(part).join('\n')
+}
+
+export function withLeaves(part: Part, change: (text: string, leaf: number) => string): Part {
+  let next = 0
+  return rewrite(part)
+
+  function rewrite(inner: Part): Part {
+    switch (inner.type) {
+      case 'text':
+      case 'reasoning':
+        return { ...inner, text: change(inner.text, next++) }
+      case 'tool-call':
+        return { ...inner, input: mapStrings(inner.input, text => change(text, next++)) }
+      case 'tool-result':
+        if (typeof inner.output === 'string') return { ...inner, output: change(inner.output, next++) }
+        return { ...inner, output: inner.output.map(rewrite) }
+      case 'image':
+      case 'raw':
+        return inner
+    }
+  }
+}
+
+export function stringsIn(value: unknown): string[] {
+  const found: string[] = []
+  mapStrings(value, text => {
+    found.push(text)
+    return text
+  })
+  return found
+}
+
+function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map(item => mapStrings(item, change))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapStrings(item, change)]))
+}

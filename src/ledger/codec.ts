@@ -1,0 +1,105 @@
+/**
+ * Events to rows and back, and the hash chain over them.
+ *
+ * A row's hash covers the hash before it, its place, time, type, light form and body, so that no row can be
+ * changed, dropped or moved unseen. Strings over 16 KB leave the body for a content of their own, named by its
+ * hash and stored once; an object of the user's that looks like such a reference is escaped.
+ */
+import { hash as digest } from 'node:crypto'
+import { PalimpsestError } from '../errors.ts'
+import { callsIn, resultsIn } from '../legality.ts'
+import type { Event, Message } from '../types.ts'
+import type { NewRow, Row } from './store.ts'
+
+/** The hash before the first event. */
+export const GENESIS = '0'.repeat(64)
+
+const KEY = '$content'
+const MARK = `${KEY}"`
+const LARGE = 16_384
+const REFERENCE = /\{"\$content":"([0-9a-f]{64})"\}/g
+
+/** What is known of an entry without its content. */
+export type LightEntry = { role: Message['role']; calls?: { id: string; name: string }[]; results?: string[] }
+
+export function encodeEvent(event: Event, { prev, seq, at }: { prev: string; seq: number; at: number }): NewRow {
+  const contents = new Map<string, string>()
+  const body = encodeBody(event, contents)
+  const light = event.type === 'entry' ? lightOf(event.message) : ''
+  const type = event.type
+  const hash = chainHash(prev, { seq, at, type, light, body })
+  return { seq, at, type, light, body, hash, ...(contents.size > 0 ? { contents } : {}) }
+}
+
+export function chainHash(prev: string, row: Omit<Row, 'hash'>): string {
+  return digest('sha256', `${prev}\n${row.seq}\n${row.at}\n${row.type}\n${row.light}\n${row.body}`)
+}
+
+export function contentHash(text: string): string {
+  return digest('sha256', text)
+}
+
+/** The contents that a row's body refers to. */
+export function referencesIn(body: string): string[] {
+  if (!body.includes(MARK)) return []
+  return [...body.matchAll(REFERENCE)].map(match => match[1]!)
+}
+
+export function decodeEvent(body: string, contents: ReadonlyMap<string, string>): Event {
+  if (!body.includes(MARK)) return JSON.parse(body)
+  return JSON.parse(body, (_, value: unknown) => {
+    if (!isRecord(value)) return value
+    const hash = value[KEY]
+    if (typeof hash === 'string' && Object.keys(value).length === 1) {
+      const text = contents.get(hash)
+      if (text === undefined) throw new PalimpsestError('LEDGER_CORRUPT', `The content ${hash} is missing.`, { hash })
+      return text
+    }
+    return renameKeys(value, key => (/^\$\$+content$/.test(key) ? key.slice(1) : key))
+  })
+}
+
+export function decodeLight(light: string): LightEntry {
+  return JSON.parse(light)
+}
+
+function encodeBody(event: Event, contents: Map<string, string>): string {
+  const plain = JSON.stringify(event)
+  if (plain.length <= LARGE && !plain.includes(MARK)) return plain
+  return JSON.stringify(event, (_, value: unknown) => {
+    if (typeof value === 'string' && value.length > LARGE) {
+      const hash = contentHash(value)
+      contents.set(hash, value)
+      return { [KEY]: hash }
+    }
+    if (!isRecord(value) || isReference(value, contents)) return value
+    return renameKeys(value, key => (/^\$+content$/.test(key) ? `$${key}` : key))
+  })
+}
+
+/** Whether an object is a reference that this very encoding made. */
+function isReference(value: Record<string, unknown>, contents: Map<string, string>): boolean {
+  const hash = value[KEY]
+  return typeof hash === 'string' && contents.has(hash)
+}
+
+function lightOf(message: Message): string {
+  const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
+  const results = resultsIn(message).map(result => result.id)
+  const light: LightEntry = {
+    role: message.role,
+    ...(calls.length > 0 ? { calls } : {}),
+    ...(results.length > 0 ? { results } : {}),
+  }
+  return JSON.stringify(light)
+}
+
+function renameKeys(value: Record<string, unknown>, rename: (key: string) => string): Record<string, unknown> {
+  const keys = Object.keys(value)
+  if (keys.every(key => rename(key) === key)) return value
+  return Object.fromEntries(keys.map(key => [rename(key), value[key]]))
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

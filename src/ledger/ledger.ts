@@ -1,0 +1,103 @@
+/**
+ * The ledger of one session: its place in a store, and the hash chain.
+ *
+ * `append` is atomic and durable; it answers `false` when somebody else has appended since, and the caller reads
+ * on with `catchUp` before it decides again. `load` leaves out the content of entries until it is asked for.
+ */
+import { PalimpsestError } from '../errors.ts'
+import type { Event, Message } from '../types.ts'
+import { chainHash, contentHash, decodeEvent, encodeEvent, GENESIS, referencesIn } from './codec.ts'
+import type { LedgerStore, Row } from './store.ts'
+
+export type Placed = { seq: number; at: number; event: Event }
+
+export class Ledger {
+  readonly id: string
+  readonly #store: LedgerStore
+  #head = -1
+  #hash = GENESIS
+
+  constructor(store: LedgerStore, id: string) {
+    this.#store = store
+    this.id = id
+  }
+
+  /** The number of events known here. */
+  get length(): number {
+    return this.#head + 1
+  }
+
+  /** Everything from the beginning; rows of entries come without their bodies. */
+  async load(): Promise<Row[]> {
+    const rows = await this.#store.read(this.id, { lightType: 'entry' })
+    this.#moveTo(rows)
+    return rows
+  }
+
+  /** What others have appended since. */
+  async catchUp(): Promise<Placed[]> {
+    const rows = await this.#store.read(this.id, { from: this.#head + 1 })
+    this.#moveTo(rows)
+    return this.#decode(rows)
+  }
+
+  async append(events: readonly Event[], at: number): Promise<Placed[] | undefined> {
+    let prev = this.#hash
+    const rows = events.map((event, i) => {
+      const row = encodeEvent(event, { prev, seq: this.#head + 1 + i, at: timeOf(event, at) })
+      prev = row.hash
+      return row
+    })
+    if (!(await this.#store.append(this.id, rows))) return undefined
+    this.#moveTo(rows)
+    return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]! }))
+  }
+
+  /** The events at some places, whole. */
+  async events(seqs: readonly number[]): Promise<Placed[]> {
+    return this.#decode(await this.#store.read(this.id, { only: seqs }))
+  }
+
+  /** The messages of entries at some places. */
+  async messages(seqs: readonly number[]): Promise<Map<number, Message>> {
+    const placed = await this.events(seqs)
+    return new Map(placed.flatMap(({ seq, event }) => (event.type === 'entry' ? [[seq, event.message]] : [])))
+  }
+
+  /** Every event from the store, with the chain and all contents checked on the way. */
+  async verify(): Promise<Placed[]> {
+    const rows = await this.#store.read(this.id)
+    let prev = GENESIS
+    for (const [index, row] of rows.entries()) {
+      if (row.seq !== index) throw corrupt(`event ${index} is missing`, { seq: index })
+      if (chainHash(prev, row) !== row.hash) throw corrupt(`event ${index} does not fit its hash`, { seq: index })
+      prev = row.hash
+    }
+    const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
+    for (const [hash, text] of await this.#store.contents(hashes)) {
+      if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not fit its hash`, { hash })
+    }
+    return this.#decode(rows)
+  }
+
+  async #decode(rows: readonly Row[]): Promise<Placed[]> {
+    const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
+    const contents = hashes.length > 0 ? await this.#store.contents(hashes) : new Map<string, string>()
+    return rows.map(({ seq, at, body }) => ({ seq, at, event: decodeEvent(body ?? '', contents) }))
+  }
+
+  #moveTo(rows: readonly Pick<Row, 'seq' | 'hash'>[]): void {
+    const last = rows.at(-1)
+    if (!last) return
+    this.#head = last.seq
+    this.#hash = last.hash
+  }
+}
+
+function timeOf(event: Event, at: number): number {
+  return Math.round((event.type === 'entry' ? event.message.at : undefined) ?? at)
+}
+
+function corrupt(what: string, data: Record<string, unknown>): PalimpsestError {
+  return new PalimpsestError('LEDGER_CORRUPT', `The ledger does not verify: ${what}. Restore it from a backup.`, data)
+}

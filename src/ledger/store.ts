@@ -1,0 +1,73 @@
+/**
+ * What a ledger needs of a database. Every implementation passes test/contracts/ledger-store.ts.
+ *
+ * A store keeps events as opaque text in a hash chain per session; it never interprets them beyond `light`, a
+ * short description that is read without the body. An append is atomic and durable before it resolves, and is
+ * refused when somebody else has appended since: the caller then reads on and tries again.
+ */
+
+export type SessionRow = {
+  id: string
+  /** Where this session was forked from: it shares the parent's events up to and including `seq`. */
+  parent?: { id: string; seq: number }
+  createdAt: number
+  updatedAt: number
+  /** Number of events, the parent's included. */
+  length: number
+  /** JSON, the caller's own: policy, model, title, … */
+  meta: string
+}
+
+export type Row = {
+  seq: number
+  type: string
+  at: number
+  hash: string
+  /** What is needed of an event whose body is not loaded. */
+  light: string
+  /** `undefined` when only the light form was asked for. */
+  body: string | undefined
+}
+
+/** A row to be added, with the large texts that its body refers to by their hashes. */
+export type NewRow = Omit<Row, 'body'> & { body: string; contents?: ReadonlyMap<string, string> }
+
+/** A text for the search index: one part of one entry. */
+export type Doc = { seq: number; part: number; text: string }
+
+export type Hit = { session: string; seq: number; part: number; rank: number }
+
+export type ReadOptions = {
+  /** First and last sequence number, both included. */
+  from?: number
+  to?: number
+  /** Leave out the bodies of events of this type. */
+  lightType?: string
+  /** Only these sequence numbers. */
+  only?: readonly number[]
+}
+
+export interface LedgerStore {
+  /** The session, made if there is none. */
+  open(id: string, init: { at: number; meta: string; parent?: { id: string; seq: number } }): Promise<SessionRow>
+  find(id: string): Promise<SessionRow | undefined>
+  list(options?: { limit?: number; after?: string; contains?: string }): Promise<SessionRow[]>
+  setMeta(id: string, meta: string): Promise<void>
+  /** Adds rows behind the last one, all or none; `false` when their place is taken already. */
+  append(id: string, rows: readonly NewRow[]): Promise<boolean>
+  read(id: string, options?: ReadOptions): Promise<Row[]>
+  /** Large texts by their hashes; one that is not there is left out. */
+  contents(hashes: readonly string[]): Promise<Map<string, string>>
+  /**
+   * Hits for a full-text query, best first. Rows not yet in the index are indexed first: `docs` turns rows of
+   * the type 'entry' into texts.
+   */
+  search(query: string, options: SearchOptions): Promise<Hit[]>
+  close(): Promise<void>
+}
+
+export type SearchOptions = {
+  session?: string
+  limit: number
+  docs: (row: Row, contents: ReadonlyMap<string, string>) => Doc[]
+}

@@ -1,0 +1,170 @@
+/**
+ * What may enter a ledger: messages of the right shape, with ids that fit together.
+ *
+ * `checkMessage` looks at one message by itself; `Calls` follows the tool calls of a session and says what each
+ * new message does to them. A transcript that already breaks the rules goes through `heal` (doctor.ts) first.
+ */
+import { PalimpsestError } from './errors.ts'
+import { callsIn, resultsIn } from './legality.ts'
+import type { Message, Part } from './types.ts'
+
+/** Characters of one part. Larger things belong in a file, with a path in the conversation. */
+export const MAX_PART = 32 * 1024 * 1024
+
+const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
+
+export function checkMessage(message: Message): void {
+  if (!message || !ROLES.has(message.role))
+    fail(`role must be system, user, assistant or tool`, { role: message?.role })
+  if (!Array.isArray(message.parts)) fail('parts must be an array', {})
+  if (message.at !== undefined && !Number.isFinite(message.at)) fail('at must be a number of milliseconds', {})
+  for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
+}
+
+function checkPart(part: Part, index: number, role: Message['role']): void {
+  switch (part?.type) {
+    case 'text':
+    case 'reasoning':
+      return checkText(part.text, index)
+    case 'tool-call':
+      if (role !== 'assistant') fail('a tool call belongs to an assistant message', { part: index })
+      if (!part.id || !part.name) fail('a tool call needs an id and a name', { part: index })
+      return checkText(typeof part.input === 'string' ? part.input : (JSON.stringify(part.input) ?? ''), index)
+    case 'tool-result':
+      if (role !== 'tool') fail('a tool result belongs to a message of role tool', { part: index })
+      if (!part.id) fail('a tool result needs the id of its call', { part: index })
+      if (typeof part.output === 'string') return checkText(part.output, index)
+      if (!Array.isArray(part.output))
+        fail('the output of a tool result is a string or an array of parts', { part: index })
+      for (const inner of part.output) checkPart(inner, index, 'user')
+      return
+    case 'image':
+      return checkText(part.data ?? part.url ?? '', index)
+    case 'raw':
+      return
+    default:
+      fail('the type of a part is text, reasoning, tool-call, tool-result, image or raw', { part: index })
+  }
+}
+
+function checkText(text: unknown, part: number): void {
+  if (typeof text !== 'string') fail('the text of a part must be a string', { part })
+  if (text.length > MAX_PART) {
+    throw new PalimpsestError(
+      'TOO_LARGE',
+      `Part ${part} has ${text.length} characters; the limit is ${MAX_PART}. Put it in a file and name its path.`,
+      { part, length: text.length },
+    )
+  }
+  if (!text.isWellFormed()) {
+    throw new PalimpsestError(
+      'INVALID_UNICODE',
+      `Part ${part} is not valid Unicode (a lone surrogate). Repair it with String.prototype.toWellFormed().`,
+      { part },
+    )
+  }
+}
+
+function fail(message: string, data: Record<string, unknown>): never {
+  throw new PalimpsestError('INVALID_MESSAGE', `Invalid message: ${message}.`, data)
+}
+
+/** What became of a tool call. */
+type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
+
+/** A result that came after its call had been given up. */
+export type Late = { part: number; id: string; name: string }
+
+/** The tool calls of a session. `check` looks, `add` changes; a `draft` can be thrown away. */
+export class Calls {
+  readonly #base: Calls | undefined
+  readonly #calls = new Map<string, CallState>()
+  /** Calls of the step at the end that have no result yet. */
+  #open: Set<string>
+  /** Whether results of that step have begun to come in. */
+  #answering: boolean
+
+  constructor(base?: Calls) {
+    this.#base = base
+    this.#open = new Set(base?.open)
+    this.#answering = base ? base.#answering : false
+  }
+
+  /** A copy to try messages on. */
+  draft(): Calls {
+    return new Calls(this)
+  }
+
+  get open(): string[] {
+    return [...this.#open]
+  }
+
+  nameOf(id: string): string | undefined {
+    return this.#find(id)?.name
+  }
+
+  /** Throws where a message does not fit what came before; says which calls it leaves without a result. */
+  check(message: Message): { interrupted: string[]; late: Late[] } {
+    if (message.role === 'tool') return { interrupted: [], late: this.#checkResults(message) }
+    if (message.role === 'assistant') this.#checkCalls(message)
+    const goesOn = message.role === 'assistant' && !this.#answering
+    return { interrupted: goesOn ? [] : this.open, late: [] }
+  }
+
+  /** Takes a message in. */
+  add(message: Message): void {
+    const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
+    this.note(
+      message.role,
+      calls,
+      resultsIn(message).map(({ id }) => id),
+    )
+  }
+
+  /** The same from what is known of an entry without its content. */
+  note(role: Message['role'], calls: readonly { id: string; name: string }[], results: readonly string[]): void {
+    if (role !== 'tool' && (role !== 'assistant' || this.#answering)) this.#giveUp()
+    this.#answering = role === 'tool'
+    for (const { id, name } of calls) {
+      this.#calls.set(id, { name, state: 'open' })
+      this.#open.add(id)
+    }
+    for (const id of results) {
+      const call = this.#find(id)
+      if (call) this.#calls.set(id, { ...call, state: 'answered' })
+      this.#open.delete(id)
+    }
+  }
+
+  #checkCalls(message: Message): void {
+    const ids = new Set<string>()
+    for (const { id } of callsIn(message)) {
+      if (this.#find(id) || ids.has(id)) fail(`the tool call id ${id} is taken; ids are unique in a session`, { id })
+      ids.add(id)
+    }
+  }
+
+  #checkResults(message: Message): Late[] {
+    const late: Late[] = []
+    const ids = new Set<string>()
+    for (const [part, result] of message.parts.entries()) {
+      if (result.type !== 'tool-result') continue
+      const { id } = result
+      const call = this.#find(id)
+      if (!call) fail(`there is no tool call ${id} before this result`, { id })
+      if (call.state === 'answered' || ids.has(id)) fail(`the tool call ${id} has a result already`, { id })
+      if (call.state === 'interrupted') late.push({ part, id, name: call.name })
+      ids.add(id)
+    }
+    return late
+  }
+
+  #find(id: string): CallState | undefined {
+    return this.#calls.get(id) ?? (this.#base ? this.#base.#find(id) : undefined)
+  }
+
+  #giveUp(): void {
+    for (const id of this.#open) this.#calls.set(id, { name: this.nameOf(id)!, state: 'interrupted' })
+    this.#open = new Set()
+  }
+}

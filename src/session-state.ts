@@ -1,0 +1,422 @@
+/**
+ * The ledger of a session and the view of it, kept together.
+ *
+ * Every change is an event that is durable before the call resolves; the fold follows it. Before the model is
+ * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
+ * one session are served one after the other; another process may append to the same session at any time.
+ */
+import { entriesOf } from './edits.ts'
+import { PalimpsestError } from './errors.ts'
+import { decodeEvent, decodeLight } from './ledger/codec.ts'
+import { Ledger, type Placed } from './ledger/ledger.ts'
+import type { LedgerStore } from './ledger/store.ts'
+import { checkView, type Violation, violation, waitingCalls } from './legality.ts'
+import { Calls, checkMessage } from './messages.ts'
+import type { Pending, Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
+import type { Model } from './prices.ts'
+import { repairsFor } from './repairs.ts'
+import { assertAllowed, illegal } from './scope.ts'
+import { type Counter, loadCounter } from './tokens.ts'
+import type { Author, Edit, Event, Message, Usage } from './types.ts'
+import * as views from './view.ts'
+
+export type View = {
+  /** What to send now. */
+  messages: Message[]
+  /** Tokens of these messages. */
+  tokens: number
+  /** The edits in force, oldest first. */
+  edits: Edit[]
+  /** What the planner would like and does not do yet, and why. */
+  pending: Pending[]
+  /** The planner's sentence about this call. */
+  decision?: string
+  /** Calls whose results must be appended before these messages can be sent. */
+  waiting: string[]
+  /** What went wrong: rules that would have been broken (then `messages` is the last legal view), files not kept. */
+  report: Violation[]
+}
+
+export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why'>
+
+export type SessionOptions = {
+  policy: PlannerFactory
+  model: Model
+  /** Tokens of system prompt and tools that are sent in front of the messages. */
+  overhead: number
+  clock: () => number
+  /** Keeps a file that an edit points to; throws where that is impossible. */
+  keepFile: (path: string, text: string) => Promise<void>
+}
+
+const MAX_TRIES = 50
+
+export class SessionState {
+  readonly options: Readonly<SessionOptions>
+  readonly #store: LedgerStore
+  readonly #ledger: Ledger
+  readonly #fold: views.Fold
+  readonly #calls = new Calls()
+  readonly #planner: Planner
+  #counter: Counter | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+  #callsMade = 0
+  #lastCallAt: number | undefined
+  /** Messages at the front of the view that are as they were in the last call. */
+  #unchanged = 0
+  /** Messages at the front of the view that are known to be legal. */
+  #legalUpTo = 0
+  #lastLegal: Message[] = []
+  #lastDecision: string | undefined
+
+  constructor(store: LedgerStore, id: string, options: SessionOptions) {
+    this.options = options
+    this.#store = store
+    this.#ledger = new Ledger(store, id)
+    this.#fold = views.createFold(text => this.#counter!(text))
+    this.#planner = options.policy.start()
+  }
+
+  get id(): string {
+    return this.#ledger.id
+  }
+
+  /** The fold, for reading: doors and tools look, and change only through the session. */
+  get fold(): Readonly<views.Fold> {
+    return this.#fold
+  }
+
+  /** Calls that the model has answered. */
+  get callsMade(): number {
+    return this.#callsMade
+  }
+
+  /** Calls that wait for a result. */
+  get openCalls(): string[] {
+    return this.#calls.open
+  }
+
+  /** Reads the ledger: everything but the content of entries that do not show. */
+  async load(): Promise<this> {
+    for (const { seq, at, type, light, body } of await this.#ledger.load()) {
+      if (type !== 'entry') {
+        this.#take({ seq, at, event: decodeEvent(body ?? '', new Map()) })
+        continue
+      }
+      const { role, calls = [], results = [] } = decodeLight(light)
+      this.#noteCall(role, at)
+      views.addEntry(this.#fold, { seq, at, message: undefined, role })
+      this.#calls.note(role, calls, results)
+    }
+    await this.#loadMissing()
+    this.#noteChange()
+    return this
+  }
+
+  /** Adds messages, all or none; durable when it resolves. Gives the numbers of the new entries. */
+  async append(...messages: Message[]): Promise<number[]> {
+    for (const message of messages) checkMessage(message)
+    return this.#exclusive(async () => {
+      await this.#write(() => this.#entryEvents(messages))
+      const { length } = this.#fold.entries
+      return messages.map((_, i) => length - messages.length + i)
+    })
+  }
+
+  /** What to send now. With `plan: false` it only looks: nothing is planned or recorded. */
+  async view({ plan = true, now }: { plan?: boolean; now?: number } = {}): Promise<View> {
+    return this.#exclusive(async () => {
+      await this.#ready()
+      return plan ? this.#planAndApply(now ?? this.options.clock()) : this.#result({ pending: [], report: [] })
+    })
+  }
+
+  /** Records edits, all or none. Their ids are given here, and what they save is counted. */
+  async apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
+    return this.#exclusive(async () => {
+      await this.#ready()
+      return this.#apply(requests, decision)
+    })
+  }
+
+  async undo(id: string, by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'revert', edits: [id], by }))
+  }
+
+  async redo(id: string, by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'reapply', edits: [id], by }))
+  }
+
+  /** Every edit ever made, with its state. */
+  edits(): views.EditRecord[] {
+    return [...this.#fold.records.values()]
+  }
+
+  /** Protects an entry, or one part of it, from every policy and from the agent; `on: false` takes it back. */
+  async pin(
+    entry: number,
+    { part, on = true, by = 'user' }: { part?: number; on?: boolean; by?: Author } = {},
+  ): Promise<void> {
+    await this.#exclusive(async () => {
+      this.#entry(entry)
+      await this.#write(() => [{ type: 'pin', entry, ...(part === undefined ? {} : { part }), on, by }])
+    })
+  }
+
+  /** What the provider reported for the last call. */
+  async reportUsage(usage: Usage): Promise<void> {
+    await this.record({ type: 'usage', usage })
+  }
+
+  /** Records an event that changes nothing of the view. */
+  async record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {
+    await this.#exclusive(() => this.#write(() => [event]))
+  }
+
+  /** Makes a session that shares everything up to and including an entry (the last one by default). */
+  async forkTo(id: string, at?: number): Promise<void> {
+    await this.#exclusive(async () => {
+      await this.#catchUp()
+      const seq = at === undefined ? this.#ledger.length - 1 : this.#entry(at).seq
+      const parent = await this.#store.find(this.id)
+      const meta = parent?.meta ?? '{}'
+      await this.#store.open(id, { at: this.options.clock(), meta, parent: { id: this.id, seq } })
+    })
+  }
+
+  /** The content of an entry, loaded if it is not in view. */
+  async original(entry: number): Promise<Message> {
+    const { message, seq } = this.#entry(entry)
+    return message ?? (await this.#ledger.messages([seq])).get(seq)!
+  }
+
+  /** Every event in order, read from the store with its hashes checked. */
+  async events(): Promise<Placed[]> {
+    return this.#exclusive(() => this.#ledger.verify())
+  }
+
+  async #planAndApply(now: number): Promise<View> {
+    const { fold, model, overhead } = { fold: this.#fold, ...this.options }
+    const sent = { calls: this.#callsMade, lastCallAt: this.#lastCallAt, unchanged: this.#unchanged }
+    const plan = this.#planner.plan({ fold, model, overhead, now, ...sent })
+    const report: Violation[] = []
+    const proposals = await this.#keepFiles(plan.proposals, report)
+    if (proposals.length > 0) {
+      await this.#apply(proposals.map(toRequest), plan.decision)
+    } else if (plan.decision && plan.decision !== this.#lastDecision) {
+      const { decision } = plan
+      await this.#write(() => [{ type: 'decision', text: decision }])
+    }
+    this.#lastDecision = plan.decision
+    return this.#result({ ...plan, report })
+  }
+
+  async #keepFiles(proposals: readonly Proposal[], report: Violation[]): Promise<Proposal[]> {
+    const kept: Proposal[] = []
+    for (const proposal of proposals) {
+      const { file } = proposal
+      try {
+        if (file) await this.options.keepFile(file.path, file.text)
+        kept.push(proposal)
+      } catch (error) {
+        report.push(violation('file-not-kept', `${file?.path} cannot be written, so the result stays whole: ${error}`))
+      }
+    }
+    return kept
+  }
+
+  /** Tries the edits on the fold, then makes them durable; takes them back when either fails. */
+  async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const edits = this.#toEdits(requests)
+      this.#try(edits)
+      const event: Event = { type: 'edit', edits, ...(decision ? { decision } : {}) }
+      const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
+        views.unapply(this.#fold, edits)
+        throw error
+      })
+      if (placed) {
+        this.#noteChange()
+        return edits
+      }
+      views.unapply(this.#fold, edits)
+      await this.#catchUp()
+    }
+    throw contention(this.id)
+  }
+
+  #toEdits(requests: readonly EditRequest[]): Edit[] {
+    const first = this.#fold.records.size + 1
+    return requests.map((request, i) => ({ id: `e${first + i}`, ...request, saved: 0 }))
+  }
+
+  /** Applies edits to the fold, counts what each saves, and throws (with the fold as before) if they are illegal. */
+  #try(edits: Edit[]): void {
+    assertAllowed(this.#fold, edits, this.options.model)
+    const spans = edits.map(edit => entriesOf(edit.target))
+    const before = spans.map(({ from, to }) => views.tokensOf(this.#fold, from, to))
+    views.applyEvent(this.#fold, { type: 'edit', edits }, { seq: this.#ledger.length, at: 0 })
+    const violations = this.#check()
+    if (violations.length > 0) {
+      views.unapply(this.#fold, edits)
+      throw illegal(violations)
+    }
+    for (const [i, edit] of edits.entries()) {
+      const { from, to } = spans[i]!
+      const sharing = spans.filter(span => span.from === from && span.to === to).length
+      edit.saved = Math.round((before[i]! - views.tokensOf(this.#fold, from, to)) / sharing)
+    }
+  }
+
+  /** Undoes or redoes on the fold, then makes it durable; takes it back when either fails. */
+  async #switch(event: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
+    const opposite: Event = { ...event, type: event.type === 'revert' ? 'reapply' : 'revert' }
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      await this.#ready()
+      const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
+      if (event.type === 'revert') await this.#loadEntries(edits)
+      const place = { seq: this.#ledger.length, at: 0 }
+      views.applyEvent(this.#fold, event, place)
+      const violations = this.#check()
+      const placed = violations.length > 0 ? undefined : await this.#ledger.append([event], this.options.clock())
+      if (!placed) views.applyEvent(this.#fold, opposite, place)
+      if (violations.length > 0) throw illegal(violations)
+      if (placed) return this.#noteChange()
+    }
+    throw contention(this.id)
+  }
+
+  #entryEvents(messages: readonly Message[]): Event[] {
+    const events: Event[] = []
+    const calls = this.#calls.draft()
+    let entry = this.#fold.entries.length
+    let edit = this.#fold.records.size + 1
+    for (const message of messages) {
+      const repairs = repairsFor(message, entry, calls, this.options.model.dialect)
+      const edits = repairs.map(repair => ({ id: `e${edit++}`, ...repair, by: 'engine' as const, saved: 0 }))
+      for (const made of edits) if ('after' in made.target) events.push({ type: 'edit', edits: [made] })
+      events.push({ type: 'entry', message: { ...message, at: message.at ?? this.options.clock() } })
+      for (const made of edits) if (!('after' in made.target)) events.push({ type: 'edit', edits: [made] })
+      calls.add(message)
+      entry++
+    }
+    return events
+  }
+
+  /** Appends what `make` gives for the present state; makes it anew when another process was faster. */
+  async #write(make: () => Event[]): Promise<void> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const placed = await this.#ledger.append(make(), this.options.clock())
+      if (!placed) {
+        await this.#catchUp()
+        continue
+      }
+      for (const event of placed) this.#take(event)
+      return
+    }
+    throw contention(this.id)
+  }
+
+  async #catchUp(): Promise<void> {
+    const placed = await this.#ledger.catchUp()
+    for (const event of placed) this.#take(event)
+    if (placed.length > 0) await this.#loadMissing()
+  }
+
+  #take({ seq, at, event }: Placed): void {
+    if (event.type === 'entry') {
+      this.#noteCall(event.message.role, at)
+      this.#calls.add(event.message)
+    }
+    views.applyEvent(this.#fold, event, { seq, at })
+    this.#noteChange()
+  }
+
+  /** An assistant message says that everything before it was sent. */
+  #noteCall(role: Message['role'], at: number): void {
+    if (role !== 'assistant') return
+    this.#callsMade++
+    this.#lastCallAt = at
+    this.#unchanged = views.peek(this.#fold).length
+  }
+
+  #noteChange(): void {
+    this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
+    this.#legalUpTo = Math.min(this.#legalUpTo, this.#fold.changedFrom)
+    this.#fold.changedFrom = Number.POSITIVE_INFINITY
+  }
+
+  async #loadMissing(): Promise<void> {
+    await this.#loadContent(views.missing(this.#fold))
+  }
+
+  async #loadEntries(edits: readonly Edit[]): Promise<void> {
+    const wanted = edits.flatMap(edit => {
+      const { from, to } = entriesOf(edit.target)
+      return this.#fold.entries.slice(from, to + 1).flatMap((entry, i) => (entry.message ? [] : [from + i]))
+    })
+    await this.#loadContent(wanted)
+  }
+
+  async #loadContent(entries: readonly number[]): Promise<void> {
+    if (entries.length === 0) return
+    const messages = await this.#ledger.messages(entries.map(entry => this.#fold.entries[entry]!.seq))
+    for (const entry of entries) views.provide(this.#fold, entry, messages.get(this.#fold.entries[entry]!.seq)!)
+  }
+
+  #check(): Violation[] {
+    const from = Math.min(this.#legalUpTo, this.#fold.changedFrom)
+    return checkView(views.peek(this.#fold), { dialect: this.options.model.dialect, from })
+  }
+
+  #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
+    const violations = this.#check()
+    const legal = violations.length === 0
+    if (legal) {
+      this.#legalUpTo = views.peek(this.#fold).length
+      this.#lastLegal = views.shown(this.#fold)
+    }
+    const fold = this.#fold
+    let active: Edit[] | undefined
+    return {
+      messages: this.#lastLegal,
+      tokens: views.shownTokens(fold),
+      get edits() {
+        return (active ??= [...views.activeEdits(fold)])
+      },
+      pending,
+      ...(decision ? { decision } : {}),
+      waiting: waitingCalls(this.#lastLegal),
+      report: [...report, ...violations],
+    }
+  }
+
+  #entry(entry: number): views.Entry {
+    const found = this.#fold.entries[entry]
+    if (found) return found
+    const last = this.#fold.entries.length - 1
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${entry}; the session has 0–${last}.`, { entry })
+  }
+
+  async #ready(): Promise<void> {
+    this.#counter ??= await loadCounter()
+    await this.#catchUp()
+  }
+
+  /** One after the other, whatever the outcome of the one before. */
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#queue.then(work, work)
+    this.#queue = next.catch(() => undefined)
+    return next
+  }
+}
+
+function toRequest({ policy, target, replacement, why }: Proposal): EditRequest {
+  return { target, replacement, why, by: `policy:${policy}` }
+}
+
+function contention(session: string): PalimpsestError {
+  return new PalimpsestError('STORE_LOCKED', `Session ${session} is being written by others all the time. Try again.`, {
+    session,
+  })
+}

@@ -1,0 +1,320 @@
+/**
+ * One conversation, as every door holds it: append, view, edit, undo, fork, search, look back.
+ *
+ * All state is in the ledger (session-state.ts); what stands here translates requests into edits and reads
+ * answers out of the ledger. A session can be closed and opened again, by another process too, at any time.
+ */
+import { type ContextRequest, type ContextTarget, type Resolved, resolveTargets } from './context-edits.ts'
+import { PalimpsestError } from './errors.ts'
+import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from './file-history.ts'
+import { textOf } from './leaves.ts'
+import { decodeEvent } from './ledger/codec.ts'
+import type { Doc, LedgerStore, Row } from './ledger/store.ts'
+import { checkView, type Violation } from './legality.ts'
+
+import type { SessionOptions, SessionState, View } from './session-state.ts'
+import { partId, shownParts } from './shown-texts.ts'
+import { type Suggestion, suggestEdits } from './suggest.ts'
+import { syncPlan } from './sync.ts'
+import { loadCounter, partTokens } from './tokens.ts'
+import type { ToolTable } from './tool-kinds.ts'
+import type { Author, Edit, Event, Message, Part, Usage } from './types.ts'
+import { type EditRecord, type Fold, foldAll, shown } from './view.ts'
+
+export type EditResult = {
+  edits: Edit[]
+  replacements: {
+    operation: ContextTarget
+    entry: number
+    originalLength: number
+    newLength: number
+    tokensSaved: number
+  }[]
+  tokensSaved: number
+}
+
+export type RecallHit = {
+  entry: number
+  part: number
+  role: Message['role']
+  /** The tool, for calls and results. */
+  tool?: string
+  snippet: string
+  /** Whether the model sees this text now. */
+  inView: boolean
+  hash: string
+}
+
+export type PartInfo = {
+  hash: string
+  entry: number
+  part: number
+  kind: Part['type']
+  tool?: string
+  tokens: number
+  preview: string
+}
+
+export type Restored = { entry: number; part: number; text: string; edit?: Edit }
+
+export class Session {
+  readonly #store: LedgerStore
+  readonly #state: SessionState
+  readonly #tools: ToolTable | undefined
+  readonly #open: (id: string) => Promise<Session>
+
+  /** Use `pal.session(id)`. */
+  constructor(
+    state: SessionState,
+    context: { store: LedgerStore; tools?: ToolTable; open: (id: string) => Promise<Session> },
+  ) {
+    this.#state = state
+    this.#store = context.store
+    this.#tools = context.tools
+    this.#open = context.open
+  }
+
+  get id(): string {
+    return this.#state.id
+  }
+
+  get options(): Readonly<SessionOptions> {
+    return this.#state.options
+  }
+
+  /** Adds messages, all or none; durable when it resolves. Gives the numbers of the new entries. */
+  append(...messages: Message[]): Promise<number[]> {
+    return this.#state.append(...messages)
+  }
+
+  /** What to send now: plans and records edits first. With `plan: false` it only looks. */
+  view(options: { plan?: boolean; now?: number } = {}): Promise<View> {
+    return this.#state.view(options)
+  }
+
+  /**
+   * Makes the ledger hold a conversation that a client keeps itself, and gives the view of it: what is new is
+   * appended; where the client went back and took another way, the answer comes from a fork.
+   */
+  async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
+    const known = await this.#messages()
+    const plan = syncPlan(known, messages)
+    if (plan.kind === 'fork') {
+      const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
+      return other.sync(messages)
+    }
+    if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
+    if (plan.append.length > 0) await this.append(...plan.append)
+    return Object.assign(await this.view(), { session: this as Session })
+  }
+
+  /** Discards, distills or replaces what the model sees; all targets or none. */
+  async edit(request: ContextRequest, by: Author = 'agent'): Promise<EditResult> {
+    await this.view({ plan: false })
+    const resolved = resolveTargets(this.#state.fold, request)
+    const edits = await this.#state.apply(resolved.map(target => toRequest(target, by)))
+    const replacements = resolved.map(({ operation, entry, originalLength, newLength }, i) => {
+      return { operation, entry, originalLength, newLength, tokensSaved: edits[i]!.saved }
+    })
+    return { edits, replacements, tokensSaved: edits.reduce((sum, edit) => sum + edit.saved, 0) }
+  }
+
+  /** Records edits given by their targets in originals. */
+  apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why'>[], by: Author = 'user'): Promise<Edit[]> {
+    return this.#state.apply(edits.map(edit => ({ ...edit, by })))
+  }
+
+  undo(editId: string, by: Author = 'user'): Promise<void> {
+    return this.#state.undo(editId, by)
+  }
+
+  redo(editId: string, by: Author = 'user'): Promise<void> {
+    return this.#state.redo(editId, by)
+  }
+
+  /** Every edit ever made, in order, with its state. */
+  edits(): EditRecord[] {
+    return this.#state.edits()
+  }
+
+  /** Never edit this entry (or part of it), unless the user does. */
+  pin(entry: number, options: { part?: number; on?: boolean; by?: Author } = {}): Promise<void> {
+    return this.#state.pin(entry, options)
+  }
+
+  /** A new session with everything up to and including an entry; the last one if none is named. */
+  async fork(at?: number, id?: string): Promise<Session> {
+    const name = id ?? (await this.#freeName())
+    if (await this.#store.find(name)) {
+      throw new PalimpsestError('ALREADY', `There is a session ${name} already. Choose another name.`, {
+        session: name,
+      })
+    }
+    await this.#state.forkTo(name, at)
+    return this.#open(name)
+  }
+
+  /** Full-text search over everything that ever happened, with what is in view marked. */
+  async recall(query: string, { limit = 20 }: { limit?: number } = {}): Promise<RecallHit[]> {
+    await this.view({ plan: false })
+    const hits = await this.#store.search(query, { session: this.id, limit, docs: docsOf })
+    const bySeq = new Map(this.#state.fold.entries.map((entry, index) => [entry.seq, index]))
+    const visible = new Map(
+      [...shownParts(this.#state.fold)].map(part => [`${part.entry}.${part.part}`, textOf(part.shown)]),
+    )
+    const found: RecallHit[] = []
+    for (const hit of hits) {
+      const entry = bySeq.get(hit.seq)
+      if (entry === undefined) continue
+      const message = await this.#state.original(entry)
+      const part = message.parts[hit.part]!
+      const snippet = snippetOf(textOf(part), query)
+      const inView = visible.get(`${entry}.${hit.part}`)?.includes(snippet) ?? false
+      const tool = 'name' in part ? { tool: part.name } : {}
+      found.push({
+        entry,
+        part: hit.part,
+        role: message.role,
+        ...tool,
+        snippet,
+        inView,
+        hash: partId(entry, hit.part, part),
+      })
+    }
+    return found
+  }
+
+  /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
+  async restore(id: string): Promise<Restored> {
+    const { entry, part } = await this.#locate(id)
+    const message = await this.#state.original(entry)
+    const parts = part === undefined ? message.parts : [message.parts[part]!]
+    const text = parts.map(textOf).join('\n')
+    const restored = { entry, part: part ?? 0, text }
+    if (this.#state.openCalls.length > 0) return restored
+    const shownText = `[Restored from entry ${entry}]\n${text}`
+    const target = { after: this.#state.fold.entries.length - 1 }
+    const replacement = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: shownText }] }] }
+    const [edit] = await this.apply([{ target, replacement, why: `restored ${id}` }], 'user')
+    return edit ? { ...restored, edit } : restored
+  }
+
+  /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
+  async suggest(most?: number): Promise<Suggestion[]> {
+    await this.view({ plan: false })
+    return suggestEdits(this.#state.fold, await loadCounter(), most)
+  }
+
+  /** The parts in view with their ids and sizes, largest first. */
+  async parts(): Promise<PartInfo[]> {
+    await this.view({ plan: false })
+    const count = await loadCounter()
+    const list = [...shownParts(this.#state.fold)].map(({ entry, part, shown: now, original }) => ({
+      hash: partId(entry, part, original),
+      entry,
+      part,
+      kind: now.type,
+      ...('name' in now ? { tool: now.name } : {}),
+      tokens: partTokens(now, count),
+      preview: textOf(now).replace(/\s+/g, ' ').slice(0, 80),
+    }))
+    return list.sort((a, b) => b.tokens - a.tokens)
+  }
+
+  /** What was changed in files and why, from the intents of edits. */
+  async changelog(): Promise<{ changes: Change[]; text: string }> {
+    const changes = changesIn(await this.#messages(), this.#tools)
+    return { changes, text: toChangelog(changes) }
+  }
+
+  /** What a file looked like after a turn, rebuilt from reads, writes and edits. */
+  async fileStateAt(path: string, turn: number): Promise<FileState> {
+    return fileStateAt(await this.#messages(), path, turn, this.#tools)
+  }
+
+  /** Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger. */
+  async verify(): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
+    const events = await this.#state.events()
+    const fold: Fold = foldAll(events, await loadCounter())
+    const violations = checkView(shown(fold), { dialect: this.options.model.dialect })
+    return { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
+  }
+
+  reportUsage(usage: Usage): Promise<void> {
+    return this.#state.reportUsage(usage)
+  }
+
+  record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {
+    return this.#state.record(event)
+  }
+
+  /** Every event, oldest first. */
+  events(): ReturnType<SessionState['events']> {
+    return this.#state.events()
+  }
+
+  /** Reads only: what doors show is computed from this. */
+  get fold(): Readonly<Fold> {
+    return this.#state.fold
+  }
+
+  get callsMade(): number {
+    return this.#state.callsMade
+  }
+
+  async #messages(): Promise<Message[]> {
+    const { entries } = this.#state.fold
+    if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
+    return (await this.#state.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+  }
+
+  async #locate(id: string): Promise<{ entry: number; part: number | undefined }> {
+    const record = this.#state.fold.records.get(id)
+    if (record) {
+      const { target } = record.edit
+      if ('entry' in target) return { entry: target.entry, part: target.part }
+      throw new PalimpsestError('INVALID_INPUT', `Edit ${id} covers several entries; undo it, or restore one part.`, {
+        id,
+      })
+    }
+    for (const [entry, { message }] of this.#state.fold.entries.entries()) {
+      const parts = message?.parts ?? (await this.#state.original(entry)).parts
+      const part = parts.findIndex((candidate, index) => partId(entry, index, candidate) === id)
+      if (part >= 0) return { entry, part }
+    }
+    throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit and no part ${id} in this session.`, { id })
+  }
+
+  async #freeName(): Promise<string> {
+    for (let n = 1; ; n++) {
+      const name = `${this.id}-fork-${n}`
+      if (!(await this.#store.find(name))) return name
+    }
+  }
+}
+
+function toRequest(
+  { target, replacement, why }: Resolved,
+  by: Author,
+): Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> {
+  return { target, replacement, why, by }
+}
+
+/** The texts of an entry for the search index. */
+export function docsOf(row: Row, contents: ReadonlyMap<string, string>): Doc[] {
+  const event = decodeEvent(row.body ?? '', contents)
+  if (event.type !== 'entry') return []
+  return event.message.parts
+    .map((part, index) => ({ seq: row.seq, part: index, text: textOf(part) }))
+    .filter(doc => doc.text !== '')
+}
+
+const AROUND = 80
+
+function snippetOf(text: string, query: string): string {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const lower = text.toLowerCase()
+  const at = words.map(word => lower.indexOf(word)).find(index => index >= 0) ?? 0
+  const from = Math.max(0, at - AROUND)
+  return text.slice(from, at + AROUND * 2)
+}

@@ -1,0 +1,80 @@
+/**
+ * Two things that agents write into what their tools return: the exit code of a command, and line numbers in
+ * front of a file's text. Both are recognised by form alone, at the places where agents put them.
+ */
+
+const EXIT_LINES = [
+  /^Exit [Cc]ode:? (-?\d+)$/,
+  /^Process exited with code (-?\d+)$/,
+  /^Command exited with code (-?\d+)$/,
+  /^<returncode>(-?\d+)<\/returncode>/,
+  /^<(?:shellId: \S+ completed|exited) with exit code (-?\d+)>$/,
+  /^\[(?:The command completed|Command finished) with exit code (-?\d+)\.?\]$/,
+]
+/** Codex's older form: JSON around the output. */
+const EXIT_JSON = /"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}$/
+const HEAD = 400
+const TAIL = 300
+
+/** The exit code that the output of a command states, in the form of any of the agents that we know. */
+export function exitCode(output: string): number | undefined {
+  const head = output.slice(0, HEAD).split('\n', 6)
+  const tail = output.slice(-TAIL).split('\n').slice(-5)
+  // Codex prints a header and closes it with this line; what comes after is the program's.
+  const body = head.indexOf('Output:')
+  for (const line of [...(body < 0 ? head : head.slice(0, body)), ...tail.reverse()]) {
+    const code = matchFirst(EXIT_LINES, line.trim())
+    if (code !== undefined) return code
+  }
+  return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], output.slice(-TAIL).trim()) : undefined
+}
+
+function matchFirst(patterns: readonly RegExp[], line: string): number | undefined {
+  for (const pattern of patterns) {
+    const match = pattern.exec(line)
+    if (match) return Number(match[1])
+  }
+  return undefined
+}
+
+type NumberForm = {
+  prefix: RegExp
+  /** A form that ordinary text has too: only where nothing but an agent's own wrapper stands before it. */
+  ambiguous: boolean
+}
+
+const NUMBER_FORMS: readonly NumberForm[] = [
+  { prefix: /^ *(\d+)→/, ambiguous: false },
+  { prefix: /^ *(\d+)\t/, ambiguous: false },
+  { prefix: /^0*(\d+)\| /, ambiguous: false },
+  { prefix: /^(\d+): ?/, ambiguous: true },
+  { prefix: /^(\d+)\. /, ambiguous: true },
+]
+const WRAPPER = /^(?:<(?:path|type|content|file|output|returncode)\b.*|\[File: .*|\(\d+ more lines above\)|)$/
+/** Lines of an agent's own before the first numbered one. */
+const LEADING = 8
+const MOSTLY = 0.9
+
+/** The text without the line numbers that a read tool (or `cat -n`, `nl`) put before every line. */
+export function stripLineNumbers(text: string): string {
+  const head = text.slice(0, 4000).split('\n', LEADING + 1)
+  const form = NUMBER_FORMS.find(({ prefix, ambiguous }) => {
+    const at = head.findIndex(line => prefix.test(line))
+    return at >= 0 && (!ambiguous || head.slice(0, at).every(line => WRAPPER.test(line.trim())))
+  })
+  if (!form) return text
+  const lines = text.split('\n')
+  if (!isNumbered(lines, form)) return text
+  return lines.map(line => line.replace(form.prefix, '')).join('\n')
+}
+
+/** From the first numbered line to the last, nearly all carry a number, each one more than the one before. */
+function isNumbered(lines: string[], form: NumberForm): boolean {
+  const numbers = lines.map(line => Number(form.prefix.exec(line)?.[1] ?? Number.NaN))
+  const start = numbers.findIndex(number => !Number.isNaN(number))
+  const end = numbers.findLastIndex(number => !Number.isNaN(number))
+  if (start === end) return !form.ambiguous || numbers[start] === 1
+  let steps = 0
+  for (let at = start + 1; at <= end; at++) if (numbers[at] === (numbers[at - 1] ?? 0) + 1) steps++
+  return steps >= (end - start) * MOSTLY
+}

@@ -1,0 +1,163 @@
+/** What every ledger store must do. Run by each implementation's test. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
+import type { Doc, LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
+import type { Event } from '../../src/types.ts'
+
+/** Opens a store on the same data each time it is called with the same name. */
+export type StoreFactory = (name: string) => Promise<LedgerStore>
+
+export function ledgerStoreContract(kind: string, openStore: StoreFactory): void {
+  describe(`ledger store: ${kind}`, () => {
+    test('a session is made once and found again', () =>
+      withStore(async store => {
+        assert.equal(await store.find('a'), undefined)
+        const made = await store.open('a', { at: 5, meta: '{"x":1}' })
+        assert.deepEqual(made, { id: 'a', createdAt: 5, updatedAt: 5, length: 0, meta: '{"x":1}' })
+        assert.deepEqual(await store.open('a', { at: 9, meta: 'other' }), made)
+        await store.setMeta('a', '{}')
+        assert.equal((await store.find('a'))?.meta, '{}')
+      }))
+
+    test('rows come back as they went in, in order', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const written = rows(['one', 'two', 'x'.repeat(40_000), '🙂 \u0000 end'])
+        assert.equal(await store.append('a', written.slice(0, 1)), true)
+        assert.equal(await store.append('a', written.slice(1)), true)
+        assert.deepEqual(await store.read('a'), written.map(plain))
+        assert.deepEqual(await store.read('a', { from: 1, to: 2 }), written.slice(1, 3).map(plain))
+        assert.deepEqual(await store.read('a', { only: [0, 3] }), [written[0]!, written[3]!].map(plain))
+        const light = await store.read('a', { lightType: 'entry' })
+        assert.ok(light.every(row => row.body === undefined))
+        assert.equal((await store.find('a'))?.length, 4)
+      }))
+
+    test('a place that is taken is refused, and nothing of the batch is kept', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const [first, second] = rows(['one', 'two'])
+        assert.equal(await store.append('a', [first!]), true)
+        assert.equal(await store.append('a', [first!]), false)
+        assert.equal(await store.append('a', [{ ...second! }, { ...first! }]), false)
+        assert.equal((await store.read('a')).length, 1)
+      }))
+
+    test('large contents are kept once and found by hash', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        await store.open('b', { at: 0, meta: '{}' })
+        const [row] = rows(['y'.repeat(50_000)])
+        const [[hash, text]] = [...row!.contents!] as [[string, string]]
+        await store.append('a', [row!])
+        await store.append('b', [row!])
+        assert.deepEqual([...(await store.contents([hash, 'missing']))], [[hash, text]])
+      }))
+
+    test('a fork shares the rows of its parent up to the fork, and forks of forks do too', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const all = rows(['0', '1', '2', '3', '4'])
+        await store.append('a', all.slice(0, 3))
+        await store.open('b', { at: 1, meta: '{}', parent: { id: 'a', seq: 1 } })
+        await store.append('b', [{ ...all[2]!, body: 'b2' }])
+        await store.append('a', [all[3]!])
+        await store.open('c', { at: 2, meta: '{}', parent: { id: 'b', seq: 2 } })
+        await store.append('c', [{ ...all[3]!, body: 'c3' }])
+        await store.open('d', { at: 2, meta: '{}', parent: { id: 'b', seq: 0 } })
+        const bodies = async (id: string) => (await store.read(id)).map(row => row.body)
+        assert.deepEqual(await bodies('b'), [all[0]!.body, all[1]!.body, 'b2'])
+        assert.deepEqual(await bodies('c'), [all[0]!.body, all[1]!.body, 'b2', 'c3'])
+        assert.deepEqual(await bodies('d'), [all[0]!.body])
+        assert.equal((await bodies('a')).length, 4)
+        assert.equal((await store.find('d'))?.length, 1)
+        assert.deepEqual((await store.find('b'))?.parent, { id: 'a', seq: 1 })
+      }))
+
+    test('sessions are listed by last use, in pages', () =>
+      withStore(async store => {
+        for (let i = 0; i < 7; i++) await store.open(`s${i}`, { at: i, meta: `{"n":${i}}` })
+        await store.append('s2', [{ ...rows(['x'])[0]!, at: 100 }])
+        const first = await store.list({ limit: 3 })
+        const second = await store.list({ limit: 3, after: first.at(-1)!.id })
+        assert.deepEqual(
+          [...first, ...second].map(row => row.id),
+          ['s2', 's6', 's5', 's4', 's3', 's1'],
+        )
+        assert.deepEqual(
+          (await store.list({ contains: 's5' })).map(row => row.id),
+          ['s5'],
+        )
+      }))
+
+    test('search finds everything that was appended before it, in the session and in what it was forked from', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        await store.append('a', rows(['the quick fox', 'a lazy dog']))
+        assert.deepEqual(await found(store, 'quick', 'a'), [0])
+        await store.append('a', rows(['0', '1', 'another fox', 'late']).slice(2))
+        assert.deepEqual((await found(store, 'fox', 'a')).sort(), [0, 2])
+        await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 1 } })
+        assert.deepEqual(await found(store, 'fox', 'b'), [0])
+        assert.deepEqual(await found(store, '"quick" OR (nonsense* NEAR', 'a'), [])
+        assert.deepEqual(await found(store, '', 'a'), [])
+        assert.equal((await store.search('fox', { limit: 9, docs })).length, 2)
+      }))
+
+    test('two handles on one store see each other and never both win a place', async t => {
+      const one = await openStore(t.name)
+      const two = await openStore(t.name)
+      await one.open('a', { at: 0, meta: '{}' })
+      const [row, next] = rows(['one', 'two'])
+      const won = await Promise.all([one.append('a', [row!]), two.append('a', [row!])])
+      assert.deepEqual(won.sort(), [false, true])
+      assert.equal(await two.append('a', [next!]), true)
+      assert.equal((await one.read('a')).length, 2)
+      await one.close()
+      await two.close()
+    })
+
+    test('what was appended is there after closing and opening', async t => {
+      const before = await openStore(t.name)
+      await before.open('a', { at: 0, meta: '{}' })
+      await before.append('a', rows(['one', 'z'.repeat(30_000)]))
+      const read = await before.read('a')
+      await before.close()
+      const after = await openStore(t.name)
+      assert.deepEqual(await after.read('a'), read)
+      await after.close()
+    })
+  })
+
+  async function withStore(work: (store: LedgerStore) => Promise<void>): Promise<void> {
+    const store = await openStore(`contract-${Math.random()}`)
+    try {
+      await work(store)
+    } finally {
+      await store.close()
+    }
+  }
+}
+
+function rows(texts: readonly string[]): NewRow[] {
+  let prev = GENESIS
+  return texts.map((text, seq) => {
+    const event: Event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } }
+    const row = encodeEvent(event, { prev, seq, at: seq })
+    prev = row.hash
+    return row
+  })
+}
+
+function plain({ contents: _, ...row }: NewRow): Row {
+  return row
+}
+
+function docs(row: Row): Doc[] {
+  return [{ seq: row.seq, part: 0, text: row.body ?? '' }]
+}
+
+async function found(store: LedgerStore, query: string, session: string): Promise<number[]> {
+  return (await store.search(query, { session, limit: 10, docs })).map(hit => hit.seq)
+}

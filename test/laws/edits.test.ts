@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { relate } from '../../src/edits.ts'
+import { leavesOf } from '../../src/leaves.ts'
+import { callsIn } from '../../src/legality.ts'
+import type { Edit, Message, Target } from '../../src/types.ts'
+import { checkLaws } from './law.ts'
+import { session } from './sessions.ts'
+
+/** Picks for one edit, to be read against a session: numbers in [0, 1). */
+type Pick = { kind: 'part' | 'leaf' | 'span' | 'range' | 'insert'; where: number[]; text: string }
+
+const pick: fc.Arbitrary<Pick> = fc.record({
+  kind: fc.constantFrom('part', 'leaf', 'span', 'range', 'insert'),
+  where: fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 4, maxLength: 4 }),
+  text: fc.string({ maxLength: 12 }),
+})
+
+const edited = fc
+  .tuple(session, fc.array(pick, { maxLength: 12 }))
+  .map(([messages, picks]) => ({ messages, edits: laminar(picks.flatMap(choice => toEdit(messages, choice))) }))
+  .chain(({ messages, edits }) =>
+    fc
+      .shuffledSubarray(
+        edits.map((_, i) => i),
+        { minLength: edits.length },
+      )
+      .map(undo => ({ messages, edits, undo })),
+  )
+
+test('laws of edits hold on any session, with edits nested in edits, undone in any order', () => {
+  fc.assert(
+    fc.property(edited, ({ messages, edits, undo }) => checkLaws({ messages, edits, undo })),
+    { numRuns: 400 },
+  )
+})
+
+test('two edits that overlap in part are refused, and both are named', () => {
+  const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
+  const first = edit('e1', { entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'X')
+  const second = edit('e2', { entry: 0, part: 0, leaf: 0, span: [4, 8] }, 'Y')
+  assert.throws(() => checkLaws({ messages, edits: [first, second] }), {
+    code: 'EDITS_OVERLAP',
+    message: /overlapping edits: e2 .*e1/s,
+  })
+})
+
+test('of two edits with the same target the later shows, and the earlier comes back', () => {
+  const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'a long text' }] }]
+  const target = { entry: 0, part: 0 }
+  const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
+  checkLaws({ messages, edits: [edit('e1', target, 'one')], expect: shownText('one') })
+  checkLaws({ messages, edits: [edit('e1', target, 'one'), edit('e2', target, 'two')], expect: shownText('two') })
+})
+
+test('a range swallows what is inserted inside it and leaves what is inserted behind it', () => {
+  const text = (value: string): Message => ({ role: 'user', parts: [{ type: 'text', text: value }] })
+  checkLaws({
+    messages: ['a', 'b', 'c', 'd'].map(text),
+    edits: [
+      edit('e1', { after: 1 }, { messages: [text('inside')] }),
+      edit('e2', { after: 2 }, { messages: [text('behind')] }),
+      edit('e3', { from: 1, to: 2 }, { messages: [text('b and c')] }),
+    ],
+    expect: [text('a'), text('b and c'), text('behind'), text('d')],
+  })
+})
+
+test('relate is symmetric', () => {
+  const target: fc.Arbitrary<Target> = fc.oneof(
+    fc.record({ after: fc.nat(5) }),
+    fc.tuple(fc.nat(5), fc.nat(3)).map(([from, more]) => ({ from, to: from + more })),
+    fc.record({ entry: fc.nat(5) }),
+    fc.record({ entry: fc.nat(5), part: fc.nat(2) }),
+    fc.record({ entry: fc.nat(5), part: fc.nat(2), leaf: fc.nat(2) }),
+    fc.tuple(fc.nat(5), fc.nat(2), fc.nat(9), fc.integer({ min: 1, max: 9 })).map(([entry, part, start, length]) => {
+      return { entry, part, leaf: 0, span: [start, start + length] as [number, number] }
+    }),
+  )
+  const mirror = { disjoint: 'disjoint', same: 'same', inside: 'around', around: 'inside', overlapping: 'overlapping' }
+  fc.assert(fc.property(target, target, (a, b) => assert.equal(relate(a, b), mirror[relate(b, a)])))
+})
+
+function edit(id: string, target: Target, replacement: Edit['replacement']): Edit {
+  return { id, target, replacement, by: 'user', why: 'test', saved: 0 }
+}
+
+function toEdit(messages: readonly Message[], { kind, where, text }: Pick): Omit<Edit, 'id'>[] {
+  const [a = 0, b = 0, c = 0, d = 0] = where
+  const entry = Math.floor(a * messages.length)
+  const rest = { by: 'user' as const, why: 'generated', saved: 0 }
+  const inserted = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: `[${text}]` }] }] }
+  if (kind === 'range')
+    return legalRange(messages, entry, b).map(target => ({ target, replacement: inserted, ...rest }))
+  if (kind === 'insert')
+    return isBoundary(messages, entry) ? [{ target: { after: entry }, replacement: inserted, ...rest }] : []
+  const { parts } = messages[entry]!
+  const part = Math.floor(b * parts.length)
+  const chosen = parts[part]
+  if (!chosen || chosen.type === 'raw' || chosen.type === 'reasoning') return []
+  if (kind === 'part') {
+    const replacement = chosen.type === 'tool-call' ? { input: { text } } : text
+    return [{ target: { entry, part }, replacement, ...rest }]
+  }
+  const leaves = leavesOf(chosen)
+  const leaf = Math.floor(c * leaves.length)
+  if (leaves[leaf] === undefined) return []
+  if (kind === 'leaf') return [{ target: { entry, part, leaf }, replacement: text, ...rest }]
+  const start = Math.floor(d * leaves[leaf].length)
+  const end = Math.min(leaves[leaf].length, start + 1 + Math.floor(c * 10))
+  return start < end ? [{ target: { entry, part, leaf, span: [start, end] }, replacement: text, ...rest }] : []
+}
+
+/** A stretch of whole steps, so that no call is separated from its result. */
+function legalRange(messages: readonly Message[], from: number, length: number): Target[] {
+  const to = Math.min(messages.length - 1, from + Math.floor(length * 5))
+  if (messages[from]!.role === 'tool' || !isBoundary(messages, to)) return []
+  if (messages[from]!.role === 'assistant' && messages[from - 1]?.role === 'assistant') return []
+  return [{ from, to }]
+}
+
+/** Whether a message may be followed by something else: no result is still to come. */
+function isBoundary(messages: readonly Message[], index: number): boolean {
+  const next = messages[index + 1]
+  if (next?.role === 'tool' || next?.role === 'assistant') return false
+  return messages[index]!.role !== 'assistant' || callsIn(messages[index]!).length === 0
+}
+
+/** Those of the edits, in order, that overlap none before them; numbered. */
+function laminar(edits: readonly Omit<Edit, 'id'>[]): Edit[] {
+  const kept: Edit[] = []
+  for (const candidate of edits) {
+    if (kept.some(other => relate(candidate.target, other.target) === 'overlapping')) continue
+    kept.push({ ...candidate, id: `e${kept.length + 1}` })
+  }
+  return kept
+}

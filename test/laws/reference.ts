@@ -1,0 +1,96 @@
+/**
+ * The view by definition, character by character and slowly: what the fold is compared with.
+ * `order` is the place of an edit among all applications, later is larger.
+ */
+import { withLeaves } from '../../src/leaves.ts'
+import type { Edit, Message, Part } from '../../src/types.ts'
+
+export type Applied = { edit: Edit; order: number }
+
+export function referenceView(messages: readonly Message[], applied: readonly Applied[]): Message[] {
+  const shown: Message[] = []
+  for (let entry = 0; entry < messages.length; entry++) {
+    const range = widest(applied.filter(({ edit }) => coversEntry(edit, entry)))
+    if (!range) {
+      const parts = messages[entry]!.parts.flatMap((part, index) => referencePart(part, entry, index, applied))
+      if (parts.length > 0 || messages[entry]!.parts.length === 0) shown.push({ ...messages[entry]!, parts })
+    } else if (bounds(range.edit)[0] === entry) shown.push(...messagesOf(range.edit))
+    for (const { edit } of applied) {
+      if (!('after' in edit.target) || edit.target.after !== entry) continue
+      const hidden = applied.some(other => coversEntry(other.edit, entry) && bounds(other.edit)[1] > entry)
+      if (!hidden) shown.push(...messagesOf(edit))
+    }
+  }
+  return shown
+}
+
+function referencePart(part: Part, entry: number, index: number, applied: readonly Applied[]): Part[] {
+  const own = applied.filter(
+    ({ edit }) => 'entry' in edit.target && edit.target.entry === entry && edit.target.part === index,
+  )
+  const whole = latest(own.filter(({ edit }) => 'entry' in edit.target && edit.target.leaf === undefined))
+  if (whole) {
+    const { replacement } = whole.edit
+    if (replacement === null) return []
+    if (typeof replacement === 'object' && 'input' in replacement)
+      return [{ ...part, input: replacement.input } as Part]
+    if (part.type === 'text') return [{ ...part, text: String(replacement) }]
+    if (part.type === 'tool-result') return [{ ...part, output: String(replacement) }]
+    return [{ type: 'text', text: String(replacement) }]
+  }
+  if (own.length === 0) return [part]
+  return [
+    withLeaves(part, (text, leaf) =>
+      referenceLeaf(
+        text,
+        own.filter(({ edit }) => 'entry' in edit.target && edit.target.leaf === leaf),
+      ),
+    ),
+  ]
+}
+
+function referenceLeaf(text: string, own: readonly Applied[]): string {
+  const whole = latest(own.filter(({ edit }) => 'entry' in edit.target && !edit.target.span))
+  if (whole) return String(whole.edit.replacement)
+  let shown = ''
+  for (let at = 0; at < text.length; at++) {
+    const covering = own.filter(({ edit }) => span(edit)[0] <= at && at < span(edit)[1])
+    const outer = covering.sort((a, b) => length(b.edit) - length(a.edit) || b.order - a.order)[0]
+    if (!outer) shown += text[at]
+    else if (span(outer.edit)[0] === at) shown += String(outer.edit.replacement)
+  }
+  return shown
+}
+
+function span({ target }: Edit): [number, number] {
+  return 'entry' in target && target.span ? target.span : [0, 0]
+}
+
+function length(edit: Edit): number {
+  return span(edit)[1] - span(edit)[0]
+}
+
+function bounds({ target }: Edit): [number, number] {
+  if ('from' in target) return [target.from, target.to]
+  return 'entry' in target ? [target.entry, target.entry] : [-1, -2]
+}
+
+function coversEntry(edit: Edit, entry: number): boolean {
+  if ('after' in edit.target || ('entry' in edit.target && edit.target.part !== undefined)) return false
+  return bounds(edit)[0] <= entry && entry <= bounds(edit)[1]
+}
+
+function widest(ranges: readonly Applied[]): Applied | undefined {
+  const size = (edit: Edit) => bounds(edit)[1] - bounds(edit)[0]
+  return [...ranges].sort((a, b) => size(b.edit) - size(a.edit) || b.order - a.order)[0]
+}
+
+function latest(edits: readonly Applied[]): Applied | undefined {
+  return [...edits].sort((a, b) => b.order - a.order)[0]
+}
+
+function messagesOf({ replacement }: Edit): Message[] {
+  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+    ? replacement.messages
+    : []
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { ledgerStoreContract } from '../contracts/ledger-store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+ledgerStoreContract('sqlite', async name => new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
+
+test('a database of a newer version is refused and left alone', () => {
+  const path = join(folder, 'newer.sqlite')
+  const db = new DatabaseSync(path)
+  db.exec('PRAGMA user_version = 999')
+  db.close()
+  assert.throws(() => new SqliteLedger(path), { code: 'LEDGER_NEWER', message: /Update Palimpsest/ })
+})
+
+test('a file that is no database is refused with a clear code', () => {
+  const path = join(folder, 'text.sqlite')
+  writeFileSync(path, 'this is not a database, and it is long enough to have a header of its own'.repeat(20))
+  assert.throws(() => new SqliteLedger(path), { code: 'LEDGER_CORRUPT' })
+})
+
+test('a locked database is an error after the waiting time, and works when the lock is gone', async () => {
+  const path = join(folder, 'locked.sqlite')
+  const store = new SqliteLedger(path, { busyMs: 50 })
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  await assert.rejects(store.open('a', { at: 0, meta: '{}' }), { code: 'STORE_LOCKED' })
+  other.exec('ROLLBACK')
+  other.close()
+  assert.equal((await store.open('a', { at: 0, meta: '{}' })).length, 0)
+  await store.close()
+})
+
+test('a full disk is an error and loses nothing that was acknowledged', async () => {
+  const path = join(folder, 'full.sqlite')
+  const store = new SqliteLedger(path, { maxPages: 40 })
+  await store.open('a', { at: 0, meta: '{}' })
+  let kept = 0
+  const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: 'x'.repeat(9000) })
+  await assert.rejects(
+    async () => {
+      for (; kept < 1000; kept++) await store.append('a', [row(kept)])
+    },
+    { code: 'STORE_FULL' },
+  )
+  assert.equal((await store.read('a')).length, kept)
+  await store.close()
+})
+
+test('a home that cannot be made is an error that says so', () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  assert.throws(() => new SqliteLedger(join(file, 'x.sqlite')), { code: 'STORE_FAILED' })
+})
+
+test('a database that is read only is an error that says so', async () => {
+  const path = join(folder, 'readonly.sqlite')
+  await new SqliteLedger(path).close()
+  const store = new SqliteLedger(path, { readOnly: true })
+  await assert.rejects(store.open('a', { at: 0, meta: '{}' }), { code: 'STORE_READONLY' })
+  await store.close()
+})
