@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { entriesOf } from '../../src/edits.ts'
-import { checkView } from '../../src/legality.ts'
+import { checkView, waitingCalls } from '../../src/legality.ts'
 import type { Edit, Event, Message } from '../../src/types.ts'
 import { applyEvent, createFold, type Fold, foldAll, indexOf, shown, shownTokens } from '../../src/view.ts'
 import { type Applied, referenceView } from './reference.ts'
@@ -42,7 +42,7 @@ export function checkLaws({ messages, edits, undo = edits.map((_, i) => i), expe
   for (const message of messages) put({ type: 'entry', message })
   const plain = shown(fold)
   assert.deepEqual(plain, messages, 'without edits the view is what happened')
-  const legal = checkView(plain).length === 0
+  const legal = checkView(plain).length === 0 && waitingCalls(plain).length === 0
   for (const edit of edits) {
     const before = shown(fold)
     put({ type: 'edit', edits: [edit] })
