@@ -77,7 +77,9 @@ export class Palimpsest {
     const clock = this.#options.clock ?? Date.now
     if (!row) await this.#store.open(id, { at: clock(), meta })
     else if (row.meta !== meta) await this.#store.setMeta(id, meta)
+    const tools = this.#options.tools ? { tools: this.#options.tools } : {}
     const state = new SessionState(this.#store, id, {
+      ...tools,
       policy,
       model: modelInfo(model, this.#options.models),
       overhead,
@@ -85,7 +87,6 @@ export class Palimpsest {
       keepFile: (path, text) => this.#keepFile(path, text),
     })
     await state.load()
-    const tools = this.#options.tools ? { tools: this.#options.tools } : {}
     return new Session(state, { store: this.#store, ...tools, open: name => this.session(name, options) })
   }
 

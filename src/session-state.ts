@@ -17,7 +17,9 @@ import type { Model } from './prices.ts'
 import { repairsFor } from './repairs.ts'
 import { assertAllowed, illegal } from './scope.ts'
 import { type Counter, loadCounter } from './tokens.ts'
+import type { ToolTable } from './tool-kinds.ts'
 import type { Author, Edit, Event, Message, Usage } from './types.ts'
+import { createUnits, extendUnits } from './units.ts'
 import * as views from './view.ts'
 
 export type View = {
@@ -37,7 +39,7 @@ export type View = {
   report: Violation[]
 }
 
-export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why'>
+export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
 
 export type SessionOptions = {
   policy: PlannerFactory
@@ -45,6 +47,8 @@ export type SessionOptions = {
   /** Tokens of system prompt and tools that are sent in front of the messages. */
   overhead: number
   clock: () => number
+  /** The user's own tools, for telling reads from runs. */
+  tools?: ToolTable
   /** Keeps a file that an edit points to; throws where that is impossible. */
   keepFile: (path: string, text: string) => Promise<void>
 }
@@ -58,6 +62,9 @@ export class SessionState {
   readonly #fold: views.Fold
   readonly #calls = new Calls()
   readonly #planner: Planner
+  readonly #units = createUnits()
+  /** The first entry that has never been sent. */
+  #unsent = 0
   #counter: Counter | undefined
   #queue: Promise<unknown> = Promise.resolve()
   #callsMade = 0
@@ -196,9 +203,19 @@ export class SessionState {
   }
 
   async #planAndApply(now: number): Promise<View> {
-    const { fold, model, overhead } = { fold: this.#fold, ...this.options }
-    const sent = { calls: this.#callsMade, lastCallAt: this.#lastCallAt, unchanged: this.#unchanged }
-    const plan = this.#planner.plan({ fold, model, overhead, now, ...sent })
+    const { model, overhead, tools } = this.options
+    extendUnits(this.#units, this.#fold, tools)
+    const plan = this.#planner.plan({
+      fold: this.#fold,
+      units: this.#units.all,
+      fresh: this.#units.all.findLastIndex(unit => unit.entry < this.#unsent) + 1,
+      model,
+      now,
+      lastCallAt: this.#lastCallAt,
+      calls: this.#callsMade,
+      unchanged: this.#unchanged,
+      overhead,
+    })
     const report: Violation[] = []
     const proposals = await this.#keepFiles(plan.proposals, report)
     if (proposals.length > 0) {
@@ -335,6 +352,7 @@ export class SessionState {
   /** An assistant message says that everything before it was sent. */
   #noteCall(role: Message['role'], at: number): void {
     if (role !== 'assistant') return
+    this.#unsent = this.#fold.entries.length
     this.#callsMade++
     this.#lastCallAt = at
     this.#unchanged = views.peek(this.#fold).length
@@ -411,8 +429,8 @@ export class SessionState {
   }
 }
 
-function toRequest({ policy, target, replacement, why }: Proposal): EditRequest {
-  return { target, replacement, why, by: `policy:${policy}` }
+function toRequest({ policy, target, replacement, why, mark }: Proposal): EditRequest {
+  return { target, replacement, why, by: `policy:${policy}`, ...(mark ? { mark } : {}) }
 }
 
 function contention(session: string): PalimpsestError {

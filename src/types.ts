@@ -71,6 +71,8 @@ export type Edit = {
   why: string
   /** Tokens that the view is shorter by, at the time of the edit. */
   saved: number
+  /** A policy's own name for the form that it gave the part. */
+  mark?: string
 }
 
 /** Provider-reported numbers of one call. */
