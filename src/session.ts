@@ -15,7 +15,7 @@ import { checkView, type Violation } from './legality.ts'
 import type { SessionOptions, SessionState, View } from './session-state.ts'
 import { partId, shownParts } from './shown-texts.ts'
 import { type Suggestion, suggestEdits } from './suggest.ts'
-import { syncPlan } from './sync.ts'
+import { inPresentForm, syncPlan } from './sync.ts'
 import { loadCounter, partTokens } from './tokens.ts'
 import type { ToolTable } from './tool-kinds.ts'
 import type { Author, Edit, Event, Message, Part, Usage } from './types.ts'
@@ -105,7 +105,9 @@ export class Session {
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     if (plan.append.length > 0) await this.append(...plan.append)
-    return Object.assign(await this.view(), { session: this as Session })
+    const view = await this.view()
+    if (view.report.length === 0) view.messages = inPresentForm(this.fold, messages)
+    return Object.assign(view, { session: this as Session })
   }
 
   /** Discards, distills or replaces what the model sees; all targets or none. */

@@ -2,7 +2,9 @@
  * How a conversation that a client holds relates to the one in the ledger: it goes on, or it went back and took
  * another way. Messages are compared by what they say: not by time, form of the content, or cache marks.
  */
+import { renderEntry } from './edits.ts'
 import type { Edit, Message, Part } from './types.ts'
+import { editsInside, type Fold, slots } from './view.ts'
 
 export type SyncPlan =
   | { kind: 'append'; append: Message[]; edit?: Pick<Edit, 'target' | 'replacement'> }
@@ -21,6 +23,22 @@ export function syncPlan(known: readonly Message[], incoming: readonly Message[]
   }
   if (same < known.length) return { kind: 'fork', at: same - 1 }
   return { kind: 'append', append: incoming.slice(same), ...(edit ? { edit } : {}) }
+}
+
+/**
+ * The view with the client's own present form of each message. What a client adds for the provider alone (cache
+ * marks) moves from request to request: the newest form counts, not the one that was recorded first.
+ */
+export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message[] {
+  return slots(fold).flatMap(slot => {
+    const recorded = fold.entries[slot.from]?.message
+    const present = slot.range === undefined ? incoming[slot.from] : undefined
+    if (!recorded || !present) return slot.messages
+    const edits = editsInside(fold, slot.from)
+    const inserted = slot.messages.slice(renderEntry(recorded, edits) ? 1 : 0)
+    const own = renderEntry(present, edits)
+    return own ? [own, ...inserted] : inserted
+  })
 }
 
 const keys = new WeakMap<Message, string>()

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
+import { fromAnthropic, toAnthropic } from '../src/adapters/anthropic.ts'
 import { openPalimpsest } from '../src/engine.ts'
 import { checkView } from '../src/legality.ts'
 import type { Session } from '../src/session.ts'
@@ -303,5 +304,21 @@ describe('a conversation that a client keeps itself', () => {
     assert.notEqual(other.session.id, session.id)
     assert.equal(other.messages.length, 4)
     assert.equal(session.fold.entries.length, 4)
+  })
+
+  test('marks that the client moves from request to request do not pile up', async () => {
+    const session = await open()
+    const history: { role: string; content: unknown }[] = []
+    for (let turn = 0; turn < 6; turn++) {
+      history.push({ role: 'user', content: `question ${turn}` })
+      const marked = history.map((message, i) =>
+        i < history.length - 1
+          ? message
+          : { ...message, content: [{ type: 'text', text: message.content, cache_control: { type: 'ephemeral' } }] },
+      )
+      const { messages } = await session.sync(fromAnthropic(marked))
+      assert.deepEqual(toAnthropic(messages).messages, marked)
+      history.push({ role: 'assistant', content: `answer ${turn}` })
+    }
   })
 })
