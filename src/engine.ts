@@ -26,6 +26,8 @@ export type PalimpsestOptions = {
   clock?: () => number
   models?: ModelTable
   tools?: ToolTable
+  /** Keeps a file that an edit points to, in place of the folder in the home. */
+  keepFile?: (path: string, text: string) => Promise<void>
 }
 
 export type OpenOptions = {
@@ -84,7 +86,7 @@ export class Palimpsest {
       model: modelInfo(model, this.#options.models),
       overhead,
       clock,
-      keepFile: (path, text) => this.#keepFile(path, text),
+      keepFile: this.#options.keepFile ?? ((path, text) => this.#keepFile(path, text)),
     })
     await state.load()
     return new Session(state, { store: this.#store, ...tools, open: name => this.session(name, options) })

@@ -25,6 +25,7 @@ export const RULES = {
   'call-dropped': 'A tool call may be shortened, never dropped or turned into text.',
   'result-dropped': 'A tool result may be shortened, never dropped.',
   'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',
+  'edit-refused': 'A planned edit that does not fit is left out.',
   'file-not-kept': 'A file that an edit would point to is kept before the edit is made.',
   'too-many-bytes': 'The request stays under the size limit of the provider.',
 } as const

@@ -201,7 +201,8 @@ async function* readWhole(
     values: values.flatMap(each => ('value' in each ? [each.value] : [])),
   }
   const reader = choose('value' in parsed ? ['json', 'json-values'] : ['json-values'], sample, options)
-  if (!reader) throw unknown(path, text, parsed)
+  const broken = 'message' in parsed && values.some(each => 'problem' in each) ? parsed.message : undefined
+  if (!reader) throw unknown(path, broken)
   yield { type: 'format', format: reader.format }
   if (!isUtf8(bytes)) yield problem(1, 'The file is not valid UTF-8; the wrong bytes are replaced by U+FFFD.')
   const parser = reader.start({ name: nameOf(path) })
@@ -217,11 +218,11 @@ async function* readWhole(
   yield* parser.end()
 }
 
-function unknown(path: string, text: string, parsed: { value: unknown } | { message: string }): PalimpsestError {
-  if ('message' in parsed && /^\s*[{[]/.test(text))
+function unknown(path: string, broken: string | undefined): PalimpsestError {
+  if (broken !== undefined)
     return new PalimpsestError(
       'FORMAT_BROKEN',
-      `${path} is not valid JSON (${parsed.message}). It may be cut off; get a whole copy of it.`,
+      `${path} is not valid JSON (${broken}). It may be cut off; get a whole copy of it.`,
       { path },
     )
   return new PalimpsestError('FORMAT_UNKNOWN', `${path} is of no format that can be read. Known are: ${known()}.`, {

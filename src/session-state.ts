@@ -6,7 +6,7 @@
  * one session are served one after the other; another process may append to the same session at any time.
  */
 import { entriesOf } from './edits.ts'
-import { PalimpsestError } from './errors.ts'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from './errors.ts'
 import { decodeEvent, decodeLight } from './ledger/codec.ts'
 import { Ledger, type Placed } from './ledger/ledger.ts'
 import type { LedgerStore } from './ledger/store.ts'
@@ -54,6 +54,9 @@ export type SessionOptions = {
 }
 
 const MAX_TRIES = 50
+
+/** What an edit can be refused for. */
+const REFUSED = new Set<ErrorCode>(['VIEW_ILLEGAL', 'EDITS_OVERLAP', 'PINNED', 'ENTRY_NOT_FOUND'])
 
 export class SessionState {
   readonly options: Readonly<SessionOptions>
@@ -219,13 +222,28 @@ export class SessionState {
     const report: Violation[] = []
     const proposals = await this.#keepFiles(plan.proposals, report)
     if (proposals.length > 0) {
-      await this.#apply(proposals.map(toRequest), plan.decision)
+      await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
     } else if (plan.decision && plan.decision !== this.#lastDecision) {
       const { decision } = plan
       await this.#write(() => [{ type: 'decision', text: decision }])
     }
     this.#lastDecision = plan.decision
     return this.#result({ ...plan, report })
+  }
+
+  /** A planned edit that does not fit is left out and reported: a view is never lost to it. */
+  async #applyPlanned(
+    requests: readonly EditRequest[],
+    decision: string | undefined,
+    report: Violation[],
+  ): Promise<void> {
+    try {
+      await this.#apply(requests, decision)
+    } catch (error) {
+      if (!isPalimpsestError(error) || !REFUSED.has(error.code)) throw error
+      if (requests.length === 1) report.push(violation('edit-refused', error.message))
+      else for (const request of requests) await this.#applyPlanned([request], decision, report)
+    }
   }
 
   async #keepFiles(proposals: readonly Proposal[], report: Violation[]): Promise<Proposal[]> {

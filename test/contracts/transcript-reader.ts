@@ -1,0 +1,196 @@
+/**
+ * What every transcript reader must do, run on made-up samples of its format: it knows its files by content, gives
+ * the messages that are there, and stays upright on what is broken.
+ */
+
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { Calls, checkMessage } from '../../src/messages.ts'
+import { readTranscript, readTranscriptStream, type TranscriptSession } from '../../src/read-transcript.ts'
+import { SessionCollector } from '../../src/transcripts/sessions.ts'
+import type { TranscriptReader } from '../../src/transcripts/transcript.ts'
+import type { Message, Part } from '../../src/types.ts'
+
+export type TranscriptSample = {
+  name: string
+  /** The file: a list is written as JSON lines, an object as one JSON value, a string as it is. */
+  file: unknown[] | Record<string, unknown> | string
+  /** Each session in short: see `outline`. */
+  sessions: Record<string, string[]>
+  problems?: number
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-transcripts-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+
+/** Writes a file under a name that tells nothing, the same each time, in a folder of its own. */
+export function fileOf(content: string | Uint8Array): string {
+  const own = join(folder, String(++files))
+  mkdirSync(own)
+  const path = join(own, 'sample')
+  writeFileSync(path, content)
+  return path
+}
+
+export function sampleText(file: TranscriptSample['file']): string {
+  if (typeof file === 'string') return file
+  return Array.isArray(file) ? file.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(file, null, 2)
+}
+
+export function transcriptReaderContract(reader: TranscriptReader, samples: TranscriptSample[]): void {
+  describe(`${reader.format} (${reader.container}) keeps the reader contract`, () => {
+    for (const sample of samples) contractOfSample(reader, sample)
+
+    test('any JSON whatever makes it neither throw nor break the rules of messages', () => {
+      const values = samples.flatMap(({ file }) =>
+        typeof file === 'string'
+          ? file.split('\n')
+          : Array.isArray(file) && reader.container !== 'json'
+            ? file
+            : [file],
+      )
+      const odd = fc.oneof(
+        fc.jsonValue({ maxDepth: 3 }),
+        fc.constantFrom(null, '', 0, [], {}, [null], { type: 'text' }),
+      )
+      const mutated = fc
+        .tuple(fc.constantFrom(...values), fc.nat(), odd)
+        .map(([value, at, other]) => replaceAt(value, at, other))
+      fc.assert(
+        fc.property(fc.array(fc.oneof(mutated, odd), { maxLength: 12 }), list => {
+          const parser = reader.start({ name: 'fuzz' })
+          const events = [...list.flatMap((value, at) => parser.take(value, at + 1)), ...parser.end()]
+          const collector = new SessionCollector()
+          for (const event of events) collector.add(event)
+          for (const session of collector.sessions) assertAppendable(session)
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    test('a file of another format is not taken for its own', () => {
+      for (const values of [[{ hello: 'world' }], [{ type: 'message', text: 'x' }], [[1, 2]], ['x'], []])
+        assert.equal(reader.detect({ text: values.map(value => JSON.stringify(value)).join('\n'), values }), 0)
+    })
+  })
+}
+
+function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): void {
+  const text = sampleText(sample.file)
+  const byLines = reader.container === 'json-lines' || reader.container === 'text-lines'
+
+  test(`${sample.name}: gives the messages that are there`, async () => {
+    const read = await readTranscript(fileOf(text))
+    assert.equal(read.format, reader.format)
+    assert.deepEqual(
+      Object.fromEntries(read.sessions.map(session => [session.id, outline(session.messages)])),
+      sample.sessions,
+    )
+    assert.equal(read.problems.length, sample.problems ?? 0, JSON.stringify(read.problems))
+  })
+
+  test(`${sample.name}: every session can be appended to a ledger`, async () => {
+    const read = await readTranscript(fileOf(text))
+    for (const session of read.sessions) assertAppendable(session)
+  })
+
+  test(`${sample.name}: the stream has the same messages`, async () => {
+    const path = fileOf(text)
+    const read = await readTranscript(path)
+    const streamed: Message[] = []
+    for await (const event of readTranscriptStream(path)) if (event.type === 'message') streamed.push(event.message)
+    const carried = read.sessions.reduce((sum, session) => sum + session.carried, 0)
+    assert.equal(
+      streamed.length + carried,
+      read.sessions.reduce((sum, session) => sum + session.messages.length, 0),
+    )
+  })
+
+  test(`${sample.name}: line ends of Windows and a byte order mark change nothing`, async () => {
+    const plain = await readTranscript(fileOf(text))
+    const windows = await readTranscript(fileOf(`\uFEFF${text.replaceAll('\n', '\r\n')}`))
+    assert.deepEqual(
+      windows.sessions.map(({ messages }) => messages),
+      plain.sessions.map(({ messages }) => messages),
+    )
+  })
+
+  if (reader.container === 'json-lines') {
+    test(`${sample.name}: a broken line is reported with its number, and reading goes on`, async () => {
+      const lines = text.trimEnd().split('\n')
+      lines.splice(-1, 0, '{"type":"user","cut')
+      const read = await readTranscript(fileOf(lines.join('\n')))
+      const plain = await readTranscript(fileOf(text))
+      assert.equal(read.problems.filter(({ line }) => line === lines.length - 1).length, 1)
+      assert.deepEqual(
+        read.sessions.map(({ messages }) => messages),
+        plain.sessions.map(({ messages }) => messages),
+      )
+    })
+  }
+  if (!byLines) {
+    test(`${sample.name}: cut off in the middle, it is an error or a reported problem`, async () => {
+      const path = fileOf(text.slice(0, Math.floor(text.length * 0.8)))
+      const read = await readTranscript(path).catch((error: unknown) => error)
+      if (reader.container === 'json') assert.equal((read as { code?: string }).code, 'FORMAT_BROKEN')
+      else assert.ok((read as { problems: unknown[] }).problems.length > 0)
+    })
+  }
+}
+
+/** What a ledger asks of messages: shape, unique ids, results that answer a call. */
+export function assertAppendable(session: TranscriptSession): void {
+  const calls = new Calls()
+  for (const message of session.messages) {
+    checkMessage(message)
+    assert.ok(message.parts.length > 0, 'a message without parts')
+    calls.check(message)
+    calls.add(message)
+  }
+}
+
+/** One line per message: its role, then its parts. `(…)` is reasoning, `name{…}` a call, `name=…` a result, `!` an error. */
+export function outline(messages: readonly Message[]): string[] {
+  return messages.map(({ role, parts }) => `${role}: ${parts.map(inShort).join(' | ')}`)
+}
+
+function inShort(part: Part): string {
+  switch (part.type) {
+    case 'text':
+      return part.text
+    case 'reasoning':
+      return `(${part.text})`
+    case 'tool-call':
+      return `${part.name}#${part.id}${JSON.stringify(part.input)}`
+    case 'tool-result':
+      return `${part.name}#${part.id}${part.isError ? '!' : ''}=${typeof part.output === 'string' ? part.output : `[${part.output.map(inShort).join(' | ')}]`}`
+    case 'image':
+      return `<${part.mediaType} ${part.data ?? part.url}>`
+    case 'raw':
+      return `<raw ${part.provider}>`
+  }
+}
+
+/** The value with the `at`-th place in it (counted in depth-first order) replaced. */
+function replaceAt(value: unknown, at: number, other: unknown): unknown {
+  const places = countPlaces(value)
+  let left = at % places
+  const walk = (each: unknown): unknown => {
+    if (left-- === 0) return other
+    if (Array.isArray(each)) return each.map(walk)
+    if (typeof each === 'object' && each !== null)
+      return Object.fromEntries(Object.entries(each).map(([key, inner]) => [key, walk(inner)]))
+    return each
+  }
+  return walk(value)
+}
+
+function countPlaces(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce((sum: number, inner) => sum + countPlaces(inner), 1)
+}
