@@ -44,10 +44,13 @@ function showLate(message: Message, entry: number): Repair {
   }
 }
 
+/** A blank text goes; when nothing else is left of the message, it says that it is empty. */
 function dropBlank(message: Message, entry: number): Repair[] {
-  return message.parts.flatMap((part, index) =>
-    isBlank(part)
-      ? [{ target: { entry, part: index }, replacement: null, why: 'blank-text: the provider refuses blank texts' }]
-      : [],
-  )
+  const why = 'blank-text: the provider refuses blank texts'
+  const allBlank = message.parts.every(isBlank)
+  return message.parts.flatMap((part, index) => {
+    if (!isBlank(part)) return []
+    const replacement = allBlank && index === 0 ? '[empty message]' : null
+    return [{ target: { entry, part: index }, replacement, why }]
+  })
 }

@@ -78,9 +78,13 @@ export class SessionState {
   #legalUpTo = 0
   #lastLegal: Message[] = []
   #lastDecision: string | undefined
+  /** Tokens of the view that was last given. */
+  #shownTokens = 0
+  #overhead: number
 
   constructor(store: LedgerStore, id: string, options: SessionOptions) {
     this.options = options
+    this.#overhead = options.overhead
     this.#store = store
     this.#ledger = new Ledger(store, id)
     this.#fold = views.createFold(text => this.#counter!(text))
@@ -175,7 +179,7 @@ export class SessionState {
 
   /** What the provider reported for the last call. */
   async reportUsage(usage: Usage): Promise<void> {
-    await this.record({ type: 'usage', usage })
+    await this.record({ type: 'usage', usage, ...(this.#shownTokens > 0 ? { shown: this.#shownTokens } : {}) })
   }
 
   /** Records an event that changes nothing of the view. */
@@ -206,7 +210,7 @@ export class SessionState {
   }
 
   async #planAndApply(now: number): Promise<View> {
-    const { model, overhead, tools } = this.options
+    const { model, tools } = this.options
     extendUnits(this.#units, this.#fold, tools)
     const plan = this.#planner.plan({
       fold: this.#fold,
@@ -217,7 +221,7 @@ export class SessionState {
       lastCallAt: this.#lastCallAt,
       calls: this.#callsMade,
       unchanged: this.#unchanged,
-      overhead,
+      overhead: this.#overhead,
     })
     const report: Violation[] = []
     const proposals = await this.#keepFiles(plan.proposals, report)
@@ -359,6 +363,7 @@ export class SessionState {
   }
 
   #take({ seq, at, event }: Placed): void {
+    if (event.type === 'usage') this.#noteUsage(event)
     if (event.type === 'entry') {
       this.#noteCall(event.message.role, at)
       this.#calls.add(event.message)
@@ -374,6 +379,12 @@ export class SessionState {
     this.#callsMade++
     this.#lastCallAt = at
     this.#unchanged = views.peek(this.#fold).length
+  }
+
+  /** What the provider counted beyond our messages is system prompt, tools, and the difference of tokenizers. */
+  #noteUsage({ usage, shown }: Extract<Event, { type: 'usage' }>): void {
+    const total = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+    if (shown !== undefined && total > shown) this.#overhead = total - shown
   }
 
   #noteChange(): void {
@@ -413,10 +424,11 @@ export class SessionState {
       this.#lastLegal = views.shown(this.#fold)
     }
     const fold = this.#fold
+    this.#shownTokens = views.shownTokens(fold)
     let active: Edit[] | undefined
     return {
       messages: this.#lastLegal,
-      tokens: views.shownTokens(fold),
+      tokens: this.#shownTokens,
       get edits() {
         return (active ??= [...views.activeEdits(fold)])
       },

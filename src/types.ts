@@ -84,7 +84,10 @@ export type Usage = {
   model?: string
 }
 
-/** `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none). */
+/**
+ * `usage`: `shown` is our own count of the messages that the numbers are about.
+ * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none).
+ */
 export type Event =
   | { type: 'entry'; message: Message }
   | { type: 'edit'; edits: Edit[]; decision?: string }
@@ -92,7 +95,7 @@ export type Event =
   | { type: 'reapply'; edits: string[]; by: Author; why?: string }
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
-  | { type: 'usage'; usage: Usage }
+  | { type: 'usage'; usage: Usage; shown?: number }
   | { type: 'file'; action: 'read' | 'write'; path: string; hash: string; before?: string | null; intent?: string }
 
 /** An event in its place in the ledger. The hash covers the event and the hash before it. */

@@ -1,0 +1,58 @@
+/**
+ * Shorter forms of a text that are honest about what is gone: an excerpt of head, tail and the lines that tell of
+ * errors, and a cut in the middle of a string. Deterministic, and never longer than what they stand for.
+ */
+
+/** Characters to keep: from the head, from the tail, and of the telling lines between. */
+export type Keep = { head: number; tail: number; telling: number }
+
+const TELLING =
+  /\b(errors?|fail(ed|ures?|ing)?|fatal|panic|exception|traceback|warnings?|assert\w*|expected|exit code|exited|cannot|not found|undefined)\b/i
+const LINES_BEHIND = 2
+const WIDEST = 200
+const NOTE = 160
+
+/** Whether a line tells how something went. */
+export function tells(line: string): boolean {
+  return TELLING.test(line)
+}
+
+/** `undefined` when the text is too short to gain from it. */
+export function excerpt(text: string, { head, tail, telling }: Keep): string | undefined {
+  if (text.length <= head + tail + NOTE) return undefined
+  const from = lineEndNear(text, head)
+  const to = lineStartNear(text, text.length - tail, tail)
+  const middle = text.slice(from, to).split('\n')
+  const kept = telling > 0 ? tellingLines(middle, telling) : ''
+  const note = `\n[… ${middle.length} lines, ${to - from} chars cut${kept ? '; of these:' : ''}]`
+  return text.slice(0, from) + note + kept + (text[to] === '\n' ? '' : '\n') + text.slice(to)
+}
+
+/** A string with its middle cut out; the same string when it is short. */
+export function cutMiddle(text: string, head: number, tail: number): string {
+  if (text.length <= head + tail + NOTE * 0.75) return text
+  return `${text.slice(0, head)}[… ${text.length - head - tail} chars cut]${text.slice(-tail)}`
+}
+
+function lineEndNear(text: string, at: number): number {
+  const end = text.lastIndexOf('\n', at)
+  return end < at / 2 ? at : end
+}
+
+function lineStartNear(text: string, at: number, tail: number): number {
+  const start = text.indexOf('\n', at)
+  return start < 0 || start > text.length - tail / 2 ? at : start
+}
+
+function tellingLines(lines: readonly string[], most: number): string {
+  let kept = ''
+  let left = 0
+  for (const line of lines) {
+    if (tells(line)) left = 1 + LINES_BEHIND
+    if (left-- <= 0) continue
+    const cut = line.slice(0, WIDEST)
+    if (kept.length + cut.length > most) break
+    kept += `\n${cut}`
+  }
+  return kept
+}

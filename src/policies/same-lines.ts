@@ -1,0 +1,98 @@
+/**
+ * Blocks of a new read that an older part in view shows line for line become pointers to it, before they are
+ * first sent: that costs no cache. A few lines stay on both sides of a block, so that edits across its border still
+ * find their text.
+ *
+ * The index holds lines of what is in view and shown in full; whatever is shortened leaves it. So a pointer is
+ * made only to a copy that the model can see.
+ */
+
+/** Something that shows lines: a read, or the input of a write. */
+export type Source<T> = { item: T; lines: (string | null)[] }
+
+export type SameLines = { minLines: number; minChars: number; context: number }
+
+type Occurrence<T> = { source: Source<T>; at: number }
+
+export type Pointed<T> = { text: string; lines: (string | null)[]; targets: Set<T> }
+
+const SHORT = 4
+const MOST = 8
+
+export class LineIndex<T> {
+  readonly #lines = new Map<string, Occurrence<T>[]>()
+  readonly #sources = new Map<T, Source<T>>()
+
+  add(item: T, lines: (string | null)[]): void {
+    const source = { item, lines }
+    this.#sources.set(item, source)
+    for (const [at, line] of lines.entries()) {
+      if (line === null || line.trim().length < SHORT) continue
+      const places = this.#lines.get(line)
+      if (!places) this.#lines.set(line, [{ source, at }])
+      else {
+        if (places.length >= MOST) places.shift()
+        places.push({ source, at })
+      }
+    }
+  }
+
+  delete(item: T): void {
+    const source = this.#sources.get(item)
+    if (!source) return
+    this.#sources.delete(item)
+    for (const line of new Set(source.lines)) {
+      if (line === null) continue
+      const places = this.#lines.get(line)?.filter(place => place.source !== source)
+      if (places && places.length > 0) this.#lines.set(line, places)
+      else this.#lines.delete(line)
+    }
+  }
+
+  /** The text with its known blocks pointed at; `undefined` when there are none. */
+  point(
+    raw: readonly string[],
+    lines: readonly string[],
+    options: SameLines,
+    name: (item: T) => string,
+  ): Pointed<T> | undefined {
+    const shown: (string | null)[] = [...lines]
+    const out: string[] = []
+    const targets = new Set<T>()
+    for (let i = 0; i < lines.length; ) {
+      const { length, item } = this.#longest(lines, i)
+      const before = i === 0 ? 0 : options.context
+      const behind = i + length >= lines.length ? 0 : options.context
+      const count = length - before - behind
+      const block = raw.slice(i + before, i + before + Math.max(0, count))
+      if (item === undefined || count < options.minLines || block.join('\n').length < options.minChars) {
+        out.push(raw[i++]!)
+        continue
+      }
+      out.push(...raw.slice(i, i + before), `[${count} lines unchanged: shown above in ${name(item)}]`)
+      out.push(...raw.slice(i + before + count, i + length))
+      shown.fill(null, i + before, i + before + count)
+      targets.add(item)
+      i += length
+    }
+    return targets.size > 0 ? { text: out.join('\n'), lines: shown, targets } : undefined
+  }
+
+  #longest(lines: readonly string[], from: number): { length: number; item: T | undefined } {
+    let length = 0
+    let item: T | undefined
+    const first = lines[from]!
+    if (first.trim().length < SHORT) return { length, item }
+    for (const { source, at } of this.#lines.get(first) ?? []) {
+      let n = 0
+      while (from + n < lines.length && at + n < source.lines.length && lines[from + n] === source.lines[at + n]) n++
+      if (n > length) ({ length, item } = { length: n, item: source.item })
+    }
+    return { length, item }
+  }
+}
+
+/** A line without the number that a read tool put before it. */
+export function withoutNumber(line: string): string {
+  return line.replace(/^ *\d+(→|\t|\| ?|: )/, '')
+}

@@ -1,0 +1,298 @@
+/**
+ * `thrifty`, the default: shorten what is unlikely to be needed, when that costs less than keeping it.
+ *
+ * Before a part is first sent, edits are free: blocks that stand above already become pointers, huge outputs of runs
+ * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
+ * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
+ * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
+ * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are never touched.
+ */
+import { bestCut, type Choice, type Cut, dueReason, explain, type Situation, thousands } from '../planner.ts'
+import type { Replacement } from '../types.ts'
+import type { Unit } from '../units.ts'
+import { shownTokens } from '../view.ts'
+import { classOf, expectedQuotes, QUOTES, type Quotes } from './classes.ts'
+import { excerpt, type Keep } from './excerpt.ts'
+import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
+import { planFold } from './plan-fold.ts'
+import type { Pending, Plan, PlanContext, Planner, PlannerFactory, Proposal } from './policy.ts'
+import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
+import { type Item, refreshItems, toItem } from './thrifty-items.ts'
+
+export type ThriftyOptions = {
+  /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
+  quote: number
+  quotes: Quotes
+  /** How many economic order quantities a batch must free while the cache is warm. */
+  batch: number
+  /** Calls to come: as many as there have been, within these. */
+  horizonMin: number
+  horizonMax: number
+  /** Characters of a run's output that are sent at first, and what is kept of a longer one. */
+  runLimit: number
+  runKeep: Keep
+  /** What is kept of a run's output once it was seen. */
+  lookKeep: Keep
+  sameLines: SameLines
+  /** Tokens that an edit must save, and that an input must have to be shortened. */
+  minSave: number
+  minInput: number
+  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal` at any price. */
+  may: number
+  must: number
+  goal: number
+}
+
+export const THRIFTY: ThriftyOptions = {
+  quote: 56_000,
+  quotes: QUOTES,
+  batch: 2,
+  horizonMin: 10,
+  horizonMax: 150,
+  runLimit: 30_000,
+  runKeep: { head: 6000, tail: 6000, telling: 6000 },
+  lookKeep: { head: 500, tail: 700, telling: 600 },
+  sameLines: { minLines: 16, minChars: 800, context: 4 },
+  minSave: 40,
+  minInput: 100,
+  may: 0.65,
+  must: 0.7,
+  goal: 0.45,
+}
+
+const MIN_GROWTH = 200
+const MOST_PENDING = 50
+
+export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
+  return { name: 'thrifty', start: () => new Thrifty({ ...THRIFTY, ...options }) }
+}
+
+class Thrifty implements Planner {
+  readonly #options: ThriftyOptions
+  readonly #lines = new LineIndex<Item>()
+  #items: Item[] = []
+  #seen = 0
+
+  constructor(options: ThriftyOptions) {
+    this.#options = options
+  }
+
+  plan(context: PlanContext): Plan {
+    this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
+    const proposals = this.#arrivals(context)
+    const cut = this.#cut(context)
+    const due = cut && dueReason(cut.cut, cut.situation, { ...this.#pressure(context), batch: this.#options.batch })
+    if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
+    const sentences = cut ? [explain(cut.cut, due, cut.situation)] : []
+    const squeezed = this.#squeeze(context, proposals)
+    if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
+    proposals.push(...squeezed)
+    const pending = cut && !due ? this.#pending(cut.cut, sentences[0]!) : []
+    return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
+  }
+
+  /** New parts, before they are first sent: here an edit costs nothing. */
+  #arrivals({ units, fold }: PlanContext): Proposal[] {
+    const proposals: Proposal[] = []
+    for (; this.#seen < units.length; this.#seen++) {
+      const unit = units[this.#seen]!
+      const item = toItem(unit, fold, classOf(unit))
+      this.#items.push(item)
+      if (item.mark !== undefined || item.frozen) continue
+      const made = this.#arrival(item, fold.count)
+      if (made) proposals.push(made)
+    }
+    return proposals
+  }
+
+  #arrival(item: Item, count: (text: string) => number): Proposal | undefined {
+    const { unit, partClass } = item
+    if (unit.original.type === 'tool-call') {
+      if (partClass === 'input') this.#lines.add(item, writtenLines(unit))
+      return undefined
+    }
+    if (unit.original.type !== 'tool-result' || typeof unit.original.output !== 'string') return undefined
+    const text = unit.original.output
+    if (partClass === 'code' || partClass === 'doc') return this.#pointToSame(item, text, count)
+    if (partClass !== 'run' || text.length <= this.#options.runLimit) return undefined
+    const short = excerpt(text, this.#options.runKeep)
+    if (!short) return undefined
+    return this.#change(
+      item,
+      { mark: 'limit', replacement: short, tokens: count(short) },
+      'large output, before it is first sent',
+    )
+  }
+
+  #pointToSame(item: Item, text: string, count: (text: string) => number): Proposal | undefined {
+    const raw = text.split('\n')
+    const lines = raw.map(withoutNumber)
+    const pointed = this.#lines.point(raw, lines, this.#options.sameLines, nameOf)
+    const tokens = pointed ? count(pointed.text) : Number.POSITIVE_INFINITY
+    if (!pointed || item.tokens - tokens < this.#options.minSave) {
+      this.#lines.add(item, lines)
+      return undefined
+    }
+    for (const target of pointed.targets) {
+      target.born = item.born
+      target.pointers.add(item)
+    }
+    const proposal = this.#change(item, { mark: 'same', replacement: pointed.text, tokens }, 'lines that stand above')
+    this.#lines.add(item, pointed.lines)
+    return proposal
+  }
+
+  /** The best batch among the parts that were sent before. */
+  #cut(context: PlanContext): { cut: Cut<Item, Form>; situation: Situation } | undefined {
+    const { calls, model, now, lastCallAt, units, fresh } = context
+    const { horizonMin, horizonMax, quote, minSave } = this.#options
+    const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
+    const horizon = Math.max(horizonMin, Math.min(horizonMax, calls + 1))
+    const situation = { model, cold, horizon, quote }
+    const firstFresh = units[fresh]
+    const sent = this.#items.filter(item => firstFresh === undefined || isBefore(item.unit, firstFresh))
+    const picked = new Set<Item>()
+    const cut = bestCut(this.#lastToFirst(sent, context, picked), situation, { minSave, picked })
+    return cut && { cut, situation }
+  }
+
+  *#lastToFirst(items: readonly Item[], context: PlanContext, leaving: ReadonlySet<Item>) {
+    for (const part of items.toReversed()) {
+      yield { part, tokens: part.tokens, choices: this.#choices(part, context, leaving) }
+    }
+  }
+
+  #choices(item: Item, { calls, fold, model }: PlanContext, leaving: ReadonlySet<Item>): Choice<Form>[] {
+    const { minSave, minInput, quotes } = this.#options
+    const { unit, tokens } = item
+    if (item.frozen || (tokens <= minSave && unit.original.type !== 'reasoning')) return []
+    if (unit.original.type === 'tool-call' && item.whole <= minInput) return []
+    if (
+      unit.original.type === 'reasoning' &&
+      (item.mark || unit.entry >= fold.lastUser || model.dialect === 'openai-responses')
+    )
+      return []
+    if ([...item.pointers].some(pointer => pointer.mark === 'same' && !leaving.has(pointer))) return []
+    item.forms ??= formsOf(unit, item.partClass, fold.count, this.#options)
+    const age = calls - item.born
+    return item.forms
+      .filter(form => ORDER[form.mark] > ORDER[item.mark ?? 'whole'])
+      .map(form => {
+        const density = form.loses ? expectedQuotes(quotes, form.loses, age) : 0
+        return { form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) }
+      })
+  }
+
+  /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
+  #squeeze(context: PlanContext, planned: readonly Proposal[]): Proposal[] {
+    const { must, goal } = this.#options
+    const { model, overhead, fold } = context
+    const saved = planned.length > 0 ? this.#plannedTokens(context) : shownTokens(fold)
+    let tokens = saved + overhead
+    if (tokens <= must * model.window) return []
+    const proposals: Proposal[] = []
+    const candidates = this.#items.flatMap(item => {
+      const choices = this.#choices(item, context, new Set())
+      return choices.map(choice => ({ item, choice, loss: choice.lost / Math.max(1, item.tokens - choice.tokens) }))
+    })
+    candidates.sort((a, b) => a.loss - b.loss || a.item.unit.entry - b.item.unit.entry)
+    const firstFresh = context.units[context.fresh]
+    const taken = new Set<Item>()
+    for (const { item, choice } of candidates) {
+      if (tokens <= goal * model.window) break
+      if (firstFresh && !isBefore(item.unit, firstFresh)) continue
+      const saves = item.tokens - choice.tokens
+      if (saves < this.#options.minSave || taken.has(item)) continue
+      taken.add(item)
+      tokens -= saves
+      proposals.push(this.#take(item, choice.form))
+    }
+    if (tokens > ((must + goal) / 2) * model.window) {
+      proposals.push(...planFold(context, this.#items, tokens - goal * model.window))
+    }
+    return proposals
+  }
+
+  #plannedTokens({ fold }: PlanContext): number {
+    const whole = this.#items.reduce((total, item) => total + item.tokens, 0)
+    return Math.min(whole, shownTokens(fold))
+  }
+
+  #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number } {
+    const tokens = shownTokens(fold)
+    return {
+      pressure: tokens + overhead > this.#options.may * model.window,
+      growth: Math.max(MIN_GROWTH, tokens / (calls + 1)),
+    }
+  }
+
+  #pending(cut: Cut<Item, Form>, reason: string): Pending[] {
+    return cut.picks.slice(0, MOST_PENDING).map(({ part, form, saves }) => {
+      return { proposal: toProposal(part, form.replacement, form.mark, REASONS[form.mark]), saves, reason }
+    })
+  }
+
+  #take(item: Item, form: Form): Proposal {
+    return this.#change(item, form, REASONS[form.mark])
+  }
+
+  #change(item: Item, form: { mark: Mark; replacement: Replacement; tokens: number }, why: string): Proposal {
+    item.mark = form.mark
+    item.tokens = form.tokens
+    this.#lines.delete(item)
+    return toProposal(item, form.replacement, form.mark, why)
+  }
+}
+
+/** From mild to strong: a part only ever moves to a stronger form. */
+const ORDER: Record<Mark | 'whole', number> = {
+  whole: 0,
+  same: 1,
+  limit: 1,
+  look: 2,
+  old: 2,
+  input: 3,
+  stub: 3,
+  reasoning: 3,
+}
+
+const REASONS: Record<Mark, string> = {
+  same: 'lines that stand above',
+  limit: 'large output, before it is first sent',
+  look: 'output of a run, seen once',
+  old: 'text that an edit replaced',
+  input: 'long input of a call made before',
+  stub: 'unlikely to be quoted again',
+  reasoning: 'reasoning of a past turn',
+}
+
+function toProposal({ unit }: Item, replacement: Replacement, mark: Mark, why: string): Proposal {
+  return { policy: 'thrifty', target: { entry: unit.entry, part: unit.part }, replacement, why, mark }
+}
+
+function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext): string {
+  const folded = proposals.filter(proposal => proposal.mark === undefined).length
+  const steps = folded > 0 ? ', the oldest steps folded into a log' : ''
+  return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
+}
+
+function isBefore(a: Unit, b: Unit): boolean {
+  return a.entry < b.entry || (a.entry === b.entry && a.part < b.part)
+}
+
+/** What was written is as good a copy as what is read back: the new text of an edit, line by line. */
+function writtenLines({ original }: Unit): string[] {
+  if (original.type !== 'tool-call') return []
+  const patch = typeof original.input === 'string'
+  const lines: string[] = []
+  mapStrings(original.input, (text, key) => {
+    if (!isOldText(key)) lines.push(...text.split('\n').map(line => (patch ? line.replace(/^[+ ]/, '') : line)))
+    return text
+  })
+  return lines
+}
+
+function nameOf({ unit }: Item): string {
+  const file = unit.call?.path?.split('/').at(-1) ?? ''
+  return `${unit.tool ?? 'a result'} ${file}`.trim()
+}
