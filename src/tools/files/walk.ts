@@ -1,0 +1,60 @@
+/**
+ * A walk through the folders below the root, in order of names. Symbolic links are reported and not followed, so a
+ * walk ends and stays inside; `.git` and `node_modules` are reported and not entered.
+ */
+
+import { readdir } from 'node:fs/promises'
+import { matchesGlob } from 'node:path'
+import { isTemporary } from './atomic.ts'
+import { codeOf, type Folder, openFolderIn } from './root.ts'
+
+export type Entry = {
+  folder: Folder
+  name: string
+  /** The names below the folder where the walk began. */
+  parts: string[]
+  kind: 'file' | 'folder' | 'link' | 'special'
+  /** A folder that is not entered. */
+  closed?: boolean
+}
+
+const NOT_ENTERED = new Set(['.git', 'node_modules'])
+
+/** Yields every entry; folders before what is in them. `depth` 1 is the folder's own entries. */
+export async function* walk(folder: Folder, depth: number, above: string[] = []): AsyncGenerator<Entry> {
+  const entries = await readdir(folder.at('.'), { withFileTypes: true })
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  for (const entry of entries) {
+    if (isTemporary(entry.name)) continue
+    const parts = [...above, entry.name]
+    const kind = kindOf(entry)
+    const closed = kind === 'folder' && (NOT_ENTERED.has(entry.name) || depth === 1)
+    yield { folder, name: entry.name, parts, kind, ...(closed ? { closed } : {}) }
+    if (kind === 'folder' && !closed) yield* walkInto(folder, entry.name, depth - 1, parts)
+  }
+}
+
+/** True when a path fits a glob; a glob without a slash is one for names, at any depth. */
+export function fitsGlob(parts: readonly string[], glob: string): boolean {
+  return matchesGlob(parts.join('/'), glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`)
+}
+
+async function* walkInto(parent: Folder, name: string, depth: number, parts: string[]): AsyncGenerator<Entry> {
+  const folder = await openFolderIn(parent, name).catch(error => {
+    // Gone, swapped for a link, or not ours to read: then there is nothing to walk.
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES'].includes(codeOf(error) ?? '')) return undefined
+    throw error
+  })
+  if (!folder) return
+  try {
+    yield* walk(folder, depth, parts)
+  } finally {
+    await folder.handle.close()
+  }
+}
+
+function kindOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): Entry['kind'] {
+  if (entry.isFile()) return 'file'
+  if (entry.isDirectory()) return 'folder'
+  return entry.isSymbolicLink() ? 'link' : 'special'
+}

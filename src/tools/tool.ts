@@ -1,0 +1,229 @@
+/**
+ * One way to define a tool, one door to run it, and exporters to every format that models are offered tools in.
+ *
+ * `runTool` never throws for what a model can get wrong: arguments are parsed at the door, and a failure becomes
+ * an error result that says what to do. Only defects of ours, and a cancelled call, are thrown.
+ */
+
+import { z } from 'zod'
+import { isPalimpsestError } from '../errors.ts'
+
+export type ToolResult = { text: string; isError?: boolean }
+
+/** What every call gets. A tool that needs more says so in its own context type. */
+export type ToolContext = {
+  /** The folder that file tools are confined to. */
+  root: string
+  journal: FileJournal
+  /** Milliseconds since 1970. */
+  now: () => number
+  /** The folder of the knowledge files; `~/.agent/workspace` unless set. */
+  workspace?: string
+  /** What run_command starts from (secrets are taken out); the process's own environment unless set. */
+  env?: Record<string, string | undefined>
+  /** Variables that run_command passes on although their names look like secrets. */
+  allowEnv?: readonly string[]
+  signal?: AbortSignal
+}
+
+export type FileEvent = {
+  action: 'read' | 'write'
+  /** Relative to the root, symbolic links resolved, `/` between folders. */
+  path: string
+  /** SHA-256 of the bytes that were read or written; `NO_FILE` when the write was a removal. */
+  hash: string
+  /** The content that a write replaced; null when there was no file. */
+  before?: string | null
+  intent?: string
+}
+
+/** Remembers which files were read and what each write replaced, for as long as the session lives. */
+export interface FileJournal {
+  /** Contract: durable when it resolves. A write is recorded just before it becomes visible. */
+  record(event: FileEvent): Promise<void>
+  wasRead(path: string): Promise<boolean>
+  /** The last write of this file that has not been undone. */
+  lastWrite(path: string): Promise<{ hash: string; before: string | null } | undefined>
+}
+
+export type Annotations = {
+  readOnly?: boolean
+  /** Can destroy what it does not itself restore. */
+  destructive?: boolean
+}
+
+export type Tool<Context = ToolContext> = {
+  name: string
+  description: string
+  input: z.ZodObject
+  annotations: Annotations
+  /** What Anthropic's API takes instead of a schema, for tools whose schema the model already knows. */
+  anthropic?: { type: string } & Record<string, unknown>
+  run: (input: unknown, context: Context) => Promise<ToolResult>
+}
+
+export type ToolDefinition<Shape extends z.ZodObject, Context> = {
+  name: string
+  description: string
+  input: Shape
+  annotations?: Annotations
+  anthropic?: { type: string } & Record<string, unknown>
+  /** Contract: gets parsed input; throws a PalimpsestError for what the model should hear. */
+  run: (input: z.output<Shape>, context: Context) => Promise<ToolResult | string> | ToolResult | string
+}
+
+export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
+  definition: ToolDefinition<Shape, Context>,
+): Tool<Context> {
+  const { name, description, input, annotations = {}, anthropic } = definition
+  return {
+    name,
+    description,
+    input,
+    annotations,
+    ...(anthropic ? { anthropic } : {}),
+    run: async (raw, context) => {
+      const parsed = input.safeParse(raw)
+      if (!parsed.success) return { text: badArguments(name, parsed.error), isError: true }
+      const result = await definition.run(parsed.data, context)
+      return typeof result === 'string' ? { text: result } : result
+    },
+  }
+}
+
+/** Runs one call. Arguments may be an object or, as some providers send them, its JSON text. */
+export async function runTool<Context extends { signal?: AbortSignal }>(
+  tool: Tool<Context>,
+  input: unknown,
+  context: Context,
+): Promise<ToolResult> {
+  context.signal?.throwIfAborted()
+  const parsed = typeof input === 'string' ? parseJson(input) : { value: input ?? {} }
+  if ('problem' in parsed) {
+    return { text: `Invalid arguments for ${tool.name}: not valid JSON (${parsed.problem}).`, isError: true }
+  }
+  try {
+    return await tool.run(parsed.value, context)
+  } catch (error) {
+    if (isPalimpsestError(error)) return { text: error.message, isError: true }
+    const system = systemError(error)
+    if (system) return { text: system, isError: true }
+    throw error
+  }
+}
+
+export function toJsonSchema(tool: Tool<never>): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(tool.input, { io: 'input' })
+  return schema
+}
+
+/** OpenAI Chat Completions. */
+export function toOpenAITools(tools: readonly Tool<never>[]) {
+  return tools.map(tool => ({
+    type: 'function' as const,
+    function: { name: tool.name, description: tool.description, parameters: toJsonSchema(tool) },
+  }))
+}
+
+/** OpenAI Responses. `strict` is off because strict mode knows no optional arguments. */
+export function toOpenAIResponsesTools(tools: readonly Tool<never>[]) {
+  return tools.map(tool => ({
+    type: 'function' as const,
+    name: tool.name,
+    description: tool.description,
+    parameters: toJsonSchema(tool),
+    strict: false,
+  }))
+}
+
+export type AnthropicTool =
+  | { name: string; description: string; input_schema: { type: 'object' } & Record<string, unknown> }
+  | ({ type: string; name: string } & Record<string, unknown>)
+
+export function toAnthropicTools(tools: readonly Tool<never>[]): AnthropicTool[] {
+  return tools.map(tool =>
+    tool.anthropic
+      ? { ...tool.anthropic, name: tool.name }
+      : {
+          name: tool.name,
+          description: tool.description,
+          input_schema: { ...toJsonSchema(tool), type: 'object' as const },
+        },
+  )
+}
+
+/** The part of AI SDK's per-call options that we use. */
+type AiSdkOptions = { abortSignal?: AbortSignal }
+
+/**
+ * Tools for `generateText({ tools })` of AI SDK 7, as plain objects: the package is not imported. The schema
+ * that the SDK gets lets everything through, so that a model hears our own words about wrong arguments.
+ */
+export function toAiSdkTools<Context extends { signal?: AbortSignal }>(
+  tools: readonly Tool<Context>[],
+  context: Context,
+) {
+  return Object.fromEntries(
+    tools.map(tool => [
+      tool.name,
+      {
+        description: tool.description,
+        inputSchema: openSchema(toJsonSchema(tool)),
+        execute: (input: unknown, options: AiSdkOptions = {}) =>
+          runTool(tool, input, options.abortSignal ? { ...context, signal: options.abortSignal } : context),
+        toModelOutput: ({ output }: { output: ToolResult }) => ({
+          type: output.isError ? ('error-text' as const) : ('text' as const),
+          value: output.text,
+        }),
+      },
+    ]),
+  )
+}
+
+/** A Standard Schema that describes `schema` and accepts any value. */
+function openSchema(schema: Record<string, unknown>) {
+  return {
+    '~standard': {
+      version: 1 as const,
+      vendor: 'palimpsest',
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: () => schema, output: () => schema },
+    },
+  }
+}
+
+function badArguments(name: string, error: z.ZodError): string {
+  const lines = error.issues.map(issue => {
+    const where = issue.path.length > 0 ? issue.path.join('.') : 'arguments'
+    return `- ${where}: ${issue.message}`
+  })
+  return [`Invalid arguments for ${name}:`, ...lines, 'Nothing was done. Call it again with these corrected.'].join(
+    '\n',
+  )
+}
+
+function parseJson(text: string): { value: unknown } | { problem: string } {
+  try {
+    return { value: text.trim() === '' ? {} : JSON.parse(text) }
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** What the operating system said, in words; undefined for anything else. */
+function systemError(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined
+  const words = SYSTEM_ERRORS[String(error.code)]
+  return words ? `${words} (${error.code}).` : `The operating system refused: ${error.code} (${error.syscall}).`
+}
+
+const SYSTEM_ERRORS: Record<string, string> = {
+  EACCES: 'Permission denied',
+  EPERM: 'Permission denied',
+  EROFS: 'The file system is read-only',
+  ENOSPC: 'No space left on the disk',
+  EDQUOT: 'The disk quota is used up',
+  ENAMETOOLONG: 'The name is too long',
+  EMFILE: 'Too many open files; try again',
+  ENFILE: 'Too many open files; try again',
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { nameOf, readHeadings, replaceSection } from '../../src/tools/markdown.ts'
+
+const names = (text: string) => readHeadings(text).map(nameOf)
+
+function replaced(text: string, header: string, content: string): string {
+  const result = replaceSection(text, header, content)
+  assert.ok('text' in result, JSON.stringify(result))
+  return result.text
+}
+
+function problem(text: string, header: string, content = 'x'): string {
+  const result = replaceSection(text, header, content)
+  assert.ok('problem' in result)
+  return result.problem
+}
+
+test('headers are ATX and Setext ones', () => {
+  assert.deepEqual(names('# A\n## B ##\nC\n===\nD\nd\n---\n###### E\n'), ['# A', '## B', '# C', '## D d', '###### E'])
+  assert.deepEqual(names('#no\n####### no\n#\n'), ['# '])
+})
+
+test('what looks like a header and is none', () => {
+  const none = {
+    'a code fence': '```\n# no\n```\n',
+    'a tilde fence': '~~~ md\n# no\n```\n# no\n~~~\n',
+    'a longer fence': '````\n```\n# no\n````\n',
+    'a fence without an end': '```\n# no\n',
+    'an indented block': '    # no\n\n\t# no\n',
+    'front matter': '---\ntitle: x\n# no\n---\n',
+    'front matter after a byte order mark': '\uFEFF---\n# no\n---\n',
+    'a comment': '<!--\n# no\n-->\n',
+    'a pre block': '<pre>\n# no\n\n# no\n</pre>\n',
+    'an HTML block': '<div>\n# no\n</div>\n',
+    'a list item': '- # no\n- a\n\n  # no\n',
+    'a quotation': '> # no\n> no\n---\n',
+    'a rule after a blank line': 'text\n\n---\n',
+    'a rule after a list': '- a\n---\n',
+    'a table': 'a | b\n--- | ---\n',
+  }
+  for (const [name, text] of Object.entries(none)) assert.deepEqual(names(text), [], name)
+})
+
+test('a header follows right after what hides headers', () => {
+  const after = ['```\nx\n```\n', '<!-- x -->\n', '---\na: b\n---\n', '- a\n- b\n', '> q\n', '    code\n', '<div>\n\n']
+  for (const text of after) assert.deepEqual(names(`${text}# Yes\n`), ['# Yes'], JSON.stringify(text))
+  assert.deepEqual(names('---\n\n# Yes\n'), ['# Yes'], 'a rule at the top that no second one closes')
+})
+
+test('a section ends at the next header of the same or a higher level', () => {
+  const text = '# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\ne\n'
+  assert.equal(replaced(text, '## B', 'new'), '# A\na\n## B\nnew\n## D\nd\n# E\ne\n')
+  assert.equal(replaced(text, '# A', 'new'), '# A\nnew\n# E\ne\n')
+  assert.equal(replaced(text, '# E', 'new'), '# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\nnew\n')
+})
+
+test('the sub-sections that went with a section are named', () => {
+  const result = replaceSection('## B\nb\n### C\n#### D\n', '## B', 'new')
+  assert.deepEqual('subsections' in result && result.subsections, ['### C', '#### D'])
+})
+
+test('blank lines around the content stay', () => {
+  assert.equal(replaced('## A\n\nold\n\n\n## B\n', '## A', '\nnew\n\n'), '## A\n\nnew\n\n\n## B\n')
+  assert.equal(replaced('## A\nold', '## A', 'new\n'), '## A\nnew')
+  assert.equal(replaced('## A\n## B\n', '## A', 'new'), '## A\n\nnew\n\n## B\n')
+  assert.equal(replaced('## A', '## A', 'new'), '## A\n\nnew\n')
+  assert.equal(replaced('## A\n\nold\n\n## B\n', '## A', ''), '## A\n\n## B\n')
+})
+
+test('new content is literal', () => {
+  assert.equal(replaced('# A\nx\n', '# A', '$& $1 \\n'), '# A\n$& $1 \\n\n')
+})
+
+test('a header is found by its text, with or without marks, however it is written', () => {
+  const text = 'Title\n=====\nx\n\n##   Sub  part ##\ny\n'
+  for (const header of ['## Sub part', 'Sub part', '##  Sub  part  ##', ' ## Sub part ']) {
+    assert.equal(replaced(text, header, 'new'), 'Title\n=====\nx\n\n##   Sub  part ##\nnew\n')
+  }
+  assert.match(replaced(text, '# Title', 'new'), /^Title\n=====\nnew\n$/)
+  assert.match(problem(text, '### Sub part'), /not found/)
+})
+
+test('a header that occurs twice asks for its path, and the path works', () => {
+  const text = '# P\n## A\n### B\n1\n## C\n### B\n2\n'
+  const asked = problem(text, '### B')
+  assert.match(asked, /occurs 2 times\. Give the path of the one that you mean, as listed\./)
+  assert.match(asked, /line 3: # P > ## A > ### B\nline 6: # P > ## C > ### B$/)
+  for (const path of ['# P > ## C > ### B', '## C > ### B', 'C > B']) {
+    assert.equal(replaced(text, path, 'new'), '# P\n## A\n### B\n1\n## C\n### B\nnew\n')
+  }
+  assert.match(problem('## A\n1\n## A\n2\n', '## A'), /use edit_file/)
+})
+
+test('a header may contain what separates a path', () => {
+  assert.equal(replaced('## a > b\nold\n', '## a > b', 'new'), '## a > b\nnew\n')
+})
+
+test('a header repeated at the top of the new content is not doubled', () => {
+  assert.equal(replaced('## A\nold\n', '## A', '## A\nnew'), '## A\nnew\n')
+})
+
+test('content that would break the structure is refused', () => {
+  const text = '## A\nold\n\n## B\nb\n'
+  assert.match(problem(text, '## A', 'new\n\n## C\nc'), /contains the header "## C"/)
+  assert.match(problem(text, '## A', 'new\n\n# C\nc'), /contains the header "# C"/)
+  assert.match(problem(text, '## A', '```\nopen'), /leaves a code fence or a comment open/)
+  assert.match(problem(text, '## A', '<!-- open'), /leaves a code fence or a comment open/)
+  assert.equal(replaced(text, '## A', '### C\nc'), '## A\n### C\nc\n\n## B\nb\n')
+})
+
+test('an underlined header after the section does not swallow the new content', () => {
+  const text = '# A\n```\nx\n```\nB\n===\nb\n'
+  assert.equal(replaced(text, '# A', 'words'), '# A\nwords\n\nB\n===\nb\n')
+})
+
+const lines = fc.constantFrom(
+  '# A',
+  '## B',
+  '### C',
+  'text',
+  '',
+  '```',
+  '- item',
+  '    code',
+  '===',
+  '---',
+  '> q',
+  '<!-- x -->',
+)
+const documents = fc.array(lines, { maxLength: 14 }).map(parts => `${parts.join('\n')}\n`)
+const contents = fc
+  .array(fc.constantFrom('text', '', '- item', '#### D', '```js\n# x\n```', '$&'), { maxLength: 4 })
+  .map(parts => parts.join('\n'))
+
+test('law: only the section changes, other headers stay, and doing it twice is doing it once', () => {
+  fc.assert(
+    fc.property(documents, contents, fc.nat(), (text, content, pick) => {
+      const headings = readHeadings(text)
+      const heading = headings[pick % Math.max(1, headings.length)]
+      fc.pre(heading !== undefined)
+      const result = replaceSection(text, nameOf(heading), content)
+      if ('problem' in result) return
+      assert.ok(result.text.startsWith(text.slice(0, heading.content)))
+      assert.ok(result.text.endsWith(text.slice(heading.end)))
+      const outside = headings.filter(other => other.start <= heading.start || other.start >= heading.end).map(nameOf)
+      const now = names(result.text)
+      assert.deepEqual(
+        outside,
+        now.filter(
+          (_, index) =>
+            index < outside.length - rest(headings, heading) || index >= now.length - rest(headings, heading),
+        ),
+      )
+      assert.equal(replaced(result.text, nameOf(heading), content), result.text)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+function rest(headings: ReturnType<typeof readHeadings>, heading: { end: number }): number {
+  return headings.filter(other => other.start >= heading.end).length
+}

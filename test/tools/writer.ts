@@ -1,0 +1,25 @@
+/**
+ * A process of its own that changes one file many times, for the tests of concurrency. It prints one line for each
+ * change that was acknowledged: `node writer.ts <root> <file> <name> <count> <edit|append|grow>`.
+ */
+
+import { writeSync } from 'node:fs'
+import { appendToFile, editFile, writeFile } from '../../src/tools/files/edit-tools.ts'
+import { memoryJournal } from '../../src/tools/journal.ts'
+import { runTool } from '../../src/tools/tool.ts'
+
+const [root = '', path = '', name = '', count = '0', mode = 'edit'] = process.argv.slice(2)
+const context = { root, journal: memoryJournal(), now: Date.now }
+
+for (let i = 0; i < Number(count); i++) {
+  const line = `${name}-${i}`
+  const result = await change(line, i)
+  if (result.isError) throw new Error(result.text)
+  writeSync(1, `${line}\n`)
+}
+
+function change(line: string, i: number) {
+  if (mode === 'append') return runTool(appendToFile, { path, content: `${line}\n` }, context)
+  if (mode === 'grow') return runTool(writeFile, { path, content: `${String(i % 10).repeat(200_000)}\n` }, context)
+  return runTool(editFile, { path, old_string: '<end>', new_string: `${line}\n<end>` }, context)
+}
