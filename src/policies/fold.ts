@@ -41,7 +41,8 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
 /** One fold for several; shorter than they are together. */
 export function mergeFolds(messages: readonly Message[]): Message[] {
   const chunks = messages.map(toChunk)
-  let spare = chunks.reduce((count, chunk) => count + ('lines' in chunk ? chunk.lines.length : 0), 0) - MOST_LINES
+  const steps = chunks.flatMap(chunk => ('lines' in chunk ? chunk.lines.filter(line => !OLDER.test(line)) : []))
+  let spare = steps.length - MOST_LINES
   let gone = 0
   let first = true
   const shorter = chunks.map(chunk => {

@@ -72,19 +72,22 @@ class Thrifty implements Planner {
   readonly #lines = new LineIndex<Item>()
   #items: Item[] = []
   #seen = 0
+  /** Tokens that the proposals of this plan save so far. */
+  #saved = 0
 
   constructor(options: ThriftyOptions) {
     this.#options = options
   }
 
   plan(context: PlanContext): Plan {
+    this.#saved = 0
     this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
     const proposals = this.#arrivals(context)
     const cut = this.#cut(context)
     const due = cut && dueReason(cut.cut, cut.situation, { ...this.#pressure(context), batch: this.#options.batch })
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     const sentences = cut ? [explain(cut.cut, due, cut.situation)] : []
-    const squeezed = this.#squeeze(context, proposals)
+    const squeezed = this.#squeeze(context)
     if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
     proposals.push(...squeezed)
     const pending = cut && !due ? this.#pending(cut.cut, sentences[0]!) : []
@@ -184,11 +187,10 @@ class Thrifty implements Planner {
   }
 
   /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
-  #squeeze(context: PlanContext, planned: readonly Proposal[]): Proposal[] {
+  #squeeze(context: PlanContext): Proposal[] {
     const { must, goal } = this.#options
     const { model, overhead, fold } = context
-    const saved = planned.length > 0 ? this.#plannedTokens(context) : shownTokens(fold)
-    let tokens = saved + overhead
+    let tokens = shownTokens(fold) - this.#saved + overhead
     if (tokens <= must * model.window) return []
     const proposals: Proposal[] = []
     const candidates = this.#items.flatMap(item => {
@@ -213,11 +215,6 @@ class Thrifty implements Planner {
     return proposals
   }
 
-  #plannedTokens({ fold }: PlanContext): number {
-    const whole = this.#items.reduce((total, item) => total + item.tokens, 0)
-    return Math.min(whole, shownTokens(fold))
-  }
-
   #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number } {
     const tokens = shownTokens(fold)
     return {
@@ -237,6 +234,7 @@ class Thrifty implements Planner {
   }
 
   #change(item: Item, form: { mark: Mark; replacement: Replacement; tokens: number }, why: string): Proposal {
+    this.#saved += item.tokens - form.tokens
     item.mark = form.mark
     item.tokens = form.tokens
     this.#lines.delete(item)

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { codingSession } from '../../bench/session.ts'
+import { openPalimpsest } from '../../src/engine.ts'
+import { textOf } from '../../src/leaves.ts'
+import { checkView } from '../../src/legality.ts'
+import { FOLD_HEADER, foldMessages, mergeFolds } from '../../src/policies/fold.ts'
+import { type ThriftyOptions, thrifty } from '../../src/policies/thrifty.ts'
+import type { Session } from '../../src/session.ts'
+import type { View } from '../../src/session-state.ts'
+import type { Message } from '../../src/types.ts'
+import { createUnits, extendUnits } from '../../src/units.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const MINUTE = 60_000
+const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+
+/** A session under `thrifty`, with a clock that the test moves. */
+async function open(options: Partial<ThriftyOptions> = {}, home = ':memory:') {
+  const time = { now: 1_000_000 }
+  const pal = await openPalimpsest({ home, clock: () => time.now })
+  const session = await pal.session('t', { policy: thrifty(options), model: 'claude-sonnet-4-5', overhead: 18_000 })
+  let calls = 0
+  /** One call of the model that uses a tool, and its result. */
+  const step = async (name: string, input: unknown, output: string): Promise<View> => {
+    const view = await session.view()
+    const id = `c${++calls}`
+    await session.append({ role: 'assistant', parts: [{ type: 'tool-call', id, name, input }] })
+    time.now += 10_000
+    await session.append({ role: 'tool', parts: [{ type: 'tool-result', id, name, output }] })
+    return view
+  }
+  return { pal, session, time, step }
+}
+
+const code = (file: string, lines = 60) =>
+  Array.from({ length: lines }, (_, i) => `export const ${file}_${i} = compute(${i}, '${file}')`).join('\n')
+const log = (lines: number) => Array.from({ length: lines }, (_, i) => `ok ${i} - test number ${i} passed`).join('\n')
+
+describe('before the first sending', () => {
+  test('a read that stands above becomes a pointer; the copy it points to is not cleared while the pointer stands', async () => {
+    const { session, step } = await open()
+    await session.append(user('go'))
+    await step('read_file', { path: 'a.ts' }, code('a'))
+    await step('read_file', { path: 'a.ts' }, `${code('a')}\nconst more = 1`)
+    const { messages } = await session.view()
+    const second = textOf(messages.at(-1)!.parts[0]!)
+    assert.match(second, /\[\d+ lines unchanged: shown above in read_file a\.ts\]/)
+    assert.match(second, /const more = 1/)
+    assert.equal(textOf(messages.at(-3)!.parts[0]!), code('a'))
+  })
+
+  test('a huge output of a run is cut to head, tail and the lines that tell of errors', async () => {
+    const { session, step } = await open()
+    await session.append(user('go'))
+    await step('bash', { command: 'npm test' }, `${log(900)}\nError: the one that matters\n${log(900)}`)
+    const text = textOf((await session.view()).messages.at(-1)!.parts[0]!)
+    assert.ok(text.length < 20_000)
+    assert.match(text, /^ok 0 /)
+    assert.match(text, /Error: the one that matters/)
+    assert.match(text, /ok 899 - test number 899 passed$/)
+  })
+})
+
+describe('after it', () => {
+  test('what is unlikely to be needed goes when the cache is cold, and the record says so', async () => {
+    const { session, step, time } = await open()
+    await session.append(user('go'))
+    for (let i = 0; i < 12; i++) await step('bash', { command: `make ${i}` }, log(60))
+    assert.equal((await session.view()).edits.filter(edit => edit.mark === 'stub').length, 0)
+    time.now += 6 * MINUTE
+    const view = await session.view()
+    assert.match(view.decision!, /the cache is cold, so it costs nothing/)
+    assert.ok(view.edits.length > 0)
+    assert.ok(view.edits.every(edit => edit.by === 'policy:thrifty' && edit.saved > 0))
+  })
+
+  test('while the cache is warm a small batch waits, and the reason is recorded once', async () => {
+    const { session, step } = await open()
+    await session.append(user('go'))
+    let view = await session.view()
+    for (let i = 0; i < 40 && !view.decision; i++) {
+      await step('bash', { command: `make ${i}` }, log(30))
+      view = await step('read_file', { path: `${i}.ts` }, code(`f${i}`))
+    }
+    assert.match(view.decision!, /^waiting: .* tokens would pay back after \d+ calls/)
+    assert.ok(view.pending.length > 0)
+    await session.view()
+    const decisions = (await session.events()).filter(({ event }) => event.type === 'decision')
+    await session.view()
+    assert.equal((await session.events()).filter(({ event }) => event.type === 'decision').length, decisions.length)
+  })
+
+  test('what a user undid or pinned is not shortened again', async () => {
+    const { session, step, time } = await open()
+    await session.append(user('go'))
+    for (let i = 0; i < 12; i++) await step('bash', { command: `make ${i}` }, log(60))
+    await session.pin(4)
+    time.now += 6 * MINUTE
+    const [first] = (await session.view()).edits
+    await session.undo(first!.id)
+    for (let i = 0; i < 6; i++) {
+      await step('bash', { command: `again ${i}` }, log(60))
+      time.now += 6 * MINUTE
+    }
+    const { edits } = await session.view()
+    assert.ok(edits.length > 0)
+    assert.ok(edits.every(edit => JSON.stringify(edit.target) !== JSON.stringify(first!.target)))
+    assert.ok(edits.every(edit => !('entry' in edit.target) || edit.target.entry !== 4))
+  })
+})
+
+test('an endless session stays under 70 % of its window, is always legal, and every warm break of the cache is explained', async () => {
+  const { session, time } = await open()
+  let previous: string[] = []
+  let calls = 0
+  for (const turn of codingSession({ turns: 1600 })) {
+    const assistant = turn.findIndex(message => message.role === 'assistant')
+    await session.append(...turn.slice(0, assistant))
+    time.now = turn[assistant]!.at!
+    const before = session.edits().length
+    const view = await session.view()
+    assert.ok(view.tokens + 18_000 <= 140_000, `${view.tokens} tokens at call ${calls}`)
+    assert.deepEqual(view.report, [])
+    if (calls % 200 === 0) assert.deepEqual(checkView(view.messages, { dialect: 'anthropic' }), [])
+    const sent = view.messages.map(message => JSON.stringify(message))
+    const broken = previous.some((message, i) => sent[i] !== message)
+    if (broken) assert.ok(view.decision && session.edits().length > before, `unexplained at call ${calls}`)
+    previous = sent
+    calls++
+    await session.append(...turn.slice(assistant))
+  }
+  assertUserWordsKept(session, await session.view())
+})
+
+/** The first request and the latest are there word for word. */
+function assertUserWordsKept(session: Session, view: View): void {
+  const requests = session.fold.entries.flatMap(({ message }) =>
+    message?.role === 'user' ? message.parts.map(textOf) : [],
+  )
+  const shown = view.messages.map(message => message.parts.map(textOf).join('\n')).join('\n')
+  for (const request of [requests[0]!, ...requests.slice(-10)]) assert.ok(shown.includes(request))
+}
+
+test('a session goes on after a restart where it was', async () => {
+  const home = join(folder, 'restart')
+  const turns = [...codingSession({ turns: 160 })]
+  const first = await open({}, home)
+  for (const turn of turns.slice(0, 120)) {
+    const assistant = turn.findIndex(message => message.role === 'assistant')
+    await first.session.append(...turn.slice(0, assistant))
+    first.time.now = turn[assistant]!.at!
+    await first.session.view()
+    await first.session.append(...turn.slice(assistant))
+  }
+  const before = JSON.stringify((await first.session.view({ plan: false })).messages)
+  await first.pal.close()
+  const second = await open({}, home)
+  assert.equal(JSON.stringify((await second.session.view({ plan: false })).messages), before)
+  for (const turn of turns.slice(120)) {
+    const assistant = turn.findIndex(message => message.role === 'assistant')
+    await second.session.append(...turn.slice(0, assistant))
+    second.time.now = turn[assistant]!.at!
+    assert.deepEqual((await second.session.view()).report, [])
+    await second.session.append(...turn.slice(assistant))
+  }
+  assert.deepEqual((await second.session.verify()).violations, [])
+  await second.pal.close()
+})
+
+describe('folding', () => {
+  test('keeps what users said word for word and makes a line of each step', async () => {
+    const { session, step } = await open()
+    await session.append(user('fix the bug'))
+    await step('edit_file', { path: 'a.ts', old_string: 'x', new_string: 'y', intent: 'rename' }, 'Edited a.ts')
+    await session.append(user('and now the other'))
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const folded = foldMessages(units.all, new Map())
+    assert.deepEqual(
+      folded.map(message => message.parts.map(textOf).join()),
+      ['fix the bug', `${FOLD_HEADER}\n- edit_file a.ts (rename)`, 'and now the other'],
+    )
+  })
+
+  test('folds of folds keep the first request whole and the newest lines', () => {
+    const logOf = (from: number, to: number) =>
+      user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
+    const long = 'word '.repeat(400)
+    const merged = mergeFolds([user(long), logOf(0, 300), user(long), logOf(300, 600)])
+    const texts = merged.map(message => message.parts.map(textOf).join())
+    assert.equal(texts[0], long)
+    assert.ok(texts.some(text => text.includes('chars cut')))
+    assert.match(texts.join('\n'), /\(200 older steps\)/)
+    assert.match(texts.join('\n'), /- step 599/)
+    assert.doesNotMatch(texts.join('\n'), /- step 199\b/)
+    assert.deepEqual(mergeFolds(merged), merged)
+  })
+})
