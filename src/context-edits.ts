@@ -3,14 +3,22 @@
  *
  * Matching is literal and in the text as shown; the result is addressed to originals, around whatever edits are
  * there already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing
- * is changed.
+ * is changed. The shape of a target says what is done with it, so that one batch may hold all three.
  */
-
 import { relate } from './edits.ts'
 import { PalimpsestError } from './errors.ts'
-import { textOf } from './leaves.ts'
-import { type Piece, partId, type ShownText, shownParts, shownTexts } from './shown-texts.ts'
-import { similarLines } from './similar.ts'
+import { textOf, withLeaves } from './leaves.ts'
+import {
+  type Piece,
+  partId,
+  placeOfId,
+  type ShownPart,
+  type ShownText,
+  shownByEdits,
+  shownParts,
+  shownTexts,
+} from './shown-texts.ts'
+import { similarTexts } from './similar.ts'
 import type { Edit, Part } from './types.ts'
 import type { Fold } from './view.ts'
 
@@ -35,64 +43,68 @@ export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
 }
 
 export const MIN_MATCH = 30
+/** Matches that the text of an error names, and that its data hold. */
+const NAMED = 10
+const LISTED = 1000
 
 export function resolveTargets(fold: Fold, { action, targets }: ContextRequest): Resolved[] {
   if (!Array.isArray(targets) || targets.length === 0) {
     throw new PalimpsestError('INVALID_INPUT', `${action} needs at least one target.`, { action })
   }
-  const resolved = targets.map(target => resolveTarget(fold, target))
+  const texts = targets.some(isReplace) ? [...shownTexts(fold)] : []
+  const resolved = targets.map(target => {
+    checkTarget(action, target)
+    return isReplace(target) ? replace(fold, texts, target) : discardOrDistill(fold, target)
+  })
   assertApart(resolved)
   return resolved
 }
 
-function resolveTarget(fold: Fold, target: ContextTarget): Resolved {
-  if (Array.isArray(target)) {
-    const [hash, summary] = target
-    return summary === undefined ? discard(fold, hash) : distill(fold, hash, summary)
+function isReplace(target: ContextTarget): target is ReplaceOperation {
+  return !Array.isArray(target)
+}
+
+/** Doors check what they are given; a program that calls the library may still be wrong. */
+function checkTarget(action: ContextRequest['action'], target: ContextTarget): void {
+  const strings = Array.isArray(target) ? target : [target?.start, target?.end, target?.replacement]
+  const short = Array.isArray(target) && action === 'distill' && target.length < 2
+  if (strings.length > 0 && strings.length < 4 && strings.every(value => typeof value === 'string') && !short) {
+    if (strings.every(value => value.isWellFormed())) return
+    throw new PalimpsestError('INVALID_UNICODE', 'A target is not valid Unicode (a lone surrogate).', { target })
   }
-  return replace(fold, target)
-}
-
-function discard(fold: Fold, hash: string): Resolved {
-  const { entry, part, shown, original } = findPart(fold, hash)
-  const length = textOf(shown).length
-  const replacement = `[Discarded: ${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
-  return toResolved([hash], { entry, part }, replacement, length)
-}
-
-function distill(fold: Fold, hash: string, summary: string): Resolved {
-  if (!summary.trim()) throw new PalimpsestError('INVALID_INPUT', 'distill needs a summary.', { hash })
-  const { entry, part, shown } = findPart(fold, hash)
-  const length = textOf(shown).length
-  return toResolved(
-    [hash, summary],
-    { entry, part },
-    `${summary}\n[Distilled from ${length} chars, id ${hash}]`,
-    length,
+  throw new PalimpsestError(
+    'INVALID_INPUT',
+    'A target is [id] to discard, [id, summary] to distill, or { start, end, replacement } to replace.',
+    { action, target },
   )
 }
 
-function toResolved(
-  operation: ContextTarget,
-  target: { entry: number; part: number },
-  replacement: string,
-  length: number,
-): Resolved {
-  const why = Array.isArray(operation) && operation.length === 1 ? 'discard' : 'distill'
+function discardOrDistill(fold: Fold, target: [string] | [string, string]): Resolved {
+  const [hash, summary] = target
+  const { entry, part, shown, original } = findPart(fold, hash)
+  const length = textOf(shown).length
+  if (summary !== undefined && !summary.trim()) {
+    throw new PalimpsestError('INVALID_INPUT', `distill needs a summary of ${hash}.`, { hash })
+  }
+  const replacement =
+    summary === undefined
+      ? `[Discarded: ${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
+      : `${summary}\n[Distilled from ${length} chars, id ${hash}]`
   return {
-    operation,
-    target,
+    operation: target,
+    target: { entry, part },
     replacement,
-    why,
-    entry: target.entry,
+    why: summary === undefined ? 'discard' : 'distill',
+    entry,
     originalLength: length,
     newLength: replacement.length,
   }
 }
 
-function findPart(fold: Fold, hash: string): { entry: number; part: number; shown: Part; original: Part } {
-  for (const found of shownParts(fold)) {
-    if (partId(found.entry, found.part, found.original) !== hash) continue
+function findPart(fold: Fold, hash: string): ShownPart {
+  const place = placeOfId(hash)
+  for (const found of place ? shownParts(fold, place.entry) : []) {
+    if (found.part !== place?.part || partId(found.entry, found.part, found.original) !== hash) continue
     if (found.shown.type === 'text' || found.shown.type === 'tool-result') return found
     throw new PalimpsestError('INVALID_INPUT', `${hash} is a ${found.shown.type}; only texts and results can go.`, {
       hash,
@@ -105,38 +117,34 @@ function findPart(fold: Fold, hash: string): { entry: number; part: number; show
   )
 }
 
-function replace(fold: Fold, operation: ReplaceOperation): Resolved {
+function replace(fold: Fold, texts: readonly ShownText[], operation: ReplaceOperation): Resolved {
   const { start, end, replacement } = operation
   if (!start || !end) throw new PalimpsestError('INVALID_INPUT', 'start and end must not be empty.', { operation })
-  const matches = findMatches(fold, operation)
-  if (matches.length === 0) throw notFound(fold, operation)
-  if (matches.length > 1) throw ambiguous(operation, matches)
+  const matches = findMatches(texts, operation)
   const [match] = matches
-  const length = match!.to - match!.from
-  if (length < MIN_MATCH) {
-    throw new PalimpsestError(
-      'MATCH_TOO_SHORT',
-      `The match has ${length} characters; the minimum is 30: minimum 30 characters. Choose patterns further apart.`,
-      { operation, length },
-    )
-  }
+  if (!match) throw notFound(fold, texts, operation)
+  if (matches.every(({ from, to }) => to - from < MIN_MATCH)) throw tooShort(operation, match)
+  if (matches.length > 1) throw ambiguous(matches)
   return {
-    ...toOriginals(match!, replacement),
+    ...toOriginals(match, replacement),
     operation,
     why: 'replace',
-    originalLength: length,
+    originalLength: match.to - match.from,
     newLength: replacement.length,
   }
 }
 
-type Match = { text: ShownText; from: number; to: number }
+export type Match = { text: ShownText; from: number; to: number }
 
-function findMatches(fold: Fold, { start, end }: ReplaceOperation): Match[] {
+/** Every place where the start stands, to the nearest end behind it in the same text; in one pass over each. */
+export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceOperation): Match[] {
   const matches: Match[] = []
-  for (const text of shownTexts(fold)) {
-    for (let from = text.text.indexOf(start); from >= 0; from = text.text.indexOf(start, from + start.length)) {
-      const close = text.text.indexOf(end, from + start.length)
-      if (close >= 0) matches.push({ text, from, to: close + end.length })
+  for (const text of texts) {
+    let close = -1
+    for (let from = text.text.indexOf(start); from >= 0; from = text.text.indexOf(start, from + 1)) {
+      if (close < from + start.length) close = text.text.indexOf(end, from + start.length)
+      if (close < 0) break
+      matches.push({ text, from, to: close + end.length })
     }
   }
   return matches
@@ -146,19 +154,34 @@ function findMatches(fold: Fold, { start, end }: ReplaceOperation): Match[] {
 function toOriginals(
   { text, from, to }: Match,
   replacement: string,
-): Pick<Resolved, 'target' | 'replacement' | 'entry'> {
-  const first = text.pieces.find(piece => from < piece.to)!
-  const last = text.pieces.find(piece => to <= piece.to)!
-  const before = first.literal ? '' : text.text.slice(first.from, from)
-  const after = last.literal ? '' : text.text.slice(to, last.to)
-  const shown = before + replacement + after
+): Pick<Edit, 'target' | 'replacement'> & { entry: number } {
   const { entry, part, leaf } = text
-  if (text.whole) return { target: { entry, part }, replacement: shown, entry }
-  return {
-    target: { entry, part, leaf, span: [originalStart(first, from), originalEnd(last, to)] },
-    replacement: shown,
-    entry,
+  if (text.replaced) {
+    const shown = text.text.slice(0, from) + replacement + text.text.slice(to)
+    if (text.replaced === 'leaf') return { target: { entry, part, leaf }, replacement: shown, entry }
+    return { target: { entry, part }, replacement: wholePart(text, shown), entry }
   }
+  const at = text.pieces.findIndex(piece => from < piece.to)
+  const end = text.pieces.findIndex(piece => to <= piece.to)
+  const [first, last] = [text.pieces[at]!, text.pieces[end]!]
+  const span: [number, number] = [originalStart(first, from), originalEnd(last, to)]
+  const before = first.literal ? addedAt(text.pieces[at - 1], span[0])?.from : first.from
+  const after = last.literal ? addedAt(text.pieces[end + 1], span[1])?.to : last.to
+  const shown = text.text.slice(before ?? from, from) + replacement + text.text.slice(to, after ?? to)
+  return { target: { entry, part, leaf, span }, replacement: shown, entry }
+}
+
+/** A text that an edit only adds, at just this place: an edit that reaches it would hide it. */
+function addedAt(piece: Piece | undefined, place: number): Piece | undefined {
+  const [start, end] = piece?.literal === false ? piece.original : []
+  return start === place && end === place ? piece : undefined
+}
+
+/** A call stays a call: its input with the one text changed. */
+function wholePart({ shown, leaf }: ShownText, text: string): Edit['replacement'] {
+  if (shown.type !== 'tool-call') return text
+  const changed = withLeaves(shown, (old, index) => (index === leaf ? text : old))
+  return { input: changed.type === 'tool-call' ? changed.input : undefined }
 }
 
 function originalStart(piece: Piece, at: number): number {
@@ -175,42 +198,55 @@ function assertApart(resolved: readonly Resolved[]): void {
       if (relate(a.target, b.target) === 'disjoint') continue
       throw new PalimpsestError(
         'EDITS_OVERLAP',
-        `overlapping targets: ${nameOf(a.operation)} and ${nameOf(b.operation)}. Merge them into one, or leave one out.`,
+        `overlapping targets: ${nameOf(a.operation)} and ${nameOf(b.operation)} change the same text, or text that ` +
+          'one earlier edit put there. Merge them into one, or make them one after the other.',
         { targets: [a.operation, b.operation] },
       )
     }
   }
 }
 
-function notFound(fold: Fold, { start, end }: ReplaceOperation): PalimpsestError {
-  const texts = [...shownTexts(fold)]
-  const startSeen = texts.some(({ text }) => text.includes(start))
-  const pattern = startSeen ? end : start
-  const similar = similarLines(
-    texts.map(({ text }) => text),
-    pattern,
+function tooShort(operation: ReplaceOperation, { from, to }: Match): PalimpsestError {
+  return new PalimpsestError(
+    'MATCH_TOO_SHORT',
+    `The match has ${to - from} characters: minimum ${MIN_MATCH} characters. Choose patterns that lie further apart.`,
+    { operation, length: to - from, minimum: MIN_MATCH },
   )
-  const which = startSeen
-    ? `end pattern ${quote(end)} does not follow the start pattern`
-    : `start pattern ${quote(start)} is not in view`
-  const hint = similar.length > 0 ? ` Similar: ${similar.map(quote).join('; ')}.` : ''
-  return new PalimpsestError('PATTERN_NOT_FOUND', `Pattern not found: the ${which}. Matching is literal.${hint}`, {
-    pattern,
-    similar,
-  })
 }
 
-function ambiguous({ start }: ReplaceOperation, matches: readonly Match[]): PalimpsestError {
-  const places = matches.map(({ text, from }) => ({
+function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: ReplaceOperation): PalimpsestError {
+  const startSeen = texts.some(({ text }) => text.includes(start))
+  const pattern = startSeen ? end : start
+  const similar = similarTexts(texts.map(({ text }) => text).reverse(), pattern)
+  const which = startSeen
+    ? `end pattern ${quote(end)} does not follow the start pattern in the same text`
+    : `start pattern ${quote(start)} is not in view`
+  const shownBy = [...shownByEdits(fold)].find(({ text }) => text.includes(start))?.edit
+  const hints = [
+    ...(shownBy ? [` It stands in what edit ${shownBy} shows: undo that edit instead.`] : []),
+    ...(similar.length > 0 ? [` Similar: ${similar.map(quote).join('; ')}.`] : []),
+  ]
+  return new PalimpsestError(
+    'PATTERN_NOT_FOUND',
+    `Pattern not found: the ${which}. Matching is literal.${hints.join('')}`,
+    { pattern, similar, ...(shownBy ? { edit: shownBy } : {}) },
+  )
+}
+
+function ambiguous(matches: readonly Match[]): PalimpsestError {
+  const places = matches.slice(0, LISTED).map(({ text, from, to }) => ({
     entry: text.entry,
     part: text.part,
     role: text.role,
-    context: text.text.slice(Math.max(0, from - 20), from + start.length + 40),
+    length: to - from,
+    context: text.text.slice(Math.max(0, from - 20), from + 60),
   }))
-  const list = places.map(place => `entry ${place.entry} (${place.role}): ${quote(place.context)}`).join('; ')
+  const list = places.slice(0, NAMED).map(({ entry, role, context }) => `entry ${entry} (${role}): ${quote(context)}`)
+  const more = matches.length > NAMED ? `; and ${matches.length - NAMED} more` : ''
   return new PalimpsestError(
     'MATCH_AMBIGUOUS',
-    `The pattern matches ${matches.length} times, so nothing was changed: ${list}. Choose a longer start pattern.`,
+    `The pattern matches ${matches.length} times, so nothing was changed: ${list.join('; ')}${more}. ` +
+      'Choose a longer start pattern.',
     { matches: places },
   )
 }

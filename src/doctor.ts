@@ -1,12 +1,14 @@
 /**
  * Finds and heals what is wrong with a conversation that was recorded elsewhere, so that it can enter a ledger and
- * be sent: ids that occur twice, results before or far behind their calls, results without a call, two results.
- * Nothing is thrown away: what cannot stay a tool result becomes text. Calls without a result are left to the
- * ledger, which answers them as interrupted.
+ * be sent: ids that are missing or occur twice, results before or far behind their calls, results without a call,
+ * two results, parts in messages of the wrong role. Nothing is thrown away: what cannot stay what it is becomes
+ * text. Calls without a result, and empty messages, are left to the ledger, which answers and fills them.
  */
+import { isPalimpsestError } from './errors.ts'
 import { textOf } from './leaves.ts'
 import { callsIn, checkView, type Violation, violation } from './legality.ts'
-import type { Dialect, Message, Part, ToolResultPart } from './types.ts'
+import { Calls, checkMessage } from './messages.ts'
+import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from './types.ts'
 
 export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
 
@@ -21,10 +23,29 @@ export function diagnose(messages: readonly Message[], dialect?: Dialect): Diagn
 export function heal(messages: readonly Message[]): { messages: Message[]; healed: string[] } {
   const healed: string[] = []
   const readable = messages.map(message => (isWellFormed(message) ? message : wellFormed(message, healed)))
-  if (checkView(readable).every(({ rule }) => rule === 'call-without-result' || rule === 'empty-message')) {
-    return { messages: readable, healed }
+  if (isHealthy(readable)) return { messages: readable, healed }
+  const named = nameCalls(readable, healed)
+  return { messages: placeResults(named, healed), healed }
+}
+
+function isHealthy(messages: readonly Message[]): boolean {
+  const left = new Set(['call-without-result', 'empty-message'])
+  return checkView(messages).every(({ rule }) => left.has(rule)) && isAccepted(messages)
+}
+
+function isAccepted(messages: readonly Message[]): boolean {
+  const calls = new Calls()
+  try {
+    for (const message of messages) {
+      checkMessage(message)
+      if (calls.check(message).late.length > 0) return false
+      calls.add(message)
+    }
+    return true
+  } catch (error) {
+    if (isPalimpsestError(error)) return false
+    throw error
   }
-  return { messages: placeResults(renameRepeatedCalls(readable, healed), healed), healed }
 }
 
 function malformed(messages: readonly Message[]): Violation[] {
@@ -42,22 +63,45 @@ function wellFormed(message: Message, healed: string[]): Message {
   return JSON.parse(JSON.stringify(message), (_, value) => (typeof value === 'string' ? value.toWellFormed() : value))
 }
 
-/** A call whose id is taken (or missing) gets a new one, and so do the results for it that follow. */
-function renameRepeatedCalls(messages: readonly Message[], healed: string[]): Message[] {
-  const times = new Map<string, number>()
-  const current = new Map<string, string>()
-  const rename = (part: Part): Part => {
-    if (part.type === 'tool-result') return { ...part, id: current.get(part.id) ?? part.id }
-    if (part.type !== 'tool-call') return part
-    const seen = times.get(part.id) ?? 0
-    times.set(part.id, seen + 1)
-    const id = seen === 0 && part.id ? part.id : `${part.id || 'call'}~${seen}`
-    current.set(part.id, id)
-    if (id === part.id) return part
-    healed.push(`duplicate-call: ${part.id} became ${id}`)
-    return { ...part, id }
+/**
+ * Gives a call whose id is missing or taken a new one. A result goes to the newest call of its id that has none, as
+ * an agent that uses ids again means it.
+ */
+function nameCalls(messages: readonly Message[], healed: string[]): Message[] {
+  const taken = new Set(messages.flatMap(message => message.parts.flatMap(part => ('id' in part ? part.id : []))))
+  const namesakes = new Map<string, string[]>()
+  const answered = new Set<string>()
+  const nameCall = (part: ToolCallPart): ToolCallPart => {
+    const known = namesakes.get(part.id) ?? []
+    namesakes.set(part.id, known)
+    const id = part.id && known.length === 0 ? part.id : freeId(part.id || 'call', taken)
+    known.push(id)
+    if (id === part.id && part.name) return part
+    if (id !== part.id) healed.push(`duplicate-call: ${part.id || 'a call without an id'} became ${id}`)
+    return { ...part, id, name: part.name || 'tool' }
   }
-  return messages.map(message => ({ ...message, parts: message.parts.map(rename) }))
+  const nameResult = (part: ToolResultPart): ToolResultPart => {
+    const known = namesakes.get(part.id) ?? []
+    const id = known.findLast(candidate => !answered.has(candidate)) ?? known.at(-1) ?? part.id
+    answered.add(id)
+    return id === part.id ? part : { ...part, id }
+  }
+  return messages.map(message => ({
+    ...message,
+    parts: message.parts.map(part => {
+      if (part.type === 'tool-call' && message.role === 'assistant') return nameCall(part)
+      return part.type === 'tool-result' ? nameResult(part) : part
+    }),
+  }))
+}
+
+function freeId(id: string, taken: Set<string>): string {
+  for (let n = 1; ; n++) {
+    const free = `${id}~${n}`
+    if (taken.has(free)) continue
+    taken.add(free)
+    return free
+  }
 }
 
 type Found = { result: ToolResultPart; at: number | undefined }
@@ -65,27 +109,37 @@ type Found = { result: ToolResultPart; at: number | undefined }
 /** Every result directly behind the assistant message that made its call; what has no place becomes text. */
 function placeResults(messages: readonly Message[], healed: string[]): Message[] {
   const home = new Map<string, number>()
-  for (const [index, message] of messages.entries()) for (const { id } of callsIn(message)) home.set(id, index)
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'assistant') for (const { id } of callsIn(message)) home.set(id, index)
+  }
   const found = new Map<string, Found>()
   const others = messages.map((message, index) => {
-    const parts: Part[] = []
-    for (const part of message.parts) {
-      if (part.type !== 'tool-result') {
-        parts.push(part)
-        continue
-      }
+    const parts = message.parts.flatMap((part): Part[] => {
+      if (part.type === 'tool-call' && message.role !== 'assistant') return callAsText(part, healed)
+      if (part.type !== 'tool-result') return [part]
       const at = home.get(part.id)
-      if (at !== undefined && !found.has(part.id)) {
-        found.set(part.id, { result: part, at: message.at })
-        if (!directlyBehind(messages, at, index)) healed.push(`result-without-call: ${part.id} moved behind its call`)
-        continue
-      }
-      healed.push(`${at === undefined ? 'result-without-call' : 'two-results'}: ${part.id} became text`)
-      parts.push({ type: 'text', text: `[Result of ${part.name} without a call]\n${textOf(part)}` })
-    }
-    return { ...message, role: message.role === 'tool' ? ('user' as const) : message.role, parts }
+      if (at === undefined || found.has(part.id)) return resultAsText(part, at !== undefined, healed)
+      found.set(part.id, { result: part, at: message.at })
+      if (!directlyBehind(messages, at, index)) healed.push(`result-without-call: ${part.id} moved behind its call`)
+      return []
+    })
+    const { original: _, ...rest } = message
+    return message.role === 'tool' ? { ...rest, role: 'user' as const, parts } : { ...message, parts }
   })
   return others.flatMap((message, index) => withResults(message, messages[index]!, found))
+}
+
+function callAsText({ name, input }: ToolCallPart, healed: string[]): Part[] {
+  healed.push(`call-dropped: a call of ${name} in a message of another role became text`)
+  return [{ type: 'text', text: `[Call of ${name}] ${JSON.stringify(input)}` }]
+}
+
+function resultAsText(part: ToolResultPart, answered: boolean, healed: string[]): Part[] {
+  healed.push(`${answered ? 'two-results' : 'result-without-call'}: ${part.id} became text`)
+  const title = `[Result of ${part.name} ${answered ? 'that came again' : 'without a call'}]`
+  const others =
+    typeof part.output === 'string' ? [] : part.output.filter(({ type }) => type === 'image' || type === 'raw')
+  return [{ type: 'text', text: `${title}\n${textOf(part)}` }, ...others]
 }
 
 function directlyBehind(messages: readonly Message[], call: number, result: number): boolean {

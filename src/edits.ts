@@ -3,7 +3,8 @@
  *
  * Every target is an interval over originals: (entry, part, leaf, character), compared in that order. The
  * active edits form a laminar family: two of them are disjoint or nested, the outer one shows, and of two with
- * the same target the later is the outer. So any edit can be undone in any order without inverse code.
+ * the same target the later is the outer; an empty span, which only adds, lies inside the spans that it touches.
+ * So any edit can be undone in any order without inverse code.
  */
 import { PalimpsestError } from './errors.ts'
 import { withLeaves } from './leaves.ts'
@@ -59,6 +60,11 @@ export function entriesOf(target: Target): { from: number; to: number } {
 /** Whether a target takes whole entries (rather than something in one, or the place behind one). */
 export function isRange(target: Target): boolean {
   return 'from' in target || ('entry' in target && target.part === undefined)
+}
+
+/** Whether an edit hides nothing: its span is empty, so it only adds a text. */
+export function onlyAdds(target: Target): boolean {
+  return 'entry' in target && target.span !== undefined && target.span[0] === target.span[1]
 }
 
 export function describeTarget(target: Target): string {

@@ -4,16 +4,21 @@
  * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
  * memory. Sessions share the store; several processes may hold the same home.
  */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PalimpsestError } from './errors.ts'
+import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
+import { isPalimpsestError, PalimpsestError } from './errors.ts'
 import { SqliteLedger } from './ledger/sqlite.ts'
 import type { Hit, LedgerStore, SessionRow } from './ledger/store.ts'
-import { none, type PlannerFactory } from './policies/policy.ts'
+import type { WriteSummary } from './model-summary.ts'
+import { IDS_OVER, withIds } from './policies/ids.ts'
+import type { PlannerFactory } from './policies/policy.ts'
+import { findPreset, presets } from './policies/presets.ts'
 import { type ModelTable, modelInfo } from './prices.ts'
 import { docsOf, Session } from './session.ts'
-import { SessionState } from './session-state.ts'
+import { type SessionOptions, SessionState } from './session-state.ts'
 import type { ToolTable } from './tool-kinds.ts'
+import { logDay } from './workspace.ts'
 
 export const MEMORY = ':memory:'
 const DEFAULT_MODEL = 'claude-sonnet-4-5'
@@ -28,6 +33,13 @@ export type PalimpsestOptions = {
   tools?: ToolTable
   /** Keeps a file that an edit points to, in place of the folder in the home. */
   keepFile?: (path: string, text: string) => Promise<void>
+  /** Has a model write the summaries that policies plan; ours are used where it fails. */
+  summarize?: WriteSummary
+  /**
+   * A configuration, or the path of one; `false` for none. By default `palimpsest.json` in the folder that holds
+   * the home, if it is there. What is given here as an option comes before what it says.
+   */
+  config?: Config | string | false
 }
 
 export type OpenOptions = {
@@ -36,26 +48,36 @@ export type OpenOptions = {
   model?: string
   /** Tokens of system prompt and tools that are sent in front of the messages. */
   overhead?: number
+  /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
+  ids?: boolean | number
   /** Fails when there is no such session. */
   mustExist?: boolean
 }
 
 export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string }
 
-type Meta = { policy: string; model: string; overhead?: number }
+type Meta = { policy: string; model: string; overhead?: number; ids?: number }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
   const store = options.store ?? new SqliteLedger(home === MEMORY ? MEMORY : join(home, 'ledger.sqlite'))
-  return new Palimpsest(home, store, options)
+  const settings = await settingsFor(home, options.config)
+  return new Palimpsest(home, store, { ...options, settings })
+}
+
+async function settingsFor(home: string, config: PalimpsestOptions['config']): Promise<Settings> {
+  if (config === false || (config === undefined && home === MEMORY)) return {}
+  if (typeof config === 'object') return toSettings(parseConfig(config))
+  const read = await (config === undefined ? readConfig(configPath(home), { mustExist: false }) : readConfig(config))
+  return read ? toSettings(read) : {}
 }
 
 export class Palimpsest {
   readonly home: string
   readonly #store: LedgerStore
-  readonly #options: PalimpsestOptions
+  readonly #options: PalimpsestOptions & { settings?: Settings }
 
-  constructor(home: string, store: LedgerStore, options: PalimpsestOptions) {
+  constructor(home: string, store: LedgerStore, options: PalimpsestOptions & { settings?: Settings }) {
     this.home = home
     this.#store = store
     this.#options = options
@@ -72,21 +94,31 @@ export class Palimpsest {
       })
     }
     const stored: Partial<Meta> = row ? JSON.parse(row.meta) : {}
-    const policy = policyOf(options.policy ?? stored.policy ?? 'none')
-    const model = options.model ?? stored.model ?? DEFAULT_MODEL
-    const overhead = options.overhead ?? stored.overhead ?? 0
-    const meta = JSON.stringify({ policy: policy.name, model, ...(overhead > 0 ? { overhead } : {}) } satisfies Meta)
+    const { settings = {}, keepFile, summarize } = this.#options
+    const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? 'none', settings.policy)
+    const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
+    const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
+    const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
+    const meta = JSON.stringify({
+      policy: policy.name,
+      model,
+      ...(overhead > 0 ? { overhead } : {}),
+      ...(ids === undefined ? {} : { ids }),
+    } satisfies Meta)
     const clock = this.#options.clock ?? Date.now
     if (!row) await this.#store.open(id, { at: clock(), meta })
     else if (row.meta !== meta) await this.#store.setMeta(id, meta)
-    const tools = this.#options.tools ? { tools: this.#options.tools } : {}
+    const table = this.#options.tools ?? settings.tools
+    const tools = table ? { tools: table } : {}
     const state = new SessionState(this.#store, id, {
       ...tools,
-      policy,
-      model: modelInfo(model, this.#options.models),
+      policy: ids === undefined ? policy : withIds(policy, ids),
+      model: modelInfo(model, this.#options.models ?? settings.models),
       overhead,
       clock,
-      keepFile: this.#options.keepFile ?? ((path, text) => this.#keepFile(path, text)),
+      keepFile: keepFile ?? ((path, text) => this.#keepFile(path, text)),
+      ...(summarize ? { summarize } : {}),
+      ...(this.home === MEMORY ? {} : this.#records(clock)),
     })
     await state.load()
     return new Session(state, { store: this.#store, ...tools, open: name => this.session(name, options) })
@@ -119,12 +151,40 @@ export class Palimpsest {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
     const whole = join(this.home, path)
     await mkdir(dirname(whole), { recursive: true })
-    await writeFile(whole, text)
+    const taken = await readFile(whole, 'utf8').catch(() => undefined)
+    if (taken === undefined) await writeFile(whole, text, { flag: 'wx' })
+    else if (taken !== text) throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+  }
+
+  /** Nothing points to an archive, so one whose name is taken gets a number. */
+  async #archive(path: string, text: string): Promise<void> {
+    for (let n = 1; ; n++) {
+      try {
+        return await this.#keepFile(n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
+      } catch (error) {
+        if (!isPalimpsestError(error) || error.code !== 'ALREADY') throw error
+      }
+    }
+  }
+
+  /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
+  #records(clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
+    const workspace = { folder: join(this.home, 'workspace'), now: clock }
+    return {
+      home: this.home,
+      archive: (path, text) => this.#archive(path, text),
+      log: async line => void (await logDay(workspace, line)),
+    }
   }
 }
 
-function policyOf(policy: string | PlannerFactory): PlannerFactory {
+function policyOf(policy: string | PlannerFactory, own: PlannerFactory | undefined): PlannerFactory {
   if (typeof policy !== 'string') return policy
-  if (policy === 'none') return none
-  throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${policy}.`, { policy })
+  const found = own?.name === policy ? own : findPreset(policy)
+  if (found) return found
+  const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
+  throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${policy}; there are ${allowed.join(', ')}.`, {
+    policy,
+    allowed,
+  })
 }

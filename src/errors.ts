@@ -20,6 +20,9 @@ export const ERROR_CODES = {
   ENTRY_NOT_FOUND: 3,
   EDIT_NOT_FOUND: 3,
   FILE_NOT_FOUND: 3,
+  BLOCK_NOT_FOUND: 3,
+  PROPOSAL_NOT_FOUND: 3,
+  VERSION_NOT_FOUND: 3,
   /** `replace`: the pattern is not in view. */
   PATTERN_NOT_FOUND: 3,
   /** `replace`: the match is under 30 characters. */
@@ -34,6 +37,18 @@ export const ERROR_CODES = {
   ALREADY: 4,
   /** The file is not what it was when it was read or written. */
   FILE_CHANGED: 4,
+  /** A memory block of that label is there already. */
+  BLOCK_EXISTS: 4,
+  /** The block that a proposal changes has been deleted since. */
+  BLOCK_DELETED: 4,
+  /** A proposal that has been decided already. */
+  PROPOSAL_NOT_OPEN: 4,
+  /** Two changes of the same lines: somebody must choose. */
+  CONFLICT: 4,
+  /** A body that does not fit the schema of its block. */
+  SCHEMA_VIOLATION: 4,
+  /** An agent cannot decide, nobody can touch another user's memory, and the server answers only its own pages. */
+  FORBIDDEN: 4,
   /** A binary file, or text that is not UTF-8. */
   NOT_TEXT: 5,
   /** A transcript or file in a form that we cannot read. */
@@ -48,8 +63,24 @@ export const ERROR_CODES = {
   STORE_READONLY: 7,
   STORE_FULL: 7,
   STORE_FAILED: 7,
+  /** The database server does not answer in time. */
+  STORE_UNAVAILABLE: 7,
   /** Node too old, a peer dependency missing, … */
   UNSUPPORTED: 8,
+  /** The server: no token, or one that is not known. */
+  UNAUTHORIZED: 9,
+  /** The server: a path that it does not know, or a place in a list that is gone. */
+  NOT_FOUND: 3,
+  METHOD_NOT_ALLOWED: 2,
+  MEDIA_TYPE_UNSUPPORTED: 2,
+  /** The server: an idempotency key that came with another request, or whose request is not finished. */
+  KEY_REUSED: 2,
+  KEY_PENDING: 4,
+  /** The server: too many requests, or too much work at once. */
+  RATE_LIMITED: 7,
+  /** The server is shutting down. */
+  CLOSING: 7,
+  TOKEN_NOT_FOUND: 3,
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES

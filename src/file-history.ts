@@ -6,7 +6,15 @@
  */
 import { textOf } from './leaves.ts'
 import { applyPatchTo } from './patches.ts'
-import { type CallInfo, describeCall, exitCode, sameFile, stripLineNumbers, type ToolTable } from './tool-kinds.ts'
+import {
+  type CallInfo,
+  describeCall,
+  exitCode,
+  normalizePath,
+  sameFile,
+  stripLineNumbers,
+  type ToolTable,
+} from './tool-kinds.ts'
 import type { Message, ToolCallPart, ToolResultPart } from './types.ts'
 
 export type Change = { turn: number; path: string; kind: 'write' | 'edit'; intent?: string }
@@ -45,7 +53,7 @@ export function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Genera
 export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Change[] {
   const changes: Change[] = []
   for (const { turn, info, result } of stepsOf(messages, tools)) {
-    if (failed(result)) continue
+    if (failed(info, result)) continue
     const intent = info.intent === undefined ? {} : { intent: info.intent }
     for (const path of pathsChanged(info)) changes.push({ turn, path, kind: kindOf(info), ...intent })
   }
@@ -63,17 +71,24 @@ export function toChangelog(changes: readonly Change[]): string {
 }
 
 export function fileStateAt(messages: Iterable<Message>, path: string, turn: number, tools?: ToolTable): FileState {
+  const wanted = normalizePath(path)
   const state: FileState = { path, turn, content: undefined, basis: [] }
+  let runs = 0
   for (const step of stepsOf(messages, tools)) {
-    if (step.turn > turn) break
-    if (failed(step.result) || !touches(step.info, path)) continue
-    const next = follow(state.content, step, path)
+    if (step.turn > turn) continue
+    if (step.info.kind === 'shell') runs++
+    if (failed(step.info, step.result) || !touches(step.info, wanted)) continue
+    const next = follow(state.content, step, wanted)
     if (!next) continue
     state.content = next.content
     if (next.fresh) state.basis = []
     state.basis.push(`turn ${step.turn}: ${next.how}`)
+    runs = 0
   }
   if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
+  if (state.content !== undefined && runs > 0) {
+    state.basis.push(`not followed: ${runs} ${runs === 1 ? 'command' : 'commands'} run since, whatever they did to it`)
+  }
   return state
 }
 
@@ -89,18 +104,67 @@ function follow(content: string | undefined, { call, info, result }: Step, path:
     return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
   }
   if (info.edits) return followEdits(content, info.edits)
-  if (info.content === undefined) return undefined
+  const unknown = { content: undefined, how: `changed by ${call.name}, in a way that cannot be followed` }
+  if (info.content === undefined) return CHANGING.has(info.kind) ? unknown : undefined
   if (info.how === undefined) return { content: info.content, how: `written by ${call.name}`, fresh: true }
   if (info.how === 'append')
     return { content: content === undefined ? undefined : content + info.content, how: 'appended' }
   if (info.how === 'prepend')
     return { content: content === undefined ? undefined : info.content + content, how: 'prepended' }
-  return { content: undefined, how: `changed by ${call.name}, in a way that cannot be followed` }
+  return info.how === 'insert' && content !== undefined && info.range
+    ? { content: inserted(content, info.content, info.range[0]), how: 'inserted' }
+    : unknown
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'shell-write'])
+
+/** With whole lines put in behind a line; behind line 0 is the beginning. */
+function inserted(content: string, text: string, line: number): string {
+  const lines = content.split('\n')
+  lines.splice(line, 0, ...text.replace(/\n$/, '').split('\n'))
+  return lines.join('\n')
 }
 
 function followRead(info: CallInfo, result: ToolResultPart | undefined): Next | undefined {
-  if (!result || info.range || info.query || (info.paths?.length ?? 1) > 1) return undefined
-  return { content: stripLineNumbers(textOf(result)), how: 'read', fresh: true }
+  if (!result || info.query || (info.paths?.length ?? 1) > 1) return undefined
+  const [start = 1, end = Infinity] = info.range ?? []
+  if (start !== 1 || end !== Infinity) return undefined
+  const output = info.kind === 'read' ? textOf(result) : commandOutput(textOf(result))
+  const content = readContent(output)
+  return content === undefined ? undefined : { content, how: 'read', fresh: true }
+}
+
+/** What read tools say themselves when they did not show the whole file. */
+const PARTIAL =
+  /more lines (?:above|below)|\(?file has more lines|truncated|showing (?:only )?lines \d+|use (?:the )?['"`]?offset|lines? \d+-\d+ of \d+/i
+
+/** The file in what a read tool returned: without line numbers and the tool's own words; `undefined` if in part. */
+function readContent(output: string): string | undefined {
+  const lines = output.split('\n')
+  const plain = stripLineNumbers(output).split('\n')
+  const first = lines.findIndex((line, i) => line !== plain[i])
+  if (first < 0) return saysPartial(output) ? undefined : output
+  const last = lines.findLastIndex((line, i) => line !== plain[i])
+  const around = [...lines.slice(0, first), ...lines.slice(last + 1)].join('\n')
+  if (PARTIAL.test(around) || Number.parseInt(lines[first]!.trim(), 10) !== 1) return undefined
+  return plain.slice(first, last + 1).join('\n')
+}
+
+/** Without line numbers only a last line in brackets can be the tool's. */
+function saysPartial(output: string): boolean {
+  const last = output.slice(-400).trimEnd().split('\n').at(-1)!
+  return /^\s*(?:[[(<…]|\.\.\.)/.test(last) && PARTIAL.test(last)
+}
+
+/** What a command printed, without the lines in which agents say how it ended. */
+function commandOutput(text: string): string {
+  const tagged = /^<returncode>[^<]*<\/returncode>\s*<output>\n?(.*?)<\/output>\s*$/s.exec(text)
+  if (tagged) return tagged[1]!
+  const lines = text.split('\n')
+  const body = lines.slice(0, 6).indexOf('Output:')
+  const from = body >= 0 && exitCode(lines.slice(0, body).join('\n')) !== undefined ? body + 1 : 0
+  const to = exitCode(lines.at(-1)!) === undefined ? lines.length : lines.length - 1
+  return lines.slice(from, to).join('\n')
 }
 
 function followShellWrite(content: string | undefined, write: NonNullable<CallInfo['writes']>[number]): Next {
@@ -113,6 +177,10 @@ function followShellWrite(content: string | undefined, write: NonNullable<CallIn
 }
 
 function followEdits(content: string | undefined, edits: NonNullable<CallInfo['edits']>): Next {
+  const [only] = edits
+  if (edits.length === 1 && only!.oldText === '' && !content) {
+    return { content: only!.newText, how: 'made by an edit', fresh: true }
+  }
   let text = content
   for (const { oldText, newText, all } of edits) {
     if (text === undefined) return { content: undefined, how: 'edited; the content before is not known' }
@@ -142,8 +210,14 @@ function kindOf(info: CallInfo): Change['kind'] {
   return info.kind === 'write' || (info.kind !== 'edit' && info.patch === undefined) ? 'write' : 'edit'
 }
 
-/** A call without a result, or whose result is an error, changed nothing that can be relied on. */
-function failed(result: ToolResultPart | undefined): boolean {
+/** A call without a result, or whose result says that it failed, changed nothing that can be relied on. */
+function failed(info: CallInfo, result: ToolResultPart | undefined): boolean {
   if (!result || result.isError) return true
-  return (exitCode(textOf(result)) ?? 0) !== 0
+  const text = textOf(result)
+  if (info.kind.startsWith('shell')) return (exitCode(text) ?? 0) !== 0
+  return text.length < 500 && SAYS_FAILED.test(text)
 }
+
+/** Some agents have no flag for errors: a short answer that begins like one is one. */
+const SAYS_FAILED =
+  /^\s*(?:<tool_use_error>|\W{0,2}(?:error|failed|failure|exception|could not|cannot|can't|unable to|no such file|permission denied|file not found|invalid)\b)/i

@@ -58,6 +58,12 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
   return found
 }
 
+/** Providers limit a request by its bytes too, whatever it counts in tokens. */
+export function checkSize(bytes: number, maxBytes: number): Violation[] {
+  if (bytes <= maxBytes) return []
+  return [violation('too-many-bytes', `the messages have ${bytes} bytes; the provider takes ${maxBytes}`)]
+}
+
 /** The ids of calls at the end of the messages that still wait for their results. */
 export function waitingCalls(messages: readonly Message[]): string[] {
   let i = messages.length - 1

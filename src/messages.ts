@@ -10,6 +10,8 @@ import type { Message, Part } from './types.ts'
 
 /** Characters of one part. Larger things belong in a file, with a path in the conversation. */
 export const MAX_PART = 32 * 1024 * 1024
+/** Deeper than any real input, and far from where JSON itself gives up. */
+const MAX_DEPTH = 500
 
 const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
 
@@ -29,7 +31,8 @@ function checkPart(part: Part, index: number, role: Message['role']): void {
     case 'tool-call':
       if (role !== 'assistant') fail('a tool call belongs to an assistant message', { part: index })
       if (!part.id || !part.name) fail('a tool call needs an id and a name', { part: index })
-      return checkText(typeof part.input === 'string' ? part.input : (JSON.stringify(part.input) ?? ''), index)
+      checkJson(part.input, index, checkText)
+      return
     case 'tool-result':
       if (role !== 'tool') fail('a tool result belongs to a message of role tool', { part: index })
       if (!part.id) fail('a tool result needs the id of its call', { part: index })
@@ -41,21 +44,33 @@ function checkPart(part: Part, index: number, role: Message['role']): void {
     case 'image':
       return checkText(part.data ?? part.url ?? '', index)
     case 'raw':
+      checkJson(part.value, index, checkSize)
       return
     default:
       fail('the type of a part is text, reasoning, tool-call, tool-result, image or raw', { part: index })
   }
 }
 
+/** Checks that a value can be written as JSON, and each text in it; gives the characters of all of them. */
+function checkJson(value: unknown, part: number, check: (text: string, part: number) => void, depth = 0): number {
+  if (typeof value === 'string') {
+    check(value, part)
+    return value.length
+  }
+  if (typeof value === 'bigint') fail('a bigint cannot be written as JSON', { part })
+  if (value === null || typeof value !== 'object') return 0
+  if (depth > MAX_DEPTH) fail(`a value is nested more than ${MAX_DEPTH} deep, or in itself`, { part })
+  let size = 0
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) {
+    size += checkJson(inner, part, check, depth + 1)
+    if (size > MAX_PART) throw tooLarge(size, part)
+  }
+  return size
+}
+
 function checkText(text: unknown, part: number): void {
   if (typeof text !== 'string') fail('the text of a part must be a string', { part })
-  if (text.length > MAX_PART) {
-    throw new PalimpsestError(
-      'TOO_LARGE',
-      `Part ${part} has ${text.length} characters; the limit is ${MAX_PART}. Put it in a file and name its path.`,
-      { part, length: text.length },
-    )
-  }
+  checkSize(text, part)
   if (!text.isWellFormed()) {
     throw new PalimpsestError(
       'INVALID_UNICODE',
@@ -63,6 +78,18 @@ function checkText(text: unknown, part: number): void {
       { part },
     )
   }
+}
+
+function checkSize(text: string, part: number): void {
+  if (text.length > MAX_PART) throw tooLarge(text.length, part)
+}
+
+function tooLarge(length: number, part: number): PalimpsestError {
+  return new PalimpsestError(
+    'TOO_LARGE',
+    `Part ${part} has ${length} characters or more; the limit is ${MAX_PART}. Put it in a file and name its path.`,
+    { part, length },
+  )
 }
 
 function fail(message: string, data: Record<string, unknown>): never {
@@ -83,11 +110,14 @@ export class Calls {
   #open: Set<string>
   /** Whether results of that step have begun to come in. */
   #answering: boolean
+  /** Messages of that step: assistant messages in a row, and the results behind them. */
+  #stepLength: number
 
   constructor(base?: Calls) {
     this.#base = base
     this.#open = new Set(base?.open)
     this.#answering = base ? base.#answering : false
+    this.#stepLength = base ? base.#stepLength : 0
   }
 
   /** A copy to try messages on. */
@@ -97,6 +127,10 @@ export class Calls {
 
   get open(): string[] {
     return [...this.#open]
+  }
+
+  get stepLength(): number {
+    return this.#stepLength
   }
 
   nameOf(id: string): string | undefined {
@@ -123,7 +157,9 @@ export class Calls {
 
   /** The same from what is known of an entry without its content. */
   note(role: Message['role'], calls: readonly { id: string; name: string }[], results: readonly string[]): void {
-    if (role !== 'tool' && (role !== 'assistant' || this.#answering)) this.#giveUp()
+    const goesOn = role === 'tool' || (role === 'assistant' && !this.#answering)
+    if (!goesOn) this.#giveUp()
+    this.#stepLength = goesOn ? this.#stepLength + 1 : role === 'assistant' ? 1 : 0
     this.#answering = role === 'tool'
     for (const { id, name } of calls) {
       this.#calls.set(id, { name, state: 'open' })

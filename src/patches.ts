@@ -1,97 +1,172 @@
 /**
- * Applies the part of a patch that concerns one file: the `apply_patch` form that coding agents write, and
- * unified diffs. A hunk must be found exactly and in order; otherwise the result is unknown, never a guess.
+ * Patches as agents write them: the `apply_patch` form (`*** Update File: …`) and unified diffs.
+ *
+ * `applyPatchTo` gives the content of one file behind a patch. Every hunk must be found exactly: in a unified
+ * diff at the line it names or the nearest place, else behind the hunk before it and the anchor it names.
+ * Otherwise the result is unknown, never a guess.
  */
-import { sameFile } from './paths.ts'
+import { normalizePath, sameFile } from './paths.ts'
 
-type Hunk = { before: string[]; after: string[] }
+/** Lines that are replaced, and by which. */
+export type Hunk = {
+  before: string[]
+  after: string[]
+  /** First line in the old file, from 1; of a hunk that only adds, the line behind which it does. */
+  line?: number
+  /** A line that stands somewhere before the hunk. */
+  anchor?: string
+}
+
+type Section = {
+  kind: 'add' | 'update' | 'delete'
+  path: string
+  movedTo?: string
+  hunks: Hunk[]
+  /** Whether the last line of the old and of the new file ends without a newline, where the patch says so. */
+  bare: { old: boolean; new: boolean }
+}
 
 /** The content behind the patch, or `undefined` where it cannot be told. */
 export function applyPatchTo(patch: string, path: string, content: string | undefined): string | undefined {
-  const section = sectionFor(patch, path)
+  const sections = readPatch(patch)
+  if (sections.some(({ movedTo }) => movedTo !== undefined && sameFile(movedTo, path))) return undefined
+  const section = sections.find(candidate => sameFile(candidate.path, path))
   if (!section) return content
-  if (section.kind === 'add') return `${section.lines.map(line => line.slice(1)).join('\n')}\n`
-  if (section.kind === 'delete' || content === undefined) return undefined
-  return applyHunks(content, toHunks(section.lines))
+  if (section.kind === 'add') return addedContent(section)
+  if (section.kind === 'delete' || section.movedTo !== undefined || content === undefined) return undefined
+  return applyHunks(content, section)
 }
 
-type Section = { kind: 'add' | 'update' | 'delete'; lines: string[] }
+/** What a patch replaces in one file. */
+export function hunksOf(patch: string, path: string): Hunk[] {
+  return readPatch(patch)
+    .filter(section => section.kind === 'update' && sameFile(section.path, path))
+    .flatMap(section => section.hunks)
+}
 
-function sectionFor(patch: string, path: string): Section | undefined {
+function addedContent({ hunks, bare }: Section): string {
+  const lines = hunks.flatMap(hunk => hunk.after)
+  return lines.length === 0 ? '' : lines.join('\n') + (bare.new ? '' : '\n')
+}
+
+function readPatch(patch: string): Section[] {
+  const sections: Section[] = []
   const lines = patch.split('\n')
-  for (const [index, line] of lines.entries()) {
-    const header = headerOf(line, lines[index + 1])
-    if (!header || !sameFile(header.path, path)) continue
-    const rest = lines.slice(index + header.skip)
-    const end = rest.findIndex((next, i) => headerOf(next, rest[i + 1]) || next.startsWith('*** End Patch'))
-    return { kind: header.kind, lines: end < 0 ? rest : rest.slice(0, end) }
+  if (lines.at(-1) === '') lines.pop()
+  const left = { old: 0, new: 0 }
+  let section: Section | undefined
+  let side = ' '
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!
+    const counted = left.old > 0 || left.new > 0
+    if (section && line.startsWith('\\')) {
+      if (side !== '+') section.bare.old = true
+      if (side !== '-') section.bare.new = true
+      continue
+    }
+    const header = counted ? undefined : headerOf(line, lines[i + 1])
+    if (header) {
+      section = { kind: header.kind, path: header.path, hunks: [], bare: { old: false, new: false } }
+      sections.push(section)
+      i += header.more
+    } else if (!counted && isBetween(line)) {
+      const moved = /^\*\*\* Move to: (.+)$/.exec(line)
+      if (moved && section) section.movedTo = normalizePath(moved[1]!.trim())
+      else if (!line.startsWith('*** End of File')) section = undefined
+    } else if (section && !counted && line.startsWith('@@')) Object.assign(left, startHunk(section, line))
+    else if (section) side = addLine(section, line, left)
   }
-  return undefined
+  return sections
 }
 
-function headerOf(line: string, next?: string): { kind: Section['kind']; path: string; skip: number } | undefined {
+/** Lines between the sections of a patch. */
+function isBetween(line: string): boolean {
+  return /^(?:\*\*\* |diff --git |Index: |index [0-9a-f]+\.\.)/.test(line)
+}
+
+function headerOf(line: string, next?: string): { kind: Section['kind']; path: string; more: number } | undefined {
   const agent = /^\*\*\* (Add|Update|Delete) File: (.+)$/.exec(line)
   if (agent) {
     const kind = agent[1] === 'Add' ? 'add' : agent[1] === 'Delete' ? 'delete' : 'update'
-    return { kind, path: agent[2]!.trim(), skip: 1 }
+    return { kind, path: normalizePath(agent[2]!.trim()), more: 0 }
   }
   if (!line.startsWith('--- ') || !next?.startsWith('+++ ')) return undefined
-  const target = next.slice(4).split('\t')[0]!.trim()
-  if (target === '/dev/null') return { kind: 'delete', path: stripSide(line.slice(4)), skip: 2 }
-  const kind = line.slice(4).startsWith('/dev/null') ? 'add' : 'update'
-  return { kind, path: stripSide(target), skip: 2 }
+  const [from, to] = [fileName(line), fileName(next)]
+  if (to === '/dev/null') return { kind: 'delete', path: withoutSide(from), more: 1 }
+  return { kind: from === '/dev/null' ? 'add' : 'update', path: withoutSide(to), more: 1 }
 }
 
-function stripSide(path: string): string {
-  return path
-    .split('\t')[0]!
-    .trim()
-    .replace(/^[ab]\//, '')
+function fileName(line: string): string {
+  return line.slice(4).split('\t')[0]!.trim()
 }
 
-function toHunks(lines: readonly string[]): Hunk[] {
-  const hunks: Hunk[] = []
-  let hunk: Hunk = { before: [], after: [] }
-  for (const line of lines) {
-    if (line.startsWith('@@')) {
-      hunk = { before: [], after: [] }
-      hunks.push(hunk)
-      continue
-    }
-    if (line.startsWith('***') || line.startsWith('\\')) continue
-    if (hunks.length === 0) hunks.push(hunk)
-    const text = line.slice(1)
-    if (line.startsWith('-')) hunk.before.push(text)
-    else if (line.startsWith('+')) hunk.after.push(text)
-    else {
-      hunk.before.push(text)
-      hunk.after.push(text)
-    }
+function withoutSide(path: string): string {
+  return normalizePath(path.replace(/^[ab]\//, ''))
+}
+
+/** Begins a hunk; gives the lines that are to come, where the hunk says how many. */
+function startHunk(section: Section, line: string): { old: number; new: number } {
+  const range = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
+  const anchor = line.replace(/^@@ ?/, '').replace(/ ?@@$/, '')
+  if (range) section.hunks.push({ before: [], after: [], line: Number(range[1]) })
+  else section.hunks.push({ before: [], after: [], ...(anchor.trim() === '' ? {} : { anchor }) })
+  return range ? { old: Number(range[2] ?? 1), new: Number(range[3] ?? 1) } : { old: 0, new: 0 }
+}
+
+function addLine(section: Section, line: string, left: { old: number; new: number }): string {
+  let hunk = section.hunks.at(-1)
+  if (!hunk) section.hunks.push((hunk = { before: [], after: [] }))
+  const side = line[0] ?? ' '
+  if (side !== '+' && section.kind !== 'add') {
+    hunk.before.push(line.slice(1))
+    left.old--
   }
-  return hunks.map(dropEmptyEnd).filter(({ before, after }) => before.length + after.length > 0)
+  if (side === '+' || (side !== '-' && section.kind !== 'add')) {
+    hunk.after.push(line.slice(1))
+    left.new--
+  }
+  return side
 }
 
-/** The empty string behind the last newline of a patch is no context line. */
-function dropEmptyEnd({ before, after }: Hunk): Hunk {
-  if (before.at(-1) !== '' || after.at(-1) !== '') return { before, after }
-  return { before: before.slice(0, -1), after: after.slice(0, -1) }
-}
-
-function applyHunks(content: string, hunks: readonly Hunk[]): string | undefined {
-  const lines = content.split('\n')
+function applyHunks(content: string, { hunks, bare }: Section): string | undefined {
+  const endsBare = bare.new || (!bare.old && content !== '' && !content.endsWith('\n'))
+  const lines = content === '' ? [] : content.replace(/\n$/, '').split('\n')
   let from = 0
-  for (const { before, after } of hunks) {
-    const at = before.length === 0 ? lines.length : findLines(lines, before, from)
+  let shift = 0
+  for (const { before, after, line, anchor } of hunks) {
+    if (anchor !== undefined) {
+      from = findAnchor(lines, anchor, from) + 1
+      if (from === 0) return undefined
+    }
+    if (before.length + after.length === 0) continue
+    const expected = line === undefined ? undefined : line + shift - (before.length === 0 ? 0 : 1)
+    const at =
+      before.length === 0 ? Math.min(expected ?? Infinity, lines.length) : findLines(lines, before, { from, expected })
     if (at < 0) return undefined
     lines.splice(at, before.length, ...after)
     from = at + after.length
+    shift += after.length - before.length
   }
-  return lines.join('\n')
+  if (lines.length === 0) return ''
+  return lines.join('\n') + (endsBare ? '' : '\n')
 }
 
-function findLines(lines: readonly string[], wanted: readonly string[], from: number): number {
-  for (let at = from; at + wanted.length <= lines.length; at++) {
-    if (wanted.every((line, i) => lines[at + i] === line)) return at
+function findAnchor(lines: readonly string[], anchor: string, from: number): number {
+  const exact = lines.indexOf(anchor, from)
+  return exact >= 0 ? exact : lines.findIndex((line, i) => i >= from && line.trim() === anchor.trim())
+}
+
+/** Where some lines stand: at the expected place or nearest to it; without one, the first. −1: nowhere. */
+function findLines(
+  lines: readonly string[],
+  wanted: readonly string[],
+  { from, expected = from }: { from: number; expected?: number | undefined },
+): number {
+  const last = lines.length - wanted.length
+  const standsAt = (at: number) => at >= from && at <= last && wanted.every((line, i) => lines[at + i] === line)
+  for (let distance = 0; distance <= lines.length; distance++) {
+    if (standsAt(expected - distance)) return expected - distance
+    if (standsAt(expected + distance)) return expected + distance
   }
   return -1
 }

@@ -7,16 +7,18 @@
  */
 import { entriesOf } from './edits.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from './errors.ts'
-import { decodeEvent, decodeLight } from './ledger/codec.ts'
+import { type KeepFile, keepFiles, keepRecords } from './kept-files.ts'
+import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from './ledger/codec.ts'
 import { Ledger, type Placed } from './ledger/ledger.ts'
 import type { LedgerStore } from './ledger/store.ts'
-import { checkView, type Violation, violation, waitingCalls } from './legality.ts'
+import { checkSize, checkView, type Violation, violation, waitingCalls } from './legality.ts'
 import { Calls, checkMessage } from './messages.ts'
+import { type WriteSummary, withModelSummary } from './model-summary.ts'
 import type { Pending, Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
 import type { Model } from './prices.ts'
 import { repairsFor } from './repairs.ts'
 import { assertAllowed, illegal } from './scope.ts'
-import { type Counter, loadCounter } from './tokens.ts'
+import { type Counter, loadCounter, messagesTokens } from './tokens.ts'
 import type { ToolTable } from './tool-kinds.ts'
 import type { Author, Edit, Event, Message, Usage } from './types.ts'
 import { createUnits, extendUnits } from './units.ts'
@@ -50,8 +52,19 @@ export type SessionOptions = {
   /** The user's own tools, for telling reads from runs. */
   tools?: ToolTable
   /** Keeps a file that an edit points to; throws where that is impossible. */
-  keepFile: (path: string, text: string) => Promise<void>
+  keepFile: KeepFile
+  /** Keeps a conversation in full when a summary replaces it. */
+  archive?: KeepFile
+  /** The home as the user sees it, for the paths that views show. */
+  home?: string
+  /** Adds a line to the daily log of the workspace. */
+  log?: (line: string) => Promise<void>
+  /** Has a model write a summary; ours is used where it gives none that is good. */
+  summarize?: WriteSummary
 }
+
+/** What a file tool did, and where in the ledger that stands. */
+export type FileMark = LightFile & { seq: number }
 
 const MAX_TRIES = 50
 
@@ -66,6 +79,7 @@ export class SessionState {
   readonly #calls = new Calls()
   readonly #planner: Planner
   readonly #units = createUnits()
+  readonly #files: FileMark[] = []
   /** The first entry that has never been sent. */
   #unsent = 0
   #counter: Counter | undefined
@@ -78,8 +92,7 @@ export class SessionState {
   #legalUpTo = 0
   #lastLegal: Message[] = []
   #lastDecision: string | undefined
-  /** Tokens of the view that was last given. */
-  #shownTokens = 0
+  #lastView: View | undefined
   #overhead: number
 
   constructor(store: LedgerStore, id: string, options: SessionOptions) {
@@ -112,9 +125,11 @@ export class SessionState {
 
   /** Reads the ledger: everything but the content of entries that do not show. */
   async load(): Promise<this> {
-    for (const { seq, at, type, light, body } of await this.#ledger.load()) {
+    const { rows, contents } = await this.#ledger.load()
+    for (const { seq, at, type, light, body } of rows) {
       if (type !== 'entry') {
-        this.#take({ seq, at, event: decodeEvent(body ?? '', new Map()) })
+        if (type === 'file') this.#files.push({ seq, ...decodeLightFile(light) })
+        else this.#take({ seq, at, event: decodeEvent(body ?? '', contents) })
         continue
       }
       const { role, calls = [], results = [] } = decodeLight(light)
@@ -153,12 +168,12 @@ export class SessionState {
     })
   }
 
-  async undo(id: string, by: Author = 'user'): Promise<void> {
-    await this.#exclusive(() => this.#switch({ type: 'revert', edits: [id], by }))
+  async undo(ids: readonly string[], by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'revert', edits: [...new Set(ids)], by }))
   }
 
-  async redo(id: string, by: Author = 'user'): Promise<void> {
-    await this.#exclusive(() => this.#switch({ type: 'reapply', edits: [id], by }))
+  async redo(ids: readonly string[], by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'reapply', edits: [...new Set(ids)], by }))
   }
 
   /** Every edit ever made, with its state. */
@@ -179,7 +194,8 @@ export class SessionState {
 
   /** What the provider reported for the last call. */
   async reportUsage(usage: Usage): Promise<void> {
-    await this.record({ type: 'usage', usage, ...(this.#shownTokens > 0 ? { shown: this.#shownTokens } : {}) })
+    const shown = this.#lastView?.tokens
+    await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}) })
   }
 
   /** Records an event that changes nothing of the view. */
@@ -204,6 +220,18 @@ export class SessionState {
     return message ?? (await this.#ledger.messages([seq])).get(seq)!
   }
 
+  /** What file tools did, oldest first, without the contents: those are in the events. */
+  async files(): Promise<readonly FileMark[]> {
+    return this.#exclusive(async () => {
+      await this.#catchUp()
+      return this.#files
+    })
+  }
+
+  async eventAt(seq: number): Promise<Event | undefined> {
+    return (await this.#ledger.events([seq]))[0]?.event
+  }
+
   /** Every event in order, read from the store with its hashes checked. */
   async events(): Promise<Placed[]> {
     return this.#exclusive(() => this.#ledger.verify())
@@ -222,11 +250,14 @@ export class SessionState {
       calls: this.#callsMade,
       unchanged: this.#unchanged,
       overhead: this.#overhead,
+      session: this.id,
+      ...(this.options.home === undefined ? {} : { home: this.options.home }),
     })
     const report: Violation[] = []
-    const proposals = await this.#keepFiles(plan.proposals, report)
+    const proposals = await keepFiles(await this.#summarized(plan.proposals), this.options.keepFile, report)
     if (proposals.length > 0) {
       await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
+      await keepRecords(proposals, this.options, report)
     } else if (plan.decision && plan.decision !== this.#lastDecision) {
       const { decision } = plan
       await this.#write(() => [{ type: 'decision', text: decision }])
@@ -250,18 +281,13 @@ export class SessionState {
     }
   }
 
-  async #keepFiles(proposals: readonly Proposal[], report: Violation[]): Promise<Proposal[]> {
-    const kept: Proposal[] = []
-    for (const proposal of proposals) {
-      const { file } = proposal
-      try {
-        if (file) await this.options.keepFile(file.path, file.text)
-        kept.push(proposal)
-      } catch (error) {
-        report.push(violation('file-not-kept', `${file?.path} cannot be written, so the result stays whole: ${error}`))
-      }
-    }
-    return kept
+  /** Where a model may write summaries, it does; what it writes is checked. */
+  async #summarized(proposals: readonly Proposal[]): Promise<readonly Proposal[]> {
+    const { summarize } = this.options
+    if (!summarize || !proposals.some(proposal => proposal.summary)) return proposals
+    const written: Proposal[] = []
+    for (const proposal of proposals) written.push(await withModelSummary(proposal, this.#fold, summarize))
+    return written
   }
 
   /** Tries the edits on the fold, then makes them durable; takes them back when either fails. */
@@ -364,6 +390,7 @@ export class SessionState {
 
   #take({ seq, at, event }: Placed): void {
     if (event.type === 'usage') this.#noteUsage(event)
+    if (event.type === 'file') this.#files.push({ seq, ...lightFile(event) })
     if (event.type === 'entry') {
       this.#noteCall(event.message.role, at)
       this.#calls.add(event.message)
@@ -417,26 +444,34 @@ export class SessionState {
   }
 
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
-    const violations = this.#check()
+    const size = views.shownBytes(this.#fold)
+    const violations = [...this.#check(), ...checkSize(size, this.options.model.maxBytes)]
     const legal = violations.length === 0
     if (legal) {
       this.#legalUpTo = views.peek(this.#fold).length
       this.#lastLegal = views.shown(this.#fold)
     }
     const fold = this.#fold
-    this.#shownTokens = views.shownTokens(fold)
+    const { version } = fold
+    const messages = this.#lastLegal
+    let tokens: number | undefined
     let active: Edit[] | undefined
-    return {
-      messages: this.#lastLegal,
-      tokens: this.#shownTokens,
+    this.#lastView = {
+      messages,
+      // Counted when somebody asks: of this view, even if the session has gone on since.
+      get tokens() {
+        const current = legal && fold.version === version
+        return (tokens ??= current ? views.shownTokens(fold) : messagesTokens(messages, fold.count))
+      },
       get edits() {
         return (active ??= [...views.activeEdits(fold)])
       },
       pending,
       ...(decision ? { decision } : {}),
-      waiting: waitingCalls(this.#lastLegal),
+      waiting: waitingCalls(messages),
       report: [...report, ...violations],
     }
+    return this.#lastView
   }
 
   #entry(entry: number): views.Entry {

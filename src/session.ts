@@ -12,8 +12,8 @@ import { decodeEvent } from './ledger/codec.ts'
 import type { Doc, LedgerStore, Row } from './ledger/store.ts'
 import { checkView, type Violation } from './legality.ts'
 
-import type { SessionOptions, SessionState, View } from './session-state.ts'
-import { partId, shownParts } from './shown-texts.ts'
+import type { FileMark, SessionOptions, SessionState, View } from './session-state.ts'
+import { partId, placeOfId, shownParts } from './shown-texts.ts'
 import { type Suggestion, suggestEdits } from './suggest.ts'
 import { inPresentForm, syncPlan } from './sync.ts'
 import { loadCounter, partTokens } from './tokens.ts'
@@ -126,12 +126,14 @@ export class Session {
     return this.#state.apply(edits.map(edit => ({ ...edit, by })))
   }
 
-  undo(editId: string, by: Author = 'user'): Promise<void> {
-    return this.#state.undo(editId, by)
+  /** Takes one edit back, or several: all or none. */
+  undo(edits: string | readonly string[], by: Author = 'user'): Promise<void> {
+    return this.#state.undo([edits].flat(), by)
   }
 
-  redo(editId: string, by: Author = 'user'): Promise<void> {
-    return this.#state.redo(editId, by)
+  /** Puts undone edits in force again, all or none. */
+  redo(edits: string | readonly string[], by: Author = 'user'): Promise<void> {
+    return this.#state.redo([edits].flat(), by)
   }
 
   /** Every edit ever made, in order, with its state. */
@@ -188,11 +190,8 @@ export class Session {
 
   /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
   async restore(id: string): Promise<Restored> {
-    const { entry, part } = await this.#locate(id)
-    const message = await this.#state.original(entry)
-    const parts = part === undefined ? message.parts : [message.parts[part]!]
-    const text = parts.map(textOf).join('\n')
-    const restored = { entry, part: part ?? 0, text }
+    const restored = await this.original(id)
+    const { entry, text } = restored
     if (this.#state.openCalls.length > 0) return restored
     const shownText = `[Restored from entry ${entry}]\n${text}`
     const target = { after: this.#state.fold.entries.length - 1 }
@@ -201,10 +200,19 @@ export class Session {
     return edit ? { ...restored, edit } : restored
   }
 
+  /** The text of a part as it happened, by its id or by that of an edit of it. Changes nothing. */
+  async original(id: string): Promise<Restored> {
+    const { entry, part } = await this.#locate(id)
+    const message = await this.#state.original(entry)
+    const parts = part === undefined ? message.parts : [message.parts[part]!]
+    return { entry, part: part ?? 0, text: parts.map(textOf).join('\n') }
+  }
+
   /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
   async suggest(most?: number): Promise<Suggestion[]> {
     await this.view({ plan: false })
-    return suggestEdits(this.#state.fold, await loadCounter(), most)
+    const options = { count: await loadCounter(), model: this.options.model, ...(most === undefined ? {} : { most }) }
+    return suggestEdits(this.#state.fold, options)
   }
 
   /** The parts in view with their ids and sizes, largest first. */
@@ -250,6 +258,15 @@ export class Session {
     return this.#state.record(event)
   }
 
+  /** What file tools did in this session, oldest first; `eventAt` gives what a write replaced. */
+  files(): Promise<readonly FileMark[]> {
+    return this.#state.files()
+  }
+
+  eventAt(seq: number): Promise<Event | undefined> {
+    return this.#state.eventAt(seq)
+  }
+
   /** Every event, oldest first. */
   events(): ReturnType<SessionState['events']> {
     return this.#state.events()
@@ -279,10 +296,10 @@ export class Session {
         id,
       })
     }
-    for (const [entry, { message }] of this.#state.fold.entries.entries()) {
-      const parts = message?.parts ?? (await this.#state.original(entry)).parts
-      const part = parts.findIndex((candidate, index) => partId(entry, index, candidate) === id)
-      if (part >= 0) return { entry, part }
+    const place = placeOfId(id)
+    if (place && place.entry < this.#state.fold.entries.length) {
+      const original = (await this.#state.original(place.entry)).parts[place.part]
+      if (original?.type === place.type) return { entry: place.entry, part: place.part }
     }
     throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit and no part ${id} in this session.`, { id })
   }
@@ -313,10 +330,17 @@ export function docsOf(row: Row, contents: ReadonlyMap<string, string>): Doc[] {
 
 const AROUND = 80
 
+/** The text around the first place where most of the words stand together. */
 function snippetOf(text: string, query: string): string {
   const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
   const lower = text.toLowerCase()
-  const at = words.map(word => lower.indexOf(word)).find(index => index >= 0) ?? 0
-  const from = Math.max(0, at - AROUND)
-  return text.slice(from, at + AROUND * 2)
+  let best = { at: 0, words: 0 }
+  for (const word of words) {
+    for (let at = lower.indexOf(word), tries = 0; at >= 0 && tries < 100; at = lower.indexOf(word, at + 1), tries++) {
+      const near = lower.slice(Math.max(0, at - AROUND), at + AROUND * 2)
+      const found = words.filter(other => near.includes(other)).length
+      if (found > best.words) best = { at, words: found }
+    }
+  }
+  return text.slice(Math.max(0, best.at - AROUND), best.at + AROUND * 2)
 }

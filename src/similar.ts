@@ -1,37 +1,59 @@
 /**
- * Lines that look like a given text: what to suggest when a literal match fails. Compares pairs of characters
- * (Dice's coefficient), looks at a bounded number of lines, and suggests only what is really close.
+ * Texts that look like a given one: what to suggest when a literal match fails. Lines are compared by their pairs
+ * of characters (Dice's coefficient); in a line that is much longer than the pattern, the stretches of its length
+ * that share most pairs are. Looks at a bounded amount of text, in one pass over it, and suggests only what is
+ * really close and stands there literally.
  */
 
-const MAX_LINES = 20_000
+const MAX_CHARS = 1_000_000
+const MAX_LENGTH = 200
 const CLOSE = 0.5
 
-export function similarLines(texts: Iterable<string>, pattern: string, most = 3): string[] {
-  const wanted = pairsOf(firstLine(pattern))
-  if (wanted.size === 0) return []
+export function similarTexts(texts: Iterable<string>, pattern: string, most = 3): string[] {
+  const wanted = firstLine(pattern)
+  const pairs = pairsOf(wanted)
+  if (pairs.size === 0) return []
   const found = new Map<string, number>()
   let seen = 0
   for (const text of texts) {
+    if ((seen += text.length) > MAX_CHARS) break
     for (const line of text.split('\n')) {
-      if (++seen > MAX_LINES) return best(found, most)
-      const trimmed = line.trim().slice(0, 200)
-      if (trimmed.length < 4 || found.has(trimmed)) continue
-      const score = closeness(wanted, pairsOf(trimmed))
-      if (score >= CLOSE) found.set(trimmed, score)
+      for (const candidate of candidatesIn(line.trim(), wanted.length, pairs)) {
+        if (candidate.length < 4 || found.has(candidate)) continue
+        const score = closeness(pairs, pairsOf(candidate))
+        if (score >= CLOSE) found.set(candidate, score)
+      }
     }
   }
-  return best(found, most)
-}
-
-function best(found: ReadonlyMap<string, number>, most: number): string[] {
   return [...found]
     .sort((a, b) => b[1] - a[1])
     .slice(0, most)
-    .map(([line]) => line)
+    .map(([text]) => text)
+}
+
+/** The line itself, or those stretches of a long one in which most pairs are wanted ones. */
+function* candidatesIn(line: string, length: number, wanted: ReadonlySet<string>): Generator<string> {
+  if (line.length <= 2 * length) {
+    yield line.slice(0, MAX_LENGTH)
+    return
+  }
+  const lower = line.toLowerCase()
+  const isWanted = (at: number) => (wanted.has(lower.slice(at, at + 2)) ? 1 : 0)
+  let hits = 0
+  let best = { at: 0, hits: 0 }
+  for (let end = 0; end < line.length; end++) {
+    const from = end - length
+    hits += isWanted(end) - (from > 0 ? isWanted(from - 1) : 0)
+    if (hits > best.hits) best = { at: Math.max(0, from), hits }
+    if (best.hits < CLOSE * length || end - best.at < 2 * length) continue
+    yield line.slice(best.at, best.at + length).trim()
+    best = { at: from, hits: 0 }
+  }
+  if (best.hits >= CLOSE * length) yield line.slice(best.at, best.at + length).trim()
 }
 
 function firstLine(text: string): string {
-  return (text.split('\n').find(line => line.trim() !== '') ?? '').trim().slice(0, 200)
+  return (text.split('\n').find(line => line.trim() !== '') ?? '').trim().slice(0, MAX_LENGTH)
 }
 
 function pairsOf(text: string): Set<string> {

@@ -1,18 +1,40 @@
 /**
  * Counting tokens: exact o200k counts, loaded on first use and remembered by content.
  *
- * Every BPE tokenizer is quadratic on one long piece (200 KB of one letter, base64, minified code), so a run
- * of 1,024 or more characters without a boundary is sampled and extrapolated: a count always takes time linear
- * in the text. Ordinary text is exact. Images and opaque blocks are estimated, never counted as text.
+ * A text is cut into pieces as o200k does, and each distinct piece is tokenized once. Every BPE tokenizer is
+ * quadratic on one long piece, so a piece over 256 characters (200 KB of one letter) is counted in stretches, and
+ * a run of 32,768 characters without a blank (base64) is sampled: a count always takes time linear in the text,
+ * and depends on nothing but the text. Ordinary text is exact. Images and opaque blocks are estimated.
  */
 import { leavesOf } from './leaves.ts'
 import type { Message, Part } from './types.ts'
 
 export type Counter = (text: string) => number
 
-const LONG_RUN = 1024
-const SAMPLE = 256
-const REMEMBERED = 4096
+const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
+const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
+const SHORT_FORM = "(?:'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?"
+/** How o200k cuts a text: no token crosses a piece, and every character belongs to one. */
+const PIECE = [
+  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${SHORT_FORM}`,
+  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${SHORT_FORM}`,
+  '\\p{N}{1,3}',
+  ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*',
+  '\\s*[\\r\\n]+',
+  '\\s+(?!\\S)',
+  '\\s+',
+]
+const PIECES = new RegExp(PIECE.join('|'), 'gu')
+const LONG_PIECE = 256
+const DENSE_RUN = /(?<!\S)\S{32768,}/g
+const SAMPLE = 1024
+const SAMPLES = 32
+/** Texts are cut into blocks of about this length, so that the list of pieces stays short. */
+const BLOCK = 262_144
+const REMEMBERED_PIECES = 65_536
+const REMEMBERED_CHARS = 8_000_000
+/** A shorter text is counted as fast as it is found. */
+const WORTH_REMEMBERING = 64
 const IMAGE_TOKENS = 1600
 const CHARS_PER_RAW_TOKEN = 4
 
@@ -22,55 +44,108 @@ let exact: Counter | undefined
 export async function loadCounter(): Promise<Counter> {
   if (!exact) {
     const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
-    exact = guarded(text => countTokens(text, { allowedSpecial: 'all' }))
+    const plain = { disallowedSpecial: new Set<string>() }
+    exact = guarded(text => countTokens(text, plain))
   }
   return exact
 }
 
-/** Adds the length guard and the memory to a tokenizer. */
+/** Adds the memory and the bound on time to a tokenizer of short texts. */
 export function guarded(tokenize: Counter): Counter {
-  const known = new Map<string, number>()
+  const countPiece = remembering(tokenize)
+  const texts = new Map<string, number>()
+  let remembered = 0
   return text => {
-    const before = known.get(text)
+    if (text.length < WORTH_REMEMBERING) return countText(text, countPiece)
+    const before = texts.get(text)
     if (before !== undefined) return before
-    const count = text.length < LONG_RUN ? tokenize(text) : countLong(text, tokenize)
-    if (known.size >= REMEMBERED) known.clear()
-    known.set(text, count)
+    const count = countText(text, countPiece)
+    remembered += text.length
+    if (remembered > REMEMBERED_CHARS) {
+      texts.clear()
+      remembered = text.length
+    }
+    texts.set(text, count)
     return count
   }
 }
 
-function countLong(text: string, tokenize: Counter): number {
+/** Tokenizes each distinct piece once. */
+function remembering(tokenize: Counter): Counter {
+  const known = new Map<string, number>()
+  return piece => {
+    const before = known.get(piece)
+    if (before !== undefined) return before
+    const own = detached(piece)
+    const count = own.length > LONG_PIECE ? inStretches(own, LONG_PIECE, tokenize) : tokenize(own)
+    if (known.size >= REMEMBERED_PIECES) known.clear()
+    if (own.length <= LONG_PIECE) known.set(own, count)
+    return count
+  }
+}
+
+/** A copy that does not keep alive the text that it was cut from, as a slice does. */
+function detached(piece: string): string {
+  return piece.length < 13 ? piece : JSON.parse(JSON.stringify(piece))
+}
+
+function countText(text: string, countPiece: Counter): number {
+  if (text.length < SAMPLE * SAMPLES) return countPieces(text, countPiece)
   let total = 0
   let done = 0
-  for (const run of longRuns(text)) {
-    total += tokenize(text.slice(done, run.start)) + sampled(text, run, tokenize)
-    done = run.end
+  for (const { index, 0: run } of text.matchAll(DENSE_RUN)) {
+    total += countBlocks(text.slice(done, index), countPiece) + sampled(run, countPiece)
+    done = index + run.length
   }
-  return total + tokenize(text.slice(done))
+  return total + countBlocks(text.slice(done), countPiece)
 }
 
-type Run = { start: number; end: number }
-
-/** The stretches of text in which a tokenizer might see one very long piece. */
-function longRuns(text: string): Run[] {
-  const runs: Run[] = []
-  for (const match of text.matchAll(/\S{1024,}|\s{1024,}/g)) {
-    runs.push({ start: match.index, end: match.index + match[0].length })
-  }
-  return runs
+function countPieces(text: string, countPiece: Counter): number {
+  let total = 0
+  for (const piece of text.match(PIECES) ?? []) total += countPiece(piece)
+  return total
 }
 
-function sampled(text: string, { start, end }: Run, tokenize: Counter): number {
-  const length = end - start
-  const steps = Math.min(8, Math.floor(length / SAMPLE))
-  const stride = length / steps
+/** Cuts between lines, where a piece ends in any case, and elsewhere only if there is no such place. */
+function countBlocks(text: string, countPiece: Counter): number {
+  let total = 0
+  let done = 0
+  while (text.length - done > BLOCK) {
+    const next = text.slice(done + BLOCK - 8192, done + BLOCK).search(/\n[A-Za-z0-9]/)
+    const end = wholeCharacters(text, next < 0 ? done + BLOCK : done + BLOCK - 8192 + next + 1)
+    total += countPieces(text.slice(done, end), countPiece)
+    done = end
+  }
+  return total + countPieces(text.slice(done), countPiece)
+}
+
+function inStretches(text: string, length: number, count: Counter): number {
+  let total = 0
+  for (let done = 0; done < text.length; ) {
+    const end = wholeCharacters(text, done + length)
+    total += count(text.slice(done, end))
+    done = end
+  }
+  return total
+}
+
+function sampled(run: string, countPiece: Counter): number {
+  const stride = run.length / SAMPLES
   let tokens = 0
-  for (let i = 0; i < steps; i++) {
-    const at = start + Math.floor(i * stride)
-    tokens += tokenize(text.slice(at, at + SAMPLE))
+  let seen = 0
+  for (let i = 0; i < SAMPLES; i++) {
+    const from = wholeCharacters(run, Math.floor(i * stride))
+    const sample = run.slice(from, wholeCharacters(run, from + SAMPLE))
+    tokens += countPieces(sample, countPiece)
+    seen += sample.length
   }
-  return Math.ceil((tokens / (steps * SAMPLE)) * length)
+  return Math.ceil((tokens / seen) * run.length)
+}
+
+/** The place itself, or one before it where it would cut a surrogate pair in two. */
+function wholeCharacters(text: string, at: number): number {
+  const inside = at > 0 && at < text.length && (text.charCodeAt(at) & 0xfc00) === 0xdc00
+  return inside && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 ? at - 1 : at
 }
 
 /** The tokens of a part as the model reads it; remembered on the part object itself. */
@@ -89,6 +164,10 @@ export function messageTokens(message: Message, count: Counter): number {
   let total = 0
   for (const part of message.parts) total += partTokens(part, count)
   return total
+}
+
+export function messagesTokens(messages: readonly Message[], count: Counter): number {
+  return messages.reduce((total, message) => total + messageTokens(message, count), 0)
 }
 
 /** Tells the size of a part that was counted before, in this process or another. */
@@ -123,6 +202,25 @@ function measure(part: Part, count: Counter): number {
     case 'image':
       return IMAGE_TOKENS
     case 'raw':
-      return Math.ceil((JSON.stringify(part.value) ?? '').length / CHARS_PER_RAW_TOKEN)
+      return rawTokens(part.value)
   }
+}
+
+/** Opaque blocks by their length; a file in base64 (an image, a PDF) as an image. */
+function rawTokens(value: unknown): number {
+  let files = 0
+  const text = JSON.stringify(value, function (this: object, key, inner: unknown) {
+    if (typeof inner !== 'string' || inner.length < LONG_PIECE || !isFile(this, key, inner)) return inner
+    files++
+    return ''
+  })
+  return files * IMAGE_TOKENS + Math.ceil((text ?? '').length / CHARS_PER_RAW_TOKEN)
+}
+
+/** Providers give a file's bytes beside its media type, or in a data URL. */
+function isFile(holder: object, key: string, text: string): boolean {
+  if (text.startsWith('data:')) return true
+  return (
+    /^(?:data|bytes|file_data)$/.test(key) && Object.keys(holder).some(name => /^(?:media|mime)_?type$/i.test(name))
+  )
 }

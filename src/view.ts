@@ -60,10 +60,11 @@ type Inner = {
   ranges: ActiveEdit[]
   /** Those of `ranges` that show. */
   outer: ActiveEdit[]
-  /** Tokens in the slots that have been counted, and the slots that have not. */
+  /** Tokens in the slots that have been counted, and the slots that have not; the same for bytes. */
   tokens: number
-  bytes: number
   uncounted: Slot[]
+  bytes: number
+  unweighed: Slot[]
   orders: number
   groups: number
 }
@@ -89,8 +90,9 @@ export function createFold(count: Counter): Fold {
       ranges: [],
       outer: [],
       tokens: 0,
-      bytes: 0,
       uncounted: [],
+      bytes: 0,
+      unweighed: [],
       orders: 0,
       groups: 0,
     },
@@ -146,6 +148,7 @@ export function addEntry(fold: Fold, entry: Entry): void {
   const slot: Slot = { from: index, to: index, messages: entry.message ? [entry.message] : [] }
   inner.slots.push(slot)
   inner.uncounted.push(slot)
+  inner.unweighed.push(slot)
   fold.changedFrom = Math.min(fold.changedFrom, inner.flat.length)
   if (inner.offsetsUpTo === inner.slots.length - 2) {
     inner.offsets[++inner.offsetsUpTo] = inner.flat.length
@@ -162,7 +165,7 @@ export function shownTokens(fold: Fold): number {
 
 /** Bytes of text and images now shown: providers limit them apart from tokens. */
 export function shownBytes(fold: Fold): number {
-  countNew(fold)
+  weighNew(fold)
   return fold.inner.bytes
 }
 
@@ -229,9 +232,9 @@ export function missing(fold: Fold): number[] {
 /** Gives the content of an entry that was added without it. */
 export function provide(fold: Fold, entry: number, message: Message): void {
   fold.entries[entry]!.message = message
-  if (message.parts.some(part => part.type === 'reasoning') && !fold.reasoning.includes(entry)) {
-    fold.reasoning.push(entry)
-    fold.reasoning.sort((a, b) => a - b)
+  if (message.parts.some(part => part.type === 'reasoning')) {
+    const at = fold.reasoning.findLastIndex(other => other <= entry)
+    if (fold.reasoning[at] !== entry) fold.reasoning.splice(at + 1, 0, entry)
   }
   refresh(fold, entry, entry)
 }
@@ -351,7 +354,10 @@ function refresh(fold: Fold, from: number, to: number): void {
     inner.bytes -= slot.bytes ?? 0
     slot.gone = true
   }
-  for (const slot of fresh) inner.uncounted.push(slot)
+  for (const slot of fresh) {
+    inner.uncounted.push(slot)
+    inner.unweighed.push(slot)
+  }
   const sameShape =
     fresh.length === old.length && fresh.every((slot, i) => slot.messages.length === old[i]!.messages.length)
   if (!sameShape) inner.offsetsUpTo = Math.min(inner.offsetsUpTo, first)
@@ -460,16 +466,20 @@ function commonLength(a: readonly Message[], b: readonly Message[]): number {
   return i
 }
 
-function countNew(fold: Fold): void {
-  const { inner } = fold
+function countNew({ inner, count }: Fold): void {
   for (const slot of inner.uncounted) {
-    if (slot.gone) continue
-    slot.tokens = slot.messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
-    slot.bytes = slot.messages.reduce((total, message) => total + messageBytes(message), 0)
-    inner.tokens += slot.tokens
-    inner.bytes += slot.bytes
+    if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))
   }
   inner.uncounted = []
+}
+
+function weighNew({ inner }: Fold): void {
+  for (const slot of inner.unweighed) if (!slot.gone) inner.bytes += slot.bytes = sum(slot, messageBytes)
+  inner.unweighed = []
+}
+
+function sum({ messages }: Slot, measure: (message: Message) => number): number {
+  return messages.reduce((total, message) => total + measure(message), 0)
 }
 
 /** Of a laminar family of ranges, those inside no other, in order. */

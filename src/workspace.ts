@@ -6,12 +6,14 @@
  * several processes at once all arrive. The time comes in as an argument; a day is a day where the user is.
  */
 
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { changeFile, readWhole } from './tools/files/atomic.ts'
-import { openRoot, type Root } from './tools/files/root.ts'
-import { splitLines } from './tools/files/text.ts'
+import { changeFile, readWhole } from './files/atomic.ts'
+import { openRoot, type Root, withFolder } from './files/root.ts'
+import { splitLines } from './files/text.ts'
+import { walk } from './files/walk.ts'
 
 export type Workspace = { folder: string; now: () => number }
 
@@ -104,6 +106,22 @@ export async function loadWorkspace(workspace: Workspace): Promise<string> {
     sections.push(`--- ${file.path} ---\n${boundedText(text, file)}`)
   }
   return [HEADING, ...sections].join('\n\n')
+}
+
+/** The text files that a workspace has, the knowledge files first; makes none. */
+export async function workspaceFiles({ folder }: Pick<Workspace, 'folder'>): Promise<string[]> {
+  if (!existsSync(folder)) return []
+  const root = await openRoot(folder)
+  const found: string[] = []
+  await withFolder({ root, path: '.' }, async open => {
+    for await (const { kind, parts } of walk(open, 3)) if (kind === 'file') found.push(parts.join('/'))
+  })
+  const known = FILES.map(({ path }) => path).filter(path => found.includes(path))
+  return [...known, ...found.filter(path => path.endsWith('.md') && !known.includes(path))]
+}
+
+export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, path: string): Promise<string> {
+  return (await readWhole({ root: await openRoot(folder), path })).text
 }
 
 export type Added = { path: string; added: boolean }

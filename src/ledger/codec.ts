@@ -22,10 +22,13 @@ const REFERENCE = /\{"\$content":"([0-9a-f]{64})"\}/g
 /** What is known of an entry without its content. */
 export type LightEntry = { role: Message['role']; calls?: { id: string; name: string }[]; results?: string[] }
 
+/** What is known of a file event without its content: of what a write replaced, the hash (null: no file). */
+export type LightFile = { action: 'read' | 'write'; path: string; hash: string; before?: string | null }
+
 export function encodeEvent(event: Event, { prev, seq, at }: { prev: string; seq: number; at: number }): NewRow {
   const contents = new Map<string, string>()
   const body = encodeBody(event, contents)
-  const light = event.type === 'entry' ? lightOf(event.message) : ''
+  const light = lightOf(event)
   const type = event.type
   const hash = chainHash(prev, { seq, at, type, light, body })
   return { seq, at, type, light, body, hash, ...(contents.size > 0 ? { contents } : {}) }
@@ -67,23 +70,32 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
   const plain = JSON.stringify(event)
   if (plain.length <= LARGE && !plain.includes(MARK)) return plain
   return JSON.stringify(event, (_, value: unknown) => {
-    if (typeof value === 'string' && value.length > LARGE) {
+    // A lone surrogate would not survive as text of its own; as JSON it does.
+    if (typeof value === 'string' && value.length > LARGE && value.isWellFormed()) {
       const hash = contentHash(value)
       contents.set(hash, value)
       return { [KEY]: hash }
     }
-    if (!isRecord(value) || isReference(value, contents)) return value
+    if (!isRecord(value)) return value
     return renameKeys(value, key => (/^\$+content$/.test(key) ? `$${key}` : key))
   })
 }
 
-/** Whether an object is a reference that this very encoding made. */
-function isReference(value: Record<string, unknown>, contents: Map<string, string>): boolean {
-  const hash = value[KEY]
-  return typeof hash === 'string' && contents.has(hash)
+export function decodeLightFile(light: string): LightFile {
+  return JSON.parse(light)
 }
 
-function lightOf(message: Message): string {
+export function lightFile({ action, path, hash, before }: Extract<Event, { type: 'file' }>): LightFile {
+  if (before === undefined) return { action, path, hash }
+  return { action, path, hash, before: before === null ? null : contentHash(before) }
+}
+
+function lightOf(event: Event): string {
+  if (event.type === 'entry') return lightEntry(event.message)
+  return event.type === 'file' ? JSON.stringify(lightFile(event)) : ''
+}
+
+function lightEntry(message: Message): string {
   const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
   const results = resultsIn(message).map(result => result.id)
   const light: LightEntry = {

@@ -27,11 +27,15 @@ export class Ledger {
     return this.#head + 1
   }
 
-  /** Everything from the beginning; rows of entries come without their bodies. */
-  async load(): Promise<Row[]> {
+  /**
+   * Everything from the beginning, with the contents that events refer to. Entries come without their bodies, and
+   * files without what was in them: their light forms say the rest.
+   */
+  async load(): Promise<{ rows: Row[]; contents: Map<string, string> }> {
     const rows = await this.#store.read(this.id, { lightType: 'entry' })
     this.#moveTo(rows)
-    return rows
+    const hashes = rows.flatMap(({ type, body }) => (type === 'file' ? [] : referencesIn(body ?? '')))
+    return { rows, contents: hashes.length > 0 ? await this.#store.contents(hashes) : new Map() }
   }
 
   /** What others have appended since. */
@@ -73,6 +77,7 @@ export class Ledger {
       if (chainHash(prev, row) !== row.hash) throw corrupt(`event ${index} does not fit its hash`, { seq: index })
       prev = row.hash
     }
+    if (rows.length <= this.#head) throw corrupt(`event ${rows.length} is missing`, { seq: rows.length })
     const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
     for (const [hash, text] of await this.#store.contents(hashes)) {
       if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not fit its hash`, { hash })

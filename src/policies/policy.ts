@@ -5,18 +5,28 @@
  * before every call with what is new, so that it never needs to look at the whole session again. A planner
  * decides what of it is applied, and says why; the engine records it.
  */
+import { onlyAdds } from '../edits.ts'
+import { leavesOf } from '../leaves.ts'
 import type { Model } from '../prices.ts'
-import type { Edit, Message } from '../types.ts'
+import { messageTokens, partTokens } from '../tokens.ts'
+import type { Edit, Message, Target } from '../types.ts'
 import type { Unit } from '../units.ts'
-import type { Fold } from '../view.ts'
+import { editsInside, type Fold, shownTokens, tokensOf } from '../view.ts'
+
+/** A file in the home; the path is relative to it. */
+export type KeptFile = { path: string; text: string }
 
 /** An edit that a policy would like; the engine gives it an id and counts what it saves. */
 export type Proposal = Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'> & {
   policy: string
   /** A file that must be kept before the edit may point to it. */
-  file?: { path: string; text: string }
-  /** The replacement is a summary: the engine may have a model write a better one. */
-  summary?: boolean
+  file?: KeptFile
+  /** The first message of the replacement is a summary: the engine may have a model write a better one. */
+  summary?: { goal: string }
+  /** Files that are kept when the edit is made. Failing is reported, and stops nothing. */
+  also?: KeptFile[]
+  /** A line for the daily log of the workspace. */
+  log?: string
 }
 
 /** What is known when a view is asked for. */
@@ -36,9 +46,24 @@ export type PlanContext = {
   unchanged: number
   /** Tokens in front of the messages: system prompt and tools. */
   overhead: number
+  /** The name of the session, and of the home as the user sees it. */
+  session?: string
+  home?: string
+  /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
+  taken?: ReadonlySet<string>
+  ranges?: readonly { from: number; to: number }[]
+  freed?: number
 }
 
-export type Policy = { name: string; start(): { plan(context: PlanContext): Proposal[] } }
+export type PolicyRun = {
+  plan(context: PlanContext): Proposal[]
+  /** What it marked for later. */
+  pending?(): readonly Pending[]
+  /** Whether the other policies must leave a place alone. */
+  protects?(target: Target): boolean
+}
+
+export type Policy = { name: string; start(): PolicyRun }
 
 /** An edit that waits, and what it waits for. */
 export type Pending = { proposal: Proposal; saves: number; reason: string }
@@ -54,15 +79,82 @@ export type Planner = { plan(context: PlanContext): Plan }
 
 export type PlannerFactory = { name: string; start(): Planner }
 
-/** Applies what the policies propose, each turn, as soon as they propose it: the seeds' way. */
+/**
+ * Applies what the policies propose, each turn, as soon as they propose it: the seeds' way. They are asked in
+ * order, and each knows what those before it will free; what one protects the others do not touch.
+ */
 export function everyTurn(name: string, policies: readonly Policy[]): PlannerFactory {
   return {
     name,
     start() {
-      const runs = policies.map(policy => policy.start())
-      return { plan: context => ({ proposals: runs.flatMap(run => run.plan(context)), pending: [] }) }
+      const started = policies.map(policy => policy.start())
+      const guards = started.filter(run => run.protects)
+      const runs = [...guards, ...started.filter(run => !run.protects)]
+      return { plan: context => ({ proposals: planAll(runs, guards, context), pending: pendingOf(runs) }) }
     },
   }
+}
+
+function planAll(runs: readonly PolicyRun[], guards: readonly PolicyRun[], context: PlanContext): Proposal[] {
+  const proposals: Proposal[] = []
+  const taken = new Set<string>()
+  const ranges: { from: number; to: number }[] = []
+  let freed = 0
+  for (const run of runs) {
+    for (const proposal of run.plan({ ...context, taken, ranges, freed })) {
+      if (guards.some(guard => guard !== run && guard.protects?.(proposal.target))) continue
+      proposals.push(proposal)
+      taken.add(placeOf(proposal.target))
+      if ('from' in proposal.target) ranges.push(proposal.target)
+      freed += savingOf(context.fold, proposal)
+    }
+  }
+  return proposals
+}
+
+function pendingOf(runs: readonly PolicyRun[]): Pending[] {
+  const lists = runs.map(run => run.pending?.() ?? []).filter(list => list.length > 0)
+  return lists.flat()
+}
+
+/** A name for the place of an edit: two edits of one part share it. */
+export function placeOf(target: Target): string {
+  if ('after' in target) return `after ${target.after}`
+  if ('from' in target) return `${target.from}-${target.to}`
+  return target.part === undefined ? `${target.entry}` : `${target.entry}.${target.part}`
+}
+
+/** The tokens of this call if everything proposed so far is applied, with what stands in front of the messages. */
+export function tokensNow({ fold, overhead, freed = 0 }: PlanContext): number {
+  return shownTokens(fold) + overhead - freed
+}
+
+/** Roughly what an edit would free. */
+export function savingOf(fold: Fold, { target, replacement }: Pick<Edit, 'target' | 'replacement'>): number {
+  return tokensAt(fold, target) - tokensIn(fold, replacement)
+}
+
+function tokensAt(fold: Fold, target: Target): number {
+  if ('after' in target) return 0
+  if ('from' in target) return tokensOf(fold, target.from, target.to)
+  if (target.part === undefined) return tokensOf(fold, target.entry, target.entry)
+  const { part } = target
+  const earlier = editsInside(fold, target.entry).findLast(
+    ({ target: other }) => 'entry' in other && other.part === part && !onlyAdds(other),
+  )
+  if (earlier) return tokensIn(fold, earlier.replacement)
+  const original = fold.entries[target.entry]?.message?.parts[part]
+  if (!original) return 0
+  return target.leaf === undefined
+    ? partTokens(original, fold.count)
+    : fold.count(leavesOf(original)[target.leaf] ?? '')
+}
+
+function tokensIn(fold: Fold, replacement: Edit['replacement']): number {
+  if (replacement === null) return 0
+  if (typeof replacement === 'string') return fold.count(replacement)
+  if ('input' in replacement) return fold.count(JSON.stringify(replacement.input) ?? '')
+  return replacement.messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
 }
 
 /** A message of plain text, as policies insert them. */

@@ -2,7 +2,7 @@
  * The parts that `thrifty` looks after: what form each has now, how large it is, since when it is sent. The ledger
  * decides: a form that somebody undid is not given again, and what somebody else edited is left alone.
  */
-import type { ActiveEdit } from '../edits.ts'
+import { type ActiveEdit, onlyAdds } from '../edits.ts'
 import { type Unit, unitTokens } from '../units.ts'
 import { editsInside, type Fold, isPinned, isVisible } from '../view.ts'
 import type { PartClass } from './classes.ts'
@@ -76,7 +76,7 @@ function adopt(item: Item, edit: ActiveEdit, fold: Fold): void {
 function editOf({ entry, part }: Unit, fold: Fold): ActiveEdit | undefined {
   const edits = editsInside(fold, entry)
   if (edits.length === 0) return undefined
-  return edits.findLast(edit => 'entry' in edit.target && edit.target.part === part)
+  return edits.findLast(({ target }) => 'entry' in target && target.part === part && !onlyAdds(target))
 }
 
 const MARKS: readonly string[] = ['look', 'stub', 'old', 'input', 'same', 'limit', 'reasoning'] satisfies Mark[]

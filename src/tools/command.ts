@@ -11,8 +11,8 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
-import { codeOf, openRoot, withFolder } from './files/root.ts'
-import { grouped } from './files/text.ts'
+import { codeOf, openRoot, withFolder } from '../files/root.ts'
+import { grouped } from '../files/text.ts'
 import { defineTool } from './tool.ts'
 
 const DEFAULT_SECONDS = 120
@@ -34,7 +34,7 @@ export const runCommand = defineTool({
     cwd: z.string().optional().describe('The folder to run it in, relative to the working folder.'),
     timeout_seconds: z.number().positive().max(MAX_SECONDS).optional().describe('The time limit.'),
   }),
-  annotations: { destructive: true },
+  annotations: { destructive: true, openWorld: true },
   run: async ({ command, cwd = '.', timeout_seconds: seconds = DEFAULT_SECONDS }, context) => {
     if (command.includes('\0')) throw new PalimpsestError('INVALID_INPUT', 'command contains a NUL character.')
     const root = await openRoot(context.root)

@@ -1,8 +1,8 @@
 /** The file tools in the order in which a model should consider them, and the guide that says when to choose which. */
 
 import { runCommand } from './command.ts'
-import { appendToFile, editFile, prependToFile, undoEdit, updateSection, writeFile } from './files/edit-tools.ts'
-import { listFiles, readFile, searchFiles } from './files/read-tools.ts'
+import { appendToFile, editFile, prependToFile, undoEdit, updateSection, writeFile } from './edit-files.ts'
+import { listFiles, readFile, searchFiles } from './read-files.ts'
 import type { Tool } from './tool.ts'
 
 export const fileTools: readonly Tool[] = [

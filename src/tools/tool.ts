@@ -7,6 +7,7 @@
 
 import { z } from 'zod'
 import { isPalimpsestError } from '../errors.ts'
+import type { FileJournal } from '../files/journal.ts'
 
 export type ToolResult = { text: string; isError?: boolean }
 
@@ -26,30 +27,12 @@ export type ToolContext = {
   signal?: AbortSignal
 }
 
-export type FileEvent = {
-  action: 'read' | 'write'
-  /** Relative to the root, symbolic links resolved, `/` between folders. */
-  path: string
-  /** SHA-256 of the bytes that were read or written; `NO_FILE` when the write was a removal. */
-  hash: string
-  /** The content that a write replaced; null when there was no file. */
-  before?: string | null
-  intent?: string
-}
-
-/** Remembers which files were read and what each write replaced, for as long as the session lives. */
-export interface FileJournal {
-  /** Contract: durable when it resolves. A write is recorded just before it becomes visible. */
-  record(event: FileEvent): Promise<void>
-  wasRead(path: string): Promise<boolean>
-  /** The last write of this file that has not been undone. */
-  lastWrite(path: string): Promise<{ hash: string; before: string | null } | undefined>
-}
-
 export type Annotations = {
   readOnly?: boolean
   /** Can destroy what it does not itself restore. */
   destructive?: boolean
+  /** Reaches beyond the root, the workspace and the ledger. */
+  openWorld?: boolean
 }
 
 export type Tool<Context = ToolContext> = {
@@ -178,6 +161,24 @@ export function toAiSdkTools<Context extends { signal?: AbortSignal }>(
       },
     ]),
   )
+}
+
+/** What `tools/list` of an MCP server gives. Tools that Anthropic's models know by heart have a schema here too. */
+export function toMcpTools(tools: readonly Tool<never>[]) {
+  return tools.map(tool => {
+    const { readOnly = false, destructive = false, openWorld = false } = tool.annotations
+    return {
+      name: tool.name,
+      description: tool.description,
+      inputSchema: { ...toJsonSchema(tool), type: 'object' as const },
+      annotations: { readOnlyHint: readOnly, destructiveHint: !readOnly && destructive, openWorldHint: openWorld },
+    }
+  })
+}
+
+/** What `tools/call` of an MCP server answers. */
+export function toMcpResult({ text, isError }: ToolResult) {
+  return { content: [{ type: 'text' as const, text }], ...(isError ? { isError } : {}) }
 }
 
 /** A Standard Schema that describes `schema` and accepts any value. */

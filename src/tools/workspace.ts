@@ -79,6 +79,14 @@ export const workspaceTools: readonly Tool[] = [
   requestFeatureTool,
 ]
 
+/** For a system prompt. */
+export const WORKSPACE_GUIDE = `Remembering for later sessions: one line, in the right file, while you still know it.
+- A fact that stays true: workspace_save_fact
+- What works better here, and why: workspace_log_learning
+- An error and what solved it: workspace_log_error
+- Milestones, and where you are before you stop: workspace_daily_log
+- What is missing: workspace_request_feature`
+
 function open(context: ToolContext): Workspace {
   return { folder: context.workspace ?? defaultWorkspaceFolder(), now: context.now }
 }

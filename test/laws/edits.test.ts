@@ -9,10 +9,10 @@ import { checkLaws } from './law.ts'
 import { session } from './sessions.ts'
 
 /** Picks for one edit, to be read against a session: numbers in [0, 1). */
-type Pick = { kind: 'part' | 'leaf' | 'span' | 'range' | 'insert'; where: number[]; text: string }
+type Pick = { kind: 'part' | 'leaf' | 'span' | 'add' | 'range' | 'insert'; where: number[]; text: string }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.constantFrom('part', 'leaf', 'span', 'range', 'insert'),
+  kind: fc.constantFrom('part', 'leaf', 'span', 'add', 'range', 'insert'),
   where: fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 4, maxLength: 4 }),
   text: fc.string({ maxLength: 12 }),
 })
@@ -67,6 +67,22 @@ test('a range swallows what is inserted inside it and leaves what is inserted be
   })
 })
 
+test('a text added at the end stays until an edit reaches the end, and comes back when that is undone', () => {
+  const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
+  const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
+  const id = edit('e1', { entry: 0, part: 0, leaf: 0, span: [10, 10] }, ' [id]')
+  const cases: [Target, string][] = [
+    [{ entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'abXghij [id]'],
+    [{ entry: 0, part: 0, leaf: 0, span: [6, 10] }, 'abcdefX'],
+    [{ entry: 0, part: 0, leaf: 0, span: [10, 10] }, 'abcdefghijX'],
+    [{ entry: 0, part: 0, leaf: 0 }, 'X'],
+    [{ entry: 0, part: 0 }, 'X'],
+  ]
+  for (const [target, text] of cases) {
+    checkLaws({ messages, edits: [id, edit('e2', target, 'X')], expect: shownText(text) })
+  }
+})
+
 test('relate is symmetric', () => {
   const target: fc.Arbitrary<Target> = fc.oneof(
     fc.record({ after: fc.nat(5) }),
@@ -74,7 +90,7 @@ test('relate is symmetric', () => {
     fc.record({ entry: fc.nat(5) }),
     fc.record({ entry: fc.nat(5), part: fc.nat(2) }),
     fc.record({ entry: fc.nat(5), part: fc.nat(2), leaf: fc.nat(2) }),
-    fc.tuple(fc.nat(5), fc.nat(2), fc.nat(9), fc.integer({ min: 1, max: 9 })).map(([entry, part, start, length]) => {
+    fc.tuple(fc.nat(5), fc.nat(2), fc.nat(9), fc.nat(9)).map(([entry, part, start, length]) => {
       return { entry, part, leaf: 0, span: [start, start + length] as [number, number] }
     }),
   )
@@ -107,6 +123,11 @@ function toEdit(messages: readonly Message[], { kind, where, text }: Pick): Omit
   const leaf = Math.floor(c * leaves.length)
   if (leaves[leaf] === undefined) return []
   if (kind === 'leaf') return [{ target: { entry, part, leaf }, replacement: text, ...rest }]
+  if (kind === 'add') {
+    // The end twice as often as any other place: that is where ids stand.
+    const at = d < 0.3 ? leaves[leaf].length : Math.floor(d * (leaves[leaf].length + 1))
+    return [{ target: { entry, part, leaf, span: [at, at] }, replacement: text, ...rest }]
+  }
   const start = Math.floor(d * leaves[leaf].length)
   const end = Math.min(leaves[leaf].length, start + 1 + Math.floor(c * 10))
   return start < end ? [{ target: { entry, part, leaf, span: [start, end] }, replacement: text, ...rest }] : []

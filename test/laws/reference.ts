@@ -53,7 +53,11 @@ function referenceLeaf(text: string, own: readonly Applied[]): string {
   const whole = latest(own.filter(({ edit }) => 'entry' in edit.target && !edit.target.span))
   if (whole) return String(whole.edit.replacement)
   let shown = ''
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at <= text.length; at++) {
+    const added = latest(own.filter(({ edit }) => length(edit) === 0 && span(edit)[0] === at))
+    const touched = own.some(({ edit }) => length(edit) > 0 && span(edit)[0] <= at && at <= span(edit)[1])
+    if (added && !touched) shown += String(added.edit.replacement)
+    if (at === text.length) break
     const covering = own.filter(({ edit }) => span(edit)[0] <= at && at < span(edit)[1])
     const outer = covering.sort((a, b) => length(b.edit) - length(a.edit) || b.order - a.order)[0]
     if (!outer) shown += text[at]

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { memoryTool, textEditorTool } from '../../src/tools/anthropic.ts'
-import { undoEdit } from '../../src/tools/files/edit-tools.ts'
+import { undoEdit } from '../../src/tools/edit-files.ts'
 import { makeSandbox } from './sandbox.ts'
 
 const editor = textEditorTool()

@@ -4,9 +4,9 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { changeFile } from '../../src/tools/files/atomic.ts'
-import { appendToFile, editFile } from '../../src/tools/files/edit-tools.ts'
-import { openRoot } from '../../src/tools/files/root.ts'
+import { changeFile } from '../../src/files/atomic.ts'
+import { openRoot } from '../../src/files/root.ts'
+import { appendToFile, editFile } from '../../src/tools/edit-files.ts'
 import { makeSandbox } from './sandbox.ts'
 
 const WRITER = join(import.meta.dirname, 'writer.ts')

@@ -11,8 +11,8 @@ import {
   undoEdit,
   updateSection,
   writeFile,
-} from '../../src/tools/files/edit-tools.ts'
-import { listFiles, readFile, searchFiles } from '../../src/tools/files/read-tools.ts'
+} from '../../src/tools/edit-files.ts'
+import { listFiles, readFile, searchFiles } from '../../src/tools/read-files.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { makeSandbox, type Sandbox } from './sandbox.ts'
 

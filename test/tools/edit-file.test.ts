@@ -3,8 +3,8 @@ import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { editFile } from '../../src/tools/files/edit-tools.ts'
-import { matchesOf, replaceUnique } from '../../src/tools/files/replace.ts'
+import { matchesOf, replaceUnique } from '../../src/files/replace.ts'
+import { editFile } from '../../src/tools/edit-files.ts'
 import { makeSandbox } from './sandbox.ts'
 
 const edit = async (content: string | Uint8Array, old_string: string, new_string: string) => {

@@ -3,6 +3,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { type FileEvent, hashContent, lastStandingWrite, memoryJournal } from '../../src/files/journal.ts'
 import {
   appendToFile,
   editFile,
@@ -10,10 +11,8 @@ import {
   undoEdit,
   updateSection,
   writeFile,
-} from '../../src/tools/files/edit-tools.ts'
-import { listFiles, readFile, searchFiles } from '../../src/tools/files/read-tools.ts'
-import { hashContent, lastStandingWrite, memoryJournal } from '../../src/tools/journal.ts'
-import type { FileEvent } from '../../src/tools/tool.ts'
+} from '../../src/tools/edit-files.ts'
+import { listFiles, readFile, searchFiles } from '../../src/tools/read-files.ts'
 import { makeSandbox } from './sandbox.ts'
 
 test('write_file creates a file with its folders and says its size', async () => {

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
-import { memoryJournal } from '../../src/tools/journal.ts'
+import { memoryJournal } from '../../src/files/journal.ts'
 import { runTool, type Tool, type ToolContext, type ToolResult } from '../../src/tools/tool.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-test-'))

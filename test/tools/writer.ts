@@ -4,8 +4,8 @@
  */
 
 import { writeSync } from 'node:fs'
-import { appendToFile, editFile, writeFile } from '../../src/tools/files/edit-tools.ts'
-import { memoryJournal } from '../../src/tools/journal.ts'
+import { memoryJournal } from '../../src/files/journal.ts'
+import { appendToFile, editFile, writeFile } from '../../src/tools/edit-files.ts'
 import { runTool } from '../../src/tools/tool.ts'
 
 const [root = '', path = '', name = '', count = '0', mode = 'edit'] = process.argv.slice(2)

@@ -1,0 +1,72 @@
+/**
+ * What a peer is in the benchmark: given everything that has happened so far, it says what it would send. Each is
+ * called before every call of the model, in order, with one tool result to a message; messages that it does not
+ * change come back as the same objects.
+ */
+import type { Counter } from '../../src/tokens.ts'
+import type { Message, Part, ToolResultPart } from '../../src/types.ts'
+
+export type PeerCall = {
+  /** Everything so far, and the first message that was not there in the call before. */
+  messages: readonly Message[]
+  fresh: number
+  /** When this call is made, and when the one before was answered. */
+  at: number
+  before: number
+  /** Tokens in front of the messages. */
+  overhead: number
+}
+
+export type PeerRun = { view(call: PeerCall): readonly Message[] | Promise<readonly Message[]> }
+
+export type Peer = {
+  name: string
+  /** Default, or the best setting that its documentation names. */
+  setting: string
+  /** The package that is called, or where the algorithm is described. */
+  source: string
+  runs: 'package' | 'description'
+  start(count: Counter): PeerRun
+}
+
+export function resultOf(message: Message): ToolResultPart | undefined {
+  const [part] = message.parts
+  return message.role === 'tool' && part?.type === 'tool-result' ? part : undefined
+}
+
+export function outputOf(part: ToolResultPart): string {
+  return typeof part.output === 'string' ? part.output : part.output.map(textIn).join('\n')
+}
+
+function textIn(part: Part): string {
+  return 'text' in part ? part.text : ''
+}
+
+/** Messages that were given another result, each made once, so that what stays the same stays the same object. */
+export class Cleared {
+  readonly #made = new Map<Message, Message>()
+
+  clear(message: Message, text: string): void {
+    const part = resultOf(message)
+    if (part) this.#made.set(message, { ...message, parts: [{ ...part, output: text }] })
+  }
+
+  replace(message: Message, by: Message): void {
+    this.#made.set(message, by)
+  }
+
+  has(message: Message): boolean {
+    return this.#made.has(message)
+  }
+
+  show(messages: readonly Message[]): Message[] {
+    return messages.map(message => this.#made.get(message) ?? message)
+  }
+}
+
+/** The first message from here on at which a conversation may be cut: not a result without its call. */
+export function legalCut(messages: readonly Message[], from: number): number {
+  let at = from
+  while (at < messages.length && messages[at]!.role === 'tool') at++
+  return at
+}

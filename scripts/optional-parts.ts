@@ -1,0 +1,18 @@
+/** What some tests need and a machine may lack. They skip without it; `npm test` says so, one line for each. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type OptionalPart = {
+  name: string
+  isHere: (root: string) => boolean
+  /** How to get it, in a sentence. */
+  how: string
+}
+
+export const OPTIONAL_PARTS: readonly OptionalPart[] = [
+  {
+    name: 'tests on recorded transcripts (no ../shared/traces)',
+    isHere: root => existsSync(join(root, '../shared/traces')),
+    how: 'Put transcripts of agents into that folder, one folder for each format.',
+  },
+]

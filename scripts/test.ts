@@ -1,0 +1,20 @@
+/**
+ * `npm test`: says which optional parts are missing here and how to get them, then runs every test with Node's own
+ * runner. The linter, the types, the layers and the exports are tests too (test/ground.test.ts), so that its
+ * summary and exit code are the whole truth. `npm test -- test/session.test.ts` runs some of them.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { OPTIONAL_PARTS } from './optional-parts.ts'
+
+const root = join(import.meta.dirname, '..')
+for (const { name, isHere, how } of OPTIONAL_PARTS) {
+  if (!isHere(root)) console.log(`skipped: ${name}. ${how}`)
+}
+const files = process.argv.slice(2)
+const patterns = files.length > 0 ? files : ['test/**/*.test.ts']
+const { status } = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...patterns], {
+  cwd: root,
+  stdio: 'inherit',
+})
+process.exitCode = status ?? 1

@@ -1,0 +1,36 @@
+/** The commands, in the order in which the help lists them. A new one is one line here. */
+import { changelog, fileAt } from './changes.ts'
+import type { Command } from './command.ts'
+import { doctor } from './doctor.ts'
+import { edit, edits, fork, pin, redo, undo, unpin } from './edits.ts'
+import { importFiles } from './import.ts'
+import { mcp } from './mcp.ts'
+import { recall, restore } from './recall.ts'
+import { replay } from './replay.ts'
+import { sample } from './sample.ts'
+import { sessions, verify } from './sessions.ts'
+import { show } from './show.ts'
+import { workspace } from './workspace.ts'
+
+export const COMMANDS: readonly Command[] = [
+  sample,
+  sessions,
+  show,
+  edits,
+  edit,
+  undo,
+  redo,
+  pin,
+  unpin,
+  fork,
+  recall,
+  restore,
+  changelog,
+  fileAt,
+  verify,
+  doctor,
+  importFiles,
+  replay,
+  workspace,
+  mcp,
+]

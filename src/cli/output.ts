@@ -1,0 +1,93 @@
+/**
+ * How the CLI writes: colours, tables, short forms of long texts.
+ *
+ * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. What comes out of a ledger
+ * was written by strangers, so control characters are shown, never sent to the terminal.
+ */
+import { styleText } from 'node:util'
+
+type Style = (text: string) => string
+export type Paint = { bold: Style; dim: Style; red: Style; green: Style; yellow: Style; cyan: Style }
+
+export function createPaint(colour: boolean): Paint {
+  const style = (format: Parameters<typeof styleText>[0]): Style =>
+    colour ? text => styleText(format, text, { validateStream: false }) : text => text
+  return {
+    bold: style('bold'),
+    dim: style('dim'),
+    red: style('red'),
+    green: style('green'),
+    yellow: style('yellow'),
+    cyan: style('cyan'),
+  }
+}
+
+export function wantsColour(env: Record<string, string | undefined>, isTerminal: boolean): boolean {
+  if (env['NO_COLOR']) return false
+  const forced = env['FORCE_COLOR']
+  if (forced !== undefined) return forced !== '0' && forced !== 'false'
+  return isTerminal && env['TERM'] !== 'dumb'
+}
+
+/** Control characters as their pictures: an escape sequence in a tool's output must not reach the terminal. */
+export function printable(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(/[\u0000-\u0008\u000b-\u001f]/g, char => String.fromCharCode(0x2400 + char.charCodeAt(0)))
+    .replace(/[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
+}
+
+export function oneLine(text: string, most: number): string {
+  const line = printable(text.slice(0, most * 4))
+    .replace(/\s+/g, ' ')
+    .trim()
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+}
+
+/** The beginning of a text, a few lines, and how much there is more. */
+export function beginning(text: string, { lines, width }: { lines: number; width: number }): string[] {
+  const all = printable(text).split('\n')
+  const kept = all.slice(0, lines).map(line => (line.length > width ? `${line.slice(0, width - 1)}…` : line))
+  const more = all.length - lines
+  return more > 0 ? [...kept, `… ${amount(more, 'more line')}`] : kept
+}
+
+export function amount(count: number, thing: string): string {
+  return `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`
+}
+
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US')
+}
+
+/** A time as people in this place write it, to the minute. */
+export function timeOf(ms: number): string {
+  const date = new Date(ms)
+  const two = (part: number) => String(part).padStart(2, '0')
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+type Column = { name: string; right?: boolean; paint?: Style }
+
+/** Rows under a heading, in columns as wide as their widest cell. */
+export function* table(columns: readonly Column[], rows: readonly string[][], paint: Paint): Generator<string> {
+  const widths = columns.map(({ name }, i) => Math.max(name.length, ...rows.map(row => row[i]?.length ?? 0)))
+  const line = (cells: readonly string[], painted: boolean) =>
+    columns
+      .map(({ right, paint: own }, i) => {
+        const cell = cells[i] ?? ''
+        const last = i === columns.length - 1
+        const padded = right ? cell.padStart(widths[i]!) : last ? cell : cell.padEnd(widths[i]!)
+        return painted && own ? own(padded) : padded
+      })
+      .join('  ')
+      .trimEnd()
+  yield paint.dim(
+    line(
+      columns.map(({ name }) => name),
+      false,
+    ),
+  )
+  for (const row of rows) yield line(row, true)
+}

@@ -1,0 +1,25 @@
+/** A bar on stderr while something takes long: only on a terminal, on one line, and gone when it is done. */
+import type { Io } from './command.ts'
+
+export type Progress = { step(label?: string): void; done(): void }
+
+const WIDTH = 24
+const EVERY = 80
+
+export function startProgress(io: Io, total: number): Progress {
+  const stderr: Io['stderr'] & { isTTY?: boolean } = io.stderr
+  if (!stderr.isTTY || io.env['TERM'] === 'dumb') return { step: () => undefined, done: () => undefined }
+  let made = 0
+  let shownAt = 0
+  return {
+    step(label = '') {
+      made++
+      if (Date.now() - shownAt < EVERY && made < total) return
+      shownAt = Date.now()
+      const share = Math.min(1, made / Math.max(1, total))
+      const bar = '█'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH, '░')
+      stderr.write(`\r\u001b[2K${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${label.slice(0, 50)}`)
+    },
+    done: () => stderr.write('\r\u001b[2K'),
+  }
+}

@@ -1,0 +1,33 @@
+/** `sample`: a session to look at. Made once, under the name `sample`; shown with what to try next. */
+import { defineCommand } from './command.ts'
+
+export const sample = defineCommand({
+  name: 'sample',
+  summary: 'make a small session of an agent at work, show it, and say what to try',
+  usage: '',
+  examples: ['palimpsest sample', 'palimpsest sample --home /tmp/try'],
+  options: { full: { type: 'boolean', about: 'show whole texts' } },
+  async run({ values, open, home }) {
+    const { openSample, SAMPLE } = await import('../sample.ts')
+    const { reportView } = await import('./show.ts')
+    const session = await openSample(await open({ create: true }))
+    const report = await reportView(session, { full: values.full === true })
+    const at = home === '.agent' ? '' : ` --home ${home}`
+    const [discarded] = session.edits().filter(({ edit, active }) => active && edit.by === 'user')
+    const next = [
+      ['bring back what was discarded', `undo ${SAMPLE} ${discarded?.edit.id ?? '--last'}`],
+      ['search what is no longer in view', `recall "slow query" --session ${SAMPLE}`],
+      ['see what else could go', `edit ${SAMPLE} --suggest`],
+    ] as const
+    return {
+      json: report.json,
+      *text(paint) {
+        const shown = report.text(paint)
+        yield* typeof shown === 'string' ? [shown] : shown
+        yield '\nTry next:'
+        for (const [what, command] of next)
+          yield `  ${paint.bold(`npx palimpsest ${command}${at}`)}  ${paint.dim(what)}`
+      },
+    }
+  },
+})

@@ -1,0 +1,40 @@
+/** Cutting texts for display: never through a character of two halves, numbers as people read them. */
+
+export function headOf(text: string, length: number): string {
+  return isHigh(text.charCodeAt(length - 1)) ? text.slice(0, length - 1) : text.slice(0, length)
+}
+
+export function tailOf(text: string, length: number): string {
+  const at = Math.max(0, text.length - length)
+  return isLow(text.charCodeAt(at)) ? text.slice(at + 1) : text.slice(at)
+}
+
+/** The text up to a bound, with a sign where it was cut. */
+export function boundedTo(text: string, length: number): string {
+  return text.length <= length ? text : `${headOf(text, length - 1)}…`
+}
+
+/** Every run of white space with a line end in it becomes one space. */
+export function onOneLine(text: string): string {
+  return text.replace(/\s*[\r\n]\s*/g, ' ').trim()
+}
+
+/** 45231 → 45,231 */
+export function withCommas(number: number): string {
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ',')
+}
+
+export function linesIn(text: string): number {
+  if (text === '') return 0
+  let lines = text.endsWith('\n') ? 0 : 1
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
+  return lines
+}
+
+function isHigh(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff
+}
+
+function isLow(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff
+}

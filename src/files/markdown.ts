@@ -1,0 +1,372 @@
+/**
+ * The sections of a Markdown text, as CommonMark reads it, and replacing one of them. Pure.
+ *
+ * Only headers of the document itself count: a `#` in a code fence, a comment, front matter, an indented block, a
+ * list item or a quotation is none. Replacing keeps every character outside the section, and is refused when the
+ * new content would change which other headers there are.
+ */
+
+import { inLineEndingsOf, splitLines } from './text.ts'
+
+export type Heading = {
+  level: number
+  title: string
+  /** From 1. */
+  line: number
+  /** Where the header begins, where its content begins, and where the section ends. */
+  start: number
+  content: number
+  end: number
+}
+
+export type SectionResult =
+  | { text: string; header: string; removed: string; inserted: string; subsections: string[] }
+  | { problem: string; code: 'PATTERN_NOT_FOUND' | 'MATCH_AMBIGUOUS' | 'INVALID_INPUT' }
+
+/** Replaces the content of the section that `wanted` names: a header, or a path "## A > ### B". */
+export function replaceSection(text: string, wanted: string, content: string): SectionResult {
+  const headings = readHeadings(text)
+  const matches = findHeadings(headings, wanted)
+  const [heading] = matches
+  if (!heading) return { code: 'PATTERN_NOT_FOUND', problem: notThere(headings, wanted) }
+  if (matches.length > 1) return { code: 'MATCH_AMBIGUOUS', problem: severalThere(headings, matches, wanted) }
+
+  const removed = text.slice(heading.content, heading.end)
+  const clean = withoutOwnHeader(heading, inLineEndingsOf(text, content))
+  const inserted = fitBody(text, heading, clean)
+  const result = text.slice(0, heading.content) + inserted + text.slice(heading.end)
+  const broken = brokenStructure(headings, heading, readHeadings(result))
+  if (broken) return { code: 'INVALID_INPUT', problem: broken }
+  const inside = headings.filter(({ start }) => start >= heading.content && start < heading.end)
+  return { text: result, header: nameOf(heading), removed, inserted, subsections: inside.map(nameOf) }
+}
+
+/** All headers of the document, in order. */
+export function readHeadings(text: string): Heading[] {
+  const lines = readLines(text)
+  const found: Omit<Heading, 'end'>[] = []
+  const reader = new BlockReader()
+  const begin = frontMatterLength(lines)
+  for (const [index, line] of lines.entries()) {
+    const header = index < begin ? undefined : reader.next(line.text, index)
+    if (!header) continue
+    const first = lines[header.from]
+    if (!first) continue
+    const { level, title } = header
+    found.push({ level, title, line: header.from + 1, start: first.start, content: line.end })
+  }
+  return found.map((heading, index) => {
+    const next = found.slice(index + 1).find(other => other.level <= heading.level)
+    return { ...heading, end: next?.start ?? text.length }
+  })
+}
+
+/** "## Title", whichever way the header was written. */
+export function nameOf({ level, title }: Pick<Heading, 'level' | 'title'>): string {
+  return `${'#'.repeat(level)} ${title}`
+}
+
+type Line = { text: string; start: number; end: number }
+
+function readLines(text: string): Line[] {
+  const lines: Line[] = []
+  const pattern = /([^\r\n]*)(\r\n|\n|\r|$)/g
+  for (let start = text.startsWith('\uFEFF') ? 1 : 0; start < text.length; ) {
+    pattern.lastIndex = start
+    const match = pattern.exec(text)
+    const end = start + (match?.[0].length ?? 1)
+    lines.push({ text: match?.[1] ?? '', start, end })
+    start = end
+  }
+  return lines
+}
+
+/** How many lines the front matter takes; without an end it is none. */
+function frontMatterLength(lines: Line[]): number {
+  if (!/^---[ \t]*$/.test(lines[0]?.text ?? '')) return 0
+  return lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)[ \t]*$/.test(line.text)) + 1
+}
+
+type Header = { level: number; title: string; from: number }
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/
+const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/
+const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/
+const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/
+const QUOTE = /^ {0,3}>/
+const ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])([ \t]+|$)/
+const RAW_HTML = /^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)/i
+const BLOCK_HTML = new RegExp(
+  `^ {0,3}</?(?:${'address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead title tr track ul'.replaceAll(' ', '|')})(?=[\\s>]|/>|$)`,
+  'i',
+)
+
+/** A line that is one tag and nothing else. */
+const LONE_TAG =
+  /^ {0,3}<(?:[a-z][a-z0-9-]*(?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*\/?|\/[a-z][a-z0-9-]*\s*)>\s*$/i
+
+/** Reads a document line by line and says which lines complete a header. */
+class BlockReader {
+  /** What must be seen before anything else counts. */
+  #until: ((line: string) => boolean) | undefined
+  /** The lines of the running paragraph; a header may be underlined. */
+  #paragraph: Paragraph | undefined
+  #container: Container | undefined
+
+  next(line: string, index: number): Header | undefined {
+    if (this.#until) {
+      if (this.#until(line)) this.#until = undefined
+      return undefined
+    }
+    if (this.#container && this.#staysInside(line)) return undefined
+    this.#container = undefined
+    return this.#block(line, index)
+  }
+
+  #block(line: string, index: number): Header | undefined {
+    if (line.trim() === '') return this.#endParagraph()
+    const underline = UNDERLINE.exec(line)
+    const words = underline && this.#paragraph && withoutDefinitions(this.#paragraph)
+    if (words) {
+      this.#endParagraph()
+      const title = words.lines.map(part => part.trim()).join(' ')
+      return { level: underline[1]?.startsWith('=') ? 1 : 2, title, from: words.from }
+    }
+    if (/^(?: {4}| {0,3}\t)/.test(line)) return this.#paragraph ? this.#addToParagraph(line, index) : undefined
+    const atx = ATX.exec(line)
+    if (atx) {
+      this.#endParagraph()
+      return { level: atx[1]?.length ?? 1, title: titleOf(atx[2]), from: index }
+    }
+    return this.#opener(line) ? undefined : this.#addToParagraph(line, index)
+  }
+
+  /** True when the line opens something that is no paragraph. */
+  #opener(line: string): boolean {
+    const fence = fenceOf(line)
+    if (fence) this.#skipUntil(fence)
+    else if (/^ {0,3}<!--/.test(line)) this.#html(line, text => text.includes('-->'))
+    else if (RAW_HTML.test(line)) this.#html(line, text => /<\/(pre|script|style|textarea)>/i.test(text))
+    else if (BLOCK_HTML.test(line)) this.#skipUntil(text => text.trim() === '')
+    else if (!this.#paragraph && LONE_TAG.test(line)) this.#skipUntil(text => text.trim() === '')
+    else if (RULE.test(line)) this.#endParagraph()
+    else if (QUOTE.test(line)) this.#enter({ indent: 0, quote: true, lazy: runsOn(line), empty: false })
+    else if (startsItem(line, this.#paragraph !== undefined)) this.#enter(itemOf(line))
+    else return false
+    return true
+  }
+
+  #staysInside(line: string): boolean {
+    const container = this.#container
+    if (!container) return false
+    if (line.trim() === '') {
+      container.lazy = false
+      return !container.quote && !container.empty
+    }
+    if (container.quote ? QUOTE.test(line) : indentOf(line) >= container.indent) {
+      container.lazy = runsOn(line)
+      container.empty = false
+      return true
+    }
+    return container.lazy && !interrupts(line)
+  }
+
+  #enter(container: Container): void {
+    this.#endParagraph()
+    this.#container = container
+  }
+
+  #html(line: string, until: (line: string) => boolean): void {
+    this.#endParagraph()
+    if (!until(line)) this.#until = until
+  }
+
+  #skipUntil(until: (line: string) => boolean): undefined {
+    this.#endParagraph()
+    this.#until = until
+  }
+
+  #endParagraph(): undefined {
+    this.#paragraph = undefined
+  }
+
+  #addToParagraph(line: string, index: number): undefined {
+    if (this.#paragraph) this.#paragraph.lines.push(line)
+    else this.#paragraph = { from: index, lines: [line] }
+  }
+}
+
+/** For a line that opens a code fence: what closes it. */
+function fenceOf(line: string): ((line: string) => boolean) | undefined {
+  const [, marks = '', info = ''] = FENCE.exec(line) ?? []
+  if (marks === '' || (marks.startsWith('`') && info.includes('`'))) return undefined
+  const closing = new RegExp(`^ {0,3}${marks[0] === '`' ? '`' : '~'}{${marks.length},}[ \\t]*$`)
+  return text => closing.test(text)
+}
+
+/** A list item; within a paragraph only one that is not empty and, if numbered, begins at 1. */
+function startsItem(line: string, inParagraph: boolean): boolean {
+  const item = ITEM.exec(line)
+  if (!item) return false
+  return !inParagraph || (line.slice(item[0].length).trim() !== '' && /^(?:[-+*]|0*1[.)])$/.test(item[2] ?? ''))
+}
+
+function itemOf(line: string): Container {
+  const [all = '', lead = '', marker = '', gap = ''] = ITEM.exec(line) ?? []
+  const rest = line.slice(all.length)
+  const width = lead.length + marker.length
+  const indent = rest === '' || gap.length > 4 || gap.includes('\t') ? width + 1 : width + gap.length
+  return { indent, quote: false, lazy: runsOn(rest), empty: rest.trim() === '' }
+}
+
+/** True when a line of a list item or quotation ends in a paragraph, which the next line may run on from. */
+function runsOn(line: string): boolean {
+  const text = line.replace(/^(?:\s*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)))*\s*/, '')
+  return (
+    text !== '' && !(ATX.test(text) || fenceOf(text) || RULE.test(line.replace(/^[\s>]+/, '')) || BLOCK_HTML.test(text))
+  )
+}
+
+/**
+ * A list item or quotation that is open: from which column lines belong to a list item, whether a paragraph may
+ * run on outside of that column, and whether nothing is in it yet.
+ */
+type Container = { indent: number; quote: boolean; lazy: boolean; empty: boolean }
+
+type Paragraph = { from: number; lines: string[] }
+
+/** A paragraph without the link definitions at its beginning; undefined when nothing else is in it. */
+function withoutDefinitions({ from, lines }: Paragraph): Paragraph | undefined {
+  const words = lines.findIndex(line => !/^ {0,3}\[[^\]]+\]:\s*\S+\s*$/.test(line))
+  return words === -1 ? undefined : { from: from + words, lines: lines.slice(words) }
+}
+
+/** True for lines that end a paragraph which merely runs on from a container. */
+function interrupts(line: string): boolean {
+  return (
+    ATX.test(line) ||
+    fenceOf(line) !== undefined ||
+    RULE.test(line) ||
+    QUOTE.test(line) ||
+    startsItem(line, false) ||
+    /^ {0,3}<!--/.test(line) ||
+    RAW_HTML.test(line) ||
+    BLOCK_HTML.test(line)
+  )
+}
+
+function indentOf(line: string): number {
+  let column = 0
+  for (const char of line) {
+    if (char === ' ') column++
+    else if (char === '\t') column += 4 - (column % 4)
+    else break
+  }
+  return column
+}
+
+/** The text of an ATX header; `# #` and `#` alone are empty ones. */
+function titleOf(raw: string | undefined): string {
+  const title = (raw ?? '').trim()
+  return /^#+$/.test(title) ? '' : title
+}
+
+function findHeadings(headings: Heading[], wanted: string): Heading[] {
+  const whole = headings.filter(heading => fits(heading, wanted))
+  const steps = wanted.split(/\s+>\s+/)
+  if (whole.length > 0 || steps.length === 1) return whole
+  return headings.filter(heading => {
+    const way = [...ancestorsOf(headings, heading), heading]
+    let at = way.length - 1
+    if (!fits(heading, steps.at(-1) ?? '')) return false
+    return steps
+      .slice(0, -1)
+      .reverse()
+      .every(step => {
+        do at--
+        while (at >= 0 && !fits(way[at], step))
+        return at >= 0
+      })
+  })
+}
+
+/** True when `wanted` names this header: with its level ("## A") or by its title alone. */
+function fits(heading: Heading | undefined, wanted: string): boolean {
+  if (!heading) return false
+  const first = splitLines(wanted.trim())[0] ?? ''
+  const [, marks = '', rest = ''] = /^(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/.exec(first) ?? []
+  if (marks !== '') return heading.level === marks.length && same(heading.title, titleOf(rest))
+  return same(heading.title, first)
+}
+
+function same(a: string, b: string): boolean {
+  return a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()
+}
+
+function ancestorsOf(headings: Heading[], heading: Heading): Heading[] {
+  return headings.filter(
+    other => other.start < heading.start && other.end >= heading.end && other.level < heading.level,
+  )
+}
+
+/** New content with the blank lines that the old one had around it, or one on each side if there was none. */
+function fitBody(text: string, heading: Heading, content: string): string {
+  const old = text.slice(heading.content, heading.end)
+  const core = content.replace(BLANK_LINES, '').trimEnd()
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const followed = heading.end < text.length
+  if (old.trim() === '') {
+    const headerEnd = /[\r\n]$/.test(text.slice(heading.start, heading.content)) ? '' : eol
+    return core === '' ? old : headerEnd + eol + core + eol + (followed ? eol : '')
+  }
+  if (core === '') return followed ? eol : ''
+  const lead = BLANK_LINES.exec(old)?.[0] ?? ''
+  const trail = old.slice(old.trimEnd().length)
+  // An underlined header must not run on from the new content's last paragraph.
+  const apart = followed && !/^ {0,3}#/.test(text.slice(heading.end)) && trail.split(eol).length < 3 ? eol : ''
+  return lead + core + trail + apart
+}
+
+const BLANK_LINES = /^(?:[ \t]*(?:\r\n|\n|\r))+/
+
+/** Models like to repeat the header; once is enough. */
+function withoutOwnHeader(heading: Heading, content: string): string {
+  const [first] = readHeadings(content)
+  const repeats = first && content.slice(0, first.start).trim() === '' && first.level === heading.level
+  return repeats && same(first.title, heading.title) ? content.slice(first.content) : content
+}
+
+/** Says what is wrong when headers outside the section are no longer what they were. */
+function brokenStructure(before: Heading[], heading: Heading, after: Heading[]): string | undefined {
+  const outside = before.filter(other => other.start <= heading.start || other.start >= heading.end)
+  const rest = outside.map(nameOf)
+  const tail = rest.length - outside.findIndex(other => other.start === heading.start) - 1
+  const inside = after.slice(rest.length - tail, after.length - tail)
+  const kept = [...after.slice(0, rest.length - tail), ...after.slice(after.length - tail)].map(nameOf)
+  const intruder = inside.find(other => other.level <= heading.level)
+  if (intruder) {
+    return (
+      `new_content contains the header "${nameOf(intruder)}", which would end the section "${nameOf(heading)}". ` +
+      'Give only what stands under the header; add other sections with append_to_file or edit_file.'
+    )
+  }
+  if (kept.length === rest.length && kept.every((name, index) => name === rest[index])) return undefined
+  return 'new_content would change the headers around the section: it leaves a code fence or a comment open. Close it.'
+}
+
+function notThere(headings: Heading[], wanted: string): string {
+  if (headings.length === 0) return `Section "${wanted}" not found: there are no headers. Use append_to_file to add it.`
+  const list = headings.map(heading => `${'  '.repeat(heading.level - 1)}${nameOf(heading)}`)
+  const shown = list.length > 100 ? [...list.slice(0, 100), `… and ${list.length - 100} more`] : list
+  return `Section "${wanted}" not found. The headers are:\n${shown.join('\n')}`
+}
+
+function severalThere(headings: Heading[], matches: Heading[], wanted: string): string {
+  const ways = matches.map(heading => [...ancestorsOf(headings, heading), heading].map(nameOf).join(' > '))
+  const list = matches.map((heading, index) => `line ${heading.line}: ${ways[index]}`).join('\n')
+  const advice =
+    new Set(ways).size === ways.length
+      ? 'Give the path of the one that you mean, as listed.'
+      : 'Some have the same path: use edit_file for those.'
+  return `Section "${wanted}" occurs ${matches.length} times. ${advice}\n${list}`
+}

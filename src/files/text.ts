@@ -1,0 +1,107 @@
+/**
+ * Text as our tools see it: UTF-8 that survives the round trip byte for byte, with its BOM and line endings.
+ *
+ * What is not such text (binary, other encodings, half a surrogate pair from a model) is refused rather than
+ * mangled.
+ */
+
+import { PalimpsestError } from '../errors.ts'
+
+export const BOM = '\uFEFF'
+export const MAX_FILE_BYTES = 32 * 1024 * 1024
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function decodeText(bytes: Uint8Array, path: string): string {
+  const refuse = (what: string) =>
+    new PalimpsestError('NOT_TEXT', `${path} is ${what}. Only UTF-8 text can be read or changed; nothing was done.`, {
+      path,
+    })
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
+    throw refuse('UTF-16 text')
+  }
+  if (bytes.includes(0)) throw refuse('a binary file')
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw refuse('not valid UTF-8')
+  }
+}
+
+/** Refuses text that a file could not give back. */
+export function checkContent(argument: string, text: string): void {
+  if (!text.isWellFormed()) {
+    throw new PalimpsestError('INVALID_UNICODE', `${argument} contains half a surrogate pair: not valid Unicode.`)
+  }
+  if (text.includes('\0')) {
+    throw new PalimpsestError('NOT_TEXT', `${argument} contains a NUL character: only text can be written.`)
+  }
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
+    throw new PalimpsestError('TOO_LARGE', `${argument} is larger than ${grouped(MAX_FILE_BYTES)} bytes.`)
+  }
+}
+
+export type LineEndings = 'none' | 'lf' | 'crlf' | 'mixed'
+
+export function lineEndings(text: string): LineEndings {
+  let crlf = 0
+  let lf = 0
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+    if (text[at - 1] === '\r') crlf++
+    else lf++
+  }
+  if (crlf > 0 && lf > 0) return 'mixed'
+  if (crlf > 0) return 'crlf'
+  return lf > 0 ? 'lf' : 'none'
+}
+
+/**
+ * A model's text in the line endings of the file that it goes to: where the file has CRLF throughout and the
+ * text has no carriage return of its own, its line breaks become CRLF. Everything else stays as it is.
+ */
+export function inLineEndingsOf(file: string, text: string): string {
+  if (text.includes('\r') || !text.includes('\n') || lineEndings(file) !== 'crlf') return text
+  return text.replaceAll('\n', '\r\n')
+}
+
+/** Characters as people count them in code: Unicode code points. */
+export function countChars(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/** 1234567 → "1,234,567". */
+export function grouped(number: number): string {
+  return number.toLocaleString('en-US')
+}
+
+/** Lines without their endings; a newline at the end starts no further line. */
+export function splitLines(text: string): string[] {
+  const lines = text.split(/\r\n|\n|\r/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+/** The numbers, from 1, of the lines that hold these offsets, which ascend. */
+export function linesAt(text: string, offsets: readonly number[]): number[] {
+  let line = 1
+  let next = text.indexOf('\n')
+  return offsets.map(offset => {
+    while (next !== -1 && next < offset) {
+      line++
+      next = text.indexOf('\n', next + 1)
+    }
+    return line
+  })
+}
+
+export function lineAt(text: string, offset: number): number {
+  return linesAt(text, [offset])[0] ?? 1
+}
+
+export function clip(text: string, max: number): string {
+  if (text.length <= max) return text
+  const cut = text.slice(0, max)
+  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`
+}

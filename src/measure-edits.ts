@@ -1,0 +1,67 @@
+/**
+ * Grounded edits: the text that each edit of a file replaces, or the lines that a patch leans on, wherever an earlier
+ * result or input about the same file shows it. Whether a view still shows it says whether the agent could see the
+ * version of the file that it then changed. Blanks and line numbers do not count.
+ */
+import { type Evidence, gather, withoutLayout } from './measure-evidence.ts'
+import { describeCall, sameFile } from './tool-kinds.ts'
+import type { Message, ToolCallPart } from './types.ts'
+
+type Replaced = { path: string; text: string }
+
+/** Shorter texts stand in any file. */
+const LEAST = 12
+
+export function findEditedText(messages: readonly Message[]): Evidence {
+  const copies: { path: string | undefined; text: string }[] = []
+  const paths = new Map<string, string | undefined>()
+  return gather(messages, {
+    normalize: withoutLayout,
+    hear: () => undefined,
+    learn: ({ part, text }) => {
+      if (part.type === 'tool-call') paths.set(part.id, describeCall(part.name, part.input).path)
+      copies.push({ path: paths.get(part.id), text })
+    },
+    collect: message => {
+      const replaced = message.parts.flatMap(part => (part.type === 'tool-call' ? replacedTexts(part) : []))
+      return replaced.flatMap(({ path, text }) => {
+        const wanted = withoutLayout(text)
+        if (wanted.length < LEAST) return []
+        const sources = copies.flatMap((copy, number) =>
+          isAbout(copy.path, path) && copy.text.includes(wanted) ? [number] : [],
+        )
+        return sources.length > 0 ? [{ text: wanted, sources }] : []
+      })
+    },
+  })
+}
+
+/** A copy is of the file, or of no one file: a search, a command that reads several. */
+function isAbout(copy: string | undefined, path: string): boolean {
+  return copy === undefined || sameFile(copy, path) || !/\.\w+$/.test(copy)
+}
+
+function replacedTexts({ name, input }: ToolCallPart): Replaced[] {
+  const { path, edits = [], patch } = describeCall(name, input)
+  const direct = path === undefined ? [] : edits.map(({ oldText }) => ({ path, text: oldText }))
+  return patch === undefined ? direct : [...direct, ...patchContexts(patch)]
+}
+
+/** The lines that the hunks of a patch expect to find, for each hunk. */
+function patchContexts(patch: string): Replaced[] {
+  const found: Replaced[] = []
+  let path = ''
+  let lines: string[] = []
+  const close = () => {
+    if (path && lines.length > 0) found.push({ path, text: lines.join('\n') })
+    lines = []
+  }
+  for (const line of patch.split('\n')) {
+    const header = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(.+)$/.exec(line)
+    if (header || line.startsWith('@@') || line.startsWith('***')) close()
+    if (header) path = header[1]!.trim()
+    else if (/^(?: |-(?!-- ))/.test(line)) lines.push(line.slice(1))
+  }
+  close()
+  return found
+}

@@ -1,0 +1,88 @@
+/**
+ * What may be in a block or a proposal at all, whoever writes it. Names are kept short and free of characters that a
+ * reader cannot see, because people decide by them. Pure.
+ */
+import { PalimpsestError } from '../errors.ts'
+import type { Confidence, Content, EntryLink } from './store.ts'
+
+export type Checks = {
+  /** Characters. */
+  body: number
+  title: number
+}
+
+const LIMITS: Checks = { body: 100_000, title: 200 }
+const NAME = 100
+const REASONING = 4000
+const ENTRIES = 100
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+const CONFIDENCES: readonly string[] = ['low', 'medium', 'high'] satisfies Confidence[]
+
+export function checkUser(userId: string): void {
+  checkName(userId, 'A user id')
+}
+
+export function checkLabel(label: string): void {
+  checkName(label, "A block's label")
+}
+
+export function checkContent({ title, body, schemaRef }: Content, limits: Partial<Checks> = {}): void {
+  const { body: most, title: longest } = { ...LIMITS, ...limits }
+  checkText(title, 'The title', longest)
+  checkText(body, 'The body', most)
+  if (schemaRef !== null) checkText(schemaRef, 'The schema reference', most)
+}
+
+export function checkProposal(given: {
+  userId: string
+  label: string
+  agentId: string
+  reasoning: string
+  confidence: Confidence
+  entries: readonly EntryLink[]
+}): void {
+  checkUser(given.userId)
+  checkLabel(given.label)
+  checkName(given.agentId, "An agent's id")
+  if (!given.reasoning) throw invalid('reasoning is required to explain the edit to the user.')
+  checkText(given.reasoning, 'The reasoning', REASONING)
+  if (!CONFIDENCES.includes(given.confidence)) throw invalid('confidence is low, medium or high.')
+  if (given.entries.length > ENTRIES) throw invalid(`A proposal names at most ${ENTRIES} entries.`)
+}
+
+/** The title of a block that has none: the label in words. */
+export function titleOf(label: string): string {
+  return label.replaceAll('_', ' ').replace(/\p{L}+/gu, word => {
+    const [first = '', ...rest] = word
+    return first.toUpperCase() + rest.join('').toLowerCase()
+  })
+}
+
+export function isLabel(label: string): boolean {
+  return isName(label)
+}
+
+function checkName(name: string, what: string): void {
+  if (isName(name)) return
+  throw invalid(`${what} is 1–${NAME} characters, without a space at either end and without invisible characters.`, {
+    name,
+  })
+}
+
+function isName(name: string): boolean {
+  return name.length > 0 && name.length <= NAME && name.trim() === name && !HIDDEN.test(name)
+}
+
+function checkText(text: string, what: string, most: number): void {
+  if (text.length > most) {
+    throw new PalimpsestError('TOO_LARGE', `${what} has ${text.length} characters; ${most} is the limit.`, {
+      most,
+      length: text.length,
+    })
+  }
+  if (!text.isWellFormed()) throw new PalimpsestError('INVALID_UNICODE', `${what} has half of a surrogate pair in it.`)
+}
+
+function invalid(message: string, data: Record<string, unknown> = {}): PalimpsestError {
+  return new PalimpsestError('INVALID_INPUT', message, data)
+}

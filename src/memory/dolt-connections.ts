@@ -1,0 +1,197 @@
+/**
+ * Connections to a Dolt server, each used for one piece of work with a deadline.
+ *
+ * Whatever the server or the network does, a call answers in bounded time: a connection that is late is destroyed,
+ * never put back. One that died while it was idle (the server was restarted) is replaced before any work is done on
+ * it. A statement gets its values as parameters of the server's own, so they are never part of its text.
+ */
+import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
+
+export type DoltOptions = {
+  /** `mysql://user:password@host:port/database`. */
+  url: string
+  /** How long a call may take at most. */
+  timeoutMs?: number
+  connections?: number
+}
+
+export type DoltValue = string | number | null
+export type DoltRow = Record<string, unknown>
+
+/** A transaction lost against another one: nothing of it happened. */
+export class LostRace extends Error {}
+
+export class DoltConnections {
+  readonly database: string
+  readonly #pool: Pool
+  readonly #timeoutMs: number
+  readonly #place: string
+
+  constructor({ url, timeoutMs = 10_000, connections = 10 }: DoltOptions) {
+    const { host, port, user, password, database } = readUrl(url)
+    this.database = database
+    this.#timeoutMs = timeoutMs
+    this.#place = `${host}:${port}`
+    this.#pool = createPool({
+      ...{ host, port, user, password, connectionLimit: connections, connectTimeout: timeoutMs },
+      ...{ charset: 'utf8mb4', timezone: 'Z', enableKeepAlive: true, maxPreparedStatements: 100 },
+    })
+  }
+
+  /** Does work on one connection, on a branch or (`null`) in no database at all. */
+  async run<T>(branch: string | null, work: (session: DoltSession) => Promise<T>): Promise<T> {
+    const { deadline, clear } = this.#deadline()
+    let connection: PoolConnection | undefined
+    try {
+      connection = await this.#connect(branch, deadline)
+      const result = await Promise.race([work(new DoltSession(connection, this.database)), deadline])
+      connection.release()
+      return result
+    } catch (error) {
+      connection?.destroy()
+      throw this.#asStoreError(error)
+    } finally {
+      clear()
+    }
+  }
+
+  async close(): Promise<void> {
+    const { deadline, clear } = this.#deadline()
+    await Promise.race([this.#pool.end(), deadline]).catch(() => {})
+    clear()
+  }
+
+  /** A connection that answers. Those that the server has closed meanwhile are thrown away. */
+  async #connect(branch: string | null, deadline: Promise<never>): Promise<PoolConnection> {
+    for (let attempt = 0; ; attempt++) {
+      const waiting = this.#pool.getConnection()
+      const connection = await Promise.race([waiting, deadline]).catch(error => {
+        waiting.then(late => late.destroy()).catch(() => {})
+        throw error
+      })
+      try {
+        const first = branch === null ? 'SELECT 1' : `USE ${branchName(this.database, branch)}`
+        await Promise.race([connection.query(first), deadline])
+        return connection
+      } catch (error) {
+        connection.destroy()
+        if (attempt >= 20 || !isLost(error)) throw error
+      }
+    }
+  }
+
+  #deadline(): { deadline: Promise<never>; clear: () => void } {
+    const { promise, reject } = Promise.withResolvers<never>()
+    promise.catch(() => {})
+    const late = () =>
+      new PalimpsestError(
+        'STORE_UNAVAILABLE',
+        `The Dolt server at ${this.#place} did not answer within ${this.#timeoutMs} ms. A write may have happened: read before you try again.`,
+        { place: this.#place },
+      )
+    const timer = setTimeout(() => reject(late()), this.#timeoutMs)
+    return { deadline: promise, clear: () => clearTimeout(timer) }
+  }
+
+  #asStoreError(error: unknown): unknown {
+    if (!(error instanceof Error) || isPalimpsestError(error) || error instanceof LostRace) return error
+    const code = codeOf(error)
+    if (code === 'ER_LOCK_DEADLOCK') return new LostRace(error.message, { cause: error })
+    const [name, message] = wordsFor(code, error.message, this.#place)
+    return new PalimpsestError(name, message, { dolt: error.message, place: this.#place }, error)
+  }
+}
+
+/** Statements on one connection. */
+export class DoltSession {
+  readonly #connection: PoolConnection
+  readonly #database: string
+
+  constructor(connection: PoolConnection, database: string) {
+    this.#connection = connection
+    this.#database = database
+  }
+
+  async rows(sql: string, values: readonly DoltValue[] = []): Promise<DoltRow[]> {
+    const [rows] = await this.#connection.execute<RowDataPacket[]>(sql, [...values])
+    return rows
+  }
+
+  async row(sql: string, values: readonly DoltValue[] = []): Promise<DoltRow | undefined> {
+    return (await this.rows(sql, values))[0]
+  }
+
+  /** The number of rows that the statement found to change. */
+  async change(sql: string, values: readonly DoltValue[] = []): Promise<number> {
+    const [result] = await this.#connection.execute<ResultSetHeader>(sql, [...values])
+    return result.affectedRows
+  }
+
+  /** One of Dolt's own procedures. */
+  async call(name: 'BRANCH' | 'MERGE' | 'COMMIT', ...values: string[]): Promise<void> {
+    await this.#connection.execute(`CALL DOLT_${name}(${values.map(() => '?').join(', ')})`, values)
+  }
+
+  async use(branch: string): Promise<void> {
+    await this.#connection.query(`USE ${branchName(this.#database, branch)}`)
+  }
+
+  /** A statement without values; some cannot be prepared. */
+  async plain(sql: string): Promise<void> {
+    await this.#connection.query(sql)
+  }
+}
+
+/** In quotes, and only if there is nothing in it that needs any. */
+function branchName(database: string, branch: string): string {
+  if (!/^[\w=/-]+$/.test(branch)) throw new PalimpsestError('INVALID_INPUT', `${branch} is no branch of ours.`)
+  return `\`${database}/${branch}\``
+}
+
+function readUrl(text: string): { host: string; port: number; user: string; password: string; database: string } {
+  const url = URL.parse(text)
+  const database = decodeURIComponent(url?.pathname.slice(1) ?? '') || 'palimpsest'
+  if (!url || !['mysql:', 'dolt:'].includes(url.protocol) || !/^\w[\w-]{0,60}$/.test(database)) {
+    throw new PalimpsestError(
+      'CONFIG_INVALID',
+      'The address of a Dolt server looks like mysql://user:password@host:3306/palimpsest.',
+    )
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || 3306),
+    user: decodeURIComponent(url.username) || 'root',
+    password: decodeURIComponent(url.password),
+    database,
+  }
+}
+
+const LOST = ['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE', 'ECONNABORTED']
+
+function isLost(error: unknown): boolean {
+  return error instanceof Error && (LOST.includes(codeOf(error)) || error.message.includes('closed state'))
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+function wordsFor(code: string, message: string, place: string): [ErrorCode, string] {
+  if (code === 'ECONNREFUSED') {
+    return ['STORE_UNAVAILABLE', `No Dolt server answers at ${place}. Start one with: palimpsest dolt start`]
+  }
+  if (code.startsWith('E') && !code.startsWith('ER_')) {
+    return ['STORE_UNAVAILABLE', `The connection to the Dolt server at ${place} failed (${code}). Try again.`]
+  }
+  if (LOST.includes(code) || message.includes('closed state')) {
+    return [
+      'STORE_UNAVAILABLE',
+      `The Dolt server at ${place} went away in the middle. A write may have happened: read before you try again.`,
+    ]
+  }
+  if (code === 'ER_ACCESS_DENIED_ERROR')
+    return ['STORE_FAILED', `The Dolt server at ${place} refuses this user or password.`]
+  if (/read.?only/i.test(message)) return ['STORE_READONLY', `The Dolt server at ${place} is read-only.`]
+  return ['STORE_FAILED', `The Dolt server at ${place} says: ${message}`]
+}

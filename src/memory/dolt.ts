@@ -1,0 +1,319 @@
+/**
+ * Memory on a Dolt server. A proposal is a branch `agent/{user}/{label}/{id}` with one commit by the agent; approving
+ * merges it to main and deletes it, rejecting deletes it, and both are commits on main. A block's history is Dolt's.
+ *
+ * Every write to main is one SQL transaction that ends in one Dolt commit, so it is there whole or not at all; the
+ * branch is deleted after it, and again when the store is next opened if that failed. Two transactions that touch
+ * the same block cannot both win, because each gives it a version of its own.
+ */
+import { PalimpsestError } from '../errors.ts'
+import {
+  DoltConnections,
+  type DoltOptions,
+  type DoltRow,
+  type DoltSession,
+  type DoltValue,
+  LostRace,
+} from './dolt-connections.ts'
+import { readVersions } from './dolt-history.ts'
+import { authorOf, branchOf, noteMessage, proposalMessage } from './dolt-names.ts'
+import { dropBranch, prepareDolt } from './dolt-schema.ts'
+import { toProposal } from './rows.ts'
+import {
+  type Block,
+  type Change,
+  type Decision,
+  type MemoryStore,
+  type Note,
+  PAGE,
+  type Proposal,
+  type ProposalFilter,
+  type Version,
+} from './store.ts'
+
+const BLOCK = 'SELECT user_id, label, title, body, schema_ref, updated_at, version FROM blocks'
+const COLUMNS = `user_id, id, label, kind, state, base_version, base_title, base_body, title, body, agent_id, reasoning,
+  confidence, entries, created_at`
+/** Open proposals, less those whose decision is on main already. */
+const OPEN = `SELECT * FROM open_proposals o WHERE o.user_id = ?
+  AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.user_id = o.user_id AND p.id = o.id)`
+
+export class DoltMemory implements MemoryStore {
+  readonly #connections: DoltConnections
+  readonly #clock: () => number
+  #prepared: Promise<void> | undefined
+
+  constructor(options: DoltOptions & { clock?: () => number }) {
+    this.#connections = new DoltConnections(options)
+    this.#clock = options.clock ?? Date.now
+  }
+
+  async blocks(
+    userId: string,
+    { limit = PAGE, after = '' }: { limit?: number; after?: string } = {},
+  ): Promise<Block[]> {
+    const rows = await this.#read(session =>
+      session.rows(`${BLOCK} WHERE user_id = ? AND label > ? ORDER BY label LIMIT ${whole(limit)}`, [userId, after]),
+    )
+    return rows.map(toBlock)
+  }
+
+  async block(userId: string, label: string): Promise<Block | undefined> {
+    const row = await this.#read(session => session.row(`${BLOCK} WHERE user_id = ? AND label = ?`, [userId, label]))
+    return row && toBlock(row)
+  }
+
+  write(changes: readonly Change[], note: Note): Promise<boolean> {
+    return this.#transaction(async session => {
+      for (const change of changes) if (!(await isAsExpected(session, change))) return false
+      for (const change of changes) await apply(session, change, note.at)
+      await commit(session, note, changes)
+      return true
+    })
+  }
+
+  async versions(userId: string, label: string, page: { limit?: number; before?: string } = {}): Promise<Version[]> {
+    return this.#read(session => readVersions(session, { userId, label }, { limit: PAGE, ...page }))
+  }
+
+  async version(userId: string, label: string, id: string): Promise<Version | undefined> {
+    const [found] = await this.#read(session => readVersions(session, { userId, label }, { limit: 1, only: id }))
+    return found
+  }
+
+  async propose(proposal: Proposal): Promise<Proposal> {
+    const branch = branchOf(proposal)
+    await this.#ready()
+    await this.#connections.run('main', async session => {
+      await session.call('BRANCH', branch, 'main')
+      await session.use(branch)
+      await session.plain('START TRANSACTION')
+      await session.change(
+        `INSERT INTO blocks (user_id, label, title, body, schema_ref, updated_at, version) VALUES (?, ?, ?, ?, NULL, ?, ?)
+         ON DUPLICATE KEY UPDATE title = VALUES(title), body = VALUES(body), updated_at = VALUES(updated_at), version = VALUES(version)`,
+        [proposal.userId, proposal.label, proposal.title, proposal.body, proposal.createdAt, proposal.id],
+      )
+      await insertProposal(session, 'proposals', proposal)
+      const author = authorOf(`agent:${proposal.agentId}`)
+      await session.call('COMMIT', '-a', '-m', proposalMessage(proposal), '--author', author)
+      await session.use('main')
+      await untilWon(() => insertProposal(session, 'open_proposals', proposal))
+    })
+    return { ...proposal, branch }
+  }
+
+  async proposals(userId: string, filter: ProposalFilter = {}): Promise<Proposal[]> {
+    const { state, label, limit = PAGE, after } = filter
+    const tests: [sql: string, value: string | undefined][] = [
+      ['state = ?', state === 'open' ? undefined : state],
+      ['id < ?', after],
+      ['label = ?', label],
+    ]
+    const given = tests.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
+    const end = `${given.map(({ sql }) => ` AND ${sql}`).join('')} ORDER BY id DESC LIMIT ${whole(limit)}`
+    const values = [userId, ...given.map(({ value }) => value)]
+    const rows = await this.#read(async session => [
+      ...(state === undefined || state === 'open' ? await session.rows(OPEN + end, values) : []),
+      ...(state === 'open' ? [] : await session.rows(`SELECT * FROM proposals WHERE user_id = ?${end}`, values)),
+    ])
+    return rows
+      .map(asProposal)
+      .sort((a, b) => (a.id < b.id ? 1 : -1))
+      .slice(0, limit)
+  }
+
+  async proposal(userId: string, id: string): Promise<Proposal | undefined> {
+    const row = await this.#read(
+      async session =>
+        (await session.row(`${OPEN} AND o.id = ?`, [userId, id])) ??
+        session.row('SELECT * FROM proposals WHERE user_id = ? AND id = ?', [userId, id]),
+    )
+    return row && asProposal(row)
+  }
+
+  async decide(userId: string, id: string, decision: Decision): Promise<boolean> {
+    const { from, change } = decision
+    let branch: string | undefined
+    const decided = await this.#transaction(async session => {
+      if (change && !(await isAsExpected(session, change))) return false
+      if (from === 'open') {
+        const row = await session.row(`${OPEN} AND o.id = ?`, [userId, id])
+        if (!row) return false
+        branch = branchOf({ userId, id, label: String(row['label']) })
+        await bringToMain(session, { userId, id, branch, decision })
+      }
+      if (!(await recordDecision(session, { userId, id, decision }))) return false
+      if (change) await apply(session, change, decision.note.at)
+      if (branch && change) await session.plain('DELETE FROM dolt_conflicts_blocks')
+      await commit(session, decision.note, change ? [change] : [])
+      return true
+    })
+    if (decided && branch) await this.#dropBranch(branch)
+    return decided
+  }
+
+  async users({ limit = PAGE, after = '' }: { limit?: number; after?: string } = {}): Promise<string[]> {
+    const rows = await this.#read(session =>
+      session.rows(`SELECT DISTINCT user_id FROM blocks WHERE user_id > ? ORDER BY user_id LIMIT ${whole(limit)}`, [
+        after,
+      ]),
+    )
+    return rows.map(row => String(row['user_id']))
+  }
+
+  async ping(): Promise<void> {
+    await this.#connections.run(null, session => session.plain('SELECT 1'))
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close()
+  }
+
+  async #read<T>(work: (session: DoltSession) => Promise<T>): Promise<T> {
+    await this.#ready()
+    return this.#connections.run('main', work)
+  }
+
+  /** Work that ends in one commit; `false` when it found otherwise than expected, or lost against another. */
+  async #transaction(work: (session: DoltSession) => Promise<boolean>): Promise<boolean> {
+    await this.#ready()
+    try {
+      return await this.#connections.run('main', async session => {
+        await session.plain('START TRANSACTION')
+        const done = await work(session)
+        if (!done) await session.plain('ROLLBACK')
+        return done
+      })
+    } catch (error) {
+      if (error instanceof LostRace) return false
+      throw error
+    }
+  }
+
+  /** The decision stands already; a branch that stays is deleted when the store is opened again. */
+  async #dropBranch(branch: string): Promise<void> {
+    await this.#connections.run('main', session => dropBranch(session, branch)).catch(() => {})
+  }
+
+  /** Tables and index are made ready before the first use; when that fails, the next use tries again. */
+  #ready(): Promise<void> {
+    this.#prepared ??= prepareDolt(this.#connections, this.#clock).catch(error => {
+      this.#prepared = undefined
+      throw error
+    })
+    return this.#prepared
+  }
+}
+
+/** The proposal's row comes to main: with its commit where it is approved, as a copy where it is rejected. */
+async function bringToMain(
+  session: DoltSession,
+  { userId, id, branch, decision }: { userId: string; id: string; branch: string; decision: Decision },
+): Promise<void> {
+  if (decision.to === 'approved') await session.call('MERGE', '--no-commit', '--no-ff', branch)
+  else
+    await session.change('INSERT INTO proposals SELECT * FROM open_proposals WHERE user_id = ? AND id = ?', [
+      userId,
+      id,
+    ])
+  await session.change('DELETE FROM open_proposals WHERE user_id = ? AND id = ?', [userId, id])
+}
+
+async function recordDecision(
+  session: DoltSession,
+  { userId, id, decision: { from, to, note, change } }: { userId: string; id: string; decision: Decision },
+): Promise<boolean> {
+  // The nonce makes two equal decisions differ, so that the later of two transactions fails instead of agreeing.
+  const nonce = change?.version ?? crypto.randomUUID()
+  const found = await session.change(
+    `UPDATE proposals SET state = ?, decided_at = ?, decided_by = ?, decided_why = ?, decision = ? WHERE user_id = ? AND id = ? AND state = ?`,
+    [to, note.at, note.by, note.why, nonce, userId, id, from],
+  )
+  if (found > 0 && to === 'approved' && change) {
+    await session.change('UPDATE proposals SET before_version = ?, after_version = ? WHERE user_id = ? AND id = ?', [
+      change.expected,
+      change.version,
+      userId,
+      id,
+    ])
+  }
+  return found > 0
+}
+
+async function isAsExpected(session: DoltSession, { userId, label, expected }: Change): Promise<boolean> {
+  const row = await session.row('SELECT version FROM blocks WHERE user_id = ? AND label = ?', [userId, label])
+  return (row ? String(row['version']) : null) === expected
+}
+
+async function apply(session: DoltSession, { userId, label, version, content }: Change, at: number): Promise<void> {
+  if (!content) {
+    await session.change('DELETE FROM blocks WHERE user_id = ? AND label = ?', [userId, label])
+    return
+  }
+  await session.change(
+    'REPLACE INTO blocks (user_id, label, title, body, schema_ref, updated_at, version) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    [userId, label, content.title, content.body, content.schemaRef, at, version],
+  )
+}
+
+async function commit(session: DoltSession, note: Note, changes: readonly Change[]): Promise<void> {
+  const labels = changes.length > 0 ? changes.map(({ label }) => label) : ['a proposal']
+  const only = changes.length === 1 ? changes[0]?.version : undefined
+  await session.call('COMMIT', '-a', '-m', noteMessage(note, labels, only), '--author', authorOf(note.by))
+}
+
+async function insertProposal(
+  session: DoltSession,
+  table: 'proposals' | 'open_proposals',
+  it: Proposal,
+): Promise<void> {
+  const values: DoltValue[] = [
+    ...[
+      it.userId,
+      it.id,
+      it.label,
+      it.kind,
+      it.state,
+      it.base?.version ?? null,
+      it.base?.title ?? null,
+      it.base?.body ?? null,
+    ],
+    ...[it.title, it.body, it.agentId, it.reasoning, it.confidence, JSON.stringify(it.entries), it.createdAt],
+  ]
+  await session.change(`INSERT IGNORE INTO ${table} (${COLUMNS}) VALUES (${values.map(() => '?').join(', ')})`, values)
+}
+
+/** For single statements that may lose against another session's commit. */
+async function untilWon(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      const lost = error instanceof Error && 'code' in error && error.code === 'ER_LOCK_DEADLOCK'
+      if (!lost || attempt >= 20) throw error
+    }
+  }
+}
+
+function asProposal(row: DoltRow): Proposal {
+  const proposal = toProposal(row)
+  return proposal.state === 'open' ? { ...proposal, branch: branchOf(proposal) } : proposal
+}
+
+function toBlock(row: DoltRow): Block {
+  return {
+    userId: String(row['user_id']),
+    label: String(row['label']),
+    title: String(row['title']),
+    body: String(row['body']),
+    schemaRef: row['schema_ref'] === null ? null : String(row['schema_ref']),
+    updatedAt: Number(row['updated_at']),
+    version: String(row['version']),
+  }
+}
+
+/** A number that can stand in a statement: LIMIT takes no parameter here. */
+function whole(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 0) return limit
+  throw new PalimpsestError('INVALID_INPUT', 'A limit is a whole number.')
+}

@@ -1,0 +1,137 @@
+/**
+ * Memory as one JSON document: to keep a copy of, to move between stores and machines, to read without us.
+ *
+ * It holds the blocks as they are and the open proposals. Importing writes the blocks as one
+ * change and proposes the open proposals anew; it never decides anything and never rewrites what is there already.
+ */
+import { z } from 'zod'
+import { PalimpsestError } from '../errors.ts'
+import type { Memory } from './memory.ts'
+import { type Actor, allBlocks, type Proposal } from './store.ts'
+
+const FORMAT = 'palimpsest-memory'
+
+const block = z.object({
+  userId: z.string(),
+  label: z.string(),
+  title: z.string(),
+  body: z.string(),
+  schemaRef: z.string().nullable().default(null),
+  updatedAt: z.number().optional(),
+})
+
+const proposal = z.object({
+  userId: z.string(),
+  label: z.string(),
+  kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
+  title: z.string(),
+  body: z.string(),
+  agentId: z.string(),
+  reasoning: z.string(),
+  confidence: z.enum(['low', 'medium', 'high']),
+  entries: z.array(z.object({ session: z.string(), entry: z.number() })).default([]),
+  createdAt: z.number().optional(),
+})
+
+const memoryDocument = z.object({
+  format: z.literal(FORMAT),
+  version: z.literal(1),
+  blocks: z.array(block),
+  proposals: z.array(proposal).default([]),
+})
+
+export type MemoryDocument = z.output<typeof memoryDocument>
+
+/** Blocks per write. */
+const BATCH = 500
+
+/** Everything of one user, or of all. */
+export async function exportMemory(memory: Memory, userId?: string): Promise<MemoryDocument> {
+  const blocks: MemoryDocument['blocks'] = []
+  const proposals: MemoryDocument['proposals'] = []
+  for (const user of userId === undefined ? await allUsers(memory) : [userId]) {
+    for (const { version: _, ...rest } of await allBlocks(memory.store, user)) blocks.push(rest)
+    for (const open of await openProposals(memory, user)) proposals.push(proposal.parse(open))
+  }
+  return { format: FORMAT, version: 1, blocks, proposals }
+}
+
+/** Reads a document from JSON that was parsed already. `userId` makes everything belong to that user. */
+export function readMemoryDocument(value: unknown, userId?: string): MemoryDocument {
+  const parsed = memoryDocument.safeParse(value)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new PalimpsestError(
+      'FORMAT_BROKEN',
+      `This is no export of memory: ${issue?.path.join('.') || 'the document'}: ${issue?.message}.`,
+      { issues: parsed.error.issues.slice(0, 10) },
+    )
+  }
+  if (userId === undefined) return parsed.data
+  const own = <T extends { userId: string }>(items: T[]) => items.map(item => ({ ...item, userId }))
+  return { ...parsed.data, blocks: own(parsed.data.blocks), proposals: own(parsed.data.proposals) }
+}
+
+/** What was imported; a block that is the same already is left alone, and a proposal that no longer fits is named. */
+export type Imported = { blocks: number; same: number; proposals: number; refused: string[] }
+
+export async function importMemory(memory: Memory, document: MemoryDocument, by: Actor): Promise<Imported> {
+  const known = new Map<string, string>()
+  for (const userId of new Set(document.blocks.map(each => each.userId))) {
+    for (const now of await allBlocks(memory.store, userId)) known.set(keyOf(now), contentKey(now))
+  }
+  const changed = document.blocks.filter(each => known.get(keyOf(each)) !== contentKey(each))
+  for (let i = 0; i < changed.length; i += BATCH) {
+    await memory.writeAll(changed.slice(i, i + BATCH), by, 'import')
+  }
+  const refused: string[] = []
+  for (const { userId, label, createdAt: _, ...input } of document.proposals) {
+    try {
+      await memory.propose(userId, label, input)
+    } catch (error) {
+      if (!(error instanceof PalimpsestError)) throw error
+      refused.push(`${userId}/${label}: ${error.message}`)
+    }
+  }
+  return {
+    blocks: changed.length,
+    same: document.blocks.length - changed.length,
+    proposals: document.proposals.length - refused.length,
+    refused,
+  }
+}
+
+function keyOf({ userId, label }: { userId: string; label: string }): string {
+  return JSON.stringify([userId, label])
+}
+
+function contentKey({ title, body, schemaRef }: { title: string; body: string; schemaRef: string | null }): string {
+  return JSON.stringify([title, body, schemaRef])
+}
+
+async function allUsers(memory: Memory): Promise<string[]> {
+  const all: string[] = []
+  const limit = 500
+  for (;;) {
+    const after = all.at(-1)
+    const page = await memory.store.users({ limit, ...(after === undefined ? {} : { after }) })
+    all.push(...page)
+    if (page.length < limit) return all
+  }
+}
+
+/** The oldest first, so that importing keeps their order. */
+async function openProposals(memory: Memory, userId: string): Promise<Proposal[]> {
+  const all: Proposal[] = []
+  const limit = 200
+  for (;;) {
+    const after = all.at(-1)?.id
+    const page = await memory.store.proposals(userId, {
+      state: 'open',
+      limit,
+      ...(after === undefined ? {} : { after }),
+    })
+    all.push(...page)
+    if (page.length < limit) return all.reverse()
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The data between two lines of `---` at the beginning of a text, in the part of YAML that people write by hand:
+ * `key: value`, nested by indentation, lists with `- `, quoted strings and JSON values. Anything beyond that (anchors,
+ * tags, block scalars) is a problem that is reported, never guessed at. Pure.
+ */
+
+type Line = { indent: number; text: string; number: number }
+type Read = { value: unknown; next: number }
+
+class Problem extends Error {}
+
+/** The data, or what is wrong with it; undefined where the text has no front matter. */
+export function readFrontMatter(body: string): { value: unknown } | { problem: string } | undefined {
+  const match = /^---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/m.exec(body)
+  if (match?.index !== 0) return undefined
+  try {
+    const lines = readLines(match[1] ?? '')
+    if (lines.length === 0) return { value: {} }
+    const { value, next } = readNode(lines, 0, lines[0]!.indent)
+    const rest = lines[next]
+    if (rest) throw new Problem(`line ${rest.number} is indented otherwise than the lines before it`)
+    return { value }
+  } catch (error) {
+    if (error instanceof Problem) return { problem: `its front matter cannot be read: ${error.message}` }
+    throw error
+  }
+}
+
+function readLines(text: string): Line[] {
+  return text.split(/\r?\n/).flatMap((line, i) => {
+    const trimmed = line.trim()
+    if (trimmed === '' || trimmed.startsWith('#')) return []
+    if (line.slice(0, line.length - line.trimStart().length).includes('\t')) {
+      throw new Problem(`line ${i + 2} is indented with a tab`)
+    }
+    return [{ indent: line.length - line.trimStart().length, text: trimmed, number: i + 2 }]
+  })
+}
+
+function readNode(lines: readonly Line[], at: number, indent: number): Read {
+  return isItem(lines[at]!) ? readList(lines, at, indent) : readMap(lines, at, indent)
+}
+
+function readList(lines: readonly Line[], at: number, indent: number): Read {
+  const value: unknown[] = []
+  let next = at
+  for (let line = lines[next]; line && line.indent === indent && isItem(line); line = lines[next]) {
+    const rest = line.text.slice(1).trim()
+    if (rest === '') {
+      const inner = readNested(lines, next + 1, indent)
+      value.push(inner.value)
+      next = inner.next
+    } else {
+      value.push(readScalar(rest, line))
+      next++
+    }
+  }
+  return { value, next }
+}
+
+function readMap(lines: readonly Line[], at: number, indent: number): Read {
+  const value: Record<string, unknown> = Object.create(null)
+  let next = at
+  for (let line = lines[next]; line && line.indent === indent && !isItem(line); line = lines[next]) {
+    const match = /^("(?:[^"\\]|\\.)*"|[^\s:"'[{&*!|>%@`-][^:]*?)\s*:(?:\s+(.*))?$/.exec(line.text)
+    if (!match) throw new Problem(`line ${line.number} is not of the form "key: value"`)
+    const key = match[1]!.startsWith('"') ? String(JSON.parse(match[1]!)) : match[1]!
+    if (Object.hasOwn(value, key)) throw new Problem(`line ${line.number} repeats the key ${JSON.stringify(key)}`)
+    const rest = match[2]?.trim() ?? ''
+    const inner = rest === '' ? readNested(lines, next + 1, indent) : { value: readScalar(rest, line), next: next + 1 }
+    value[key] = inner.value
+    next = inner.next
+  }
+  return { value: { ...value }, next }
+}
+
+/** What stands below a key or a dash; null where nothing does. A list may stand at the indentation of its key. */
+function readNested(lines: readonly Line[], at: number, indent: number): Read {
+  const line = lines[at]
+  if (!line) return { value: null, next: at }
+  if (line.indent > indent) return readNode(lines, at, line.indent)
+  return line.indent === indent && isItem(line) && !isItem(lines[at - 1]!)
+    ? readList(lines, at, indent)
+    : { value: null, next: at }
+}
+
+function readScalar(text: string, { number }: Line): unknown {
+  if (/^[&*!|>%@`]/.test(text)) throw new Problem(`line ${number} uses a feature of YAML that is not supported here`)
+  if (/^["[{]/.test(text)) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return flowList(text) ?? fail(`the value on line ${number} is not valid JSON`)
+    }
+  }
+  if (text.startsWith("'")) {
+    if (!/^'(?:[^']|'')*'$/.test(text)) throw new Problem(`the quotation on line ${number} is not closed`)
+    return text.slice(1, -1).replaceAll("''", "'")
+  }
+  const plain = text.replace(/\s+#.*$/, '')
+  if (/^(?:null|~)$/i.test(plain)) return null
+  if (/^true$/i.test(plain)) return true
+  if (/^false$/i.test(plain)) return false
+  return /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i.test(plain) ? Number(plain) : plain
+}
+
+/** `[a, b]` with plain words. */
+function flowList(text: string): unknown[] | undefined {
+  const inside = /^\[([^[\]{}"'&*!|>%@`:]*)\]$/.exec(text)?.[1]
+  if (inside === undefined) return undefined
+  return inside.split(',').map(word => readScalar(word.trim(), { indent: 0, text: '', number: 0 }))
+}
+
+function isItem({ text }: Line): boolean {
+  return text === '-' || text.startsWith('- ')
+}
+
+function fail(message: string): never {
+  throw new Problem(message)
+}

@@ -1,0 +1,430 @@
+/**
+ * Memory blocks as people and agents use them: agents read and propose, people decide.
+ *
+ * What a user approved is what the store has; nothing else ever changes a block. Every decision is one atomic write
+ * that names the version it replaces: when somebody else was faster it is worked out again on what is there now.
+ * An agent is handed `forAgent`, which has no way to decide; a decision in an agent's name is refused besides.
+ */
+import { setTimeout } from 'node:timers/promises'
+import { PalimpsestError } from '../errors.ts'
+import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
+import { type DiffPart, diffTexts } from './diff.ts'
+import { blockDeleted, mergeProposal, mergeRevert, settledText } from './proposals.ts'
+import { type Review, reviewOf } from './review.ts'
+import { checkSchema, type SchemaSource } from './schema.ts'
+import {
+  type Actor,
+  allBlocks,
+  type Block,
+  type Change,
+  type Confidence,
+  type Content,
+  type EntryLink,
+  type MemoryStore,
+  type Note,
+  type Proposal,
+  type ProposalFilter,
+  type ProposalKind,
+  type Version,
+} from './store.ts'
+
+export type MemoryOptions = {
+  clock?: () => number
+  /** A new name for a version or a proposal, unique and sorting by time. */
+  newId?: () => string
+  /** Looks up the schemas that blocks name. */
+  schemas?: SchemaSource
+  limits?: Partial<Checks>
+}
+
+export type ProposalInput = {
+  kind?: ProposalKind
+  /** The body that is asked for, or how it is made of the one that is there. */
+  body: string | ((now: string) => string)
+  title?: string
+  agentId: string
+  reasoning: string
+  confidence?: Confidence
+  entries?: EntryLink[]
+}
+
+/** How often a decision is worked out again because the block changed meanwhile. */
+const ATTEMPTS = 20
+
+export class Memory {
+  readonly store: MemoryStore
+  readonly #clock: () => number
+  readonly #newId: () => string
+  #lastId = 0
+  readonly #schemas: SchemaSource
+  readonly #limits: Partial<Checks>
+
+  constructor(store: MemoryStore, options: MemoryOptions = {}) {
+    this.store = store
+    this.#clock = options.clock ?? Date.now
+    this.#newId = options.newId ?? (() => newId((this.#lastId = Math.max(this.#clock(), this.#lastId + 1))))
+    this.#schemas = options.schemas ?? (async () => undefined)
+    this.#limits = options.limits ?? {}
+  }
+
+  blocks(userId: string, page?: { limit?: number; after?: string }): Promise<Block[]> {
+    checkUser(userId)
+    return this.store.blocks(userId, page)
+  }
+
+  block(userId: string, label: string): Promise<Block | undefined> {
+    checkUser(userId)
+    checkLabel(label)
+    return this.store.block(userId, label)
+  }
+
+  /** The user's own writing; what is not given stays. `expected` refuses it when the block is at another version. */
+  async set(
+    userId: string,
+    label: string,
+    input: Partial<Content> & { by: Actor; why?: string; expected?: string | null },
+  ): Promise<Block> {
+    this.#mayDecide(input.by, userId)
+    return this.#replace(userId, label, {
+      note: this.#note(input.by, 'set', input.why),
+      content: now => {
+        this.#checkExpected(input.expected, now, label)
+        return {
+          title: input.title ?? now?.title ?? titleOf(label),
+          body: input.body ?? now?.body ?? '',
+          schemaRef: input.schemaRef === undefined ? (now?.schemaRef ?? null) : input.schemaRef,
+        }
+      },
+    })
+  }
+
+  async remove(userId: string, label: string, input: { by: Actor; why?: string; expected?: string }): Promise<void> {
+    this.#mayDecide(input.by, userId)
+    const note = this.#note(input.by, 'delete', input.why)
+    await this.#retry(async () => {
+      const now = await this.#blockThatIs(userId, label)
+      this.#checkExpected(input.expected, now, label)
+      return (await this.store.write([this.#change(now, userId, label, null)], note)) ? { done: undefined } : undefined
+    })
+  }
+
+  /** Keeps a proposal. The block itself does not change. */
+  async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
+    const { kind = 'edit', agentId, reasoning, confidence = 'medium', entries = [] } = input
+    checkProposal({ userId, label, agentId, reasoning, confidence, entries })
+    const block = kind === 'new' ? await this.#noBlock(userId, label) : await this.#blockThatIs(userId, label)
+    const body = typeof input.body === 'string' ? input.body : input.body(block?.body ?? '')
+    const title = input.title ?? block?.title ?? titleOf(label)
+    if (block && body === block.body && title === block.title) {
+      throw new PalimpsestError('INVALID_INPUT', `The proposal changes nothing in block '${label}'.`, { label })
+    }
+    await this.#check({ title, body, schemaRef: block?.schemaRef ?? null })
+    return this.store.propose({
+      id: this.#newId(),
+      userId,
+      label,
+      kind,
+      base: block ? { version: block.version, title: block.title, body: block.body } : null,
+      title,
+      body,
+      agentId,
+      reasoning,
+      confidence,
+      entries,
+      createdAt: this.#clock(),
+      state: 'open',
+    })
+  }
+
+  proposals(userId: string, filter?: ProposalFilter): Promise<Proposal[]> {
+    checkUser(userId)
+    return this.store.proposals(userId, filter)
+  }
+
+  async proposal(userId: string, id: string): Promise<Proposal> {
+    checkUser(userId)
+    const found = await this.store.proposal(userId, id)
+    if (found) return found
+    throw new PalimpsestError('PROPOSAL_NOT_FOUND', `There is no proposal ${id}.`, { proposal: id })
+  }
+
+  /** What the person who decides needs to see. */
+  async review(userId: string, id: string): Promise<Review> {
+    const proposal = await this.proposal(userId, id)
+    const block = await this.store.block(userId, proposal.label)
+    const merge = mergeProposal(proposal, block)
+    const content = { ...merge, schemaRef: block?.schemaRef ?? null }
+    const problem = proposal.state === 'open' && content.type === 'clean' ? await this.#problemOf(content) : undefined
+    return reviewOf(proposal, { block, merge, problem })
+  }
+
+  /**
+   * Puts a proposal into its block, merged with what has changed since. `body` and `title` are the user's own words
+   * instead; `seen` is the version that they were written for, and refuses them when the block has moved on.
+   */
+  async approve(
+    userId: string,
+    id: string,
+    input: { by: Actor; body?: string; title?: string; seen?: string | null; why?: string },
+  ): Promise<{ proposal: Proposal; block: Block }> {
+    this.#mayDecide(input.by, userId)
+    return this.#retry(async () => {
+      const proposal = await this.#proposalIn('open', userId, id)
+      const now = await this.store.block(userId, proposal.label)
+      if (input.seen !== undefined) this.#checkExpected(input.seen, now, proposal.label)
+      const merge = mergeProposal(proposal, now)
+      const { title, body } =
+        input.body === undefined
+          ? settledText(merge, proposal, input.title)
+          : { title: merge.type === 'deleted' ? proposal.title : merge.title, body: input.body }
+      const content = { title: input.title ?? title, body, schemaRef: now?.schemaRef ?? null }
+      await this.#check(content)
+      const change = this.#change(now, userId, proposal.label, content)
+      const note = this.#note(input.by, 'approve', input.why, id)
+      const decided = await this.store.decide(userId, id, { from: 'open', to: 'approved', note, change })
+      if (!decided) return undefined
+      return { done: { proposal: await this.proposal(userId, id), block: asBlock(change, content, note) } }
+    })
+  }
+
+  async reject(userId: string, id: string, input: { by: Actor; why?: string }): Promise<Proposal> {
+    this.#mayDecide(input.by, userId)
+    return this.#retry(async () => {
+      await this.#proposalIn('open', userId, id)
+      const note = this.#note(input.by, 'reject', input.why, id)
+      const decided = await this.store.decide(userId, id, { from: 'open', to: 'rejected', note })
+      return decided ? { done: await this.proposal(userId, id) } : undefined
+    })
+  }
+
+  /** Takes a whole approval back, and keeps what was changed after it. `body` settles a conflict. */
+  async revert(
+    userId: string,
+    id: string,
+    input: { by: Actor; body?: string; why?: string },
+  ): Promise<{ proposal: Proposal; block: Block | undefined }> {
+    this.#mayDecide(input.by, userId)
+    return this.#retry(async () => {
+      const proposal = await this.#proposalIn('approved', userId, id)
+      const now = await this.store.block(userId, proposal.label)
+      const content = await this.#withoutApproval(proposal, now, input.body)
+      if (content) await this.#check(content)
+      const change = this.#change(now, userId, proposal.label, content)
+      const note = this.#note(input.by, 'revert', input.why, id)
+      const decided = await this.store.decide(userId, id, { from: 'approved', to: 'reverted', note, change })
+      if (!decided) return undefined
+      const block = content ? asBlock(change, content, note) : undefined
+      return { done: { proposal: await this.proposal(userId, id), block } }
+    })
+  }
+
+  history(userId: string, label: string, page?: { limit?: number; before?: string }): Promise<Version[]> {
+    checkUser(userId)
+    checkLabel(label)
+    return this.store.versions(userId, label, page)
+  }
+
+  async version(userId: string, label: string, id: string): Promise<Version> {
+    checkUser(userId)
+    checkLabel(label)
+    const found = await this.store.version(userId, label, id)
+    if (found) return found
+    throw new PalimpsestError('VERSION_NOT_FOUND', `Block '${label}' has no version ${id}.`, { label, version: id })
+  }
+
+  /** What changed in a block from one version to another, or to what is there now. */
+  async diff(userId: string, label: string, from: string, to?: string): Promise<DiffPart[]> {
+    const before = await this.version(userId, label, from)
+    const after =
+      to === undefined ? await this.#blockThatIs(userId, label) : (await this.version(userId, label, to)).content
+    return diffTexts(before.content?.body ?? '', after?.body ?? '')
+  }
+
+  /** Makes an old version the newest one, a deleted block included. */
+  async restore(userId: string, label: string, id: string, input: { by: Actor; why?: string }): Promise<Block> {
+    this.#mayDecide(input.by, userId)
+    const { content } = await this.version(userId, label, id)
+    if (!content) {
+      throw new PalimpsestError(
+        'INVALID_INPUT',
+        `Version ${id} is where block '${label}' was deleted: there is nothing to restore. Choose the one before it.`,
+        { label, version: id },
+      )
+    }
+    return this.#replace(userId, label, {
+      note: this.#note(input.by, 'restore', input.why ?? `version ${id}`),
+      content: () => content,
+    })
+  }
+
+  /** Everything that an agent may do for one user, and nothing else. */
+  forAgent(userId: string, agentId: string): AgentMemory {
+    checkUser(userId)
+    return {
+      blocks: () => allBlocks(this.store, userId),
+      block: async label => (isLabel(label) ? this.block(userId, label) : undefined),
+      propose: (label, input) => this.propose(userId, label, { ...input, agentId }),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.store.close()
+  }
+
+  /** Writes several blocks at once, as they are given, in place of what is there. */
+  async writeAll(
+    blocks: readonly (Content & { userId: string; label: string })[],
+    by: Actor,
+    why: string,
+  ): Promise<void> {
+    for (const block of blocks) {
+      this.#mayDecide(by, block.userId)
+      checkUser(block.userId)
+      checkLabel(block.label)
+      await this.#check(block)
+    }
+    const note = this.#note(by, 'import', why)
+    await this.#retry(async () => {
+      const changes = await Promise.all(
+        blocks.map(async ({ userId, label, title, body, schemaRef }) => {
+          const now = await this.store.block(userId, label)
+          return this.#change(now, userId, label, { title, body, schemaRef })
+        }),
+      )
+      return (await this.store.write(changes, note)) ? { done: undefined } : undefined
+    })
+  }
+
+  async #replace(
+    userId: string,
+    label: string,
+    { note, content }: { note: Note; content: (now: Block | undefined) => Content },
+  ): Promise<Block> {
+    checkUser(userId)
+    checkLabel(label)
+    return this.#retry(async () => {
+      const now = await this.store.block(userId, label)
+      const next = content(now)
+      await this.#check(next)
+      const change = this.#change(now, userId, label, next)
+      return (await this.store.write([change], note)) ? { done: asBlock(change, next, note) } : undefined
+    })
+  }
+
+  /** What the block is without an approval: the content before it, with later changes kept; null where it made the block. */
+  async #withoutApproval(
+    proposal: Proposal,
+    now: Block | undefined,
+    body: string | undefined,
+  ): Promise<Content | null> {
+    const { label, userId, id, result } = proposal
+    if (!result)
+      throw new PalimpsestError('STORE_FAILED', `Proposal ${id} is approved and names no version.`, { proposal: id })
+    if (body !== undefined) return { title: now?.title ?? proposal.title, body, schemaRef: now?.schemaRef ?? null }
+    if (!now) throw blockDeleted(label, id)
+    if (now.version === result.after && result.before === null) return null
+    const [before, after] = await Promise.all(
+      [result.before, result.after].map(async version =>
+        version === null ? null : (await this.version(userId, label, version)).content,
+      ),
+    )
+    const merge = mergeRevert({ before: before ?? { title: now.title, body: '' }, after: after ?? now, now })
+    return { ...settledText(merge, proposal), schemaRef: now.schemaRef }
+  }
+
+  async #proposalIn(state: 'open' | 'approved', userId: string, id: string): Promise<Proposal> {
+    const proposal = await this.proposal(userId, id)
+    if (proposal.state === state) return proposal
+    const { decision } = proposal
+    const when = decision ? ` on ${new Date(decision.at).toISOString()} by ${decision.by}` : ''
+    const said =
+      proposal.state === 'open' ? 'is still open: there is nothing to revert' : `was ${proposal.state}${when}`
+    throw new PalimpsestError('PROPOSAL_NOT_OPEN', `Proposal ${id} ${said}.`, { proposal: id, state: proposal.state })
+  }
+
+  async #blockThatIs(userId: string, label: string): Promise<Block> {
+    checkUser(userId)
+    checkLabel(label)
+    const block = await this.store.block(userId, label)
+    if (block) return block
+    const [last] = await this.store.versions(userId, label, { limit: 1 })
+    if (last) throw new PalimpsestError('BLOCK_DELETED', `Memory block '${label}' was deleted.`, { label })
+    throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
+  }
+
+  async #noBlock(userId: string, label: string): Promise<undefined> {
+    if (!(await this.store.block(userId, label))) return undefined
+    throw new PalimpsestError('BLOCK_EXISTS', `Memory block '${label}' exists already. Propose an edit of it.`, {
+      label,
+    })
+  }
+
+  #checkExpected(expected: string | null | undefined, now: Block | undefined, label: string): void {
+    if (expected === undefined || expected === (now?.version ?? null)) return
+    throw new PalimpsestError(
+      'CONFLICT',
+      `Block '${label}' has changed since you read it. Read it again, then decide.`,
+      {
+        label,
+        expected,
+        now: now?.version ?? null,
+      },
+    )
+  }
+
+  #mayDecide(by: Actor, userId: string): void {
+    if (by.startsWith('admin:') || by === `user:${userId}`) return
+    throw new PalimpsestError('FORBIDDEN', `${by} cannot decide on the memory of ${userId}: only that user can.`, {
+      by,
+      userId,
+    })
+  }
+
+  async #check(content: Content): Promise<void> {
+    checkContent(content, this.#limits)
+    await checkSchema(content, this.#schemas)
+  }
+
+  async #problemOf(content: Content): Promise<string | undefined> {
+    try {
+      await this.#check(content)
+      return undefined
+    } catch (error) {
+      if (error instanceof PalimpsestError) return error.message
+      throw error
+    }
+  }
+
+  #change(now: Block | undefined, userId: string, label: string, content: Content | null): Change {
+    return { userId, label, expected: now?.version ?? null, version: this.#newId(), content }
+  }
+
+  #note(by: Actor, action: Note['action'], why = '', proposal?: string): Note {
+    return { at: this.#clock(), by, action, why, ...(proposal ? { proposal } : {}) }
+  }
+
+  async #retry<T>(attempt: () => Promise<{ done: T } | undefined>): Promise<T> {
+    for (let i = 0; i < ATTEMPTS; i++) {
+      const outcome = await attempt()
+      if (outcome) return outcome.done
+      await setTimeout(Math.random() * 5 * i)
+    }
+    throw new PalimpsestError('STORE_LOCKED', 'The block keeps changing under this request. Try again.')
+  }
+}
+
+export type AgentMemory = {
+  blocks(): Promise<Block[]>
+  block(label: string): Promise<Block | undefined>
+  propose(label: string, input: Omit<ProposalInput, 'agentId'>): Promise<Proposal>
+}
+
+/** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */
+export function newId(now: number): string {
+  const random = crypto.getRandomValues(new Uint8Array(8))
+  return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')
+}
+
+function asBlock({ userId, label, version }: Change, content: Content, { at }: Note): Block {
+  return { userId, label, ...content, updatedAt: at, version }
+}

@@ -1,0 +1,177 @@
+/**
+ * What a proposal means: how the body that it asks for is made, and what becomes of it when the block has moved on.
+ *
+ * Pure. A stale proposal is merged three ways, line by line, as in Git (base, now, proposed); text that was only
+ * added at an end is added again at that end. What cannot be merged is a conflict that shows both sides: nothing is
+ * picked for the user.
+ */
+import { diff3Merge } from 'node-diff3'
+import { PalimpsestError } from '../errors.ts'
+import type { Block, Proposal } from './store.ts'
+
+export type Text = { title: string; body: string }
+
+/** A stretch of the merged body that is settled, or the three texts between which the user must choose. */
+export type Region =
+  | { type: 'settled'; text: string }
+  | { type: 'conflict'; base: string; now: string; proposed: string }
+
+export type Merge =
+  | { type: 'clean'; title: string; body: string; stale: boolean }
+  | { type: 'conflict'; title: string; titles?: Titles; regions: Region[]; marked: string }
+  /** The block that the proposal changes has been deleted since. */
+  | { type: 'deleted' }
+
+/** Two titles between which the user must choose. */
+export type Titles = { base: string; now: string; proposed: string }
+
+/** Comparing texts of many equal lines takes the square of their number: beyond this they are shown, not merged. */
+const MAX_LINES = 2000
+
+/** What approving the proposal now would give. */
+export function mergeProposal(proposal: Proposal, block: Block | undefined): Merge {
+  const { base, title, body } = proposal
+  if (!block) return base ? { type: 'deleted' } : { type: 'clean', title, body, stale: false }
+  if (base && block.body === base.body && block.title === base.title)
+    return { type: 'clean', title, body, stale: false }
+  const from = base ?? { title: '', body: '' }
+  const added = addedText(proposal)
+  if (added) return { type: 'clean', title: block.title, body: added(block.body), stale: true }
+  return mergeTexts(from, block, proposal)
+}
+
+/** What taking back an approval gives: the change from `before` to `after`, undone in what is there now. */
+export function mergeRevert(texts: { before: Text; after: Text; now: Text }): Merge {
+  return mergeTexts(texts.after, texts.now, texts.before)
+}
+
+/** Three texts into one. `stale` says that somebody else's change is in the result. */
+export function mergeTexts(base: Text, now: Text, proposed: Text): Merge {
+  const title = now.title === base.title ? proposed.title : now.title
+  const disputed = title !== proposed.title && proposed.title !== base.title
+  const titles = disputed ? { titles: { base: base.title, now: now.title, proposed: proposed.title } } : {}
+  const regions = mergeBodies(base.body, now.body, proposed.body)
+  if (!disputed && regions.every(region => region.type === 'settled')) {
+    const stale = now.body !== base.body || now.title !== base.title
+    return { type: 'clean', title, body: regions.map(region => region.text).join(''), stale }
+  }
+  return { type: 'conflict', title, ...titles, regions, marked: markConflicts(regions) }
+}
+
+function mergeBodies(base: string, now: string, proposed: string): Region[] {
+  if (now === base || now === proposed) return [{ type: 'settled', text: proposed }]
+  if (proposed === base) return [{ type: 'settled', text: now }]
+  const texts = [now, base, proposed].map(linesOf)
+  const start = commonStart(texts)
+  const rests = texts.map(lines => lines.slice(start))
+  if (rests.some(lines => lines.length > MAX_LINES)) return [{ type: 'conflict', base, now, proposed }]
+  const [nowLines = [], baseLines = [], proposedLines = []] = rests
+  const chunks = [
+    { ok: texts[0]!.slice(0, start), conflict: undefined },
+    ...diff3Merge(nowLines, baseLines, proposedLines, { excludeFalseConflicts: true }),
+  ]
+  return chunks.flatMap((chunk): Region[] => {
+    if (!chunk.conflict) return chunk.ok?.length ? [{ type: 'settled', text: chunk.ok.join('') }] : []
+    const { a, o, b } = chunk.conflict
+    return [{ type: 'conflict', base: o.join(''), now: a.join(''), proposed: b.join('') }]
+  })
+}
+
+/** How many lines all texts begin with. */
+function commonStart(texts: readonly string[][]): number {
+  const [first = [], ...others] = texts
+  const end = first.findIndex((line, i) => others.some(other => other[i] !== line))
+  return end === -1 ? first.length : end
+}
+
+/** For an append or a prepend: the function that adds the same text to another body. */
+function addedText({ kind, base, body }: Proposal): ((now: string) => string) | undefined {
+  if (!base) return undefined
+  if (kind === 'append' && body.startsWith(base.body)) {
+    const added = body.slice(base.body.length)
+    return now => appended(now, base.body.endsWith('\n') || base.body === '' ? added : added.replace(/^\n/, ''))
+  }
+  if (kind === 'prepend' && body.endsWith(base.body)) {
+    const added = body.slice(0, body.length - base.body.length)
+    return now => added + now
+  }
+  return undefined
+}
+
+/** The text of a clean merge; an error that shows both sides otherwise. */
+export function settledText(merge: Merge, { id, label }: Proposal, title?: string): Text {
+  if (merge.type === 'clean') return merge
+  if (merge.type === 'deleted') throw blockDeleted(label, id)
+  const regions = merge.regions.filter(region => region.type === 'conflict')
+  if (title !== undefined && regions.length === 0) {
+    return { title, body: merge.regions.map(region => (region.type === 'settled' ? region.text : '')).join('') }
+  }
+  throw new PalimpsestError(
+    'CONFLICT',
+    `Block '${label}' has changed in the same place since. Look at both sides, and give a body of your own.`,
+    { proposal: id, label, regions, marked: merge.marked, ...(merge.titles ? { titles: merge.titles } : {}) },
+  )
+}
+
+export function blockDeleted(label: string, id: string): PalimpsestError {
+  return new PalimpsestError(
+    'BLOCK_DELETED',
+    `Memory block '${label}' has been deleted since. Reject the proposal, restore the block, or give a body of your own.`,
+    { proposal: id, label },
+  )
+}
+
+/** The body with a text behind it, on a line of its own. */
+export function appended(body: string, text: string): string {
+  return body === '' || body.endsWith('\n') ? body + text : `${body}\n${text}`
+}
+
+/** The body with a text before it, on a line of its own. */
+export function prepended(body: string, text: string): string {
+  return body === '' || text.endsWith('\n') ? text + body : `${text}\n${body}`
+}
+
+/** Replaces a string literally; it must be there, and only once unless `all` is asked for. */
+export function replaceString(
+  body: string,
+  edit: { label: string; oldString: string; newString: string; all: boolean },
+): string {
+  const { label, oldString, newString, all } = edit
+  const pieces = body.split(oldString)
+  const count = pieces.length - 1
+  if (count === 0) {
+    throw new PalimpsestError(
+      'PATTERN_NOT_FOUND',
+      `old_string not found in block '${label}'. Make sure you've read the block first and the text matches exactly (including whitespace and newlines).`,
+      { label },
+    )
+  }
+  if (count > 1 && !all) {
+    throw new PalimpsestError(
+      'MATCH_AMBIGUOUS',
+      `old_string appears ${count} times in block '${label}'. Provide a larger unique string with more surrounding context, or set replace_all=True to replace all occurrences.`,
+      { label, count },
+    )
+  }
+  return pieces.join(newString)
+}
+
+/** The texts in one, as Git marks them, for an editor. */
+function markConflicts(regions: readonly Region[]): string {
+  return regions
+    .map(region => {
+      if (region.type === 'settled') return region.text
+      const { now, base, proposed } = region
+      return `<<<<<<< now\n${ended(now)}||||||| base\n${ended(base)}=======\n${ended(proposed)}>>>>>>> proposed\n`
+    })
+    .join('')
+}
+
+function ended(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`
+}
+
+/** Lines with their line breaks, so that joining them gives the same text again. */
+function linesOf(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
+}

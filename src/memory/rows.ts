@@ -1,0 +1,104 @@
+/** Rows of the memory stores as the values that they hold. Both stores name their columns alike. */
+import { z } from 'zod'
+import type { Actor, Note, Proposal, Version } from './store.ts'
+
+const actor = z.custom<Actor>(value => typeof value === 'string' && /^(user|admin|agent):/.test(value))
+const action = z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']) satisfies z.ZodType<
+  Note['action']
+>
+const text = z.string().nullish()
+const time = z.coerce.number()
+
+const versionRow = z.object({
+  id: z.string(),
+  user_id: z.string(),
+  label: z.string(),
+  title: text,
+  body: text,
+  schema_ref: text,
+  at: time,
+  actor,
+  action,
+  why: z.string(),
+  proposal: text,
+  commit_hash: text,
+})
+
+const proposalRow = z.object({
+  user_id: z.string(),
+  id: z.string(),
+  label: z.string(),
+  kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
+  state: z.enum(['open', 'approved', 'rejected', 'reverted']),
+  base_version: text,
+  base_title: text,
+  base_body: text,
+  title: z.string(),
+  body: z.string(),
+  agent_id: z.string(),
+  reasoning: z.string(),
+  confidence: z.enum(['low', 'medium', 'high']),
+  entries: z.string(),
+  created_at: time,
+  decided_at: time.nullish(),
+  decided_by: actor.nullish(),
+  decided_why: text,
+  before_version: text,
+  after_version: text,
+  branch: text,
+})
+
+const links = z.array(z.object({ session: z.string(), entry: z.number() }))
+
+export function toVersion(row: unknown): Version {
+  const {
+    id,
+    user_id,
+    label,
+    title,
+    body,
+    schema_ref,
+    at,
+    actor: by,
+    action: done,
+    why,
+    proposal,
+    commit_hash,
+  } = versionRow.parse(row)
+  return {
+    id,
+    userId: user_id,
+    label,
+    content: typeof body === 'string' ? { title: title ?? '', body, schemaRef: schema_ref ?? null } : null,
+    at,
+    by,
+    action: done,
+    why,
+    ...(proposal ? { proposal } : {}),
+    ...(commit_hash ? { commit: commit_hash } : {}),
+  }
+}
+
+export function toProposal(row: unknown): Proposal {
+  const it = proposalRow.parse(row)
+  return {
+    id: it.id,
+    userId: it.user_id,
+    label: it.label,
+    kind: it.kind,
+    base: it.base_version ? { version: it.base_version, title: it.base_title ?? '', body: it.base_body ?? '' } : null,
+    title: it.title,
+    body: it.body,
+    agentId: it.agent_id,
+    reasoning: it.reasoning,
+    confidence: it.confidence,
+    entries: links.parse(JSON.parse(it.entries)),
+    createdAt: it.created_at,
+    state: it.state,
+    ...(it.decided_by && it.decided_at != null
+      ? { decision: { at: it.decided_at, by: it.decided_by, why: it.decided_why ?? '' } }
+      : {}),
+    ...(it.after_version ? { result: { before: it.before_version ?? null, after: it.after_version } } : {}),
+    ...(it.branch ? { branch: it.branch } : {}),
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * The optional shape of a block: a JSON Schema for a body that is JSON, or for the front matter of one that is not.
+ *
+ * `schemaRef` is the schema itself as JSON, or a name that the caller can look up. A name that nobody knows is kept
+ * and checks nothing: blocks come from other systems with references of their own. The validator interprets the
+ * schema and generates no code, because on a server schemas are written by users.
+ */
+import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
+import { PalimpsestError } from '../errors.ts'
+import { readFrontMatter } from './front-matter.ts'
+import type { Content } from './store.ts'
+
+/** Looks up a schema by its name. */
+export type SchemaSource = (name: string) => Promise<string | undefined>
+
+/** Throws SCHEMA_VIOLATION, with each reason, where the body does not fit its schema. */
+export async function checkSchema({ body, schemaRef }: Content, source: SchemaSource): Promise<void> {
+  if (schemaRef === null) return
+  const text = schemaRef.trimStart().startsWith('{') ? schemaRef : await source(schemaRef)
+  if (text === undefined) return
+  const problems = problemsOf(readData(body), readSchema(text))
+  if (problems.length === 0) return
+  throw new PalimpsestError('SCHEMA_VIOLATION', `The body does not fit the block's schema: ${problems.join('; ')}.`, {
+    problems,
+  })
+}
+
+function readSchema(text: string): Schema {
+  try {
+    const schema: unknown = JSON.parse(text)
+    if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema
+  } catch (cause) {
+    throw new PalimpsestError('INVALID_INPUT', `The schema is not valid JSON: ${String(cause)}`, {}, cause)
+  }
+  throw new PalimpsestError('INVALID_INPUT', 'A schema is a JSON object.')
+}
+
+type Data = { value: unknown } | { problem: string }
+
+/** The data of a body: its front matter if it has one, else the body as JSON. */
+function readData(body: string): Data {
+  const frontMatter = readFrontMatter(body)
+  if (frontMatter) return frontMatter
+  try {
+    return { value: JSON.parse(body) }
+  } catch (error) {
+    return { problem: `it is neither JSON (${reason(error)}) nor does it begin with front matter` }
+  }
+}
+
+function problemsOf(data: Data, schema: Schema): string[] {
+  if ('problem' in data) return [data.problem]
+  try {
+    const { valid, errors } = new Validator(schema, '2020-12', false).validate(data.value)
+    return valid ? [] : describe(errors)
+  } catch (cause) {
+    throw new PalimpsestError('INVALID_INPUT', `The schema cannot be used: ${reason(cause)}`, {}, cause)
+  }
+}
+
+/** The innermost errors only: that "properties" failed says nothing that the property's own error does not. */
+function describe(errors: readonly OutputUnit[]): string[] {
+  const own = errors.filter(({ keyword }) => !['properties', 'items', '$ref', 'allOf', 'prefixItems'].includes(keyword))
+  const lines = (own.length > 0 ? own : errors).map(({ instanceLocation, error }) => {
+    const place = instanceLocation.replace(/^#\/?/, '')
+    return `${place ? `${place}: ` : ''}${error.replace(/\.$/, '')}`
+  })
+  return [...new Set(lines)].slice(0, 10)
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,134 @@
+/**
+ * What memory needs of a database. Every implementation passes test/contracts/memory-store.ts.
+ *
+ * A store keeps blocks with all their versions, and proposals. It decides nothing: merging, schemas and who may do
+ * what are the concern of memory.ts. Every write says which version of a block it expects to replace, is all or
+ * nothing, is durable before it resolves, and is refused (`false`) when somebody else was faster: the caller then
+ * reads again and tries again.
+ */
+
+/** `user:alice`, `agent:ralph`. An agent's name can propose; it stands on no decision. */
+export type Actor = `${'user' | 'admin' | 'agent'}:${string}`
+
+export type Content = {
+  title: string
+  body: string
+  /** The name of a JSON Schema, or the schema itself as JSON; see schema.ts. */
+  schemaRef: string | null
+}
+
+export type Block = Content & { userId: string; label: string; updatedAt: number; version: string }
+
+/** What was done to a block, and by whom. */
+export type Note = {
+  at: number
+  by: Actor
+  action: 'set' | 'delete' | 'approve' | 'reject' | 'revert' | 'restore' | 'import'
+  why: string
+  proposal?: string
+}
+
+/** A block as it was from then on; `content` is null where it was deleted. */
+export type Version = Note & {
+  id: string
+  userId: string
+  label: string
+  content: Content | null
+  /** Where the store itself has versions: its own name for this one. */
+  commit?: string
+}
+
+export type Change = {
+  userId: string
+  label: string
+  /** The version that this replaces; null where there is no such block. */
+  expected: string | null
+  /** The name of the new version. */
+  version: string
+  /** Null deletes the block. */
+  content: Content | null
+}
+
+export type Confidence = 'low' | 'medium' | 'high'
+export type ProposalKind = 'edit' | 'append' | 'prepend' | 'section' | 'new'
+export type ProposalState = 'open' | 'approved' | 'rejected' | 'reverted'
+
+/** An entry of a session's ledger that led to a proposal. */
+export type EntryLink = { session: string; entry: number }
+
+export type Proposal = {
+  id: string
+  userId: string
+  label: string
+  kind: ProposalKind
+  /** The block as the agent saw it; null where it proposes a new one. */
+  base: { version: string; title: string; body: string } | null
+  title: string
+  body: string
+  agentId: string
+  reasoning: string
+  confidence: Confidence
+  entries: EntryLink[]
+  createdAt: number
+  state: ProposalState
+  /** The last decision: an approval, a rejection, or the revert of an approval. */
+  decision?: { at: number; by: Actor; why: string }
+  /** What an approval replaced and made. */
+  result?: { before: string | null; after: string }
+  /** Where the store keeps proposals as branches: the branch, as long as it is open. */
+  branch?: string
+}
+
+export type Decision = {
+  /** The state that the proposal must be in. */
+  from: ProposalState
+  to: ProposalState
+  note: Note
+  /** What the decision does to the block; nothing where it is rejected. */
+  change?: Change
+}
+
+export type ProposalFilter = {
+  state?: ProposalState
+  label?: string
+  limit?: number
+  /** The id of the last one of the page before. */
+  after?: string
+}
+
+export interface MemoryStore {
+  /** A user's blocks by label. */
+  blocks(userId: string, page?: { limit?: number; after?: string }): Promise<Block[]>
+  block(userId: string, label: string): Promise<Block | undefined>
+  /** Writes all or none; `false` when one of the blocks is not at the version that is expected. */
+  write(changes: readonly Change[], note: Note): Promise<boolean>
+  /** A block's versions, the newest first; `before` is the last one of the page before. */
+  versions(userId: string, label: string, page?: { limit?: number; before?: string }): Promise<Version[]>
+  version(userId: string, label: string, id: string): Promise<Version | undefined>
+  /** Keeps an open proposal. Contract: its id is new. */
+  propose(proposal: Proposal): Promise<Proposal>
+  /** A user's proposals, the newest first. */
+  proposals(userId: string, filter?: ProposalFilter): Promise<Proposal[]>
+  proposal(userId: string, id: string): Promise<Proposal | undefined>
+  /** Decides a proposal together with the change; `false` when either is not as expected any more. */
+  decide(userId: string, id: string, decision: Decision): Promise<boolean>
+  /** Everybody who has blocks, by name. */
+  users(page?: { limit?: number; after?: string }): Promise<string[]>
+  /** Fails, in bounded time, when the database does not answer. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export const PAGE = 100
+
+/** All blocks of a user, page by page. */
+export async function allBlocks(store: Pick<MemoryStore, 'blocks'>, userId: string): Promise<Block[]> {
+  const all: Block[] = []
+  const limit = 500
+  for (;;) {
+    const after = all.at(-1)?.label
+    const page = await store.blocks(userId, { limit, ...(after === undefined ? {} : { after }) })
+    all.push(...page)
+    if (page.length < limit) return all
+  }
+}

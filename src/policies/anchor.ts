@@ -1,0 +1,77 @@
+/**
+ * Reminds the agent of its goal: every `every` tool calls since the user's last request, a message behind the
+ * results says what that request was. It is one of the user, because a system message in the middle of a
+ * conversation is not legal everywhere, and stands only where a whole step has ended.
+ */
+
+import { boundedTo } from '../cutting.ts'
+import { requestIn } from '../requests.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, textMessage } from './policy.ts'
+import { newUnits, placesEdited } from './reach.ts'
+import { canInsert } from './warn.ts'
+
+export type AnchorOptions = {
+  every: number
+  /** Longest goal, in characters. */
+  goalChars: number
+}
+
+export const ANCHOR: AnchorOptions = { every: 5, goalChars: 1_000 }
+
+const NAME = 'anchor'
+
+export function anchor(options: Partial<AnchorOptions> = {}): Policy {
+  const chosen = { ...ANCHOR, ...options }
+  return { name: NAME, start: () => startAnchor(chosen) }
+}
+
+export function anchorText(goal: string, calls: number): string {
+  return `[TASK ANCHOR — Reminder] Your CURRENT GOAL is: "${goal}"
+You have made ${calls} tool calls. Stay focused. What is the next step?`
+}
+
+function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
+  const fresh = newUnits()
+  let edited: Set<string> | undefined
+  let goal: string | undefined
+  let calls = 0
+  let anchored = 0
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      const { fold, units } = context
+      const start = edited === undefined
+      edited ??= placesEdited(fold, NAME)
+      const firstNew = units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
+      for (const { entry, role, part, original } of fresh(units)) {
+        if (role === 'user' && part === 0) restart(requestIn(fold.entries[entry]?.message))
+        if (original.type !== 'tool-result') continue
+        calls++
+        // What was sent before this policy was asked for the first time is not anchored later.
+        if (start && entry < firstNew) anchored = calls
+      }
+      const due = Math.floor(calls / every) > Math.floor(anchored / every)
+      if (!due || goal === undefined || !canInsert(context) || fold.entries.at(-1)?.role !== 'tool') return []
+      anchored = calls
+      const target = { after: fold.entries.length - 1 }
+      if (edited.has(placeOf(target))) return []
+      const messages = [textMessage('user', anchorText(boundedTo(goal, goalChars), calls))]
+      return [
+        {
+          policy: NAME,
+          target,
+          replacement: { messages },
+          why: `${calls} tool calls for this request`,
+          mark: 'anchor',
+        },
+      ]
+    },
+  }
+
+  function restart(request: string | undefined): void {
+    if (request === undefined) return
+    goal = request
+    calls = 0
+    anchored = 0
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Old tool results become a placeholder, all but the last few, once the context has grown past a mark. The options
+ * are those of Anthropic's `clear_tool_uses_20250919` and mean the same; the defaults are stricter ones, and
+ * results that are kept are cut to `max_result_chars` when others are cleared.
+ */
+
+import { headOf, withCommas } from '../cutting.ts'
+import { type Unit, unitText, unitTokens } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, tokensNow } from './policy.ts'
+import { followRecords, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+
+export type ClearResultsOptions = {
+  /** When to clear: at more tokens, or at more results that are not cleared yet. */
+  trigger: { type: 'input_tokens' | 'tool_uses'; value: number }
+  /** How many of the last results stay. */
+  keep: { type: 'tool_uses'; value: number }
+  /** Tools whose results are never cleared. */
+  exclude_tools: readonly string[]
+  /** Nothing is cleared unless it frees so much. */
+  clear_at_least?: { type: 'input_tokens'; value: number }
+  /** Whether the inputs of the calls go too: all of them, or those of some tools. */
+  clear_tool_inputs: boolean | readonly string[]
+  placeholder: string
+  /** Results that stay are cut to this length when others are cleared. */
+  max_result_chars: number
+  /** Clears only after the policy `warn` has warned, so that the agent has had one call to save what it needs. */
+  after_warning: boolean
+}
+
+export const CLEAR_RESULTS: ClearResultsOptions = {
+  trigger: { type: 'input_tokens', value: 80_000 },
+  keep: { type: 'tool_uses', value: 5 },
+  exclude_tools: ['read_file', 'list_todos', 'get_progress'],
+  clear_tool_inputs: false,
+  placeholder: '[Result processed - see workspace if needed]',
+  max_result_chars: 5_000,
+  after_warning: false,
+}
+
+export const CLEAR_RESULTS_NAME = 'clear-results'
+export const CLEARED = 'cleared'
+/** Share of the window from which clearing does not wait for a warning. */
+const URGENT = 0.9
+
+type Use = { result: Unit; call: Unit | undefined; saves: number }
+
+export function clearResults(options: Partial<ClearResultsOptions> = {}): Policy {
+  const chosen = { ...CLEAR_RESULTS, ...options }
+  return { name: CLEAR_RESULTS_NAME, start: () => startClearResults(chosen) }
+}
+
+function startClearResults(options: ClearResultsOptions): PolicyRun {
+  const isExcluded = toolNames(options.exclude_tools)
+  const clearsInput = inputRule(options.clear_tool_inputs)
+  const fresh = newUnits()
+  const calls = new Map<string, Unit>()
+  const recent = new Queue<Use>()
+  const old = new Queue<Use>()
+  let oldTokens = 0
+  /** Results that are not cleared, those of excluded tools too. */
+  let whole = 0
+  let warned = false
+  let memory: { edited: Set<string>; records: ReturnType<typeof followRecords> } | undefined
+
+  return { plan }
+
+  function plan(context: PlanContext): Proposal[] {
+    const { fold } = context
+    memory ??= { edited: placesEdited(fold, CLEAR_RESULTS_NAME, CLEARED), records: followRecords(fold) }
+    for (const { edit } of memory.records()) {
+      if (edit.by === 'policy:warn') warned = true
+      if (edit.by === `policy:${CLEAR_RESULTS_NAME}` && edit.mark === CLEARED) warned = false
+    }
+    for (const unit of fresh(context.units)) note(unit, context, memory.edited)
+    if (!isTriggered(context) || old.length === 0) return []
+    const { clear_at_least: least } = options
+    if (least && (oldTokens < least.value || dropUnreachable(context) < least.value)) return []
+    return [...clearOld(context), ...cutRecent(context)]
+  }
+
+  function note(unit: Unit, context: PlanContext, before: Set<string>): void {
+    const { original, callId = '' } = unit
+    if (original.type === 'tool-call') calls.set(callId, unit)
+    if (original.type !== 'tool-result') return
+    const call = calls.get(callId)
+    calls.delete(callId)
+    if (before.has(placeOf(targetOf(unit)))) return
+    whole++
+    recent.push({ result: unit, call, saves: unitTokens(unit, context.fold) - context.fold.count(options.placeholder) })
+    if (recent.length > options.keep.value) age(recent.shift()!)
+  }
+
+  function age(use: Use): void {
+    if (isExcluded(use.result.tool)) return
+    old.push(use)
+    oldTokens += use.saves
+  }
+
+  function isTriggered(context: PlanContext): boolean {
+    const { type, value } = options.trigger
+    const tokens = tokensNow(context)
+    const reached = type === 'input_tokens' ? tokens > value : whole > value
+    return reached && (!options.after_warning || warned || tokens > URGENT * context.model.window)
+  }
+
+  /** Forgets results that have gone out of reach; gives what clearing the rest would free. */
+  function dropUnreachable(context: PlanContext): number {
+    oldTokens = 0
+    for (let left = old.length; left > 0; left--) {
+      const use = old.shift()!
+      if (isReachable(context, use.result)) age(use)
+      else whole--
+    }
+    return oldTokens
+  }
+
+  function clearOld(context: PlanContext): Proposal[] {
+    const proposals: Proposal[] = []
+    oldTokens = 0
+    while (old.length > 0) {
+      const { result, call } = old.shift()!
+      whole--
+      if (!isReachable(context, result)) continue
+      proposals.push(proposal(result, options.placeholder, 'an old result, cleared to save context', CLEARED))
+      if (!call || !clearsInput(call.tool) || !isReachable(context, call)) continue
+      proposals.push(proposal(call, { input: {} }, 'the input of a call whose result was cleared', CLEARED))
+    }
+    return proposals
+  }
+
+  function cutRecent(context: PlanContext): Proposal[] {
+    return recent.items().flatMap(({ result }) => {
+      const { chars, tool } = result
+      if (chars <= options.max_result_chars || isExcluded(tool)) return []
+      if (!isReachable(context, result) || !isWhole(context, result)) return []
+      return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result that stays', 'cut')]
+    })
+  }
+}
+
+/** The beginning of a text with a note at its end, `length` characters in all. */
+export function cutTo(text: string, length: number): string {
+  const note = `\n... [truncated: ${withCommas(text.length)} chars total] ...`
+  return headOf(text, Math.max(0, length - note.length)) + note
+}
+
+function inputRule(rule: ClearResultsOptions['clear_tool_inputs']): (tool: string | undefined) => boolean {
+  return typeof rule === 'boolean' ? () => rule : toolNames(rule)
+}
+
+function proposal(unit: Unit, replacement: Proposal['replacement'], why: string, mark: string): Proposal {
+  return { policy: CLEAR_RESULTS_NAME, target: targetOf(unit), replacement, why, mark }
+}

@@ -1,0 +1,76 @@
+/**
+ * What went into a call that failed is of little use once the agent has gone on: after `after` turns the long texts
+ * of its input become a note. The error itself stays.
+ */
+
+import { withCommas } from '../cutting.ts'
+import { withLeaves } from '../leaves.ts'
+import type { Unit } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+
+export type FailedCallsOptions = {
+  /** Turns (calls of the model) for which the input stays. */
+  after: number
+  /** Texts of the input up to this length stay. */
+  keepChars: number
+}
+
+export const FAILED_CALLS: FailedCallsOptions = { after: 4, keepChars: 200 }
+
+const NAME = 'failed-calls'
+
+export function failedCalls(options: Partial<FailedCallsOptions> = {}): Policy {
+  const chosen = { ...FAILED_CALLS, ...options }
+  return { name: NAME, start: () => startFailedCalls(chosen) }
+}
+
+/** The input of a call with its long texts replaced by a note; `undefined` if it has none. */
+export function shortenInput(unit: Unit, keepChars: number, note: (chars: number) => string): unknown {
+  let changed = false
+  const shortened = withLeaves(unit.original, text => {
+    const instead = note(text.length)
+    if (text.length <= keepChars || instead.length >= text.length) return text
+    changed = true
+    return instead
+  })
+  return changed && shortened.type === 'tool-call' ? shortened.input : undefined
+}
+
+function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
+  const fresh = newUnits()
+  const calls = new Map<string, Unit>()
+  const waiting = new Queue<{ unit: Unit; from: number }>()
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      for (const unit of fresh(context.units)) note(unit, edited)
+      const proposals: Proposal[] = []
+      while (waiting.first && waiting.first.from <= context.calls) {
+        const { unit } = waiting.shift()!
+        if (isReachable(context, unit) && isWhole(context, unit)) proposals.push(...toProposal(unit))
+      }
+      return proposals
+    },
+  }
+
+  /** Calls are kept only until their result comes. */
+  function note(unit: Unit, before: Set<string>): void {
+    const { original, callId = '' } = unit
+    if (original.type === 'tool-call') calls.set(callId, unit)
+    if (original.type !== 'tool-result') return
+    const call = calls.get(callId)
+    calls.delete(callId)
+    if (call && original.isError && !before.has(placeOf(targetOf(call))))
+      waiting.push({ unit: call, from: unit.turn + after })
+  }
+
+  function toProposal(unit: Unit): Proposal[] {
+    const input = shortenInput(unit, keepChars, chars => `[${withCommas(chars)} chars of a call that failed]`)
+    if (input === undefined) return []
+    const why = `the call failed more than ${after} turns ago`
+    return [{ policy: NAME, target: targetOf(unit), replacement: { input }, why, mark: 'failed' }]
+  }
+}

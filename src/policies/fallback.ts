@@ -1,0 +1,119 @@
+/**
+ * The last resort, when nothing else has brought the context under a mark: only the last 10 to 20 entries stay, from
+ * a legal cut on, with the user's first request (or the summary that tells it) before them and the last one behind.
+ */
+import { firstEntry, lastCutBefore, type Stretch, stretchBefore } from '../cuts.ts'
+import { withCommas } from '../cutting.ts'
+import { entriesOf } from '../edits.ts'
+import { messageTokens } from '../tokens.ts'
+import type { Message } from '../types.ts'
+import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import { followRecords } from './reach.ts'
+import { followRequests, messagesOf, type Request } from './summarize.ts'
+
+export type FallbackOptions = {
+  /** The tokens from which it acts. */
+  threshold: number
+  /** How many entries stay: as many as fit, from `most` down to `least`. */
+  most: number
+  least: number
+}
+
+export const FALLBACK: FallbackOptions = { threshold: 120_000, most: 20, least: 10 }
+
+const NAME = 'fallback'
+
+export function fallback(options: Partial<FallbackOptions> = {}): Policy {
+  const chosen = { ...FALLBACK, ...options }
+  return { name: NAME, start: () => startFallback(chosen) }
+}
+
+export function leftOutText(entries: number): string {
+  return `[${withCommas(entries)} earlier messages are left out here to stay within the context window]`
+}
+
+function startFallback(options: FallbackOptions): PolicyRun {
+  const requests = followRequests()
+  const own: EditRecord[] = []
+  let records: ReturnType<typeof followRecords> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      const { fold } = context
+      requests.follow(context)
+      records ??= followRecords(fold)
+      for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
+      const over = tokensNow(context) - options.threshold
+      // A range that another policy replaces in this call may help. Whoever undoes ours wants it all, at any price.
+      if (over <= 0 || (context.ranges?.length ?? 0) > 0 || own.some(({ active }) => !active)) return []
+      const stretch = chooseStretch(context, options)
+      const proposal = stretch && toProposal(fold, stretch, requests)
+      return proposal ? [proposal] : []
+    },
+  }
+}
+
+/** The stretch that leaves as many entries as may stay and fit; the largest there is where none does. */
+function chooseStretch({ fold, model, overhead }: PlanContext, options: FallbackOptions): Stretch | undefined {
+  const { length } = fold.entries
+  for (let keep = options.most; keep > options.least; keep--) {
+    const cut = lastCutBefore(fold, length - keep, model)
+    if (cut === undefined || length - 1 - cut > options.most) continue
+    if (tokensOf(fold, cut + 1, length - 1) + overhead > options.threshold) continue
+    return stretchBefore(fold, cut + 1, { model })
+  }
+  return stretchBefore(fold, length - options.least, { model })
+}
+
+function toProposal(
+  fold: Fold,
+  stretch: Stretch,
+  requests: { first: Request | undefined; last: Request | undefined },
+): Proposal | undefined {
+  const entries = stretch.to - stretch.from + 1
+  const around = rangeAround(fold, stretch.to)
+  if (around && entriesOf(around.target).from === stretch.from) return undefined
+  const earlier = earlierMessages(fold, stretch)
+  const messages = [
+    ...(earlier ? earlier.slice(0, 1) : asked(stretch, requests.first)),
+    textMessage('user', leftOutText(entries)),
+    ...lastAsked(stretch, requests, earlier),
+  ]
+  const size = messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
+  const replaced = tokensOf(fold, stretch.from, stretch.to)
+  if (size >= replaced) return undefined
+  const why = `${entries} entries, ${withCommas(replaced)} tokens: nothing else brought the context under the mark`
+  return { policy: NAME, target: stretch, replacement: { messages }, why, mark: 'left-out' }
+}
+
+/** What stands at the beginning already, if a range edit does: a summary, an earlier fallback. */
+function earlierMessages(fold: Fold, stretch: Stretch): readonly Message[] | undefined {
+  const earlier = rangeAround(fold, firstEntry(fold))
+  return earlier && entriesOf(earlier.target).from >= stretch.from ? messagesOf(earlier) : undefined
+}
+
+/** The last request, where it would otherwise be gone; what an earlier edit put behind, if it is not known. */
+function lastAsked(
+  stretch: Stretch,
+  { first, last }: { first: Request | undefined; last: Request | undefined },
+  earlier: readonly Message[] | undefined,
+): readonly Message[] {
+  if (!last)
+    return (
+      earlier
+        ?.slice(1)
+        .filter(message => !isLeftOut(message))
+        .slice(-1) ?? []
+    )
+  return last === first && !earlier ? [] : asked(stretch, last)
+}
+
+function asked(stretch: Stretch, request: Request | undefined): Message[] {
+  return request && stretch.from <= request.entry && request.entry <= stretch.to ? [request.message] : []
+}
+
+function isLeftOut({ parts }: Message): boolean {
+  const [part] = parts
+  return part?.type === 'text' && /^\[[\d,]+ earlier messages are left out here/.test(part.text)
+}

@@ -1,0 +1,67 @@
+/**
+ * Ids at the end of large tool results, so that a model with the context tool can name them: `[id 1a2b3c4d]`.
+ *
+ * A result gets its id before it is first sent, where that costs no cache, and keeps it: an edit that only adds, in
+ * which later edits of the result nest. What another policy shortens in the same call gets none, and neither does
+ * a result whose id somebody took away.
+ */
+import { entriesOf, isRange } from '../edits.ts'
+import { leavesOf } from '../leaves.ts'
+import { partId } from '../shown-texts.ts'
+import type { Unit } from '../units.ts'
+import type { PlanContext, Planner, PlannerFactory, Proposal } from './policy.ts'
+import { placeOf } from './policy.ts'
+import { isWhole, placesEdited } from './reach.ts'
+
+const NAME = 'ids'
+/** Characters over which a result gets an id. */
+export const IDS_OVER = 2000
+
+/** The planner of another policy, with ids for what it leaves whole. */
+export function withIds(factory: PlannerFactory, over = IDS_OVER): PlannerFactory {
+  return {
+    name: factory.name,
+    start() {
+      const planner = factory.start()
+      return followedByIds(planner, over)
+    },
+  }
+}
+
+function followedByIds(planner: Planner, over: number): Planner {
+  let named: Set<string> | undefined
+  return {
+    plan(context) {
+      named ??= placesEdited(context.fold, NAME)
+      const plan = planner.plan(context)
+      const fresh = context.units.slice(context.fresh).filter(unit => unit.chars > over)
+      const ids = fresh
+        .filter(unit => !named?.has(placeOf(unit)) && isLeftWhole(unit, context, plan.proposals))
+        .map(toProposal)
+      for (const { target } of ids) named.add(placeOf(target))
+      return ids.length === 0 ? plan : { ...plan, proposals: [...plan.proposals, ...ids] }
+    },
+  }
+}
+
+function isLeftWhole(unit: Unit, context: PlanContext, proposals: readonly Proposal[]): boolean {
+  if (unit.original.type !== 'tool-result' || leavesOf(unit.original).length === 0) return false
+  const taken = new Set(proposals.map(({ target }) => placeOf(target)))
+  const folded = proposals.some(({ target }) => {
+    const { from, to } = entriesOf(target)
+    return isRange(target) && from <= unit.entry && unit.entry <= to
+  })
+  return !folded && isWhole({ ...context, taken }, unit)
+}
+
+function toProposal({ entry, part, original }: Unit): Proposal {
+  const leaves = leavesOf(original)
+  const end = leaves.at(-1)?.length ?? 0
+  return {
+    policy: NAME,
+    target: { entry, part, leaf: leaves.length - 1, span: [end, end] },
+    replacement: `\n[id ${partId(entry, part, original)}]`,
+    why: 'an id for the context tool',
+    mark: 'id',
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * A budget of images and of their bytes, which providers limit apart from tokens: when it is passed, the oldest
+ * become a stub. An image inside a tool result takes the whole result with it: its texts stay as they are.
+ */
+
+import { withCommas } from '../cutting.ts'
+import type { ImagePart, Part } from '../types.ts'
+import type { Unit } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+
+export type ImagesOptions = {
+  /** Most images in view. */
+  count: number
+  /** Most bytes of images in view. */
+  bytes: number
+}
+
+export const IMAGES: ImagesOptions = { count: 20, bytes: 20_000_000 }
+
+const NAME = 'images'
+
+type Shown = { unit: Unit; count: number; bytes: number }
+
+export function images(options: Partial<ImagesOptions> = {}): Policy {
+  const chosen = { ...IMAGES, ...options }
+  return { name: NAME, start: () => startImages(chosen) }
+}
+
+export function imageStub(image: ImagePart): string {
+  return `[Image left out: ${image.mediaType}, ${withCommas(bytesOf(image))} bytes]`
+}
+
+function startImages(budget: ImagesOptions): PolicyRun {
+  const fresh = newUnits()
+  const shown = new Queue<Shown>()
+  let count = 0
+  let bytes = 0
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      for (const unit of fresh(context.units)) note(unit, edited)
+      const proposals: Proposal[] = []
+      while ((count > budget.count || bytes > budget.bytes) && shown.first) {
+        const oldest = shown.shift()!
+        count -= oldest.count
+        bytes -= oldest.bytes
+        if (isReachable(context, oldest.unit) && isWhole(context, oldest.unit)) proposals.push(toProposal(oldest))
+      }
+      return proposals
+    },
+  }
+
+  function note(unit: Unit, before: Set<string>): void {
+    const found = imagesIn(unit.original)
+    if (found.length === 0 || before.has(placeOf(targetOf(unit)))) return
+    const size = found.reduce((total, image) => total + bytesOf(image), 0)
+    shown.push({ unit, count: found.length, bytes: size })
+    count += found.length
+    bytes += size
+  }
+}
+
+function toProposal({ unit, count, bytes }: Shown): Proposal {
+  const why = `the budget of images is passed, and ${count === 1 ? 'this is' : 'these are'} the oldest (${withCommas(bytes)} bytes)`
+  return { policy: NAME, target: targetOf(unit), replacement: stubFor(unit.original), why, mark: 'stub' }
+}
+
+function stubFor(part: Part): string {
+  if (part.type === 'image') return imageStub(part)
+  if (part.type === 'text') return part.text
+  if (part.type !== 'tool-result' || typeof part.output === 'string') return ''
+  return part.output.map(stubFor).join('\n')
+}
+
+function imagesIn(part: Part): ImagePart[] {
+  if (part.type === 'image') return [part]
+  return part.type === 'tool-result' && typeof part.output !== 'string' ? part.output.flatMap(imagesIn) : []
+}
+
+function bytesOf({ data, url }: ImagePart): number {
+  return data?.length ?? url?.length ?? 0
+}

@@ -1,0 +1,90 @@
+/**
+ * A new result that is too long goes to a file in the home, before it is ever sent: the view gets its beginning
+ * and the path. Nothing is lost: where the file cannot be written, the result stays whole.
+ */
+
+import { headOf, withCommas } from '../cutting.ts'
+import { type Unit, unitText } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, targetOf, toolNames } from './reach.ts'
+import { CRITICAL_TOOLS } from './stale-output.ts'
+
+export type OffloadOptions = {
+  /** Characters from which a result goes to a file, and how many of them stay in view. */
+  limit: number
+  preview: number
+  /** The same for critical tools. */
+  criticalLimit: number
+  criticalPreview: number
+  critical: readonly string[]
+}
+
+export const OFFLOAD: OffloadOptions = {
+  limit: 2_000,
+  preview: 400,
+  criticalLimit: 8_000,
+  criticalPreview: 4_000,
+  critical: CRITICAL_TOOLS,
+}
+
+const NAME = 'offload'
+
+export function offload(options: Partial<OffloadOptions> = {}): Policy {
+  const chosen = { ...OFFLOAD, ...options }
+  return { name: NAME, start: () => startOffload(chosen) }
+}
+
+export function offloadText(output: string, preview: number, path: string): string {
+  return `${headOf(output, preview)}\n... [${withCommas(output.length)} chars in total, all of them in ${path}]`
+}
+
+function startOffload(options: OffloadOptions): PolicyRun {
+  const isCritical = toolNames(options.critical)
+  const fresh = newUnits()
+  const names = new Map<string, number>()
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      const firstNew = context.units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
+      const proposals: Proposal[] = []
+      for (const unit of fresh(context.units)) {
+        if (unit.entry < firstNew || !isLong(unit) || edited.has(placeOf(targetOf(unit)))) continue
+        if (isReachable(context, unit) && isWhole(context, unit)) proposals.push(toProposal(unit, context))
+      }
+      return proposals
+    },
+  }
+
+  function isLong({ original, tool, chars }: Unit): boolean {
+    if (original.type !== 'tool-result' || chars <= (isCritical(tool) ? options.criticalLimit : options.limit))
+      return false
+    return typeof original.output === 'string' || original.output.every(part => part.type === 'text')
+  }
+
+  function toProposal(unit: Unit, { home = '.agent' }: PlanContext): Proposal {
+    const path = `overflow/${freeName(`overflow_${unit.at}_${safeName(unit.tool ?? 'tool')}`)}.txt`
+    const text = unitText(unit)
+    const preview = isCritical(unit.tool) ? options.criticalPreview : options.preview
+    return {
+      policy: NAME,
+      target: targetOf(unit),
+      replacement: offloadText(text, preview, `${home}/${path}`),
+      why: `${withCommas(text.length)} characters of ${unit.tool} went to ${path}`,
+      mark: 'offloaded',
+      file: { path, text },
+    }
+  }
+
+  /** Results of one moment and one tool get numbers. */
+  function freeName(name: string): string {
+    const times = (names.get(name) ?? 0) + 1
+    names.set(name, times)
+    return times === 1 ? name : `${name}_${times}`
+  }
+}
+
+export function safeName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80)
+}

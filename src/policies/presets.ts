@@ -1,0 +1,49 @@
+/**
+ * The named ways to look after a session. `smart-history`, `clear-tool-uses` and `stale-output` are compositions
+ * that are applied every turn; `thrifty` is under a planner that weighs what an edit costs; `none` sends everything.
+ */
+import { anchor } from './anchor.ts'
+import { clearResults } from './clear-results.ts'
+import { fallback } from './fallback.ts'
+import { keepEdits } from './keep-edits.ts'
+import { offload } from './offload.ts'
+import { everyTurn, none, type PlannerFactory } from './policy.ts'
+import { recentOnly } from './recent-only.ts'
+import { repeatReads } from './repeat-reads.ts'
+import { staleOutput } from './stale-output.ts'
+import { summarize } from './summarize.ts'
+import { thrifty } from './thrifty.ts'
+import { truncateShell } from './truncate-shell.ts'
+import { warn } from './warn.ts'
+
+/** The share of the window that a history may fill before it is summarised. */
+const BUDGET = 0.7
+
+export const smartHistory: PlannerFactory = everyTurn('smart-history', [
+  keepEdits(),
+  truncateShell({ pressure: BUDGET }),
+  recentOnly(),
+  summarize({ budget: BUDGET }),
+  // Last, so that no pointer names a copy that the others take away.
+  repeatReads(),
+])
+
+export const clearToolUses: PlannerFactory = everyTurn('clear-tool-uses', [
+  clearResults({ after_warning: true }),
+  warn(),
+  summarize({ threshold: 100_000, keep: 20 }),
+])
+
+export const staleOutputs: PlannerFactory = everyTurn('stale-output', [
+  offload(),
+  staleOutput(),
+  anchor(),
+  summarize({ threshold: 40_000, keep: 15 }),
+  fallback(),
+])
+
+export const presets: readonly PlannerFactory[] = [none, smartHistory, clearToolUses, staleOutputs, thrifty()]
+
+export function findPreset(name: string): PlannerFactory | undefined {
+  return presets.find(preset => preset.name === name)
+}

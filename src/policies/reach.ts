@@ -1,0 +1,114 @@
+/**
+ * Which parts a policy may edit now, and what it has edited before.
+ *
+ * Out of reach is what is pinned, hidden inside a range, taken by another proposal of this call, or guarded by a
+ * provider's rules on reasoning. A part that a policy has edited once is never proposed again, not even when the
+ * user has undone that edit: undoing is an answer.
+ */
+import { lastShownReasoning } from '../cuts.ts'
+import { onlyAdds } from '../edits.ts'
+import type { Target } from '../types.ts'
+import type { Unit } from '../units.ts'
+import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view.ts'
+import { type PlanContext, placeOf } from './policy.ts'
+
+export function isReachable(context: PlanContext, { entry, part, role }: Unit): boolean {
+  const { fold, model } = context
+  if (!isVisible(fold, entry) || isPinned(fold, entry, part) || isTaken(context, entry, part)) return false
+  if (role === 'assistant' && entry === fold.lastAssistant && fold.reasoning.at(-1) === entry) return false
+  return !model.bindsReasoning || entry >= lastShownReasoning(fold)
+}
+
+/** Whether a part is shown as it came, no edit in it and none on its way. */
+export function isWhole(context: PlanContext, { entry, part }: Pick<Unit, 'entry' | 'part'>): boolean {
+  const { fold } = context
+  if (!isVisible(fold, entry) || isTaken(context, entry, part)) return false
+  return !editsInside(fold, entry).some(({ target }) => 'entry' in target && target.part === part && !onlyAdds(target))
+}
+
+/** Whether another proposal of this call edits or hides a part. */
+function isTaken({ taken, ranges = [] }: PlanContext, entry: number, part: number): boolean {
+  return taken?.has(placeOf({ entry, part })) || ranges.some(({ from, to }) => from <= entry && entry <= to)
+}
+
+/** The places of all edits that a policy ever made in a session (with a mark), undone ones too. */
+export function placesEdited(fold: Fold, policy: string, mark?: string): Set<string> {
+  const places = new Set<string>()
+  for (const { edit } of fold.records.values()) {
+    if (edit.by === `policy:${policy}` && (mark === undefined || edit.mark === mark)) places.add(placeOf(edit.target))
+  }
+  return places
+}
+
+/** The edits that are new since it was last asked: each is given once. */
+export function followRecords(fold: Fold): () => Generator<EditRecord> {
+  const records = fold.records.values()
+  let seen = 0
+  return function* () {
+    for (; seen < fold.records.size; seen++) {
+      const { value } = records.next()
+      if (value) yield value
+    }
+  }
+}
+
+/** First in, first out; taking from the front costs nothing. */
+export class Queue<T> {
+  #items: T[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  get first(): T | undefined {
+    return this.#items[this.#head]
+  }
+
+  /** What is in it now, oldest first. */
+  items(): T[] {
+    return this.#items.slice(this.#head)
+  }
+
+  push(item: T): void {
+    this.#items.push(item)
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#head]
+    if (item === undefined) return undefined
+    this.#head++
+    if (this.#head > 1000 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+}
+
+/** The units that are new since it was last asked. */
+export function newUnits(): (units: readonly Unit[]) => Generator<Unit> {
+  let next = 0
+  return function* (units) {
+    while (next < units.length) yield units[next++]!
+  }
+}
+
+export function targetOf({ entry, part }: Pick<Unit, 'entry' | 'part'>): Target {
+  return { entry, part }
+}
+
+const SEPARATORS = /[-_. ]/g
+
+/** Tool names as agents spell them: without case, separators and the prefix of an MCP server. */
+export function toolNames(names: readonly string[]): (tool: string | undefined) => boolean {
+  const known = new Set(names.map(plainName))
+  return tool => tool !== undefined && known.has(plainName(tool))
+}
+
+function plainName(name: string): string {
+  return name
+    .replace(/^mcp__.*?__/, '')
+    .replace(SEPARATORS, '')
+    .toLowerCase()
+}

@@ -1,0 +1,54 @@
+/**
+ * Light tools (focus, unfocus, ls, list_files and the like) tell how things are now: their results are kept while
+ * they are among the last `keep` tool results, and are a line after that.
+ */
+import type { Unit } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+
+export type RecentOnlyOptions = {
+  keep: number
+  /** Further tools to be treated as light; those that list files are anyway. */
+  tools: readonly string[]
+}
+
+export const RECENT_ONLY: RecentOnlyOptions = { keep: 30, tools: [] }
+
+const NAME = 'recent-only'
+
+export function recentOnly(options: Partial<RecentOnlyOptions> = {}): Policy {
+  const { keep, tools } = { ...RECENT_ONLY, ...options }
+  return { name: NAME, start: () => startRecentOnly(keep, toolNames(tools)) }
+}
+
+export function oldResultText(tool: string): string {
+  return `[Old result of ${tool} removed - use ${tool} if needed]`
+}
+
+function startRecentOnly(keep: number, isLight: (tool: string | undefined) => boolean): PolicyRun {
+  const fresh = newUnits()
+  const waiting = new Queue<{ unit: Unit; number: number }>()
+  let results = 0
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      for (const unit of fresh(context.units)) {
+        if (unit.original.type !== 'tool-result') continue
+        results++
+        const light = unit.call?.kind === 'list' || isLight(unit.tool)
+        if (light && !edited.has(placeOf(targetOf(unit)))) waiting.push({ unit, number: results })
+      }
+      const proposals: Proposal[] = []
+      while (waiting.first && waiting.first.number <= results - keep) {
+        const { unit } = waiting.shift()!
+        const replacement = oldResultText(unit.tool ?? 'tool')
+        if (replacement.length >= unit.chars || !isReachable(context, unit) || !isWhole(context, unit)) continue
+        const why = `a light tool, and ${keep} results have come since`
+        proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'old' })
+      }
+      return proposals
+    },
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Reads of one file again and again: the first, the last and a few between stay, the others become pointers.
+ *
+ * One read stays, of two both; of three to five the first and the last; from six on up to `samples` more, evenly
+ * spaced. The samples are every 4th read after the first, every 8th once those are too many, then every 16th: so
+ * the choice depends on the number of reads alone, and a read that became a pointer is never needed again.
+ * A pointer names a copy that is whole and in view. When that goes, the pointer is moved to another.
+ */
+import { entriesOf } from '../edits.ts'
+import type { Unit } from '../units.ts'
+import { isVisible } from '../view.ts'
+import type { PlanContext, Policy, PolicyRun, Proposal } from './policy.ts'
+import { placeOf } from './policy.ts'
+import { followRecords, isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
+
+export type RepeatReadsOptions = {
+  /** Most reads that are kept between the first and the last. */
+  samples: number
+}
+
+export const REPEAT_READS: RepeatReadsOptions = { samples: 3 }
+
+const NAME = 'repeat-reads'
+const CLOSEST_SAMPLES = 4
+
+type Where = 'above' | 'below' | 'nowhere'
+type Read = { unit: Unit; number: number }
+/** The reads of one file (and one range of lines). `kept`: those with no pointer, oldest first. */
+type File = { path: string; reads: number; kept: Read[]; pointers: { unit: Unit; where: Where }[]; target?: Unit }
+
+export function repeatReads(options: Partial<RepeatReadsOptions> = {}): Policy {
+  const { samples } = { ...REPEAT_READS, ...options }
+  return { name: NAME, start: () => startRepeatReads(samples) }
+}
+
+export function pointerText(path: string, where: Where = 'above'): string {
+  if (where === 'above') return `[Re-read of ${path} - see first read above for content]`
+  if (where === 'below') return `[Re-read of ${path} - see later read below for content]`
+  return `[Re-read of ${path} - no longer in view, read it again if needed]`
+}
+
+/** Whether of `reads` reads the one with this number (from 1) stays whole. */
+export function staysWhole(number: number, reads: number, samples: number): boolean {
+  if (number === 1 || number === reads) return true
+  if (samples === 0 || reads <= 5) return reads <= 2
+  return (number - 1) % spacing(reads, samples) === 0
+}
+
+/** The distance between samples: the smallest that leaves no more than allowed between the first and the last. */
+function spacing(reads: number, samples: number): number {
+  let step = CLOSEST_SAMPLES
+  while (Math.floor((reads - 2) / step) > samples) step *= 2
+  return step
+}
+
+function startRepeatReads(samples: number): PolicyRun {
+  const files = new Map<string, File>()
+  /** By the entry of the copy that their pointers name. */
+  const targets = new Map<number, Set<File>>()
+  const fresh = newUnits()
+  let edited: Set<string> | undefined
+  let records: ReturnType<typeof followRecords>
+
+  return { plan }
+
+  function plan(context: PlanContext): Proposal[] {
+    if (!edited) {
+      edited = placesEdited(context.fold, NAME)
+      records = followRecords(context.fold)
+    }
+    const grown = new Set<File>()
+    for (const unit of fresh(context.units)) {
+      const file = isRead(unit) ? note(unit) : undefined
+      if (file) grown.add(file)
+    }
+    const proposals: Proposal[] = []
+    for (const file of grown) proposals.push(...shrink(context, file, edited))
+    const lost = new Set<File>()
+    const changed = [...records()].map(({ edit }) => edit.target)
+    for (const target of [...changed, ...(context.ranges ?? [])]) {
+      for (const file of filesNaming(target)) lost.add(file)
+    }
+    for (const file of lost) proposals.push(...retarget(context, file))
+    return proposals
+  }
+
+  function note(unit: Unit): File {
+    const key = keyOf(unit)
+    let file = files.get(key)
+    if (!file) files.set(key, (file = { path: unit.call?.path ?? '', reads: 0, kept: [], pointers: [] }))
+    file.kept.push({ unit, number: ++file.reads })
+    return file
+  }
+
+  /** Turns the reads that need not stay into pointers to one that does. */
+  function shrink(context: PlanContext, file: File, before: Set<string>): Proposal[] {
+    const [stay, go] = partition(file.kept, ({ number }) => staysWhole(number, file.reads, samples))
+    file.kept = stay
+    const proposals: Proposal[] = []
+    for (const { unit } of go) {
+      if (before.has(placeOf(targetOf(unit)))) {
+        file.pointers.push({ unit, where: 'above' })
+        continue
+      }
+      const where = target(context, file, unit)
+      if (where === 'nowhere' || !isReachable(context, unit)) continue
+      file.pointers.push({ unit, where })
+      proposals.push(proposal(file, unit, where))
+    }
+    if (before.size > 0 && file.pointers.length > 0) target(context, file, file.pointers[0]!.unit)
+    return proposals
+  }
+
+  /** Where a whole copy in view stands from a read's point of view; remembers which it is. */
+  function target(context: PlanContext, file: File, unit: Unit): Where {
+    if (!file.target || !isWhole(context, file.target)) {
+      if (file.target) targets.get(file.target.entry)?.delete(file)
+      file.target = file.kept.find(read => isWhole(context, read.unit))?.unit
+      if (file.target) targetsAt(file.target.entry).add(file)
+    }
+    if (!file.target) return 'nowhere'
+    return file.target.entry <= unit.entry ? 'above' : 'below'
+  }
+
+  function retarget(context: PlanContext, file: File): Proposal[] {
+    if (file.target && isWhole(context, file.target)) return []
+    const proposals: Proposal[] = []
+    file.pointers = file.pointers.filter(({ unit }) => isVisible(context.fold, unit.entry))
+    for (const pointer of file.pointers) {
+      const where = target(context, file, pointer.unit)
+      if (where === pointer.where || !isReachable(context, pointer.unit) || isWhole(context, pointer.unit)) continue
+      pointer.where = where
+      proposals.push(proposal(file, pointer.unit, where))
+    }
+    return proposals
+  }
+
+  function targetsAt(entry: number): Set<File> {
+    let found = targets.get(entry)
+    if (!found) targets.set(entry, (found = new Set()))
+    return found
+  }
+
+  function filesNaming(edited: Parameters<typeof entriesOf>[0]): Iterable<File> {
+    const { from, to } = entriesOf(edited)
+    if (from === to) return targets.get(from) ?? []
+    return [...targets].flatMap(([entry, found]) => (from <= entry && entry <= to ? [...found] : []))
+  }
+}
+
+function proposal(file: File, unit: Unit, where: Where): Proposal {
+  return {
+    policy: NAME,
+    target: targetOf(unit),
+    replacement: pointerText(file.path, where),
+    why: where === 'nowhere' ? `no whole copy of ${file.path} is in view` : `${file.path} was read ${file.reads} times`,
+    mark: 'pointer',
+  }
+}
+
+function isRead({ original, call }: Unit): boolean {
+  if (original.type !== 'tool-result' || original.isError) return false
+  return call?.kind === 'read' && call.path !== undefined && (call.paths?.length ?? 1) === 1
+}
+
+/** Other lines of a file are another read. */
+function keyOf({ call }: Unit): string {
+  return JSON.stringify([call?.path, call?.range?.map(String), call?.query])
+}
+
+function partition<T>(items: readonly T[], keep: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(keep), items.filter(item => !keep(item))]
+}

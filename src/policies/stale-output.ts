@@ -1,0 +1,69 @@
+/**
+ * Results that are not among the last `after` messages become a preview of one line that names the tool. Tools whose
+ * output cannot be fetched again as it was (pages, queries, screenshots) are critical and are never shortened.
+ */
+
+import { headOf, onOneLine } from '../cutting.ts'
+import { type Unit, unitText } from '../units.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+
+export type StaleOutputOptions = {
+  /** How many messages at the end keep their results whole. */
+  after: number
+  /** Characters of the preview. */
+  preview: number
+  critical: readonly string[]
+}
+
+/** Tools whose results matter as they are. */
+export const CRITICAL_TOOLS: readonly string[] = [
+  'browser_visit',
+  'browser_eval',
+  'browser_fetch',
+  'browser_screenshot',
+  'db_query',
+  'db_schema',
+  'analyze_image',
+  'desktop_screenshot',
+]
+
+export const STALE_OUTPUT: StaleOutputOptions = { after: 15, preview: 150, critical: CRITICAL_TOOLS }
+
+const NAME = 'stale-output'
+
+export function staleOutput(options: Partial<StaleOutputOptions> = {}): Policy {
+  const chosen = { ...STALE_OUTPUT, ...options }
+  return { name: NAME, start: () => startStaleOutput(chosen) }
+}
+
+export function staleText(tool: string, output: string, preview: number): string {
+  const shown = onOneLine(headOf(output, preview))
+  return `[Stale output from ${tool} — compressed] ${shown}... (${output.length} chars, use ${tool} if needed)`
+}
+
+function startStaleOutput({ after, preview, critical }: StaleOutputOptions): PolicyRun {
+  const isCritical = toolNames(critical)
+  const fresh = newUnits()
+  const waiting = new Queue<Unit>()
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      for (const unit of fresh(context.units)) {
+        const isResult = unit.original.type === 'tool-result'
+        if (isResult && !isCritical(unit.tool) && !edited.has(placeOf(targetOf(unit)))) waiting.push(unit)
+      }
+      const proposals: Proposal[] = []
+      while (waiting.first && waiting.first.entry < context.fold.entries.length - after) {
+        const unit = waiting.shift()!
+        const replacement = staleText(unit.tool ?? 'tool', unitText(unit), preview)
+        if (replacement.length >= unit.chars || !isReachable(context, unit)) continue
+        const why = `more than ${after} messages old`
+        proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'stale' })
+      }
+      return proposals
+    },
+  }
+}

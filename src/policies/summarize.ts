@@ -1,0 +1,172 @@
+/**
+ * When the context has grown past a mark, everything but the last entries becomes one structured summary: a range
+ * edit, so it can be undone and searched. It is written from the ledger (summary.ts); the engine may have a model
+ * write a better one. The user's last request stands verbatim behind it. What it newly replaces goes to an archive
+ * in full, and the daily log gets a line. A later summary takes the earlier one in.
+ */
+import { type Stretch, stretchBefore } from '../cuts.ts'
+import { boundedTo, onOneLine, withCommas } from '../cutting.ts'
+import { entriesOf } from '../edits.ts'
+import { textOf } from '../leaves.ts'
+import { requestIn } from '../requests.ts'
+import { writeSummary } from '../summary.ts'
+import { messageTokens } from '../tokens.ts'
+import type { Edit, Message } from '../types.ts'
+import type { Unit } from '../units.ts'
+import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view.ts'
+import { safeName } from './offload.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import { followRecords, newUnits } from './reach.ts'
+
+export type SummarizeOptions = {
+  /** The tokens from which old entries are summarised. */
+  threshold: number
+  /** The same as a share of the model's window; it comes before `threshold`. */
+  budget?: number
+  /** How many entries at the end stay as they are. */
+  keep: number
+  /** Nothing is summarised unless it frees this share of the threshold. */
+  atLeast: number
+}
+
+export const SUMMARIZE: SummarizeOptions = { threshold: 100_000, keep: 20, atLeast: 0.05 }
+
+const NAME = 'summarize'
+
+export function summarize(options: Partial<SummarizeOptions> = {}): Policy {
+  const chosen = { ...SUMMARIZE, ...options }
+  return { name: NAME, start: () => startSummarize(chosen) }
+}
+
+function startSummarize(options: SummarizeOptions): PolicyRun {
+  const requests = followRequests()
+  const own: EditRecord[] = []
+  let records: ReturnType<typeof followRecords> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      const { fold, model } = context
+      requests.follow(context)
+      records ??= followRecords(fold)
+      for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
+      const threshold = options.budget === undefined ? options.threshold : options.budget * model.window
+      if (tokensNow(context) <= threshold) return []
+      const start = behindUndone(fold, own)
+      const before = fold.entries.length - options.keep
+      const stretch = stretchBefore(fold, before, { model, ...(start === undefined ? {} : { start }) })
+      const proposal = stretch && toProposal(context, stretch, requests.last)
+      return proposal && proposal.saves >= options.atLeast * threshold ? [proposal.proposal] : []
+    },
+  }
+}
+
+/** Where a summary may begin: not before the end of one that the user has undone. */
+function behindUndone(fold: Fold, own: readonly EditRecord[]): number | undefined {
+  const ends = own.filter(({ active }) => !active).map(({ edit }) => entriesOf(edit.target).to)
+  const end = Math.max(-1, ...ends.filter(entry => !rangeAround(fold, entry)))
+  return end < 0 ? undefined : end + 1
+}
+
+function toProposal(
+  context: PlanContext,
+  stretch: Stretch,
+  last: Request | undefined,
+): { proposal: Proposal; saves: number } | undefined {
+  const { fold, session = 'agent' } = context
+  const earlier = rangeAround(fold, stretch.from)
+  const told = earlier && messagesOf(earlier)
+  const from = earlier && told ? entriesOf(earlier.target).to + 1 : stretch.from
+  if (from > stretch.to) return undefined
+  const added = fold.entries.slice(from, stretch.to + 1).flatMap(({ message }) => message ?? [])
+  const tail = requestBehind(stretch, last, told)
+  const replaced = tokensOf(fold, stretch.from, stretch.to)
+  const tailTokens = tail.reduce((total, message) => total + messageTokens(message, fold.count), 0)
+  const text = writeSummary(
+    {
+      units: unitsBetween(context.units, from, stretch.to),
+      requests: added.flatMap(message => requestIn(message) ?? []),
+      previous: (told ?? []).map(message => message.parts.map(textOf).join('\n')),
+    },
+    replaced - tailTokens,
+    fold.count,
+  )
+  if (text === undefined) return undefined
+  const goal = last?.text ?? ''
+  const saves = replaced - tailTokens - fold.count(text)
+  const proposal: Proposal = {
+    policy: NAME,
+    target: stretch,
+    replacement: { messages: [textMessage('user', text), ...tail] },
+    why: `${stretch.to - stretch.from + 1} old entries, ${withCommas(replaced)} tokens, as one summary`,
+    mark: 'summary',
+    summary: { goal },
+    also: [archive(session, fold, { from, to: stretch.to }, added)],
+    log: `Summarised entries ${stretch.from}-${stretch.to} of ${session}: ${withCommas(replaced)} tokens became ${withCommas(replaced - saves)}. Goal: ${boundedTo(onOneLine(goal), 120)}`,
+  }
+  return { proposal, saves }
+}
+
+function archive(session: string, fold: Fold, { from, to }: Stretch, messages: readonly Message[]) {
+  const at = fold.entries[to]?.at ?? 0
+  const text = `${JSON.stringify({ session, at, entries: [from, to], messages }, null, 2)}\n`
+  return { path: `archive/${safeName(session)}_${at}.json`, text }
+}
+
+/** The user's last request, where it would otherwise be gone. */
+function requestBehind(stretch: Stretch, last: Request | undefined, told: readonly Message[] | undefined): Message[] {
+  if (last && last.entry > stretch.to) return []
+  if (last && last.entry >= stretch.from) return [last.message]
+  return told?.slice(1).slice(-1) ?? []
+}
+
+export type Request = { entry: number; text: string; message: Message }
+
+/** Follows what the user asks for: the first request and the last that could be read. */
+export function followRequests(): {
+  follow(context: PlanContext): void
+  readonly first: Request | undefined
+  readonly last: Request | undefined
+} {
+  const fresh = newUnits()
+  let first: Request | undefined
+  let last: Request | undefined
+  return {
+    follow({ fold, units }) {
+      for (const { entry, role, part } of fresh(units)) {
+        const message = role === 'user' && part === 0 ? fold.entries[entry]?.message : undefined
+        const text = requestIn(message)
+        if (!message || text === undefined) continue
+        last = { entry, text, message }
+        first ??= last
+      }
+    },
+    get first() {
+      return first
+    },
+    get last() {
+      return last
+    },
+  }
+}
+
+export function messagesOf({ replacement }: Edit): readonly Message[] | undefined {
+  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+    ? replacement.messages
+    : undefined
+}
+
+function unitsBetween(units: readonly Unit[], from: number, to: number): Unit[] {
+  return units.slice(firstUnit(units, from), firstUnit(units, to + 1))
+}
+
+/** The index of the first unit of an entry, or of the next one that has any. */
+function firstUnit(units: readonly Unit[], entry: number): number {
+  let low = 0
+  let high = units.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (units[middle]!.entry < entry) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,77 @@
+/**
+ * When a file is written as a whole, what was read of it and written to it before is no longer so: those texts
+ * become a note that points to the later write. Edits of parts of a file make nothing obsolete.
+ */
+import type { Unit } from '../units.ts'
+import { shortenInput } from './failed-calls.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
+
+export type SupersededOptions = {
+  /** Texts up to this length stay. */
+  keepChars: number
+}
+
+export const SUPERSEDED: SupersededOptions = { keepChars: 200 }
+
+const NAME = 'superseded'
+
+export function superseded(options: Partial<SupersededOptions> = {}): Policy {
+  const { keepChars } = { ...SUPERSEDED, ...options }
+  return { name: NAME, start: () => startSuperseded(keepChars) }
+}
+
+export function supersededText(path: string): string {
+  return `[Content of ${path} at that time - a later write below replaced it]`
+}
+
+function startSuperseded(keepChars: number): PolicyRun {
+  const fresh = newUnits()
+  const calls = new Map<string, Unit>()
+  /** By path: reads and writes since the last whole write, that one included. */
+  const known = new Map<string, Unit[]>()
+  let edited: Set<string> | undefined
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      edited ??= placesEdited(context.fold, NAME)
+      const proposals: Proposal[] = []
+      for (const unit of fresh(context.units)) {
+        for (const old of note(unit)) {
+          if (edited.has(placeOf(targetOf(old))) || !isReachable(context, old) || !isWhole(context, old)) continue
+          proposals.push(...toProposal(old))
+        }
+      }
+      return proposals
+    },
+  }
+
+  /** Takes a unit in; gives the ones that it makes obsolete. */
+  function note(unit: Unit): Unit[] {
+    const { original, callId = '', call } = unit
+    if (original.type === 'tool-call') calls.set(callId, unit)
+    if (original.type !== 'tool-result') return []
+    const made = calls.get(callId)
+    calls.delete(callId)
+    if (!call?.path || original.isError || (call.paths?.length ?? 1) > 1) return []
+    const before = known.get(call.path) ?? []
+    if (call.kind === 'read') {
+      before.push(unit)
+      known.set(call.path, before)
+    }
+    if (call.kind !== 'write' || call.how !== undefined || !made) return []
+    known.set(call.path, [made])
+    return before
+  }
+
+  function toProposal(unit: Unit): Proposal[] {
+    const path = unit.call?.path ?? ''
+    const note = supersededText(path)
+    const common = { policy: NAME, target: targetOf(unit), why: `a later write of ${path}`, mark: 'superseded' }
+    if (unit.original.type === 'tool-result') {
+      return unit.chars > Math.max(keepChars, note.length) ? [{ ...common, replacement: note }] : []
+    }
+    const input = shortenInput(unit, keepChars, () => note)
+    return input === undefined ? [] : [{ ...common, replacement: { input } }]
+  }
+}

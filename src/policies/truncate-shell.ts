@@ -1,0 +1,129 @@
+/**
+ * Long outputs of commands: the beginning and the end stay, with a line between that says what is missing.
+ *
+ * Under `small` characters an output is kept. Over `limit` it is cut to `head` + `tail`. Between the two it is kept
+ * and marked: such outputs are cut only when the view fills more than `pressure` of the window, oldest first. The
+ * command line and the exit code always stay.
+ */
+
+import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../cutting.ts'
+import { exitCode } from '../tool-kinds.ts'
+import { type Unit, unitText, unitTokens } from '../units.ts'
+import { isVisible } from '../view.ts'
+import {
+  type Pending,
+  type PlanContext,
+  type Policy,
+  type PolicyRun,
+  type Proposal,
+  placeOf,
+  savingOf,
+  tokensNow,
+} from './policy.ts'
+import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+
+export type TruncateShellOptions = {
+  small: number
+  limit: number
+  head: number
+  tail: number
+  /** Share of the window from which marked outputs are cut too. */
+  pressure: number
+  /** What stays of a marked output at each end. */
+  markedHead: number
+  markedTail: number
+}
+
+export const TRUNCATE_SHELL: TruncateShellOptions = {
+  small: 1_000,
+  limit: 10_000,
+  head: 2_000,
+  tail: 2_000,
+  pressure: 0.7,
+  markedHead: 400,
+  markedTail: 400,
+}
+
+const NAME = 'truncate-shell'
+const LONGEST_COMMAND = 500
+
+export function truncateShell(options: Partial<TruncateShellOptions> = {}): Policy {
+  const chosen = { ...TRUNCATE_SHELL, ...options }
+  return { name: NAME, start: () => startTruncateShell(chosen) }
+}
+
+/** An output with its middle left out. */
+export function truncateOutput(output: string, ends: { head: number; tail: number; command?: string }): string {
+  const line = `... [truncated: ${withCommas(output.length)} chars total, ${linesIn(output)} lines] ...`
+  const command = ends.command ? `$ ${headOf(onOneLine(ends.command), LONGEST_COMMAND)}` : ''
+  const prompt = command === '' || output.startsWith(command) ? [] : [command]
+  const kept = [...prompt, headOf(output, ends.head), line, tailOf(output, ends.tail)].join('\n\n')
+  const code = exitCode(output)
+  return code === undefined || exitCode(kept) === code ? kept : `${kept}\nExit code: ${code}`
+}
+
+function startTruncateShell(options: TruncateShellOptions): PolicyRun {
+  const fresh = newUnits()
+  const marked = new Queue<Pending & { unit: Unit }>()
+  let edited: Set<string> | undefined
+
+  return { plan, pending: () => marked.items() }
+
+  function plan(context: PlanContext): Proposal[] {
+    edited ??= placesEdited(context.fold, NAME)
+    const proposals: Proposal[] = []
+    for (const unit of fresh(context.units)) {
+      if (!isOutput(unit) || edited.has(placeOf(targetOf(unit)))) continue
+      if (unit.chars > options.limit) proposals.push(...cut(context, unit, options))
+      else if (unit.chars >= options.small) mark(context, unit)
+    }
+    while (marked.first && !isVisible(context.fold, marked.first.unit.entry)) marked.shift()
+    return [...proposals, ...relieve(context, proposals)]
+  }
+
+  function cut(context: PlanContext, unit: Unit, ends: { head: number; tail: number }): Proposal[] {
+    if (!isReachable(context, unit) || !isWhole(context, unit)) return []
+    const proposal = toProposal(unit, ends)
+    return proposal.replacement.length < unit.chars ? [proposal] : []
+  }
+
+  function mark(context: PlanContext, unit: Unit): void {
+    const proposal = toProposal(unit, { head: options.markedHead, tail: options.markedTail })
+    const saves = unitTokens(unit, context.fold) - context.fold.count(proposal.replacement)
+    if (saves <= 0) return
+    const reason = `kept: it may be truncated when the view passes ${Math.round(options.pressure * 100)}% of the window`
+    marked.push({ unit, proposal, saves, reason })
+  }
+
+  /** Cuts marked outputs until the view is under the mark again. */
+  function relieve(context: PlanContext, made: readonly Proposal[]): Proposal[] {
+    let over = tokensNow(context) - options.pressure * context.model.window
+    if (over <= 0) return []
+    for (const proposal of made) over -= savingOf(context.fold, proposal)
+    const proposals: Proposal[] = []
+    while (over > 0 && marked.length > 0) {
+      const { unit, proposal, saves } = marked.shift()!
+      if (!isReachable(context, unit) || !isWhole(context, unit)) continue
+      proposals.push(proposal)
+      over -= saves
+    }
+    return proposals
+  }
+}
+
+function isOutput({ original, call }: Unit): boolean {
+  if (original.type !== 'tool-result' || !call?.kind.startsWith('shell')) return false
+  return typeof original.output === 'string' || original.output.every(part => part.type === 'text')
+}
+
+function toProposal(unit: Unit, { head, tail }: { head: number; tail: number }): Proposal & { replacement: string } {
+  const { call } = unit
+  const command = call?.command === undefined ? {} : { command: call.command }
+  return {
+    policy: NAME,
+    target: targetOf(unit),
+    replacement: truncateOutput(unitText(unit), { head, tail, ...command }),
+    why: `${withCommas(unit.chars)} characters of shell output`,
+    mark: 'truncated',
+  }
+}

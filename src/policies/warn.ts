@@ -1,0 +1,67 @@
+/**
+ * Warns the agent before results are cleared, so that it can save what it needs: once before each clearing, behind
+ * the last message. The percentage is of the tokens at which clearing begins. The message is one of the user,
+ * because a system message in the middle of a conversation is not legal everywhere.
+ */
+import { endsWhole } from '../cuts.ts'
+import { CLEAR_RESULTS, CLEAR_RESULTS_NAME, CLEARED } from './clear-results.ts'
+import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import { followRecords } from './reach.ts'
+
+export type WarnOptions = {
+  /** The tokens at which results are cleared. */
+  limit: number
+  /** The share of the limit from which the agent is warned. */
+  from: number
+}
+
+export const WARN: WarnOptions = { limit: CLEAR_RESULTS.trigger.value, from: 0.8 }
+
+const NAME = 'warn'
+
+export function warn(options: Partial<WarnOptions> = {}): Policy {
+  const { limit, from } = { ...WARN, ...options }
+  return { name: NAME, start: () => startWarn(limit, from) }
+}
+
+export function warningText(percentage: number): string {
+  return `⚠️ CONTEXT APPROACHING LIMIT
+
+You are at ${percentage}% of context capacity. Important tool results
+will be cleared soon. Save any critical information to workspace.md now.`
+}
+
+function startWarn(limit: number, from: number): PolicyRun {
+  let records: ReturnType<typeof followRecords> | undefined
+  let warned = false
+  /** How many entries there were when results were last seen to be cleared. */
+  let clearedAt = -1
+
+  return {
+    plan(context: PlanContext): Proposal[] {
+      const { fold } = context
+      records ??= followRecords(fold)
+      for (const { edit } of records()) {
+        if (edit.by === `policy:${NAME}`) warned = true
+        if (edit.by !== `policy:${CLEAR_RESULTS_NAME}` || edit.mark !== CLEARED) continue
+        warned = false
+        clearedAt = fold.entries.length
+      }
+      const tokens = tokensNow(context)
+      if (warned || clearedAt === fold.entries.length || tokens < from * limit || !canInsert(context)) return []
+      warned = true
+      const percentage = Math.round((100 * tokens) / limit)
+      const messages = [textMessage('user', warningText(percentage))]
+      const why = `${tokens} of ${limit} tokens: results are cleared soon`
+      return [
+        { policy: NAME, target: { after: fold.entries.length - 1 }, replacement: { messages }, why, mark: 'warning' },
+      ]
+    },
+  }
+}
+
+/** Whether the model is called next, with nothing waiting: then a message may be put behind the last one. */
+export function canInsert({ fold }: PlanContext): boolean {
+  const role = fold.entries.at(-1)?.role
+  return (role === 'user' || role === 'tool') && endsWhole(fold)
+}

@@ -1,0 +1,65 @@
+/**
+ * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an
+ * answer tells what it used and which calls it makes, and how the provider says that something is wrong.
+ *
+ * A new dialect is one file that gives such an object, a line in proxy.ts, and a case in test/proxy/dialects.ts.
+ */
+import type { Wire } from '../adapters/original.ts'
+import type { Message, Usage } from '../types.ts'
+
+/** What an answer has told so far. */
+export type Answer = {
+  /** Ids of the tool calls that it makes. */
+  calls: string[]
+  text: string
+  usage: Usage
+  /** The provider's error, where one came in the middle of a stream. */
+  error?: string
+}
+
+/** A request that holds only a part of its conversation, and what to do with it. */
+export type Stateful = 'pass' | { status: number; body: Wire }
+
+export type ProxyDialect = {
+  name: 'anthropic' | 'openai-chat' | 'openai-responses'
+  /** Which upstream speaks it. */
+  upstream: 'anthropic' | 'openai'
+  /** The path of generation, behind `/v1`. */
+  path: string
+  /** The conversation that a request carries. */
+  read(body: Wire): Message[]
+  /** The request with these messages in place of its own. */
+  write(body: Wire, messages: readonly Message[]): Wire
+  /** Whether the provider keeps a part of the conversation, so that what is here cannot be edited. */
+  stateful(body: Wire): Stateful | undefined
+  /** Takes in one event of a stream. */
+  event(answer: Answer, data: Wire): void
+  /** Takes in an answer that came in one piece. */
+  whole(answer: Answer, body: Wire): void
+  /** Whether a stream may still turn out to be an error after this event: then it is not passed on yet. */
+  isOpening(data: Wire): boolean
+  /** An error of our own, in the provider's shape. */
+  error(status: number, message: string): Wire
+}
+
+export function emptyAnswer(): Answer {
+  return { calls: [], text: '', usage: {} }
+}
+
+/** How providers, and servers that imitate them, say that a request does not fit the window. */
+const OVERFLOW =
+  /prompt is too long|context_length_exceeded|context length|context window|maximum context|input length and `?max_tokens`? exceed|too many tokens|request_too_large|exceeds? the (?:model'?s )?(?:maximum|limit).{0,40}tokens/i
+
+export function isOverflow(status: number, text: string): boolean {
+  return (status === 400 || status === 413 || status === 422) && OVERFLOW.test(text)
+}
+
+export function isOverflowText(text: string): boolean {
+  return OVERFLOW.test(text)
+}
+
+/** A number field, where there is one. */
+export function numberIn(value: Wire, key: string): number | undefined {
+  const found = value[key]
+  return typeof found === 'number' ? found : undefined
+}

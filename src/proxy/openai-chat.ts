@@ -1,0 +1,49 @@
+/**
+ * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream tells what it used only
+ * if the client asked for that; the proxy does not ask on its behalf.
+ */
+import { fromOpenAIChat, type OpenAIChatMessage, toOpenAIChat } from '../adapters/openai-chat.ts'
+import { isWire, type Wire } from '../adapters/original.ts'
+import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+
+export const openaiChat: ProxyDialect = {
+  name: 'openai-chat',
+  upstream: 'openai',
+  path: '/chat/completions',
+  read: body => fromOpenAIChat(body['messages'] as OpenAIChatMessage[]),
+  write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),
+  stateful: () => undefined,
+  event,
+  whole: event,
+  isOpening: () => false,
+  error: openaiError,
+}
+
+/** Chunks and whole completions differ in one name: `delta` and `message`. */
+function event(answer: Answer, data: Wire): void {
+  if (typeof data['model'] === 'string') answer.usage.model = data['model']
+  if (isWire(data['usage'])) takeUsage(answer, data['usage'])
+  if (isWire(data['error'])) answer.error = JSON.stringify(data['error'])
+  const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
+  if (!isWire(choice)) return
+  const said = choice['delta'] ?? choice['message']
+  if (!isWire(said)) return
+  if (typeof said['content'] === 'string') answer.text += said['content']
+  if (!Array.isArray(said['tool_calls'])) return
+  for (const call of said['tool_calls']) {
+    if (isWire(call) && typeof call['id'] === 'string' && call['id'] !== '') answer.calls.push(call['id'])
+  }
+}
+
+function takeUsage(answer: Answer, usage: Wire): void {
+  const details = usage['prompt_tokens_details']
+  const cacheRead = (isWire(details) ? numberIn(details, 'cached_tokens') : undefined) ?? 0
+  const total = numberIn(usage, 'prompt_tokens')
+  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  answer.usage.output = numberIn(usage, 'completion_tokens') ?? answer.usage.output
+}
+
+export function openaiError(status: number, message: string): Wire {
+  const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'server_error'
+  return { error: { message, type, param: null, code: status >= 500 ? 'upstream_unreachable' : null } }
+}

@@ -1,0 +1,249 @@
+/**
+ * The proxy: every agent that people already use, with one base URL.
+ *
+ * `createProxy` gives a handler from Request to Response that a server mounts at `/v1`, `/anthropic`, `/openai` and
+ * `/gemini`. A generation request is recorded and sent on with the view in place of its messages; everything else, and
+ * every request for which no edit is in force, goes by byte for byte. Whatever fails on our side, the client's own
+ * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Wire } from '../adapters/original.ts'
+import type { Palimpsest } from '../engine.ts'
+import { isPalimpsestError } from '../errors.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import { anthropic } from './anthropic.ts'
+import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
+import { Meter } from './meter.ts'
+import { openaiChat } from './openai-chat.ts'
+import { openaiResponses } from './openai-responses.ts'
+import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
+import { jsonObject, type Turn, Turns } from './turns.ts'
+import {
+  type Exchange,
+  exchange,
+  forwardHeaders,
+  type Outgoing,
+  PROVIDERS,
+  type Route,
+  routeOf,
+  type Upstreams,
+  upstreamUrl,
+} from './upstream.ts'
+
+const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses]
+
+export type ProxyOptions = {
+  pal: Palimpsest
+  upstreams?: Partial<Upstreams>
+  /** A preset by name, or a planner of one's own; `thrifty` by default. */
+  policy?: string | PlannerFactory
+  /** The share of conversations that are never edited, for comparison: 0 to 1. */
+  holdout?: number
+  /** Takes one line for every fault. No header and no content is in it. */
+  log?: (line: string) => void
+  clock?: () => number
+}
+
+export type Proxy = {
+  (request: Request): Promise<Response>
+  readonly meter: Meter
+  /** The numbers in Prometheus' text format. */
+  metrics(): string
+  /** Resolves when everything that was answered is recorded. */
+  idle(): Promise<void>
+}
+
+export function createProxy(options: ProxyOptions): Proxy {
+  const handler = new Handler(options)
+  return Object.assign((request: Request) => handler.handle(request), {
+    meter: handler.meter,
+    metrics: () => handler.meter.text(),
+    idle: () => handler.idle(),
+  })
+}
+
+/** What is known of a generation request while it is under way. */
+type Call = { dialect: ProxyDialect; outgoing: Outgoing; turn: Turn | undefined }
+
+class Handler {
+  readonly meter = new Meter()
+  readonly #turns: Turns
+  readonly #upstreams: Upstreams
+  readonly #log: (line: string) => void
+  readonly #recording = new Set<Promise<void>>()
+
+  constructor(options: ProxyOptions) {
+    const { pal, policy = 'thrifty', holdout = 0, clock = Date.now, log = () => {} } = options
+    this.#upstreams = { ...PROVIDERS, ...options.upstreams }
+    this.#log = log
+    const newName = () => `chat-${randomBytes(6).toString('hex')}`
+    this.#turns = new Turns({ pal, policy, holdout, clock, newName })
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const url = new URL(request.url)
+    const route = routeOf(url, request.headers)
+    const dialect = dialectOf(request, route)
+    if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') return upgradeRequired(route)
+    const outgoing: Outgoing = {
+      url: upstreamUrl(route, url.search, this.#upstreams),
+      method: request.method,
+      headers: forwardHeaders(request.headers),
+      body: request.body ?? undefined,
+      signal: request.signal,
+    }
+    try {
+      if (!dialect) return this.#pass(await exchange(outgoing), request.method)
+      return await this.#generate(request, dialect, outgoing)
+    } catch (error) {
+      return this.#unreachable(error, dialect ?? (route.upstream === 'anthropic' ? anthropic : openaiChat), outgoing)
+    }
+  }
+
+  async idle(): Promise<void> {
+    while (this.#recording.size > 0) await Promise.all(this.#recording)
+  }
+
+  async #generate(request: Request, dialect: ProxyDialect, outgoing: Outgoing): Promise<Response> {
+    const bytes = new Uint8Array(await request.arrayBuffer())
+    outgoing.body = bytes
+    const body = request.headers.has('content-encoding') ? undefined : readBody(bytes)
+    const stateful = body && dialect.stateful(body.json)
+    if (stateful && stateful !== 'pass') return jsonResponse(stateful.status, stateful.body)
+    const call: Call = { dialect, outgoing, turn: undefined }
+    if (body && !stateful) call.turn = await this.#prepare(call, request.headers, body)
+    if (call.turn?.text !== undefined) setBody(outgoing, call.turn.text)
+    return this.#send(call)
+  }
+
+  async #prepare({ dialect }: Call, headers: Headers, body: { text: string; json: Wire }): Promise<Turn | undefined> {
+    try {
+      const turn = await this.#turns.prepare({ dialect, headers, text: body.text, body: body.json })
+      this.meter.edits(turn.made)
+      if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
+      return turn
+    } catch (error) {
+      this.#fault('prepare', error)
+      return undefined
+    }
+  }
+
+  async #send(call: Call): Promise<Response> {
+    const { turn, dialect } = call
+    const answer = await exchange(call.outgoing)
+    this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
+    if (!turn) return this.#pass(answer, 'POST')
+    if (answer.status >= 400) return this.#refused(call, turn, answer)
+    const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
+    const first = await takeOpening(answer.body, reader)
+    if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
+      const again = await this.#again(call, turn)
+      if (again) {
+        answer.body.destroy()
+        return again
+      }
+    }
+    return new Response(passOn(answer.body, reader, first), answer)
+  }
+
+  /** An error of the provider: one that says that the request was too long is answered once by a shorter one. */
+  async #refused(call: Call, turn: Turn, answer: Exchange): Promise<Response> {
+    const bytes = await readAll(answer.body)
+    const text = await decoded(bytes, answer.headers.get('content-encoding')).catch(() => '')
+    const again = isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
+    return again ?? new Response(new Uint8Array(bytes), answer)
+  }
+
+  async #again({ dialect, outgoing }: Call, turn: Turn): Promise<Response | undefined> {
+    try {
+      const text = await this.#turns.shrink(turn)
+      this.meter.add('palimpsest_overflows_total', { outcome: text === undefined ? 'passed on' : 'sent again' })
+      if (text === undefined) return undefined
+      setBody(outgoing, text)
+    } catch (error) {
+      this.#fault('shrink', error)
+      return undefined
+    }
+    const answer = await exchange(outgoing)
+    this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
+    if (answer.status >= 400) return this.#pass(answer, 'POST')
+    const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
+    return new Response(passOn(answer.body, reader), answer)
+  }
+
+  #pass(answer: Exchange, method: string): Response {
+    if (method === 'HEAD' || NO_BODY.has(answer.status)) {
+      answer.body.resume()
+      return new Response(null, answer)
+    }
+    return new Response(passOn(answer.body, undefined), answer)
+  }
+
+  #record(turn: Turn, said: Answer): void {
+    const work = this.#turns
+      .finish(turn, said)
+      .then(({ tokens }) => {
+        const { live, saved, bust } = turn
+        const model = said.usage.model ?? live.model
+        const rewritten = bust?.tokens ?? 0
+        this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
+      })
+      .catch(error => this.#fault('record', error))
+      .finally(() => this.#recording.delete(work))
+    this.#recording.add(work)
+  }
+
+  #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): Response {
+    if (signal.aborted) return new Response(null, { status: 499 })
+    const reason = codeOf(error)
+    this.meter.fault('unreachable')
+    this.#log(`proxy: ${url.host} cannot be reached (${reason})`)
+    return jsonResponse(502, dialect.error(502, `Palimpsest cannot reach ${url.host}: ${reason}.`))
+  }
+
+  /** A fault of ours never stops the client. */
+  #fault(kind: string, error: unknown): void {
+    this.meter.fault(kind)
+    const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
+    this.#log(`proxy: ${kind} failed, the request went on unedited: ${message.slice(0, 300)}`)
+  }
+}
+
+const NO_BODY = new Set([204, 205, 304])
+
+function dialectOf(request: Request, { upstream, path }: Route): ProxyDialect | undefined {
+  if (request.method !== 'POST') return undefined
+  return DIALECTS.find(dialect => dialect.upstream === upstream && path === `/v1${dialect.path}`)
+}
+
+/** The body as text and JSON; nothing where it is not the JSON object that we expect. */
+function readBody(bytes: Uint8Array): { text: string; json: Wire } | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const json = jsonObject(text)
+    return json && { text, json }
+  } catch {
+    // Not UTF-8: whatever it is, the provider will know.
+    return undefined
+  }
+}
+
+function setBody(outgoing: Outgoing, text: string): void {
+  const bytes = new TextEncoder().encode(text)
+  outgoing.body = bytes
+  if (outgoing.headers['content-length'] !== undefined) outgoing.headers['content-length'] = String(bytes.length)
+}
+
+function upgradeRequired({ upstream }: Route): Response {
+  const dialect = upstream === 'anthropic' ? anthropic : openaiChat
+  return jsonResponse(426, dialect.error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
+}
+
+function jsonResponse(status: number, body: Wire, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,201 @@
+/**
+ * An answer on its way to the client, and what we learn from it in passing.
+ *
+ * Every chunk goes on as it came, when the client asks for it; a copy is decompressed if need be and read: events of a
+ * stream one by one, anything else when it is complete. `done` is called once, when the answer has ended or broken
+ * off, before the client sees its end. A fault in reading never touches what is passed on.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { isWire } from '../adapters/original.ts'
+import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
+
+/** Answers in one piece are read only up to this size. */
+const MOST_WHOLE = 64 * 1024 * 1024
+
+/** The answer as a stream for the client; `first` are chunks that have been taken off it already. */
+export function passOn(body: IncomingMessage, reader: BodyReader | undefined, first: readonly Uint8Array[] = []) {
+  const held = [...first]
+  const chunks = body[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const waiting = held.shift()
+          const { done, value } = waiting ? { done: false, value: waiting } : await chunks.next()
+          if (done) {
+            await reader?.end()
+            controller.close()
+            return
+          }
+          if (!waiting) reader?.take(value)
+          controller.enqueue(value)
+        } catch (error) {
+          await reader?.end()
+          controller.error(error)
+        }
+      },
+      async cancel() {
+        body.destroy()
+        await reader?.end()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/**
+ * Takes chunks off a stream until it is sure that it is no error in disguise: some providers answer 200 and say in
+ * the second event that the request did not fit.
+ */
+export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Uint8Array[]> {
+  const taken: Uint8Array[] = []
+  while (reader.opening) {
+    const chunk = await nextChunk(body)
+    if (!chunk) break
+    taken.push(chunk)
+    reader.take(chunk)
+  }
+  return taken
+}
+
+/** One chunk, without closing the stream as leaving a `for await` would. */
+function nextChunk(body: IncomingMessage): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const settle = (outcome: () => void) => {
+      body.off('readable', look).off('end', ended).off('error', failed)
+      outcome()
+    }
+    const look = () => {
+      const chunk: Uint8Array | null = body.read()
+      if (chunk !== null) settle(() => resolve(chunk))
+    }
+    const ended = () => settle(() => resolve(undefined))
+    const failed = (error: Error) => settle(() => reject(error))
+    body.on('readable', look).on('end', ended).on('error', failed)
+    look()
+  })
+}
+
+/** Everything that is left of an answer. */
+export async function readAll(body: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** The bytes without their compression. */
+export async function decoded(bytes: Uint8Array, encoding: string | null): Promise<string> {
+  const decoder = decoderFor(encoding)
+  if (!decoder) return new TextDecoder().decode(bytes)
+  decoder.end(bytes)
+  const chunks: Buffer[] = []
+  for await (const chunk of decoder) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+export class BodyReader {
+  readonly answer: Answer = emptyAnswer()
+  readonly #dialect: ProxyDialect
+  readonly #isStream: boolean
+  readonly #text = new TextDecoder()
+  readonly #decoder: Transform | undefined
+  readonly #done: (answer: Answer) => void
+  #rest = ''
+  #ended = false
+  #size = 0
+  /** Whether nothing has come yet that could not be followed by an error. */
+  opening: boolean
+
+  constructor(dialect: ProxyDialect, headers: Headers, done: (answer: Answer) => void) {
+    this.#dialect = dialect
+    this.#done = done
+    this.#isStream = (headers.get('content-type') ?? '').includes('text/event-stream')
+    this.#decoder = decoderFor(headers.get('content-encoding'))
+    this.#decoder?.on('data', chunk => this.#read(chunk)).on('error', () => {})
+    this.opening = this.#isStream && !this.#decoder
+  }
+
+  take(chunk: Uint8Array): void {
+    if (this.#decoder) this.#decoder.write(chunk)
+    else this.#read(chunk)
+  }
+
+  /** The answer is over; resolves when everything that came is read. */
+  async end(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    if (this.#decoder) await flushed(this.#decoder)
+    try {
+      if (this.#isStream) this.#event(this.#rest)
+      else if (this.#rest !== '') this.#whole(this.#rest)
+    } finally {
+      this.#done(this.answer)
+    }
+  }
+
+  #read(chunk: Uint8Array): void {
+    this.#size += chunk.length
+    if (!this.#isStream && this.#size > MOST_WHOLE) return
+    this.#rest += this.#text.decode(chunk, { stream: true })
+    if (!this.#isStream) return
+    let end = END_OF_EVENT.exec(this.#rest)
+    while (end) {
+      this.#event(this.#rest.slice(0, end.index))
+      this.#rest = this.#rest.slice(end.index + end[0].length)
+      end = END_OF_EVENT.exec(this.#rest)
+    }
+  }
+
+  #event(block: string): void {
+    const data = block
+      .split(/\r\n|\n|\r/)
+      .flatMap(line => (line.startsWith('data:') ? [line.slice(line[5] === ' ' ? 6 : 5)] : []))
+      .join('\n')
+    if (data === '') return
+    const value = parsed(data)
+    if (this.opening) this.opening = value !== undefined && this.#dialect.isOpening(value)
+    if (value) this.#dialect.event(this.answer, value)
+  }
+
+  #whole(text: string): void {
+    const value = parsed(text)
+    if (value) this.#dialect.whole(this.answer, value)
+  }
+}
+
+const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isWire(value) ? value : undefined
+  } catch {
+    // `[DONE]`, a cut answer, something that is no JSON: there is nothing to learn from it.
+    return undefined
+  }
+}
+
+function flushed(decoder: Transform): Promise<void> {
+  return new Promise(resolve => {
+    decoder.once('end', resolve).once('error', () => resolve())
+    decoder.end()
+  })
+}
+
+function decoderFor(encoding: string | null): Transform | undefined {
+  switch (encoding?.trim().toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'br':
+      return createBrotliDecompress()
+    case 'zstd':
+      return createZstdDecompress()
+    case 'deflate':
+      return createInflate()
+    default:
+      return undefined
+  }
+}

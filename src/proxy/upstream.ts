@@ -1,0 +1,133 @@
+/**
+ * The way to a provider: one HTTP exchange in which nothing is changed on the way. Bytes, headers and query go out as
+ * they came in, but for hop-by-hop headers; what comes back is not decompressed, and streams with backpressure. An
+ * abort on either side ends the other. Node's own `fetch` cannot do this: it decodes what it receives.
+ */
+import { request as httpRequest, type IncomingMessage, Agent as PlainAgent } from 'node:http'
+import { request as httpsRequest, Agent as SecureAgent } from 'node:https'
+import { Readable } from 'node:stream'
+
+export type Upstreams = {
+  /** As in ANTHROPIC_BASE_URL: without `/v1`. */
+  anthropic: string
+  /** As in OPENAI_BASE_URL: with `/v1`, or whatever stands in its place. */
+  openai: string
+  gemini: string
+}
+export type UpstreamName = keyof Upstreams
+
+export const PROVIDERS: Upstreams = {
+  anthropic: 'https://api.anthropic.com',
+  openai: 'https://api.openai.com/v1',
+  gemini: 'https://generativelanguage.googleapis.com',
+}
+
+/** Which upstream a request is for, and the path there, from `/v1` on. */
+export type Route = { upstream: UpstreamName; path: string }
+
+const PREFIXES: Record<string, UpstreamName> = { anthropic: 'anthropic', openai: 'openai', gemini: 'gemini' }
+
+export function routeOf({ pathname }: URL, headers: Headers): Route {
+  const [, first = ''] = pathname.split('/', 2)
+  const named = PREFIXES[first]
+  if (named) return { upstream: named, path: pathname.slice(first.length + 1) || '/' }
+  return { upstream: isForAnthropic(pathname, headers) ? 'anthropic' : 'openai', path: pathname }
+}
+
+function isForAnthropic(path: string, headers: Headers): boolean {
+  return path.startsWith('/v1/messages') || headers.has('anthropic-version') || !path.startsWith('/v1')
+}
+
+export function upstreamUrl({ upstream, path }: Route, search: string, upstreams: Upstreams): URL {
+  const base = upstreams[upstream].replace(/\/+$/, '')
+  if (upstream === 'anthropic') return new URL(base.replace(/\/v1$/, '') + path + search)
+  if (upstream === 'gemini') return new URL(base + path + search)
+  const root = new URL(base).pathname === '/' ? `${base}/v1` : base
+  return new URL(root + path.replace(/^\/v1(?=\/|$)/, '') + search)
+}
+
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+])
+
+/** What of a request's headers goes on: all but what is about this connection, and what is meant for us. */
+export function forwardHeaders(headers: Headers): Record<string, string> {
+  const named = new Set((headers.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase()))
+  const kept: Record<string, string> = {}
+  for (const [name, value] of headers) {
+    if (!HOP_BY_HOP.has(name) && !named.has(name) && !name.startsWith('x-palimpsest-')) kept[name] = value
+  }
+  return kept
+}
+
+export type Outgoing = {
+  url: URL
+  method: string
+  headers: Record<string, string>
+  body: Uint8Array | ReadableStream<Uint8Array> | undefined
+  signal: AbortSignal
+}
+
+export type Exchange = { status: number; headers: Headers; body: IncomingMessage }
+
+const agents = {
+  'http:': new PlainAgent({ keepAlive: true }),
+  'https:': new SecureAgent({ keepAlive: true }),
+}
+
+/** Rejects only when no answer came: the provider is not there, or the client went away. */
+export async function exchange(outgoing: Outgoing): Promise<Exchange> {
+  try {
+    return await attempt(outgoing)
+  } catch (error) {
+    // A connection that the provider had closed while it was idle: nothing was answered, so it is asked again.
+    if (!isStale(error) || !(outgoing.body instanceof Uint8Array)) throw error
+    return attempt(outgoing)
+  }
+}
+
+function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exchange> {
+  const secure = url.protocol === 'https:'
+  const agent = secure ? agents['https:'] : agents['http:']
+  return new Promise((resolve, reject) => {
+    const request = (secure ? httpsRequest : httpRequest)(url, { method, headers, agent, signal })
+    request.on('response', response => {
+      resolve({ status: response.statusCode ?? 502, headers: headersOf(response), body: response })
+    })
+    request.on('error', error => reject(Object.assign(error, { reused: request.reusedSocket })))
+    if (body instanceof ReadableStream)
+      Readable.fromWeb(body as never)
+        .on('error', reject)
+        .pipe(request)
+    else request.end(body)
+  })
+}
+
+function isStale(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'reused' in error &&
+    error.reused === true &&
+    'code' in error &&
+    error.code === 'ECONNRESET'
+  )
+}
+
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase()
+    if (!HOP_BY_HOP.has(name)) headers.append(name, rawHeaders[i + 1]!)
+  }
+  return headers
+}

@@ -1,0 +1,18 @@
+/**
+ * What the user really asked for. Agents put reminders, environment notes and the like into messages of the user;
+ * those are no requests.
+ */
+import type { Message } from './types.ts'
+
+const NOT_A_REQUEST =
+  /^\s*(?:<(?:system-reminder|environment_context|user_instructions|command-|local-command|task-notification|context|ide_)|\[Request interrupted|\[TASK ANCHOR|\[Summary of earlier|\[Restored from|⚠️ CONTEXT APPROACHING|Caveat: )/
+
+/** The request that a message of the user makes, verbatim; `undefined` where it makes none. */
+export function requestIn(message: Message | undefined): string | undefined {
+  if (message?.role !== 'user') return undefined
+  const texts = message.parts.flatMap(part =>
+    part.type === 'text' && !NOT_A_REQUEST.test(part.text) ? [part.text] : [],
+  )
+  const text = texts.join('\n').trim()
+  return text === '' ? undefined : text
+}

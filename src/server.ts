@@ -1,0 +1,251 @@
+/**
+ * The HTTP door: a function from Request to Response, and a way to listen with it.
+ *
+ * `createServer` needs no port, so that tests, mounts and other runtimes can call `fetch` themselves. Every request,
+ * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
+ * `close` lets running requests finish, ends the live streams, and then closes the stores that it was given.
+ */
+import { createAdaptorServer } from '@hono/node-server'
+import { Hono } from 'hono'
+import { methodNotAllowed } from 'hono/method-not-allowed'
+import type { Palimpsest } from './engine.ts'
+import { PalimpsestError } from './errors.ts'
+import type { Memory } from './memory/memory.ts'
+import { type AnswerContext, admitCaller, answer } from './server/answer.ts'
+import { blockRoutes } from './server/blocks.ts'
+import { type Document, docsRoutes } from './server/docs.ts'
+import { toDocument } from './server/document.ts'
+import { EventHub } from './server/event-hub.ts'
+import { eventRoutes } from './server/events.ts'
+import { authenticate, type Caller, checkHost, checkOrigin, isLoopback, LOCAL } from './server/gate.ts'
+import { proposalRoutes } from './server/proposals.ts'
+import { type Rate, RateLimiter, Slots } from './server/rates.ts'
+import { toRefusal, toResponse } from './server/refusals.ts'
+import type { Doors, Route } from './server/route.ts'
+import type { ServerStore } from './server/server-store.ts'
+import { SessionDesk } from './server/session-desk.ts'
+import { editRoutes } from './server/session-edits.ts'
+import { lookRoutes } from './server/session-look.ts'
+import { sessionRoutes } from './server/sessions.ts'
+import { tokenRoutes } from './server/tokens.ts'
+import { transcriptRoutes } from './server/transcripts.ts'
+
+export type ServerOptions = {
+  pal: Palimpsest
+  memory: Memory
+  store: ServerStore
+  /** Whether a token is needed on loopback too. Beyond loopback, and under names of one's own, it always is. */
+  requireToken?: boolean
+  /** Where the server listens; `127.0.0.1` by default. */
+  host?: string
+  /** Further names under which it may be reached. */
+  allowHosts?: readonly string[]
+  /** Requests of one caller; `false` for no limit. */
+  rate?: Rate | false
+  /** Bytes of a JSON body. */
+  maxBody?: number
+  /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
+  mount?: readonly Mounted[]
+  version?: string
+  clock?: () => number
+  log?: (line: string) => void
+}
+
+/** A handler for everything under a path. `/` gets what no route of ours takes. */
+export type Mounted = {
+  prefix: string
+  handle(request: Request, context: { caller: Caller; doors: Doors }): Response | Promise<Response>
+  /** Needs no token: files that hold no data. */
+  public?: boolean
+  /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`. */
+  foreignAuthorization?: boolean
+}
+
+export type Server = {
+  fetch(request: Request, env?: { address?: string | undefined }): Promise<Response>
+  close(): Promise<void>
+  document: Document
+  requireToken: boolean
+}
+
+const MB = 1024 * 1024
+const MAX_BODY = 16 * MB
+const RATE: Rate = { perSecond: 50, burst: 300 }
+const HEAVY_AT_ONCE = 2
+const LOOK_MS = 1000
+const GRACE_MS = 10_000
+
+export function createServer(options: ServerOptions): Server {
+  const { pal, memory, store, host = '127.0.0.1', allowHosts = [], rate = RATE, mount = [] } = options
+  const clock = options.clock ?? Date.now
+  const log = options.log ?? (line => console.error(line))
+  const isLocal = isLoopback(host)
+  const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
+  const hub = new EventHub()
+  const desk = new SessionDesk(pal, store, hub)
+  const doors: Doors = { pal, memory, desk, store, hub, heavy: new Slots(HEAVY_AT_ONCE), clock }
+  const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
+  const context: AnswerContext = {
+    gate: { store, requireToken, hosts, anyAddress: !isLocal, clock },
+    doors,
+    rates: rate === false ? undefined : new RateLimiter(rate, clock),
+    maxBody: options.maxBody ?? MAX_BODY,
+    log,
+  }
+  const routes = [...allRoutes, ...docsRoutes(() => document)]
+  const document = toDocument(routes, { version: options.version ?? '0', requireToken })
+  const app = createApp(routes, mount, context)
+  const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
+  looking.unref()
+  const running = new Set<Promise<unknown>>()
+  let closing = false
+
+  async function respond(request: Request, from: string): Promise<Response> {
+    try {
+      if (closing) throw new PalimpsestError('CLOSING', 'The server is shutting down.', { retryAfter: 5 })
+      checkHost(request, context.gate)
+      checkOrigin(request)
+      return await (handleMounted(request, from, mount, context) ?? app.fetch(request, { from }))
+    } catch (error) {
+      return toResponse(toRefusal(error, log))
+    }
+  }
+
+  return {
+    document,
+    requireToken,
+    async fetch(request, { address = 'unknown' } = {}) {
+      const work = respond(request, address)
+      running.add(work)
+      try {
+        return withSecurityHeaders(await work, closing)
+      } finally {
+        running.delete(work)
+      }
+    },
+    async close() {
+      closing = true
+      clearInterval(looking)
+      hub.close()
+      await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
+      await memory.close()
+      store.close()
+      await pal.close()
+    },
+  }
+}
+
+/** Every route but those about the server itself, which need the document of them all. */
+const allRoutes: readonly Route[] = [
+  ...sessionRoutes,
+  ...editRoutes,
+  ...lookRoutes,
+  ...transcriptRoutes,
+  ...blockRoutes,
+  ...proposalRoutes,
+  ...eventRoutes,
+  ...tokenRoutes,
+]
+
+type Env = { Bindings: { from: string } }
+
+function createApp(routes: readonly Route[], mount: readonly Mounted[], context: AnswerContext): Hono<Env> {
+  const app = new Hono<Env>()
+  const { log } = context
+  const refuse = (error: unknown) => toResponse(toRefusal(error, log))
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: (_, methods) => refuse(wrongMethod(methods)) }))
+  for (const route of routes) {
+    const path = route.path.replaceAll(/{(\w+)}/g, ':$1')
+    app.on(route.method, path, c => answer(route, c.req.raw, { params: c.req.param(), from: c.env.from }, context))
+  }
+  const rest = mount.find(({ prefix }) => prefix === '/')
+  if (!routes.some(({ path }) => path === '/') && !rest) app.get('/', c => c.redirect('/docs'))
+  app.notFound(c => (rest ? callMounted(rest, c.req.raw, c.env.from, context) : refuse(unknownPath())))
+  app.onError(error => refuse(error))
+  return app
+}
+
+/** What lies under the path of another door goes there; `/` comes last, when nothing of ours fits. */
+function handleMounted(
+  request: Request,
+  from: string,
+  mount: readonly Mounted[],
+  context: AnswerContext,
+): Promise<Response> | undefined {
+  const { pathname } = new URL(request.url)
+  const found = mount
+    .filter(({ prefix }) => prefix !== '/' && (pathname === prefix || pathname.startsWith(`${prefix}/`)))
+    .sort((a, b) => b.prefix.length - a.prefix.length)[0]
+  return found && callMounted(found, request, from, context)
+}
+
+async function callMounted(
+  mounted: Mounted,
+  request: Request,
+  from: string,
+  { gate, rates, doors }: AnswerContext,
+): Promise<Response> {
+  const { foreignAuthorization = false } = mounted
+  const find = () => (mounted.public ? LOCAL : authenticate(request, gate, { foreignAuthorization }))
+  return mounted.handle(request, { caller: admitCaller(find, rates, from), doors })
+}
+
+const SECURITY_HEADERS: Record<string, string> = {
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+/** A page says its own policy; everything else may do nothing at all in a browser. */
+function withSecurityHeaders(response: Response, closing: boolean): Response {
+  const headers = new Headers(response.headers)
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) if (!headers.has(name)) headers.set(name, value)
+  if (closing) headers.set('connection', 'close')
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers })
+}
+
+function wrongMethod(methods: readonly string[]): PalimpsestError {
+  const allow = methods.join(', ')
+  return new PalimpsestError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { allow })
+}
+
+function unknownPath(): PalimpsestError {
+  return new PalimpsestError('NOT_FOUND', 'There is nothing at this path. See /docs.')
+}
+
+function patience(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms).unref())
+}
+
+export type Listening = { url: string; port: number; server: Server; close(): Promise<void> }
+
+/** Listens; `port` 0 takes a free one. Closing stops new requests first, and waits for the running ones. */
+export async function serve(options: ServerOptions & { port: number }): Promise<Listening> {
+  const { port, host = '127.0.0.1' } = options
+  const server = createServer(options)
+  const http = createAdaptorServer({
+    fetch: (request, { incoming }) => server.fetch(request, { address: incoming.socket?.remoteAddress }),
+  })
+  await new Promise<void>((resolve, reject) => {
+    http.once('error', reject)
+    http.listen(port, host, () => resolve())
+  })
+  const address = http.address()
+  const taken = typeof address === 'object' && address ? address.port : port
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    port: taken,
+    server,
+    async close() {
+      const closed = new Promise<void>(resolve => http.close(() => resolve()))
+      await server.close()
+      await Promise.race([closed, patience(GRACE_MS)])
+      if ('closeAllConnections' in http) http.closeAllConnections()
+      await closed
+    },
+  }
+}

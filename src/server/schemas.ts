@@ -1,0 +1,188 @@
+/**
+ * The data model of sessions as JSON at the door: strict where it comes in, loose where it goes out.
+ *
+ * What comes in has the shape of types.ts, with the parts that each role may have; whether it fits what the session
+ * holds (a result needs its call) is for the ledger to say.
+ */
+import { z } from '@hono/zod-openapi'
+import { Time } from './route.ts'
+
+const MAX_MESSAGES = 10_000
+const MAX_PARTS = 1000
+const MAX_ID = 500
+/** The last moment that a JavaScript date can hold. */
+const END_OF_TIME = 8.64e15
+
+const original = z
+  .strictObject({
+    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'langchain']),
+    value: z.unknown().openapi({ description: 'As the provider sent it.' }),
+  })
+  .optional()
+
+const text = z.strictObject({ type: z.literal('text'), text: z.string(), original })
+const reasoning = z.strictObject({ type: z.literal('reasoning'), text: z.string(), original })
+const image = z.strictObject({
+  type: z.literal('image'),
+  mediaType: z.string().min(1).max(100),
+  data: z.string().optional(),
+  url: z.string().optional(),
+  original,
+})
+const raw = z.strictObject({
+  type: z.literal('raw'),
+  provider: z.string().min(1).max(100),
+  value: z.unknown(),
+  original,
+})
+const call = z.strictObject({
+  type: z.literal('tool-call'),
+  id: z.string().min(1).max(MAX_ID),
+  name: z.string().min(1).max(MAX_ID),
+  input: z.unknown(),
+  original,
+})
+const shown = z.discriminatedUnion('type', [text, reasoning, image, raw])
+const result = z.strictObject({
+  type: z.literal('tool-result'),
+  id: z.string().min(1).max(MAX_ID).openapi({ description: 'Of the call that it answers.' }),
+  name: z.string().max(MAX_ID),
+  output: z.union([z.string(), z.array(shown).max(MAX_PARTS)]),
+  isError: z.boolean().optional(),
+  original,
+})
+
+const at = z
+  .int()
+  .min(0)
+  .max(END_OF_TIME)
+  .optional()
+  .openapi({ description: 'Milliseconds since 1970; now if left out.' })
+const partsOf = <T extends z.ZodType>(part: T) => z.array(part).min(1).max(MAX_PARTS)
+
+export const MessageInput = z
+  .discriminatedUnion('role', [
+    z.strictObject({ role: z.literal('system'), parts: partsOf(shown), at, original }),
+    z.strictObject({ role: z.literal('user'), parts: partsOf(shown), at, original }),
+    z.strictObject({
+      role: z.literal('assistant'),
+      parts: partsOf(z.discriminatedUnion('type', [text, reasoning, image, raw, call])),
+      at,
+      original,
+    }),
+    z.strictObject({
+      role: z.literal('tool'),
+      parts: partsOf(z.discriminatedUnion('type', [text, reasoning, image, raw, result])),
+      at,
+      original,
+    }),
+  ])
+  .openapi('MessageInput')
+
+export const Messages = z.array(MessageInput).min(1).max(MAX_MESSAGES)
+
+/** A message as it is given: the same, with the edit that made a part what it is. */
+export const Message = z
+  .looseObject({
+    role: z.enum(['system', 'user', 'assistant', 'tool']),
+    parts: z.array(
+      z.looseObject({
+        type: z.enum(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']),
+        edit: z.string().optional().openapi({ description: 'In a view: the edit that made this part what it is.' }),
+      }),
+    ),
+    at: Time.optional(),
+  })
+  .openapi('Message')
+
+const MAX_ENTRY = 2 ** 31
+const index = z.int().min(0).max(MAX_ENTRY)
+
+export const Target = z
+  .union([
+    z.strictObject({
+      entry: index,
+      part: index.optional(),
+      leaf: index.optional(),
+      span: z.tuple([index, index]).optional(),
+    }),
+    z.strictObject({ from: index, to: index }),
+    z.strictObject({ after: index }),
+  ])
+  .openapi('Target', { description: 'Where an edit applies, in terms of originals.' })
+
+const MAX_TEXT = 1_000_000
+
+/** What the `context` tool takes: ids and literal texts of what the model sees. */
+export const ContextRequest = z
+  .strictObject({
+    action: z.enum(['discard', 'distill', 'replace']),
+    targets: z
+      .array(
+        z.union([
+          z.array(z.string().min(1).max(MAX_TEXT)).min(1).max(2).openapi({ description: '[id], or [id, summary].' }),
+          z.strictObject({
+            start: z.string().min(1).max(MAX_TEXT),
+            end: z.string().min(1).max(MAX_TEXT),
+            replacement: z.string().max(MAX_TEXT),
+          }),
+        ]),
+      )
+      .min(1)
+      .max(1000),
+  })
+  .openapi('ContextRequest')
+
+export const Edit = z
+  .looseObject({
+    id: z.string(),
+    target: z.looseObject({}),
+    replacement: z.unknown(),
+    by: z.string().openapi({ description: 'policy:name, agent, user or engine.' }),
+    why: z.string(),
+    saved: z.number().openapi({ description: 'Tokens that the view is shorter by, at the time of the edit.' }),
+  })
+  .openapi('Edit')
+
+export const EditState = Edit.extend({ active: z.boolean(), seq: z.number() }).openapi('EditState')
+
+export const Violation = z.looseObject({ rule: z.string(), message: z.string() }).openapi('Violation')
+
+export const View = z
+  .object({
+    session: z.string(),
+    messages: z.array(Message),
+    tokens: z.number(),
+    edits: z.array(Edit),
+    pending: z.array(z.looseObject({ saves: z.number(), reason: z.string() })),
+    decision: z.string().optional(),
+    waiting: z.array(z.string()).openapi({ description: 'Calls whose results must come before this can be sent.' }),
+    report: z.array(Violation),
+  })
+  .openapi('View')
+
+export const SessionOut = z
+  .object({
+    id: z.string(),
+    policy: z.string(),
+    model: z.string(),
+    owner: z.string().nullable().openapi({ description: 'The user it belongs to; null where nobody owns it.' }),
+    length: z.number().openapi({ description: 'Number of events.' }),
+    createdAt: Time,
+    updatedAt: Time,
+    parent: z.object({ id: z.string(), seq: z.number() }).optional(),
+  })
+  .openapi('Session')
+
+export const Hit = z
+  .object({
+    session: z.string(),
+    entry: z.number(),
+    part: z.number(),
+    role: z.string(),
+    tool: z.string().optional(),
+    snippet: z.string(),
+    inView: z.boolean().openapi({ description: 'Whether the model sees it now.' }),
+    hash: z.string().openapi({ description: 'The id of the part, for edits and restore.' }),
+  })
+  .openapi('Hit')

@@ -1,0 +1,146 @@
+/** Routes: bringing a recorded conversation in, and what other policies would have done with one. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { z } from '@hono/zod-openapi'
+import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { importSession } from '../import-transcript.ts'
+import { OWN, prepareSession, sumUp, tryPolicy } from '../measure-policies.ts'
+import { readTranscript, type Transcript } from '../read-transcript.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
+
+const MB = 1024 * 1024
+export const MAX_TRANSCRIPT = 64 * MB
+const MAX_SESSIONS = 1000
+/** A comparison replays the whole session for each policy. */
+const MAX_POLICIES = 8
+const MAX_CALLS = 5000
+const NAME_LENGTH = 200
+
+const importRoute = defineRoute({
+  method: 'post',
+  path: '/import',
+  tag: 'sessions',
+  summary: 'Import the transcript of an agent',
+  description:
+    'The body is the file as it is. Its format is told by what is in it; see docs/transcripts.md. Importing the same ' +
+    'file again adds nothing; one that has grown adds what is new. What breaks the rules of tool calls is healed.',
+  roles: EVERYBODY,
+  query: {
+    name: nameSchema(NAME_LENGTH).optional().openapi({ description: 'For the session, if there is one only.' }),
+  },
+  bytes: MAX_TRANSCRIPT,
+  answer: z.object({
+    format: z.string(),
+    sessions: z.array(
+      z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
+    ),
+    problems: z.array(z.object({ line: z.number().optional(), message: z.string() })),
+  }),
+  status: 201,
+  refusals: [404, 409],
+  run: ({ query, bytes, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const { format, sessions, problems } = await readBytesAsTranscript(bytes)
+      if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
+      const imported = []
+      for (const recorded of sessions) {
+        const name = (sessions.length === 1 ? query.name : undefined) ?? recorded.id.slice(0, NAME_LENGTH)
+        await makeOwn(doors, caller, name)
+        imported.push(await importSession(doors.pal, recorded, { name }))
+      }
+      return { format, sessions: imported, problems }
+    }),
+})
+
+const Costs = z.object({
+  policy: z.string(),
+  calls: z.number(),
+  tokens: z.number().openapi({ description: 'Sent over all calls.' }),
+  peak: z.number().openapi({ description: 'The most in one call.' }),
+  cost: z.number().openapi({ description: 'In uncached input tokens.' }),
+  effective: z.number().openapi({ description: 'With what fetching lost evidence again would cost.' }),
+  costShare: z.number().openapi({ description: 'Of what sending everything costs.' }),
+  effectiveShare: z.number(),
+  evidence: z.number().openapi({ description: 'Share of what the agent quoted that was still in view.' }),
+  busts: z.number(),
+  edits: z.number(),
+})
+
+const compare = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/compare',
+  tag: 'sessions',
+  summary: 'What each policy would have sent and cost, replayed on this session',
+  description: 'Nothing is recorded and no model is called. The method is in docs/benchmarks.md.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({
+    policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
+    model: nameSchema(100).optional(),
+  }),
+  answer: z.object({ session: z.string(), policies: z.array(Costs) }),
+  refusals: [404, 409],
+  unkeyed: true,
+  run: ({ params, body, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const session = await doors.desk.open(caller, params.session)
+      const events = await session.events()
+      const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      const recorded = prepareSession(session.id, messages)
+      if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
+      const options = body.model === undefined ? {} : { model: body.model }
+      const base = await tryPolicy(recorded, 'none', options)
+      const policies: z.input<typeof Costs>[] = []
+      for (const policy of body.policies) {
+        const outcome = policy === 'none' ? base : await tryPolicy(recorded, policy, options)
+        const row = sumUp(policy, [{ measures: outcome.measures, base: base.measures }], { prices: OWN })
+        const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
+        const edits = outcome.decisions.reduce((total, decision) => total + decision.edits, 0)
+        policies.push({
+          policy,
+          calls,
+          tokens,
+          peak,
+          cost,
+          effective,
+          costShare,
+          effectiveShare,
+          evidence,
+          busts,
+          edits,
+        })
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      return { session: session.id, policies }
+    }),
+})
+
+export const transcriptRoutes: readonly Route[] = [importRoute, compare]
+
+/** A session of that name that the caller may write to; another's is not told from one that is taken. */
+async function makeOwn({ desk }: Doors, caller: Caller, name: string): Promise<void> {
+  if (desk.maySee(caller, name) && (await desk.find(name))) return
+  await desk.create(caller, name, {})
+}
+
+/** Readers take files, so the bytes become one for as long as it is read. Errors do not tell where it lay. */
+async function readBytesAsTranscript(bytes: Uint8Array): Promise<Transcript> {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
+  const path = join(folder, 'transcript')
+  try {
+    await writeFile(path, bytes, { mode: 0o600 })
+    return await readTranscript(path)
+  } catch (error) {
+    if (!isPalimpsestError(error)) throw error
+    const { path: _, ...data } = error.data
+    throw new PalimpsestError(error.code, error.message.replaceAll(path, 'The transcript'), data, error)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function tooMany(what: string, count: number, most: number): PalimpsestError {
+  return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; ${most} is the limit.`, { count, most })
+}

@@ -1,0 +1,247 @@
+/**
+ * The two tools by which an agent looks after its own context: `context` changes what it is shown, `recall` finds
+ * what it is shown no longer.
+ *
+ * Nothing is lost by them: every change is an edit in the ledger, and the result says how to take it back. What the
+ * user has hidden stays hidden: an agent can neither undo it nor read it here. Errors are results that say what to
+ * do, and then nothing was changed.
+ */
+
+import { z } from 'zod'
+import { type ContextTarget, MIN_MATCH } from '../context-edits.ts'
+import { describeTarget, entriesOf, isRange } from '../edits.ts'
+import { PalimpsestError } from '../errors.ts'
+import { grouped } from '../files/text.ts'
+import type { EditResult, RecallHit, Session } from '../session.ts'
+import { OWN_TOOL } from '../shown-texts.ts'
+import type { Edit } from '../types.ts'
+import type { EditRecord } from '../view.ts'
+import { defineTool, type Tool } from './tool.ts'
+
+export type SessionToolContext = { session: Session; signal?: AbortSignal }
+
+const LISTED = 30
+const HITS = 20
+const RESTORED_CHARS = 50_000
+const TARGETS = 'a target is [id], [id, summary] or { start, end, replacement }'
+
+const replaceOperation = z.object({
+  start: z.string().describe('Exact text where the stretch begins; it goes too.'),
+  end: z.string().describe('Exact text where it ends; it goes too.'),
+  replacement: z.string().describe('What to show instead; may be short, or empty.'),
+})
+
+const target = z.union([z.array(z.string()).min(1).max(2), replaceOperation], { error: TARGETS })
+
+const ACTIONS = ['discard', 'distill', 'replace', 'suggest', 'list', 'undo', 'redo', 'restore'] as const
+
+export const contextTool = defineTool({
+  name: 'context',
+  description: `Make room in your context: take out what you are done with, keep what you need. Nothing is lost: every change can be undone, and originals can be restored.
+
+Actions and their targets
+- discard: [[id], …] shows a one-line note in place of a text or result
+- distill: [[id, summary], …] shows your summary in its place; write down every fact that you may still need
+- replace: [{ start, end, replacement }, …] shows the replacement in place of one stretch of text, from start to end, both included
+- suggest: no targets; finds stretches that could go at little loss (stack traces, package manager output, logs, large JSON) as ready targets for replace
+- list: no targets; what is in view with ids and sizes, and the edits in force
+- undo, redo: [[edit], …]; undo without targets takes back your last call
+- restore: [[id]] gives an original back, whole, in this tool's result
+Ids stand at the end of large results ([id 1a2b3c4d]); list has all. One call may mix discard, distill and replace targets. It does everything or nothing.
+
+When to use replace
+- one part of a text is noise and the rest is needed: logs, traces, install output, generated or repeated code, large JSON
+- an analysis or a plan of yours that you have finished with
+For a whole result use discard or distill. Leave alone what you are working on now.
+
+Rules of replace
+| what | rule |
+|---|---|
+| length | a match has at least ${MIN_MATCH} characters; a shorter one is refused |
+| matching | literal, in the text as you see it: no patterns, letter case and white space count |
+| several matches | nothing is changed; all of them are listed: choose a longer start |
+| overlap | two targets must not touch the same text |
+| replacement | any text, also "…" or nothing |
+
+Good practice
+1. Choose a start and an end that occur once: a whole line rather than a word.
+2. Say in the replacement what was there: "[47 files reviewed, none uses the old API]" rather than "…".
+3. Do it in one call with many targets: each call makes the model read everything behind the first change again.
+4. Prefer the newest large results: what stands far back costs more to change.`,
+  input: z.object({
+    action: z.enum(ACTIONS).describe('What to do.'),
+    targets: z.array(target).optional().describe(`What to do it to: ${TARGETS}. suggest and list take none.`),
+  }),
+  annotations: { destructive: false },
+  run: async ({ action, targets = [] }, { session }: SessionToolContext) => {
+    switch (action) {
+      case 'discard':
+      case 'distill':
+      case 'replace':
+        return describeEdits(await session.edit({ action, targets: targets.map(toContextTarget) }))
+      case 'suggest':
+        return describeSuggestions(session)
+      case 'list':
+        return describeContext(session)
+      case 'restore':
+        return restore(session, idsIn(action, targets))
+      default:
+        return switchEdits(session, action === 'undo', targets)
+    }
+  },
+})
+
+export const recallTool = defineTool({
+  name: 'recall',
+  description: [
+    'Search everything that ever happened in this session, also what is no longer in your context: earlier requests,',
+    'file contents, command output, your own words. All words of the query must occur; the last may be the beginning',
+    'of one. Use it before you read a file or run a command again, and when something was summarised away. Each hit',
+    'says whether it is in view now, and has an id: context with the action restore gives the whole text back.',
+  ].join(' '),
+  input: z.object({
+    query: z.string().min(1).describe('One or more words, e.g. "timezone offset".'),
+    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${HITS} unless given.`),
+  }),
+  annotations: { readOnly: true },
+  run: async ({ query, limit = HITS }, { session }: SessionToolContext) => {
+    const found = await session.recall(query, { limit: limit * 2 })
+    const hits = found.filter(hit => !OWN_TOOL.test(hit.tool ?? '')).slice(0, limit)
+    if (hits.length === 0)
+      return `Nothing in this session contains all the words of ${JSON.stringify(query)}. Try fewer words.`
+    const away = hits.filter(hit => !hit.inView)
+    const lines = [...away, ...hits.filter(hit => hit.inView)].map(hit => describeHit(session, hit))
+    const how = away.length > 0 ? ['Get a whole text back with context(action="restore", targets=[["<id>"]]).'] : []
+    return [`${amount(hits.length, 'hit')}, ${grouped(away.length)} of them not in view:`, ...lines, ...how].join('\n')
+  },
+})
+
+export const contextTools: readonly Tool<SessionToolContext>[] = [contextTool, recallTool]
+
+/** For a system prompt. */
+export const CONTEXT_GUIDE = `Looking after your context: nothing is lost, so make room early and in one call.
+- Done with a large result: context, discard or distill, by the id at its end
+- Noise inside a text that you need: context, replace; context, suggest finds such places
+- Not in view any more: recall before you read or run it again; context, restore gives the original back`
+
+type Given = z.output<typeof target>
+
+function toContextTarget(given: Given): ContextTarget {
+  if (!Array.isArray(given)) return given
+  const [id = '', summary] = given
+  return summary === undefined ? [id] : [id, summary]
+}
+
+function idsIn(action: string, targets: readonly Given[]): string[] {
+  const ids = targets.flatMap(given => (Array.isArray(given) && given[0] ? [given[0]] : []))
+  if (ids.length > 0 && ids.length === targets.length) return ids
+  throw new PalimpsestError('INVALID_INPUT', `${action} takes ids: targets=[["<id>"], …]. list shows them.`, { action })
+}
+
+function describeEdits({ edits, replacements, tokensSaved }: EditResult): string {
+  const lines = replacements.map(({ operation, entry, originalLength, newLength, tokensSaved: saved }, i) => {
+    const what = Array.isArray(operation) ? `${edits[i]?.why} ${operation[0]}` : `replace ${quote(operation.start)}`
+    const size = `${grouped(originalLength)} chars to ${grouped(newLength)}`
+    return `- ${edits[i]?.id}: ${what} (entry ${entry}), ${size}, ${tokens(saved)}`
+  })
+  const ids = JSON.stringify(edits.map(({ id }) => [id]))
+  return [`Done: ${tokens(tokensSaved)}.`, ...lines, `Take it back with context(action="undo", targets=${ids}).`].join(
+    '\n',
+  )
+}
+
+async function describeSuggestions(session: Session): Promise<string> {
+  const found = await session.suggest()
+  if (found.length === 0)
+    return 'Nothing stands out that could go at little loss. list shows the largest parts in view.'
+  const lines = found.map(({ operation, reason, entry, tokens: saves }) => {
+    return `- ${reason} (entry ${entry}), ${tokens(saves)}: ${JSON.stringify(operation)}`
+  })
+  return ['Pass those that you agree with as targets of replace:', ...lines].join('\n')
+}
+
+async function describeContext(session: Session): Promise<string> {
+  const parts = await session.parts()
+  const named = parts.filter(({ kind }) => kind === 'text' || kind === 'tool-result')
+  const total = parts.reduce((sum, part) => sum + part.tokens, 0)
+  const lines = named.slice(0, LISTED).map(({ hash, tool, entry, tokens: size, preview }) => {
+    return `- ${hash}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
+  })
+  const more = named.length > LISTED ? [`[${grouped(named.length - LISTED)} smaller ones]`] : []
+  const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
+  const shown = edits.slice(-LISTED).map(({ edit }) => {
+    return `- ${edit.id} by ${edit.by} (${quote(edit.why)}), ${describeTarget(edit.target)}, ${tokens(edit.saved)}`
+  })
+  const inForce =
+    edits.length > 0 ? [`${amount(edits.length, 'edit')} in force, the newest last:`, ...shown] : ['No edits.']
+  return [`${amount(total, 'token')} in view. The largest parts:`, ...lines, ...more, ...inForce].join('\n')
+}
+
+async function restore(session: Session, ids: readonly string[]): Promise<string> {
+  const texts: string[] = []
+  for (const id of ids) {
+    const { entry, part, text } = await session.original(id)
+    const hider = hiddenByUser(session, entry, part)
+    if (hider)
+      throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
+    const note =
+      text.length > RESTORED_CHARS
+        ? `\n[The first ${grouped(RESTORED_CHARS)} of ${grouped(text.length)} characters; find the rest with recall]`
+        : ''
+    texts.push(`[${id}, entry ${entry}]\n${text.slice(0, RESTORED_CHARS).toWellFormed()}${note}`)
+  }
+  return texts.join('\n\n')
+}
+
+async function switchEdits(session: Session, undo: boolean, targets: readonly Given[]): Promise<string> {
+  const word = undo ? 'undo' : 'redo'
+  const ids = undo && targets.length === 0 ? lastOwnEdits(session) : idsIn(word, targets)
+  const known = new Map(session.edits().map(({ edit }) => [edit.id, edit]))
+  for (const id of ids) {
+    if (known.get(id)?.by !== 'user') continue
+    throw new PalimpsestError('PINNED', `Edit ${id} is the user's. Ask the user to ${word} it. Nothing was changed.`, {
+      id,
+    })
+  }
+  await (undo ? session.undo(ids, 'agent') : session.redo(ids, 'agent'))
+  return undo ? `Undone: ${ids.join(', ')}. What was there is in view again.` : `In force again: ${ids.join(', ')}.`
+}
+
+function lastOwnEdits(session: Session): string[] {
+  const own = session.edits().filter(({ active, edit }) => active && edit.by === 'agent')
+  const last = own.reduce<EditRecord | undefined>((a, b) => (a && a.group > b.group ? a : b), undefined)
+  if (!last) throw new PalimpsestError('EDIT_NOT_FOUND', 'You have no edit in force. list shows the edits of others.')
+  return own.filter(({ group }) => group === last.group).map(({ edit }) => edit.id)
+}
+
+/** The user's edit that hides a part, if there is one. */
+function hiddenByUser(session: Session, entry: number, part: number): Edit | undefined {
+  return session
+    .edits()
+    .filter(({ active, edit }) => active && edit.by === 'user' && !('after' in edit.target))
+    .map(({ edit }) => edit)
+    .find(({ target }) => {
+      const { from, to } = entriesOf(target)
+      if (entry < from || entry > to) return false
+      return isRange(target) || ('entry' in target && target.part === part)
+    })
+}
+
+function describeHit(session: Session, { hash, entry, part, role, tool, snippet, inView }: RecallHit): string {
+  const what = tool ? `${role === 'tool' ? 'result of' : 'call of'} ${tool}` : `${role} text`
+  const hidden = !inView && hiddenByUser(session, entry, part)
+  return `- ${hash}: ${what} (entry ${entry}), ${inView ? 'in view' : 'not in view'}: ${hidden ? '[hidden by the user]' : quote(snippet, 240)}`
+}
+
+function tokens(saved: number): string {
+  return saved < 0 ? `adds ${amount(-saved, 'token')}` : `${amount(saved, 'token')} saved`
+}
+
+function amount(count: number, thing: string): string {
+  return `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`
+}
+
+function quote(text: string, most = 80): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return JSON.stringify(line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line)
+}

@@ -1,0 +1,227 @@
+/**
+ * Tools by which an agent reads memory blocks and proposes changes to them. Its context has one user's blocks and no
+ * way to approve anything. What the first three say and check is fixed word for word: prompts and tests rely on it.
+ * A failure of the store is a result as well, so that a conversation goes on without its memory.
+ */
+import { z } from 'zod'
+import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { replaceSection } from '../files/markdown.ts'
+import { titleOf } from '../memory/checks.ts'
+import type { AgentMemory, ProposalInput } from '../memory/memory.ts'
+import { appended, prepended, replaceString } from '../memory/proposals.ts'
+import type { EntryLink, Proposal } from '../memory/store.ts'
+import { defineTool, type Tool, type ToolResult } from './tool.ts'
+
+export type MemoryToolContext = {
+  memory: AgentMemory
+  /** The entries of the session that a proposal made now goes back to. */
+  entries?: () => EntryLink[]
+  signal?: AbortSignal
+}
+
+const blockLabel = z.string().describe('The label/identifier of the block (e.g., "student", "goals")')
+const reasoning = z.string().describe('Brief explanation of why this edit is needed (shown to user for approval).')
+const confidence = z.enum(['low', 'medium', 'high']).optional().describe('How sure you are; medium by default.')
+
+export const listMemoryBlocks = defineTool<z.ZodObject, MemoryToolContext>({
+  name: 'list_memory_blocks',
+  description: 'List all available memory blocks for the current student.',
+  input: z.object({}),
+  annotations: { readOnly: true },
+  run: (_, { memory }) =>
+    orError('Error listing memory blocks', async () => {
+      const blocks = await memory.blocks()
+      if (blocks.length === 0) return 'No memory blocks exist for this student yet.'
+      const lines = blocks.map(({ label, title }) => `- ${label}: ${title || titleOf(label)}`)
+      return ['Available memory blocks:', '', ...lines].join('\n')
+    }),
+})
+
+const readInput = z.object({ block_label: blockLabel })
+
+export const readMemoryBlock = defineTool<typeof readInput, MemoryToolContext>({
+  name: 'read_memory_block',
+  description:
+    'Read the current content of a memory block. Use this before proposing edits to see the exact current content.',
+  input: readInput,
+  annotations: { readOnly: true },
+  run: ({ block_label: label }, { memory }) =>
+    orError('Error reading memory block', async () => {
+      const block = await memory.block(label)
+      if (!block) return { text: `Memory block '${label}' not found.`, isError: true }
+      return `# ${block.title || titleOf(label)}\n\n${block.body || '(empty)'}`
+    }),
+})
+
+const editInput = z.object({
+  block_label: blockLabel,
+  old_string: z.string().describe('The exact text to find and replace. Must be unique unless replace_all=True.'),
+  new_string: z.string().describe('The text to replace it with. Must be different from old_string.'),
+  reasoning,
+  replace_all: z
+    .boolean()
+    .default(false)
+    .describe('If True, replace all occurrences. If False (default), old_string must be unique.'),
+})
+
+export const proposeMemoryEdit = defineTool<typeof editInput, MemoryToolContext>({
+  name: 'propose_memory_edit',
+  description: `Propose an edit to a memory block using string replacement.
+
+The edit will be submitted as a proposal that requires user approval.
+The old_string must match exactly (including whitespace) and must be
+unique in the block unless replace_all is True.
+
+IMPORTANT: You must read the memory block first to see its exact content.
+The edit will FAIL if old_string is not found or is not unique.`,
+  input: editInput,
+  annotations: { destructive: false },
+  run: async (input, context) => {
+    const { block_label: label, old_string: oldString, new_string: newString, replace_all: all } = input
+    if (oldString === newString) return failed('old_string and new_string must be different.')
+    if (!oldString) return failed('old_string cannot be empty.')
+    return propose(label, context, {
+      kind: 'edit',
+      body: body => replaceString(body, { label, oldString, newString, all }),
+      reasoning: input.reasoning,
+      said: `Edit proposal created for block '${label}'.`,
+    })
+  },
+})
+
+const appendInput = z.object({
+  block_label: blockLabel,
+  text: z.string().describe('The text to add. It gets lines of its own.'),
+  reasoning,
+  at_start: z.boolean().default(false).describe('Add it at the beginning of the block instead of the end.'),
+  confidence,
+})
+
+export const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolContext>({
+  name: 'propose_memory_append',
+  description:
+    'Propose to add text at the end (or the beginning) of a memory block. Needs no exact match, and never conflicts with other changes. The addition requires user approval.',
+  input: appendInput,
+  annotations: { destructive: false },
+  run: async (input, context) => {
+    const { block_label: label, text, at_start: atStart } = input
+    if (!text) return failed('text cannot be empty.')
+    return propose(label, context, {
+      kind: atStart ? 'prepend' : 'append',
+      body: body => (atStart ? prepended(body, text) : appended(body, text)),
+      reasoning: input.reasoning,
+      confidence: input.confidence,
+      said: `Addition proposed for block '${label}'.`,
+    })
+  },
+})
+
+const sectionInput = z.object({
+  block_label: blockLabel,
+  header: z.string().describe('The Markdown header of the section, e.g. "## Goals"; "## A > ### B" for one inside.'),
+  content: z.string().describe('What is to stand below the header, in place of what stands there now.'),
+  reasoning,
+  confidence,
+})
+
+export const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolContext>({
+  name: 'propose_memory_section',
+  description:
+    'Propose new content for one Markdown section of a memory block. The rest of the block stays as it is. The change requires user approval.',
+  input: sectionInput,
+  annotations: { destructive: false },
+  run: async (input, context) =>
+    propose(input.block_label, context, {
+      kind: 'section',
+      body: body => {
+        const result = replaceSection(body, input.header, input.content)
+        if ('problem' in result) throw new PalimpsestError(result.code, result.problem)
+        return result.text
+      },
+      reasoning: input.reasoning,
+      confidence: input.confidence,
+      said: `Section proposal created for block '${input.block_label}'.`,
+    }),
+})
+
+const blockInput = z.object({
+  block_label: z.string().describe('A short label for the new block (e.g., "student", "goals")'),
+  title: z.string().optional().describe('Its title; made from the label when left out.'),
+  body: z.string().describe('The content of the block.'),
+  reasoning,
+  confidence,
+})
+
+export const proposeMemoryBlock = defineTool<typeof blockInput, MemoryToolContext>({
+  name: 'propose_memory_block',
+  description:
+    'Propose a new memory block, for what fits into none of those that exist (see list_memory_blocks). It requires user approval.',
+  input: blockInput,
+  annotations: { destructive: false },
+  run: async (input, context) =>
+    propose(input.block_label, context, {
+      kind: 'new',
+      body: input.body,
+      title: input.title,
+      reasoning: input.reasoning,
+      confidence: input.confidence,
+      said: `New block '${input.block_label}' proposed.`,
+    }),
+})
+
+export const memoryTools: readonly Tool<MemoryToolContext>[] = [
+  listMemoryBlocks,
+  readMemoryBlock,
+  proposeMemoryEdit,
+  proposeMemoryAppend,
+  proposeMemorySection,
+  proposeMemoryBlock,
+]
+
+type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
+  title?: string | undefined
+  confidence?: Proposal['confidence'] | undefined
+  said: string
+}
+
+async function propose(
+  label: string,
+  { memory, entries }: MemoryToolContext,
+  wish: Wish,
+): Promise<ToolResult | string> {
+  const { kind = 'edit', body, reasoning: why, title, confidence: sure, said } = wish
+  if (!why) return failed('reasoning is required to explain the edit to the user.')
+  return orError('Error creating edit proposal', async () => {
+    const block = await memory.block(label)
+    if (!block && kind !== 'new') return failed(`Memory block '${label}' not found.`)
+    try {
+      await memory.propose(label, {
+        kind,
+        body,
+        reasoning: why,
+        ...(title ? { title } : {}),
+        ...(sure ? { confidence: sure } : {}),
+        ...(entries ? { entries: entries() } : {}),
+      })
+    } catch (error) {
+      if (isPalimpsestError(error) && NO_MATCH.includes(error.code)) return failed(error.message)
+      throw error
+    }
+    return `${said} The user will be asked to approve this change. Reasoning provided: ${why}`
+  })
+}
+
+/** What the agent can correct by looking at the block again. */
+const NO_MATCH: readonly string[] = ['PATTERN_NOT_FOUND', 'MATCH_AMBIGUOUS', 'BLOCK_EXISTS']
+
+function failed(message: string): ToolResult {
+  return { text: `Error: ${message}`, isError: true }
+}
+
+async function orError(doing: string, work: () => Promise<ToolResult | string>): Promise<ToolResult | string> {
+  try {
+    return await work()
+  } catch (error) {
+    return { text: `${doing}: ${error instanceof Error ? error.message : String(error)}`, isError: true }
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * The tools that only look: read_file, list_files, search_files. What they return is bounded, and says how to see
+ * the rest. Text comes without line numbers, so that it can be copied into old_string as it is.
+ */
+
+import { z } from 'zod'
+import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { find, readWhole } from '../files/atomic.ts'
+import { type Folder, openRoot, withFolder } from '../files/root.ts'
+import { BOM, clip, grouped, lineEndings, splitLines } from '../files/text.ts'
+import { type Entry, fitsGlob, walk } from '../files/walk.ts'
+import { defineTool } from './tool.ts'
+
+const READ_LINES = 2_000
+const READ_CHARS = 50_000
+const LISTED = 500
+const FOUND = 100
+const FOUND_WIDTH = 200
+const DEEPEST = 40
+
+export const readFile = defineTool({
+  name: 'read_file',
+  description: [
+    `Read a text file: up to ${grouped(READ_LINES)} lines or ${grouped(READ_CHARS)} characters at once, without line`,
+    'numbers. For a longer file the result says how to read on; give offset and limit to see one part. You need not',
+    'read a file to change it with edit_file, append_to_file or update_section, but read it before write_file.',
+  ].join(' '),
+  input: z.object({
+    path: z.string().describe('Path of the file, relative to the working folder.'),
+    offset: z.number().int().min(1).optional().describe('The first line to read, counted from 1.'),
+    limit: z.number().int().min(1).optional().describe('How many lines to read.'),
+  }),
+  annotations: { readOnly: true },
+  run: async ({ path, offset = 1, limit = READ_LINES }, context) => {
+    const { text, hash, key } = await readWhole({ root: await openRoot(context.root), path })
+    const page = pageOf(text, offset, limit)
+    if (page.lines === 0 && offset > 1) {
+      const message = `offset ${offset} is past the end: ${path} has ${grouped(page.of)} lines.`
+      throw new PalimpsestError('INVALID_INPUT', message, { path, lines: page.of })
+    }
+    const whole = page.lines === page.of && !page.cut
+    if (whole) await context.journal.record({ action: 'read', path: key, hash })
+    const notes = text === '' ? [`[${path} is empty]`] : [...pageNotes(page, path, offset), ...formNotes(text)]
+    return [page.text, ...notes].filter(part => part !== '').join(page.text.endsWith('\n') ? '' : '\n')
+  },
+})
+
+export const listFiles = defineTool({
+  name: 'list_files',
+  description: [
+    'List files and folders (folders end in /). Use it to find your way; use search_files to find text. With a glob',
+    '("*.ts", "src/**/*.md") it lists only the files that fit, at any depth.',
+  ].join(' '),
+  input: z.object({
+    path: z.string().optional().describe('The folder; the working folder unless given.'),
+    depth: z.number().int().min(1).max(DEEPEST).optional().describe('How many levels to show; 2 unless given.'),
+    glob: z.string().optional().describe('Only files whose path fits.'),
+  }),
+  annotations: { readOnly: true },
+  run: async ({ path = '.', depth, glob }, context) => {
+    const root = await openRoot(context.root)
+    return withFolder({ root, path }, async folder => {
+      const lines: string[] = []
+      let more = 0
+      for await (const entry of walk(folder, depth ?? (glob ? DEEPEST : 2))) {
+        if (glob && !(entry.kind === 'file' && fitsGlob(entry.parts, glob))) continue
+        if (lines.length < LISTED) lines.push(listed(folder, entry))
+        else more++
+      }
+      if (lines.length === 0) return glob ? `No file fits ${glob}.` : 'The folder is empty.'
+      if (more > 0) lines.push(`[${grouped(more)} more; give a path, a depth or a glob to see fewer]`)
+      return lines.join('\n')
+    })
+  },
+})
+
+export const searchFiles = defineTool({
+  name: 'search_files',
+  description: [
+    'Find text in files: every line that contains the query, as path:line: text. The query is literal, not a pattern,',
+    'and stands on one line. Narrow it down with path and glob. Binary files, .git and node_modules are left out.',
+  ].join(' '),
+  input: z.object({
+    query: z.string().min(1).describe('The text to find.'),
+    path: z.string().optional().describe('The folder to search; the working folder unless given.'),
+    glob: z.string().optional().describe('Only files whose path fits, e.g. "*.ts".'),
+    ignore_case: z.boolean().optional().describe('Whether upper and lower case are the same.'),
+  }),
+  annotations: { readOnly: true },
+  run: async ({ query, path = '.', glob, ignore_case = false }, context) => {
+    if (/[\r\n]/.test(query)) throw new PalimpsestError('INVALID_INPUT', 'query must be one line.')
+    const fold = (text: string) => (ignore_case ? text.toLowerCase() : text)
+    const wanted = fold(query)
+    const hits: string[] = []
+    const seen = { files: 0, skipped: 0, more: 0 }
+    const root = await openRoot(context.root)
+    await withFolder({ root, path }, async folder => {
+      for await (const entry of walk(folder, DEEPEST)) {
+        context.signal?.throwIfAborted()
+        if (entry.kind !== 'file' || (glob && !fitsGlob(entry.parts, glob))) continue
+        const text = await textOf(entry)
+        if (text === undefined) seen.skipped++
+        else seen.files++
+        if (!text || !fold(text).includes(wanted)) continue
+        for (const [index, line] of splitLines(text).entries()) {
+          if (!fold(line).includes(wanted)) continue
+          if (hits.length < FOUND)
+            hits.push(`${listed(folder, entry)}:${index + 1}: ${aroundMatch(line, fold(line).indexOf(wanted))}`)
+          else seen.more++
+        }
+      }
+    })
+    return searchReport(query, hits, seen)
+  },
+})
+
+type Page = {
+  text: string
+  lines: number
+  of: number
+  /** The length of a line that was too long to be shown whole. */
+  cut?: number
+}
+
+/** Lines from `offset`, as many as fit. */
+function pageOf(text: string, offset: number, limit: number): Page {
+  const clean = text.startsWith(BOM) ? text.slice(BOM.length) : text
+  const plain = lineEndings(clean) === 'crlf' ? clean.replaceAll('\r\n', '\n') : clean
+  const lines = plain.match(/[^\n]*\n|[^\n]+$/g) ?? []
+  const wanted = lines.slice(offset - 1, offset - 1 + Math.min(limit, READ_LINES))
+  let chars = 0
+  let count = 0
+  while (count < wanted.length && chars + (wanted[count]?.length ?? 0) <= READ_CHARS) {
+    chars += wanted[count]?.length ?? 0
+    count++
+  }
+  const [first] = wanted
+  if (count === 0 && first !== undefined) {
+    return { text: clip(first, READ_CHARS), lines: 1, of: lines.length, cut: first.length }
+  }
+  return { text: wanted.slice(0, count).join(''), lines: count, of: lines.length }
+}
+
+function pageNotes({ lines, of, cut }: Page, path: string, offset: number): string[] {
+  const last = offset + lines - 1
+  const notes: string[] = []
+  if (cut) notes.push(`[Line ${offset} has ${grouped(cut)} characters; the first ${grouped(READ_CHARS)} are shown.]`)
+  if (lines === of) return notes
+  const on = last < of ? ` Read on with read_file(path=${JSON.stringify(path)}, offset=${last + 1}).` : ''
+  return [...notes, `[Lines ${grouped(offset)}-${grouped(last)} of ${grouped(of)}.${on}]`]
+}
+
+function formNotes(text: string): string[] {
+  const endings = lineEndings(text)
+  if (endings === 'crlf') return ['[The file has CRLF line endings; edit_file keeps them.]']
+  return endings === 'mixed' ? ['[The file has mixed line endings; edit_file matches them literally.]'] : []
+}
+
+function listed(base: Folder, { parts, kind, closed, name }: Entry): string {
+  const path = [...base.parts, ...parts].join('/')
+  if (kind === 'folder') return `${path}/${closed && name === 'node_modules' ? ' (not listed)' : ''}`
+  if (kind === 'link') return `${path} (link)`
+  return kind === 'special' ? `${path} (not a file)` : path
+}
+
+/** The text of a file; undefined when it cannot be searched. */
+async function textOf({ folder, name }: Entry): Promise<string | undefined> {
+  try {
+    return (await find({ folder, name, given: name, key: name }))?.text
+  } catch (error) {
+    if (isPalimpsestError(error) || (error instanceof Error && 'syscall' in error)) return undefined
+    throw error
+  }
+}
+
+function aroundMatch(line: string, at: number): string {
+  if (line.length <= FOUND_WIDTH) return line
+  const from = Math.max(0, at - FOUND_WIDTH / 2)
+  return (from > 0 ? '…' : '') + clip(line.slice(from).replace(/^[\udc00-\udfff]/, ''), FOUND_WIDTH)
+}
+
+function searchReport(query: string, hits: string[], seen: { files: number; skipped: number; more: number }): string {
+  const skipped = seen.skipped > 0 ? ` (${grouped(seen.skipped)} binary or unreadable files left out)` : ''
+  if (hits.length === 0) return `No match for ${JSON.stringify(query)} in ${grouped(seen.files)} files${skipped}.`
+  if (seen.more > 0) hits.push(`[${grouped(seen.more)} more matching lines; narrow the search with path or glob]`)
+  return hits.join('\n')
+}

@@ -1,0 +1,44 @@
+/**
+ * A journal of file reads and writes in a session's ledger, so that "was it read?" and "what did it replace?" are
+ * known after a restart, in a fork and by every process that holds the session, whatever has left the view.
+ *
+ * Only hashes are kept in memory; what a write replaced is read from the ledger when somebody undoes it.
+ */
+
+import { PalimpsestError } from '../errors.ts'
+import { type FileJournal, NO_FILE, pileWrite, type Write } from '../files/journal.ts'
+import type { Session } from '../session.ts'
+
+type Known = { read: boolean; standing: (Write & { seq: number })[] }
+
+/** A journal without a session, that lives as long as the process. */
+export { memoryJournal } from '../files/journal.ts'
+
+export function sessionJournal(session: Pick<Session, 'record' | 'files' | 'eventAt'>): FileJournal {
+  const known = new Map<string, Known>()
+  let seen = 0
+
+  async function of(path: string): Promise<Known | undefined> {
+    const marks = await session.files()
+    for (; seen < marks.length; seen++) {
+      const { path, action, hash, before, seq } = marks[seen]!
+      const file = known.get(path) ?? { read: false, standing: [] }
+      known.set(path, file)
+      if (action === 'read') file.read = true
+      else pileWrite(file.standing, { hash, replaced: before ?? NO_FILE, seq })
+    }
+    return known.get(path)
+  }
+
+  return {
+    record: event => session.record({ type: 'file', ...event }),
+    wasRead: async path => (await of(path))?.read ?? false,
+    lastWrite: async path => {
+      const last = (await of(path))?.standing.at(-1)
+      if (!last) return undefined
+      const event = await session.eventAt(last.seq)
+      if (event?.type === 'file') return { hash: last.hash, before: event.before ?? null }
+      throw new PalimpsestError('LEDGER_CORRUPT', `Event ${last.seq} of the ledger is not the write of ${path}.`)
+    },
+  }
+}

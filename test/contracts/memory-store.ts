@@ -1,0 +1,517 @@
+/** What every memory store must do, by itself and under Memory. Run by each implementation's test. */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { exportMemory, importMemory, readMemoryDocument } from '../../src/memory/exchange.ts'
+import { Memory } from '../../src/memory/memory.ts'
+import type { Actor, Change, MemoryStore, Note } from '../../src/memory/store.ts'
+
+/** Opens a store on the same data each time it is called with the same name. */
+export type MemoryFactory = (name: string) => Promise<MemoryStore>
+
+const ANN: Actor = 'user:ann'
+const agent = { agentId: 'ralph', reasoning: 'she said so' }
+
+export function memoryStoreContract(kind: string, openStore: MemoryFactory): void {
+  describe(`memory store: ${kind}`, () => {
+    let shared: Memory | undefined
+    let users = 0
+    after(() => shared?.close())
+
+    /** One store for all tests; each has users of its own. */
+    const open = async () => (shared ??= new Memory(await openStore('shared')))
+    const freshUser = () => `ann${users++}`
+
+    async function withBlock(body: string, work: (given: Given) => Promise<void>): Promise<void> {
+      const memory = await open()
+      const user = freshUser()
+      const by: Actor = `user:${user}`
+      await memory.set(user, 'student', { title: 'Student Profile', body, by })
+      await work({ memory, user, by })
+    }
+
+    test('a block is made, read, changed, listed by label, and deleted', async () => {
+      const memory = await open()
+      const user = freshUser()
+      const by: Actor = `user:${user}`
+      assert.equal(await memory.block(user, 'goals'), undefined)
+      const made = await memory.set(user, 'goals', { body: 'Learn 🙂 \u0000 "quoted" \\ \'single\'\n', by })
+      assert.equal(made.title, 'Goals')
+      assert.deepEqual(await memory.block(user, 'goals'), made)
+      const changed = await memory.set(user, 'goals', { title: 'Learning Goals', by, expected: made.version })
+      assert.equal(changed.body, made.body)
+      assert.notEqual(changed.version, made.version)
+      await memory.set(user, 'Zeta', { body: '', by })
+      await memory.set(user, 'alpha', { body: '', by })
+      assert.deepEqual(
+        (await memory.blocks(user)).map(block => block.label),
+        ['Zeta', 'alpha', 'goals'],
+      )
+      assert.deepEqual(
+        (await memory.blocks(user, { limit: 1, after: 'Zeta' })).map(block => block.label),
+        ['alpha'],
+      )
+      await memory.remove(user, 'goals', { by })
+      assert.equal(await memory.block(user, 'goals'), undefined)
+      await assert.rejects(memory.remove(user, 'goals', { by }), { code: 'BLOCK_DELETED' })
+      await assert.rejects(memory.remove(user, 'never', { by }), { code: 'BLOCK_NOT_FOUND' })
+    })
+
+    test('a write that expects another version is refused whole', async () => {
+      const { store } = await open()
+      const user = freshUser()
+      const note: Note = { at: 5, by: `user:${user}`, action: 'set', why: 'because' }
+      const change = (label: string, expected: string | null, version: string): Change => ({
+        userId: user,
+        label,
+        expected,
+        version,
+        content: { title: label, body: version, schemaRef: null },
+      })
+      assert.equal(await store.write([change('a', null, 'v1'), change('b', null, 'v2')], note), true)
+      assert.equal(await store.write([change('a', 'v1', 'v3'), change('b', 'v1', 'v4')], note), false)
+      assert.equal(await store.write([change('c', 'v9', 'v5')], note), false)
+      assert.equal(await store.write([change('a', null, 'v6')], note), false)
+      assert.deepEqual(
+        (await store.blocks(user)).map(({ label, body }) => [label, body]),
+        [
+          ['a', 'v1'],
+          ['b', 'v2'],
+        ],
+      )
+    })
+
+    test('names of every kind stay apart and reach nothing but their own rows', async () => {
+      const memory = await open()
+      const stem = freshUser()
+      const names = [
+        "o'brien",
+        '"; DROP TABLE blocks; --',
+        '../main',
+        'a/b',
+        'a b',
+        'A',
+        'ä',
+        'ä'.normalize('NFD'),
+        '%',
+        '_',
+        '`x`',
+        '\\',
+        '日本',
+        '.lock',
+        '-',
+        '@{1}',
+      ]
+      for (const name of names) {
+        const user = `${stem}${name}`
+        await memory.set(user, name, { body: name, by: `user:${user}` })
+        await memory.propose(user, name, { ...agent, agentId: `<${name}>`, body: `${name}!` })
+      }
+      for (const name of names) {
+        const user = `${stem}${name}`
+        assert.deepEqual(
+          (await memory.blocks(user)).map(({ label, body }) => [label, body]),
+          [[name, name]],
+        )
+        const [proposal, ...others] = await memory.proposals(user)
+        assert.equal(others.length, 0)
+        assert.equal(proposal?.body, `${name}!`)
+        assert.equal(proposal?.agentId, `<${name}>`)
+        const { block } = await memory.approve(user, proposal!.id, { by: `user:${user}` })
+        assert.equal(block.body, `${name}!`)
+      }
+    })
+
+    test('a proposal waits, keeps everything it was given, and changes nothing', () =>
+      withBlock('likes math', async ({ memory, user }) => {
+        const entries = [{ session: 'fix-login', entry: 12 }]
+        const block = await memory.block(user, 'student')
+        const made = await memory.propose(user, 'student', {
+          ...agent,
+          body: 'loves math',
+          confidence: 'high',
+          entries,
+        })
+        assert.equal(made.state, 'open')
+        assert.deepEqual(made.base, { version: block!.version, title: 'Student Profile', body: 'likes math' })
+        assert.deepEqual(made.entries, entries)
+        assert.deepEqual(await memory.proposal(user, made.id), made)
+        assert.deepEqual(await memory.proposals(user), [made])
+        assert.deepEqual(await memory.block(user, 'student'), block)
+      }))
+
+    test('an approved proposal is in the block, and in its history with the proposal that it came from', () =>
+      withBlock('likes math', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'loves math' })
+        const { proposal, block } = await memory.approve(user, id, { by, why: 'true' })
+        assert.equal(block.body, 'loves math')
+        assert.deepEqual(await memory.block(user, 'student'), block)
+        assert.equal(proposal.state, 'approved')
+        assert.equal(proposal.decision?.by, by)
+        assert.equal(proposal.result?.after, block.version)
+        assert.deepEqual(await memory.proposals(user, { state: 'open' }), [])
+        assert.equal((await memory.proposals(user, { state: 'approved' })).length, 1)
+        const history = await memory.history(user, 'student')
+        assert.deepEqual(
+          history.map(({ action, proposal: from, content }) => [action, from, content?.body]),
+          [
+            ['approve', id, 'loves math'],
+            ['set', undefined, 'likes math'],
+          ],
+        )
+        assert.equal(history[0]?.id, block.version)
+        assert.equal(history[0]?.by, by)
+        assert.equal(history[0]?.why, 'true')
+      }))
+
+    test('a rejected proposal leaves the block alone and is kept, with its words', () =>
+      withBlock('likes math', async ({ memory, user, by }) => {
+        const before = await memory.block(user, 'student')
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'hates math' })
+        const rejected = await memory.reject(user, id, { by, why: 'not true' })
+        assert.equal(rejected.state, 'rejected')
+        assert.deepEqual([rejected.body, rejected.decision?.why], ['hates math', 'not true'])
+        assert.deepEqual(await memory.block(user, 'student'), before)
+        assert.equal((await memory.history(user, 'student')).length, 1)
+      }))
+
+    test('what has been decided cannot be decided again', () =>
+      withBlock('one', async ({ memory, user, by }) => {
+        const first = await memory.propose(user, 'student', { ...agent, body: 'two' })
+        const second = await memory.propose(user, 'student', { ...agent, body: 'three' })
+        await memory.approve(user, first.id, { by })
+        await memory.reject(user, second.id, { by })
+        await assert.rejects(memory.approve(user, first.id, { by }), {
+          code: 'PROPOSAL_NOT_OPEN',
+          message: /was approved/,
+        })
+        await assert.rejects(memory.reject(user, first.id, { by }), { code: 'PROPOSAL_NOT_OPEN' })
+        await assert.rejects(memory.approve(user, second.id, { by }), {
+          code: 'PROPOSAL_NOT_OPEN',
+          message: /was rejected/,
+        })
+        await assert.rejects(memory.revert(user, second.id, { by }), { code: 'PROPOSAL_NOT_OPEN' })
+        await assert.rejects(memory.approve(user, 'nosuchproposal', { by }), { code: 'PROPOSAL_NOT_FOUND' })
+        assert.equal((await memory.block(user, 'student'))?.body, 'two')
+      }))
+
+    test('several proposals on one block are merged one after the other', () =>
+      withBlock('a\nb\nc\nd\ne\n', async ({ memory, user, by }) => {
+        const first = await memory.propose(user, 'student', { ...agent, body: 'A\nb\nc\nd\ne\n' })
+        const second = await memory.propose(user, 'student', { ...agent, body: 'a\nb\nc\nd\nE\n' })
+        const third = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}f\n` })
+        const fourth = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}g\n` })
+        await memory.set(user, 'student', { title: 'Renamed', by })
+        for (const { id } of [first, second, third, fourth]) await memory.approve(user, id, { by })
+        const block = await memory.block(user, 'student')
+        assert.deepEqual([block?.title, block?.body], ['Renamed', 'A\nb\nc\nd\nE\nf\ng\n'])
+      }))
+
+    test('a conflict shows both sides, changes nothing, and is settled by a body of the user', () =>
+      withBlock('likes math\n', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'loves math\n' })
+        const now = await memory.set(user, 'student', { body: 'likes maths\n', by })
+        const review = await memory.review(user, id)
+        assert.equal(review.merge.type, 'conflict')
+        await assert.rejects(memory.approve(user, id, { by }), error => {
+          assert.ok(error instanceof Error && 'code' in error && 'data' in error)
+          assert.equal(error.code, 'CONFLICT')
+          const { regions } = error.data as { regions: unknown[] }
+          assert.deepEqual(regions, [
+            { type: 'conflict', base: 'likes math\n', now: 'likes maths\n', proposed: 'loves math\n' },
+          ])
+          return true
+        })
+        assert.deepEqual(await memory.block(user, 'student'), now)
+        assert.equal((await memory.proposal(user, id)).state, 'open')
+        await assert.rejects(memory.approve(user, id, { by, body: 'x', seen: 'older' }), { code: 'CONFLICT' })
+        const { block } = await memory.approve(user, id, { by, body: 'loves maths\n', seen: now.version })
+        assert.equal(block.body, 'loves maths\n')
+        assert.equal((await memory.block(user, 'student'))?.body, 'loves maths\n')
+      }))
+
+    test('a proposal for a deleted block is refused, and the block can be restored for it', () =>
+      withBlock('one', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'two' })
+        const version = (await memory.block(user, 'student'))!.version
+        await memory.remove(user, 'student', { by })
+        await assert.rejects(memory.approve(user, id, { by }), { code: 'BLOCK_DELETED' })
+        await assert.rejects(memory.propose(user, 'student', { ...agent, body: 'x' }), { code: 'BLOCK_DELETED' })
+        await memory.restore(user, 'student', version, { by })
+        assert.equal((await memory.approve(user, id, { by })).block.body, 'two')
+        assert.deepEqual(
+          (await memory.history(user, 'student')).map(({ action, content }) => [action, content?.body]),
+          [
+            ['approve', 'two'],
+            ['restore', 'one'],
+            ['delete', undefined],
+            ['set', 'one'],
+          ],
+        )
+      }))
+
+    test('a new block can be proposed, and conflicts with one that came first', async () => {
+      const memory = await open()
+      const user = freshUser()
+      const by: Actor = `user:${user}`
+      await assert.rejects(memory.propose(user, 'goals', { ...agent, body: 'x' }), { code: 'BLOCK_NOT_FOUND' })
+      const first = await memory.propose(user, 'goals', { ...agent, kind: 'new', title: 'Goals', body: 'algebra\n' })
+      const second = await memory.propose(user, 'goals', { ...agent, kind: 'new', title: 'Goals', body: 'geometry\n' })
+      const third = await memory.propose(user, 'goals', { ...agent, kind: 'new', title: 'Goals', body: 'algebra\n' })
+      assert.equal((await memory.approve(user, first.id, { by })).block.body, 'algebra\n')
+      await assert.rejects(memory.approve(user, second.id, { by }), { code: 'CONFLICT' })
+      assert.equal((await memory.approve(user, third.id, { by })).block.body, 'algebra\n')
+      await assert.rejects(memory.propose(user, 'goals', { ...agent, kind: 'new', body: 'x' }), {
+        code: 'BLOCK_EXISTS',
+      })
+    })
+
+    test('an approval is reverted as a whole, and later changes stay', () =>
+      withBlock('a\nb\nc\nd\ne\n', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'A\nb\nC\nd\ne\n' })
+        await memory.approve(user, id, { by })
+        await memory.set(user, 'student', { body: 'A\nb\nC\nd\nE\n', by })
+        const { proposal, block } = await memory.revert(user, id, { by })
+        assert.equal(proposal.state, 'reverted')
+        assert.equal(block?.body, 'a\nb\nc\nd\nE\n')
+        assert.equal((await memory.block(user, 'student'))?.body, 'a\nb\nc\nd\nE\n')
+        await assert.rejects(memory.revert(user, id, { by }), { code: 'PROPOSAL_NOT_OPEN' })
+        const fresh = await memory.propose(user, 'extra', { ...agent, kind: 'new', body: 'x' })
+        await memory.approve(user, fresh.id, { by })
+        assert.equal((await memory.revert(user, fresh.id, { by })).block, undefined)
+        assert.equal(await memory.block(user, 'extra'), undefined)
+      }))
+
+    test('a revert that conflicts with a later change shows both sides', () =>
+      withBlock('one\n', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'two\n' })
+        await memory.approve(user, id, { by })
+        await memory.set(user, 'student', { body: 'three\n', by })
+        await assert.rejects(memory.revert(user, id, { by }), { code: 'CONFLICT' })
+        assert.equal((await memory.revert(user, id, { by, body: 'one and three\n' })).block?.body, 'one and three\n')
+      }))
+
+    test('any two versions can be compared, and any can be restored', () =>
+      withBlock('one', async ({ memory, user, by }) => {
+        const first = (await memory.block(user, 'student'))!.version
+        await memory.set(user, 'student', { body: 'two', by })
+        const third = await memory.set(user, 'student', { body: 'three', title: 'T', by })
+        assert.deepEqual(await memory.diff(user, 'student', first, third.version), [
+          { type: 'removed', text: 'one' },
+          { type: 'added', text: 'three' },
+        ])
+        const restored = await memory.restore(user, 'student', first, { by })
+        assert.deepEqual([restored.body, restored.title], ['one', 'Student Profile'])
+        await assert.rejects(memory.restore(user, 'student', 'nosuch', { by }), { code: 'VERSION_NOT_FOUND' })
+        await memory.remove(user, 'student', { by })
+        const [gone, ...rest] = await memory.history(user, 'student')
+        assert.equal(gone?.content, null)
+        assert.equal(rest.length, 4)
+        assert.deepEqual(await memory.version(user, 'student', gone!.id), gone)
+        await assert.rejects(memory.restore(user, 'student', gone!.id, { by }), { code: 'INVALID_INPUT' })
+        const page = await memory.history(user, 'student', { limit: 2, before: gone!.id })
+        assert.deepEqual(page, rest.slice(0, 2))
+      }))
+
+    test('a user sees, and can decide on, nothing of another user', () =>
+      withBlock('one', async ({ memory, user, by }) => {
+        const other = freshUser()
+        const { id } = await memory.propose(user, 'student', { ...agent, body: 'two' })
+        await assert.rejects(memory.proposal(other, id), { code: 'PROPOSAL_NOT_FOUND' })
+        await assert.rejects(memory.approve(other, id, { by: `user:${other}` }), { code: 'PROPOSAL_NOT_FOUND' })
+        await assert.rejects(memory.approve(user, id, { by: `user:${other}` }), { code: 'FORBIDDEN' })
+        for (const actor of ['agent:ralph', `agent:${user}`] as const) {
+          await assert.rejects(memory.approve(user, id, { by: actor }), { code: 'FORBIDDEN' })
+          await assert.rejects(memory.reject(user, id, { by: actor }), { code: 'FORBIDDEN' })
+          await assert.rejects(memory.revert(user, id, { by: actor }), { code: 'FORBIDDEN' })
+          await assert.rejects(memory.set(user, 'student', { body: 'x', by: actor }), { code: 'FORBIDDEN' })
+          await assert.rejects(memory.remove(user, 'student', { by: actor }), { code: 'FORBIDDEN' })
+          await assert.rejects(memory.restore(user, 'student', 'v', { by: actor }), { code: 'FORBIDDEN' })
+        }
+        assert.deepEqual(await memory.blocks(other), [])
+        assert.deepEqual(await memory.proposals(other), [])
+        assert.equal((await memory.approve(user, id, { by })).block.body, 'two')
+      }))
+
+    test('lists come in pages, the newest proposal first', () =>
+      withBlock('x', async ({ memory, user }) => {
+        const made: string[] = []
+        for (let i = 0; i < 7; i++) {
+          made.unshift((await memory.propose(user, 'student', { ...agent, body: `y${i}` })).id)
+        }
+        const first = await memory.proposals(user, { limit: 4, state: 'open' })
+        const second = await memory.proposals(user, { limit: 4, after: first.at(-1)!.id })
+        assert.deepEqual(
+          [...first, ...second].map(({ id }) => id),
+          made,
+        )
+        assert.deepEqual(await memory.proposals(user, { label: 'other' }), [])
+        assert.equal((await memory.proposals(user, { label: 'student', state: 'open' })).length, 7)
+      }))
+
+    test('a body that breaks its schema is refused when proposed, when approved, and after a merge', async () => {
+      const memory = await open()
+      const user = freshUser()
+      const by: Actor = `user:${user}`
+      const schemaRef = JSON.stringify({
+        type: 'object',
+        required: ['age'],
+        properties: { age: { type: 'integer' } },
+        maxProperties: 2,
+      })
+      const body = '{\n"age": 1,\n\n\n"b": 2\n}'
+      await memory.set(user, 'data', { body, schemaRef, by })
+      await assert.rejects(memory.propose(user, 'data', { ...agent, body: '{"age": "old"}' }), {
+        code: 'SCHEMA_VIOLATION',
+        message: /age/,
+      })
+      await assert.rejects(memory.propose(user, 'data', { ...agent, body: 'no json' }), { code: 'SCHEMA_VIOLATION' })
+      const { id } = await memory.propose(user, 'data', { ...agent, body: '{"age": 2}' })
+      await assert.rejects(memory.approve(user, id, { by, body: '{}' }), { code: 'SCHEMA_VIOLATION' })
+      assert.equal((await memory.approve(user, id, { by })).block.schemaRef, schemaRef)
+    })
+
+    test('an export imported elsewhere gives the same blocks and open proposals', () =>
+      withBlock('one\n', async ({ memory, user, by }) => {
+        await memory.set(user, 'empty', { body: '', by })
+        await memory.propose(user, 'student', { ...agent, body: 'two\n', confidence: 'low' })
+        const document = readMemoryDocument(JSON.parse(JSON.stringify(await exportMemory(memory, user))))
+        const other = freshUser()
+        const moved = readMemoryDocument(document, other)
+        assert.deepEqual(await importMemory(memory, moved, `user:${other}`), {
+          blocks: 2,
+          same: 0,
+          proposals: 1,
+          refused: [],
+        })
+        assert.deepEqual((await importMemory(memory, { ...moved, proposals: [] }, `user:${other}`)).same, 2)
+        const bare = async (name: string) =>
+          (await memory.blocks(name)).map(({ label, title, body }) => ({ label, title, body }))
+        assert.deepEqual(await bare(other), await bare(user))
+        const [proposal] = await memory.proposals(other, { state: 'open' })
+        assert.deepEqual([proposal?.body, proposal?.confidence], ['two\n', 'low'])
+        assert.ok((await memory.store.users({ limit: 1000 })).includes(other))
+      }))
+
+    test('of two approvers at once exactly one wins, and nothing is merged twice', () =>
+      withBlock('one\n', async ({ memory, user, by }) => {
+        const { id } = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}two\n` })
+        const outcomes = await Promise.allSettled([1, 2, 3].map(() => memory.approve(user, id, { by })))
+        assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+        for (const outcome of outcomes) {
+          if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'PROPOSAL_NOT_OPEN')
+        }
+        assert.equal((await memory.block(user, 'student'))?.body, 'one\ntwo\n')
+        assert.equal((await memory.history(user, 'student')).length, 2)
+      }))
+
+    test('approvals of different proposals at once, from two handles, are all in the block', async () => {
+      const [one, two] = await Promise.all([openStore('race'), openStore('race')])
+      const memories = [new Memory(one!), new Memory(two!)] as const
+      await memories[0].set('ann', 'student', { body: '', by: ANN })
+      const ids: string[] = []
+      for (let i = 0; i < 8; i++) {
+        const body = (now: string) => `${now}line ${i}\n`
+        ids.push((await memories[i % 2]!.propose('ann', 'student', { ...agent, kind: 'append', body })).id)
+      }
+      await Promise.all(ids.map((id, i) => memories[i % 2]!.approve('ann', id, { by: ANN })))
+      const lines = (await memories[1].block('ann', 'student'))!.body.trimEnd().split('\n')
+      assert.deepEqual(
+        lines.sort(),
+        ids.map((_, i) => `line ${i}`),
+      )
+      assert.equal((await memories[0].history('ann', 'student')).length, 9)
+      await Promise.all(memories.map(memory => memory.close()))
+    })
+
+    test('fifty agents that propose at once are all heard', async () => {
+      const memory = await open()
+      const user = freshUser()
+      await memory.set(user, 'student', { body: 'base\n', by: `user:${user}` })
+      const made = await Promise.all(
+        Array.from({ length: 50 }, (_, i) =>
+          memory.propose(user, 'student', {
+            ...agent,
+            agentId: `agent-${i}`,
+            kind: 'append',
+            body: now => `${now}${i}\n`,
+          }),
+        ),
+      )
+      assert.equal(new Set(made.map(({ id }) => id)).size, 50)
+      const listed = await memory.proposals(user, { state: 'open' })
+      assert.deepEqual(new Set(listed.map(({ agentId }) => agentId)), new Set(made.map(({ agentId }) => agentId)))
+    })
+
+    test('what was acknowledged is there after closing and opening', async () => {
+      const before = new Memory(await openStore('reopen'))
+      await before.set('ann', 'student', { body: 'one', by: ANN })
+      const proposal = await before.propose('ann', 'student', { ...agent, body: 'two' })
+      await before.close()
+      const after = new Memory(await openStore('reopen'))
+      assert.deepEqual(await after.proposal('ann', proposal.id), proposal)
+      assert.equal((await after.approve('ann', proposal.id, { by: ANN })).block.body, 'two')
+      await after.close()
+    })
+
+    test('whatever is decided in whatever order, the block is what a plain list of versions says', async () => {
+      const memory = await open()
+      await fc.assert(
+        fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 8 }), async commands => {
+          const user = freshUser()
+          await runCommands(memory, user, commands)
+        }),
+        { numRuns: kind === 'sqlite' ? 60 : 4 },
+      )
+    })
+  })
+}
+
+type Given = { memory: Memory; user: string; by: Actor }
+
+const text = fc.constantFrom('', 'a', 'a\nb', 'b\n', 'a\nb\nc\n')
+const command = fc.oneof(
+  fc.record({ type: fc.constant('set' as const), body: text }),
+  fc.record({ type: fc.constant('propose' as const), body: text }),
+  fc.record({ type: fc.constantFrom('approve' as const, 'reject' as const, 'revert' as const), pick: fc.nat(9) }),
+  fc.record({ type: fc.constant('remove' as const) }),
+)
+
+/** Runs commands, and after each checks the block against its history and the proposals against their states. */
+async function runCommands(
+  memory: Memory,
+  user: string,
+  commands: readonly (typeof command extends fc.Arbitrary<infer T> ? T : never)[],
+): Promise<void> {
+  const by: Actor = `user:${user}`
+  const ids: string[] = []
+  let versions = 0
+  for (const each of commands) {
+    const done = await attempt(async () => {
+      if (each.type === 'set') return memory.set(user, 'x', { body: each.body, by })
+      if (each.type === 'remove') return memory.remove(user, 'x', { by })
+      if (each.type === 'propose') return ids.push((await memory.propose(user, 'x', { ...agent, body: each.body })).id)
+      const id = ids[each.pick % Math.max(1, ids.length)] ?? 'none'
+      return memory[each.type](user, id, { by })
+    })
+    if (done && each.type !== 'propose' && each.type !== 'reject') versions++
+    const history = await memory.history(user, 'x')
+    const block = await memory.block(user, 'x')
+    assert.equal(history.length, versions)
+    assert.equal(history[0]?.content?.body, block?.body)
+    assert.equal(block === undefined || block.version === history[0]?.id, true)
+    const open = await memory.proposals(user, { state: 'open' })
+    for (const proposal of open) assert.equal(proposal.decision, undefined)
+  }
+}
+
+/** True when it worked; our own errors are outcomes, everything else is a defect. */
+async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    assert.ok(error instanceof Error && error.name === 'PalimpsestError', String(error))
+    return false
+  }
+}

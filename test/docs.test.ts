@@ -1,0 +1,84 @@
+/** The pages say what the code does: every command, option, error code and rule is there, and the README runs. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { COMMANDS } from '../src/cli/commands.ts'
+import { GLOBAL } from '../src/cli/help.ts'
+import { ERROR_CODES } from '../src/errors.ts'
+import { RULES } from '../src/legality.ts'
+import { readmeProgram } from './readme.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const page = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+
+describe('docs/cli.md', () => {
+  const text = page('docs/cli.md')
+  const sections = new Map(text.split(/^## /m).map(section => [section.split('\n')[0]!, section]))
+
+  test('has a section for every command, with its usage, its options and its examples', () => {
+    for (const { name, usage, options, examples } of COMMANDS) {
+      const section = sections.get(name)
+      assert.ok(section, `there is no section for ${name}`)
+      assert.ok(section.includes(`\`palimpsest ${`${name} ${usage}`.trim()}\``), `the usage of ${name}`)
+      for (const option of Object.keys(options)) assert.ok(section.includes(`\`--${option}`), `${name} --${option}`)
+      for (const example of examples) assert.ok(section.includes(example), `${name}: ${example}`)
+    }
+  })
+
+  test('has the options of every command', () => {
+    for (const option of Object.keys(GLOBAL)) assert.ok(text.includes(`--${option}`), option)
+  })
+
+  test('has no section for a command that is gone', () => {
+    const names = new Set(COMMANDS.map(({ name }) => name))
+    const others = [...sections.keys()].filter(title => !names.has(title) && /^[a-z-]+$/.test(title))
+    assert.deepEqual(others, [])
+  })
+})
+
+test('docs/errors.md has every code with its exit code, and no other', () => {
+  const rows = [...page('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)]
+  const written = Object.fromEntries(rows.map(([, code, exit]) => [code, Number(exit)]))
+  assert.deepEqual(written, { ...ERROR_CODES })
+})
+
+test('docs/legality.md has every rule in its own words, and no other', () => {
+  const rows = [...page('docs/legality.md').matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)]
+  assert.deepEqual(Object.fromEntries(rows.map(([, rule, words]) => [rule, words])), { ...RULES })
+})
+
+test('docs/decisions.md argues for every dependency', () => {
+  const { dependencies, devDependencies } = JSON.parse(page('package.json'))
+  const text = page('docs/decisions.md')
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) assert.ok(text.includes(`\`${name}\``), name)
+})
+
+test('the program of the README runs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'palimpsest-readme-'))
+  try {
+    const code = readmeProgram()
+    assert.ok(code.trim().split('\n').length <= 12)
+    writeFileSync(join(folder, 'program.mts'), code.replace("'palimpsest'", `'${ROOT}/src/index.ts'`))
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'program.mts')])
+    assert.match(stdout, /^\d{4} tokens saved: /)
+    assert.match(stdout, /undone: \d{4} tokens\n$/)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('links between pages lead somewhere', () => {
+  for (const path of globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })) {
+    for (const [, target] of page(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
+      assert.ok(existsSync(join(ROOT, dirname(path), target!)), `${path} → ${target}`)
+    }
+  }
+})
+
+test('AGENTS.md keeps under 150 lines', () => {
+  assert.ok(page('AGENTS.md').split('\n').length < 150)
+})

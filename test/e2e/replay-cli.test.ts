@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { codingSession } from '../../bench/session.ts'
+import { runCli } from '../../src/cli/run.ts'
+import type { Message } from '../../src/types.ts'
+
+type Ran = { code: number; stdout: string; stderr: string }
+
+async function run(argv: string[], { isTTY = false } = {}): Promise<Ran> {
+  const ran = { code: 0, stdout: '', stderr: '' }
+  const collect = (name: 'stdout' | 'stderr') => ({ isTTY, write: (text: string) => (ran[name] += text) })
+  const io = { stdin: Readable.from([]), stdout: collect('stdout'), stderr: collect('stderr'), env: { NO_COLOR: '1' } }
+  ran.code = await runCli(argv, io)
+  return ran
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'palimpsest-replay-'))
+
+/** A session as pi writes it. */
+async function writeTranscript(name: string, turns: number): Promise<string> {
+  const path = join(folder, name)
+  const lines: unknown[] = [{ type: 'session', version: 3, id: `session-${turns}`, timestamp: iso(0), cwd: '/repo' }]
+  let number = 0
+  for (const turn of codingSession({ turns, seed: 7, files: 12 }))
+    for (const message of turn) lines.push(toPi(message, number++))
+  await writeFile(path, `${lines.map(line => JSON.stringify(line)).join('\n')}\n`)
+  return path
+}
+
+const iso = (at = 0) => new Date(at).toISOString()
+
+function toPi({ role, parts, at }: Message, number: number) {
+  const content = parts.map(part => {
+    if (part.type === 'tool-call') return { type: 'toolCall', id: part.id, name: part.name, arguments: part.input }
+    if (part.type === 'tool-result') return { type: 'text', text: String(part.output) }
+    return { type: 'text', text: 'text' in part ? part.text : '' }
+  })
+  const [first] = parts
+  const message =
+    first?.type === 'tool-result'
+      ? { role: 'toolResult', toolCallId: first.id, toolName: first.name, content, isError: false }
+      : { role: role === 'system' ? 'user' : role, content }
+  return {
+    type: 'message',
+    id: `m${number}`,
+    parentId: number === 0 ? null : `m${number - 1}`,
+    timestamp: iso(at),
+    message,
+  }
+}
+
+describe('palimpsest replay', () => {
+  test('compares policies in a table, with the largest decisions below it', async () => {
+    const file = await writeTranscript('table.jsonl', 60)
+    const { code, stdout } = await run(['replay', file, '--policy', 'none,stale-output,thrifty'])
+    assert.equal(code, 0)
+    assert.match(stdout, /1 session, 60 calls/)
+    assert.match(stdout, /POLICY +TOKENS SENT +SHARE +COST +EVIDENCE +EFFECTIVE +WORST +BUSTS +PEAK/)
+    assert.match(stdout, /^none +[\d,]+ +1\.000 +1\.000 +1\.000 +1\.000 +1\.00 +0/m)
+    assert.match(stdout, /^thrifty +[\d,]+ +0\./m)
+    assert.match(stdout, /^thrifty: edits at \d+ calls/m)
+    assert.match(stdout, /call \d+: large output, before it is first sent/)
+  })
+
+  test('gives the numbers of every call as JSON, and nothing else on stdout', async () => {
+    const file = await writeTranscript('json.jsonl', 30)
+    const { stdout, stderr } = await run(['replay', file, '--policy', 'thrifty', '--model', 'gpt-5', '--json'])
+    const { rows, sessions, model } = JSON.parse(stdout)
+    assert.equal(stderr, '')
+    assert.equal(model, 'gpt-5')
+    assert.equal(rows[0].policy, 'thrifty')
+    assert.equal(sessions[0].policies[0].perCall.length, 30)
+  })
+
+  test('plots the calls', async () => {
+    const file = await writeTranscript('plot.jsonl', 30)
+    const svg = join(folder, 'plot.svg')
+    const { stderr } = await run(['replay', file, '--policy', 'none,thrifty', '--svg', svg])
+    assert.match(stderr, /plot\.svg shows session-30/)
+    assert.match(await readFile(svg, 'utf8'), /^<svg [\s\S]*thrifty[\s\S]*<\/svg>\n$/)
+  })
+
+  test('shows a bar on a terminal, and takes it away', async () => {
+    const file = await writeTranscript('bar.jsonl', 3)
+    const { stderr } = await run(['replay', file], { isTTY: true })
+    assert.match(stderr, /█/)
+    assert.ok(stderr.endsWith('\r\u001b[2K'))
+  })
+
+  test('names a policy that it does not know before it reads for long', async () => {
+    const file = await writeTranscript('unknown.jsonl', 3)
+    const { code, stderr } = await run(['replay', file, '--policy', 'thrfty'])
+    assert.equal(code, 2)
+    assert.match(stderr, /There is no policy "thrfty"\. Known are: none, .*thrifty/)
+  })
+
+  test('takes folders, and passes over what is no transcript', async () => {
+    const { code, stdout } = await run(['replay', folder, '--min-calls', '60'])
+    assert.equal(code, 0)
+    assert.match(stdout, /1 session, 60 calls/)
+  })
+
+  test('says so when nothing is long enough', async () => {
+    const { code, stderr } = await run(['replay', folder, '--min-calls', '9999'])
+    assert.equal(code, 2)
+    assert.match(stderr, /There is no session with 9,999 calls/)
+  })
+
+  test('refuses a file that is none', async () => {
+    assert.equal((await run(['replay', join(folder, 'absent.jsonl')])).code, 3)
+  })
+})
+
+describe('palimpsest import', () => {
+  const home = join(folder, 'home')
+
+  test('brings a session into the ledger, and the same again adds nothing', async () => {
+    const file = await writeTranscript('import.jsonl', 20)
+    const first = await run(['import', file, '--as', 'fix', '--home', home])
+    assert.match(first.stdout, /^fix {2}pi, \d+ messages: \d+ messages added$/m)
+    const again = await run(['import', file, '--as', 'fix', '--home', home])
+    assert.match(again.stdout, /nothing new/)
+    const { sessions } = JSON.parse((await run(['sessions', '--json', '--home', home])).stdout)
+    assert.deepEqual(
+      sessions.map(({ id }: { id: string }) => id),
+      ['fix'],
+    )
+  })
+
+  test('of a transcript that has grown it adds what is new', async () => {
+    const file = await writeTranscript('grown.jsonl', 10)
+    const whole = await readFile(file, 'utf8')
+    const lines = whole.split('\n')
+    await writeFile(file, `${lines.slice(0, 12).join('\n')}\n`)
+    await run(['import', file, '--as', 'grown', '--home', home])
+    await writeFile(file, whole)
+    const { stdout } = await run(['import', file, '--as', 'grown', '--home', home, '--json'])
+    const [session] = JSON.parse(stdout).sessions
+    assert.ok(session.added > 0 && session.added < session.messages)
+    assert.equal((await run(['verify', 'grown', '--home', home])).code, 0)
+  })
+
+  test('does not touch a session that holds another conversation', async () => {
+    const file = await writeTranscript('other.jsonl', 5)
+    const text = (await readFile(file, 'utf8')).replaceAll('Please fix', 'Please break')
+    await writeFile(file, text)
+    const { code, stderr } = await run(['import', file, '--as', 'fix', '--home', home])
+    assert.equal(code, 4)
+    assert.match(stderr, /Session fix holds another conversation/)
+  })
+
+  test('a broken line is reported with its number, and the rest comes in', async () => {
+    const file = await writeTranscript('broken.jsonl', 5)
+    await writeFile(file, `${await readFile(file, 'utf8')}{"type":"mess\n`)
+    const { code, stdout, stderr } = await run(['import', file, '--as', 'broken', '--home', home])
+    assert.equal(code, 0)
+    assert.match(stdout, /messages added/)
+    assert.match(stderr, /broken\.jsonl, line \d+: /)
+  })
+})

@@ -1,0 +1,85 @@
+/** The ground: linter, types, layers and exports. Each can be run alone with `npm run`. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { checkExports, expandExports } from '../scripts/check-exports.ts'
+import { checkLayers, importsOf, readSources } from '../scripts/check-layers.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+async function run(program: string, ...args: string[]): Promise<string> {
+  const path = join(ROOT, 'node_modules', program)
+  return promisify(execFile)(process.execPath, [path, ...args], { cwd: ROOT, maxBuffer: 1e8 }).then(
+    () => '',
+    error => `${error.stdout}${error.stderr}`,
+  )
+}
+
+test('the linter finds nothing', async () => {
+  assert.equal(await run('@biomejs/biome/bin/biome', 'check', '--max-diagnostics=20', '.'), '')
+})
+
+test('the types fit', async () => {
+  assert.equal(await run('typescript/bin/tsc', '-p', '.'), '')
+})
+
+test('imports point down, pure files import no node: module, and there is no cycle', () => {
+  assert.deepEqual(checkLayers(readSources(join(ROOT, 'src'))), [])
+})
+
+test('every export of the package is built, has types and loads', async () => {
+  const { checked, problems } = await checkExports()
+  assert.deepEqual(problems, [])
+  assert.ok(checked >= 5)
+})
+
+test('the check of layers finds imports that point up, impure ones, cycles and strangers', () => {
+  const layers = [
+    { name: 'low', pure: true, files: 'a b' },
+    { name: 'high', pure: false, files: 'c more/' },
+  ]
+  const problemsOf = (...sources: { path: string; imports: string[] }[]) => checkLayers(sources, layers).join('; ')
+  const c = { path: 'c.ts', imports: ['./a.ts', 'node:fs'] }
+  assert.equal(problemsOf({ path: 'a.ts', imports: [] }, c, { path: 'more/d.ts', imports: ['../c.ts'] }), '')
+  assert.match(problemsOf({ path: 'a.ts', imports: ['./c.ts'] }, { path: 'c.ts', imports: [] }), /above it/)
+  assert.match(problemsOf({ path: 'a.ts', imports: ['node:fs'] }), /pure/)
+  assert.match(problemsOf({ path: 'z.ts', imports: [] }), /no layer/)
+  assert.match(problemsOf({ path: 'a.ts', imports: ['./b.ts'] }), /does not exist/)
+  const around = problemsOf({ path: 'a.ts', imports: ['./b.ts'] }, { path: 'b.ts', imports: ['./a.ts'] })
+  assert.match(around, /a\.ts → b\.ts → a\.ts/)
+})
+
+test('imports are found in all their forms, and not in comments or templates', () => {
+  const code = [
+    "import a, {\n  type B,\n} from './a.ts'",
+    "import './b.ts'",
+    "export { c } from './c.ts'",
+    "const d = await import('./d.ts')",
+    " * import x from './comment.ts'",
+    "const text = `\nimport y from './template.ts'\n`",
+  ]
+  assert.deepEqual(importsOf(code.join('\n')), ['./a.ts', './b.ts', './c.ts', './d.ts'])
+})
+
+test('a star in the exports stands for every built module that is not taken out', () => {
+  const at = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` })
+  const exports = { '.': at('index'), './x/*': at('x/*'), './x/inner': null, './package.json': './package.json' }
+  const found = expandExports(exports, ['./dist/index.js', './dist/x/a.js', './dist/x/inner.js', './dist/y/b.js'])
+  assert.deepEqual(
+    found.map(({ name, target }) => [name, target.default]),
+    [
+      ['.', './dist/index.js'],
+      ['./x/a', './dist/x/a.js'],
+    ],
+  )
+})
+
+test('dependencies are pinned to exact versions', () => {
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
+  }
+})

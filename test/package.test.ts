@@ -1,0 +1,95 @@
+/** The package as others get it: packed, installed into an empty folder, imported, typed, and run. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { readmeProgram } from './readme.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-package-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+type Ran = { code: number; stdout: string; stderr: string }
+
+/** Runs a program with this very Node first on the path. */
+function run(program: string, args: string[], cwd: string): Promise<Ran> {
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}` }
+  return new Promise(resolve => {
+    execFile(program, args, { cwd, env, maxBuffer: 1e8 }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
+    })
+  })
+}
+
+/** What npm says when the fault is the network's. */
+const OFFLINE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ENOTCACHED|E429|E50\d/
+
+test('the package installs in an empty folder, runs, has its types and its program', async t => {
+  const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], ROOT)
+  assert.equal(packed.code, 0, `${packed.stdout}${packed.stderr}`)
+  const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))
+  assert.ok(tarball)
+  const project = join(folder, 'project')
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }')
+  const flags = ['install', '--prefer-offline', '--no-audit', '--no-fund', `../${tarball}`]
+  const installed = await run('npm', flags, project)
+  if (installed.code !== 0 && OFFLINE.test(installed.stderr)) {
+    t.skip('no registry can be reached, so the dependencies cannot be installed')
+    return
+  }
+  assert.equal(installed.code, 0, installed.stderr)
+
+  await t.test('a program of ten lines runs', async () => {
+    writeFileSync(join(project, 'program.ts'), readmeProgram())
+    const { code, stdout, stderr } = await run('node', ['program.ts'], project)
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, /tokens saved/)
+  })
+
+  await t.test('its types are those of the library', async () => {
+    const wrong = '// @ts-expect-error: a view has messages, not a number\nconst n: number = await session.view()\n'
+    const other = "import { readTranscript } from 'palimpsest/transcripts'\nconsole.log(readTranscript, n)\n"
+    writeFileSync(join(project, 'typed.ts'), `${readmeProgram()}\n${wrong}${other}`)
+    const flags = '--noEmit --strict --module nodenext --target es2024 --lib es2024,dom --skipLibCheck --types'.split(
+      ' ',
+    )
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { stdout } = await run('node', [tsc, ...flags, '', 'typed.ts'], project)
+    assert.equal(stdout, '')
+  })
+
+  await t.test('the program palimpsest is there', async () => {
+    const { code, stdout } = await run('npx', ['palimpsest', '--help'], project)
+    assert.equal(code, 0)
+    assert.match(stdout, /Usage: palimpsest COMMAND/)
+    const sample = await run(join(project, 'node_modules/.bin/palimpsest'), ['sample'], project)
+    assert.deepEqual([sample.code, sample.stderr], [0, ''])
+  })
+})
+
+describe('the package', () => {
+  const files = async (): Promise<string[]> => {
+    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], ROOT)
+    return JSON.parse(stdout)[0].files.map((file: { path: string }) => file.path)
+  }
+
+  test('holds no sources, tests or traces of this machine', async () => {
+    for (const path of await files())
+      assert.match(path, /^(?:bin|dist|docs)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/)
+  })
+
+  test('says in one line what to do on a Node that is too old', async () => {
+    const old = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' }); require('./bin/palimpsest.js')"
+    const { code, stdout, stderr } = await run('node', ['-e', old], ROOT)
+    assert.deepEqual([code, stdout], [8, ''])
+    assert.match(stderr, /^palimpsest: Node 20\.1\.0 is too old; install Node 24 or newer[^\n]*\(UNSUPPORTED\)\n$/)
+  })
+
+  test('has a program that any old Node can parse', () => {
+    const code = readFileSync(join(ROOT, 'bin/palimpsest.js'), 'utf8')
+    assert.doesNotMatch(code, /=>|`|\b(?:const|let|import|export|async|await)\b(?!.*\*)/)
+  })
+})

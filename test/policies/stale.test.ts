@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { openPalimpsest } from '../../src/engine.ts'
+import { anchor } from '../../src/policies/anchor.ts'
+import { offload } from '../../src/policies/offload.ts'
+import { everyTurn } from '../../src/policies/policy.ts'
+import { CRITICAL_TOOLS, staleOutput, staleText } from '../../src/policies/stale-output.ts'
+import { bash, editsBy, openWith, play, says, shown, step, user } from './talk.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-stale-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('stale output', () => {
+  test('has the text of one line, with 150 characters, the length and the tool', () => {
+    const output = `const express = require('express')\nconst app = express()\n${'x'.repeat(3000)}`
+    assert.equal(
+      staleText('read_file', output, 150),
+      `[Stale output from read_file — compressed] const express = require('express') const app = express() ${'x'.repeat(93)}... (3057 chars, use read_file if needed)`,
+    )
+  })
+
+  test('the last 15 messages keep their results; what is older is compressed', async () => {
+    const session = await openWith([staleOutput()])
+    const output = 'y'.repeat(2847)
+    await play(session, user('go'), ...bash('one', output))
+    for (let i = 0; i < 14; i++) await play(session, says(`${i}`))
+    assert.deepEqual(await shown(session), [output])
+    await play(session, says('now'))
+    assert.deepEqual(await shown(session), [staleText('bash', output, 150)])
+  })
+
+  test('critical tools are never compressed', async () => {
+    assert.deepEqual(CRITICAL_TOOLS, [
+      'browser_visit',
+      'browser_eval',
+      'browser_fetch',
+      'browser_screenshot',
+      'db_query',
+      'db_schema',
+      'analyze_image',
+      'desktop_screenshot',
+    ])
+    const session = await openWith([staleOutput()])
+    await play(session, user('go'))
+    for (const name of CRITICAL_TOOLS) await play(session, ...step({ name, output: 'z'.repeat(1000) }))
+    for (let i = 0; i < 16; i++) await play(session, says(`${i}`))
+    assert.deepEqual(session.edits(), [])
+  })
+
+  test('a result that is shorter than its preview stays', async () => {
+    const session = await openWith([staleOutput({ after: 1 })])
+    await play(session, user('go'), ...bash('true', 'ok'), says('done'), user('next'))
+    assert.deepEqual(await shown(session), ['ok'])
+  })
+})
+
+describe('offload', () => {
+  const open = async (name: string) => {
+    const pal = await openPalimpsest({ home: join(folder, name), clock: () => 1_700_000_000_000 })
+    return pal.session('s', { policy: everyTurn('test', [offload()]) })
+  }
+
+  test('a result over 2,000 characters goes to a file; the first 400 and the path stay', async () => {
+    const session = await open('plain')
+    await play(session, user('go'), ...bash('a', 'q'.repeat(2000)), ...bash('b', 'r'.repeat(2001)))
+    const path = `${join(folder, 'plain')}/overflow/overflow_1700000000000_bash.txt`
+    assert.deepEqual(await shown(session), [
+      'q'.repeat(2000),
+      `${'r'.repeat(400)}\n... [2,001 chars in total, all of them in ${path}]`,
+    ])
+    assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(2001))
+  })
+
+  test('critical tools: over 8,000, and 4,000 stay', async () => {
+    const session = await open('critical')
+    const visit = (output: string) => step({ name: 'browser_visit', input: { url: 'x' }, output })
+    await play(session, user('go'), ...visit('s'.repeat(8000)), ...visit('t'.repeat(8001)))
+    const [whole, cut] = await shown(session)
+    assert.equal(whole, 's'.repeat(8000))
+    assert.ok(cut!.startsWith(`${'t'.repeat(4000)}\n`))
+    assert.match(cut!, /overflow_1700000000000_browser_visit\.txt\]$/)
+  })
+
+  test('two results of one moment get two files', async () => {
+    const session = await open('twice')
+    const long = (letter: string) => ({ name: 'bash', input: { command: letter }, output: letter.repeat(3000) })
+    await play(session, user('go'))
+    await session.append(...step(long('u'), long('v')))
+    await session.view()
+    const overflow = join(folder, 'twice', 'overflow')
+    assert.equal(readFileSync(join(overflow, 'overflow_1700000000000_bash.txt'), 'utf8'), 'u'.repeat(3000))
+    assert.equal(readFileSync(join(overflow, 'overflow_1700000000000_bash_2.txt'), 'utf8'), 'v'.repeat(3000))
+  })
+
+  test('where the folder cannot be written, the result stays whole and the view says so', async () => {
+    const home = join(folder, 'blocked')
+    mkdirSync(home)
+    writeFileSync(join(home, 'overflow'), 'a file where the folder should be')
+    const session = await open('blocked')
+    await session.append(user('go'), ...bash('b', 'r'.repeat(2001)))
+    const { report, messages } = await session.view()
+    assert.deepEqual(
+      report.map(({ rule }) => rule),
+      ['file-not-kept'],
+    )
+    assert.match(report[0]!.message, /overflow\/overflow_1700000000000_bash\.txt cannot be written/)
+    assert.equal(JSON.stringify(messages).includes('r'.repeat(2001)), true)
+    assert.deepEqual(session.edits(), [])
+  })
+
+  test('a file that is there already is not overwritten', async () => {
+    const first = await open('shared')
+    await play(first, user('go'), ...bash('b', 'r'.repeat(2001)))
+    const pal = await openPalimpsest({ home: join(folder, 'shared'), clock: () => 1_700_000_000_000 })
+    const second = await pal.session('other', { policy: everyTurn('test', [offload()]) })
+    await second.append(user('go'), ...bash('b', 'another text '.repeat(300)))
+    assert.equal((await second.view()).report.length, 1)
+    const path = join(folder, 'shared', 'overflow', 'overflow_1700000000000_bash.txt')
+    assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(2001))
+  })
+
+  test('what was sent before is left as it is', async () => {
+    const session = await open('late')
+    await session.append(user('go'), ...bash('b', 'r'.repeat(5000)), says('done'))
+    await session.view()
+    assert.deepEqual(session.edits(), [])
+    assert.equal(existsSync(join(folder, 'late', 'overflow')), false)
+  })
+})
+
+describe('task anchor', () => {
+  const anchors = async (session: Parameters<typeof shown>[0]) =>
+    (await shown(session, 'user')).filter(text => text.startsWith('[TASK ANCHOR'))
+
+  test('comes behind every fifth tool call, with the goal and the number', async () => {
+    const session = await openWith([anchor()])
+    await play(session, user('Build a REST API for users'))
+    for (let i = 0; i < 12; i++) await play(session, ...bash('x', 'ok'))
+    assert.deepEqual(await anchors(session), [
+      '[TASK ANCHOR — Reminder] Your CURRENT GOAL is: "Build a REST API for users"\nYou have made 5 tool calls. Stay focused. What is the next step?',
+      '[TASK ANCHOR — Reminder] Your CURRENT GOAL is: "Build a REST API for users"\nYou have made 10 tool calls. Stay focused. What is the next step?',
+    ])
+    assert.deepEqual(
+      editsBy(session, 'anchor').map(edit => edit.target),
+      [{ after: 10 }, { after: 20 }],
+    )
+  })
+
+  test('stands behind all results of a batch, never inside it', async () => {
+    const session = await openWith([anchor()])
+    await play(session, user('go'))
+    const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
+    await play(session, ...step(one, one, one), ...step(one, one, one))
+    assert.deepEqual(
+      editsBy(session, 'anchor').map(edit => edit.target),
+      [{ after: 8 }],
+    )
+    assert.match((await anchors(session))[0]!, /You have made 6 tool calls/)
+  })
+
+  test('names the last real request; reminders that a client puts into user messages are none', async () => {
+    const session = await openWith([anchor()])
+    await play(session, user('first'), says('ok'), user('second\nwith two lines'))
+    await play(session, user('<system-reminder>be nice</system-reminder>'))
+    for (let i = 0; i < 5; i++) await play(session, ...bash('x', 'ok'))
+    assert.match((await anchors(session))[0]!, /GOAL is: "second\nwith two lines"\nYou have made 5 tool calls/)
+  })
+
+  test('bounds a long request', async () => {
+    const session = await openWith([anchor({ every: 1, goalChars: 20 })])
+    await play(session, user('w'.repeat(500)), ...bash('x', 'ok'))
+    assert.match((await anchors(session))[0]!, new RegExp(`GOAL is: "${'w'.repeat(19)}…"`))
+  })
+})

@@ -1,0 +1,58 @@
+/** A scripted provider, a proxy in front of it on a real port, and the engine behind it. */
+import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
+import { type Front, serveProxy } from '../../src/proxy/front.ts'
+import { createProxy, type Proxy, type ProxyOptions } from '../../src/proxy/proxy.ts'
+import type { Message } from '../../src/types.ts'
+import { type Script, startUpstream, type Upstream } from '../upstream.ts'
+
+export type Setup = {
+  upstream: Upstream
+  pal: Palimpsest
+  proxy: Proxy
+  front: Front
+  url: string
+  /** Faults that the proxy logged. */
+  faults: string[]
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function setUp(script: Script, options: Partial<ProxyOptions> = {}): Promise<Setup> {
+  const upstream = await startUpstream(script)
+  const pal = options.pal ?? (await openPalimpsest({ home: ':memory:' }))
+  const faults: string[] = []
+  const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1`, gemini: upstream.url }
+  const proxy = createProxy({ upstreams, log: line => faults.push(line), ...options, pal })
+  const front = await serveProxy(proxy)
+  return {
+    upstream,
+    pal,
+    proxy,
+    front,
+    url: front.url,
+    faults,
+    async [Symbol.asyncDispose]() {
+      await front.close()
+      await proxy.idle()
+      await upstream.close()
+      if (!options.pal) await pal.close()
+    },
+  }
+}
+
+/** The names of all sessions, in the order in which they were made. */
+export async function sessionNames(pal: Palimpsest): Promise<string[]> {
+  const sessions = await pal.sessions({ limit: 1000 })
+  return sessions.sort((a, b) => a.createdAt - b.createdAt).map(({ id }) => id)
+}
+
+/** What a session holds, as it happened. */
+export async function entriesOf(pal: Palimpsest, id: string): Promise<Message[]> {
+  const session = await pal.session(id, { mustExist: true })
+  return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+}
+
+/** A result that is large enough to be worth an edit, and different each time. */
+export function largeOutput(round: number, chars = 12_000): string {
+  const line = (i: number) => `${round}:${i} compiled module-${(i * 7919 + round) % 1000} in ${(i * 31) % 97} ms`
+  return Array.from({ length: Math.ceil(chars / 38) }, (_, i) => line(i)).join('\n')
+}

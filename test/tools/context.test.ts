@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type OpenOptions, openPalimpsest } from '../../src/engine.ts'
+import { textOf } from '../../src/leaves.ts'
+import type { Session } from '../../src/session.ts'
+import { contextTool, recallTool } from '../../src/tools/context.ts'
+import { runTool, type ToolResult } from '../../src/tools/tool.ts'
+import type { Message } from '../../src/types.ts'
+
+const LOG = `START_DEBUG_LOG\n${'connection 17 opened by the pool\n'.repeat(40)}END_DEBUG_LOG`
+const CONFIG = `{"verbose": true, "levels": [${'"debug", '.repeat(60)}"trace"]} end of the config`
+
+/** A user asks, the agent runs one command for each output, and everything is answered. */
+async function open(outputs: string[], options: OpenOptions = {}): Promise<Session> {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const session = await pal.session('work', options)
+  await session.append({ role: 'user', parts: [{ type: 'text', text: 'Find out why the tests fail.' }] })
+  for (const [i, output] of outputs.entries())
+    await session.append(...step(`call_${i}`, 'bash', { command: `run ${i}` }, output))
+  return session
+}
+
+function step(id: string, name: string, input: unknown, output: string): Message[] {
+  return [
+    { role: 'assistant', parts: [{ type: 'tool-call', id, name, input }] },
+    { role: 'tool', parts: [{ type: 'tool-result', id, name, output }] },
+  ]
+}
+
+const context = (session: Session, action: string, targets?: unknown): Promise<ToolResult> =>
+  runTool(contextTool, { action, ...(targets ? { targets } : {}) }, { session })
+
+async function shownText(session: Session): Promise<string> {
+  const { messages } = await session.view({ plan: false })
+  return messages.flatMap(message => message.parts.map(textOf)).join('\n')
+}
+
+async function idOf(session: Session, beginning: string): Promise<string> {
+  const part = (await session.parts()).find(({ preview }) => preview.startsWith(beginning))
+  assert.ok(part, `a part that begins with ${beginning}`)
+  return part.hash
+}
+
+test('replace shows the replacement between start and end, and says what was saved and how to take it back', async () => {
+  const session = await open([`before\n${LOG}\nafter`])
+  const result = await context(session, 'replace', [
+    { start: 'START_DEBUG_LOG', end: 'END_DEBUG_LOG', replacement: '…' },
+  ])
+  assert.match(
+    result.text,
+    /^Done: \d+ tokens saved\.\n- e1: replace "START_DEBUG_LOG" \(entry 2\), 1,349 chars to 1, \d+ tokens saved/,
+  )
+  assert.match(result.text, /context\(action="undo", targets=\[\["e1"\]\]\)/)
+  assert.match(await shownText(session), /before\n…\nafter/)
+})
+
+test('one call may discard, distill and replace, and does all of it or nothing', async () => {
+  const session = await open([LOG, CONFIG, `kept ${LOG.replaceAll('DEBUG', 'INFO')}`])
+  const [log, config] = [await idOf(session, 'START_DEBUG'), await idOf(session, '{"verbose"')]
+  const replace = { start: 'START_INFO_LOG', end: 'END_INFO_LOG', replacement: '[info]' }
+  const before = await shownText(session)
+  const failed = await context(session, 'replace', [
+    [log],
+    [config, 'The levels are debug and trace.'],
+    { ...replace, start: 'START_WARN_LOG' },
+  ])
+  assert.equal(failed.isError, true)
+  assert.equal(await shownText(session), before)
+  const done = await context(session, 'replace', [[log], [config, 'The levels are debug and trace.'], replace])
+  assert.equal(done.isError, undefined, done.text)
+  const after = await shownText(session)
+  assert.match(after, new RegExp(`\\[Discarded: result of bash, 1349 chars\\. Restore it with id ${log} if needed\\]`))
+  assert.match(after, /The levels are debug and trace\./)
+  assert.match(after, /kept \[info\]/)
+})
+
+test('errors say what to do, and nothing is changed', async () => {
+  const session = await open([
+    LOG,
+    `${LOG} and again`,
+    'short one',
+    'A first stretch of text, B second stretch, C third stretch, D end',
+  ])
+  const refused = async (targets: unknown, expected: RegExp) => {
+    const result = await context(session, 'replace', targets)
+    assert.equal(result.isError, true)
+    assert.match(result.text, expected)
+  }
+  await refused(
+    [{ start: 'START_DEBUG_LOGS', end: 'END_DEBUG_LOG', replacement: '' }],
+    /not found.*Similar: "START_DEBUG_LOG/s,
+  )
+  await refused(
+    [{ start: 'START_DEBUG_LOG', end: 'END_DEBUG_LOG', replacement: '' }],
+    /matches 2 times.*entry 2.*entry 4/s,
+  )
+  await refused([{ start: 'short', end: 'one', replacement: '' }], /minimum 30 characters/)
+  const overlapping = [
+    { start: 'A first', end: 'C third', replacement: '…' },
+    { start: 'B second', end: 'D end', replacement: '…' },
+  ]
+  await refused(overlapping, /overlapping/)
+  await refused([['00000000']], /no text or result with the id 00000000/)
+  await refused([], /at least one target/)
+  await refused(['1a2b3c4d'], /targets\.0: a target is \[id\], \[id, summary\] or \{ start, end, replacement \}/)
+  await refused([{ start: 'x' }], /a target is \[id\]/)
+  assert.equal(session.edits().length, 0)
+})
+
+test('what suggest gives can be passed to replace as it is, even when the suggestion itself is in view', async () => {
+  const trace = `TypeError: x is not a function\n${Array.from({ length: 40 }, (_, i) => `    at handler${i} (/app/src/file${i}.js:${i}:7)`).join('\n')}\nexit 1`
+  const session = await open([trace])
+  const { text } = await context(session, 'suggest')
+  const [operation] = /\{"start".*\}$/m.exec(text) ?? []
+  assert.ok(operation, text)
+  await session.append(...step('call_s', 'mcp__palimpsest__context', { action: 'suggest' }, text))
+  const done = await context(session, 'replace', [JSON.parse(operation)])
+  assert.equal(done.isError, undefined, done.text)
+  assert.match(await shownText(session), /TypeError: x is not a function\n *\[stack trace: \d+ lines\]\nexit 1/)
+})
+
+test('list names the largest parts and the edits in force', async () => {
+  const session = await open([LOG, CONFIG])
+  const log = await idOf(session, 'START_DEBUG')
+  assert.match(
+    (await context(session, 'list')).text,
+    new RegExp(`- ${log}: result of bash \\(entry 2\\), \\d+ tokens: "START_DEBUG.*No edits\\.$`, 's'),
+  )
+  await context(session, 'distill', [[log, 'The pool opened connection 17.']])
+  assert.match(
+    (await context(session, 'list')).text,
+    /1 edit in force.*\n- e1 by agent \("distill"\), entry 2, part 0, \d+ tokens saved$/,
+  )
+})
+
+test('undo takes back the last call, or the edits that are named; redo puts them in force again', async () => {
+  const session = await open([LOG, CONFIG, `${LOG} third`])
+  const before = await shownText(session)
+  const [log, config] = [await idOf(session, 'START_DEBUG'), await idOf(session, '{"verbose"')]
+  await context(session, 'discard', [[log], [config]])
+  const both = await shownText(session)
+  assert.match((await context(session, 'undo')).text, /^Undone: e1, e2\./)
+  assert.equal(await shownText(session), before)
+  assert.equal((await context(session, 'redo', [['e2'], ['e1']])).text, 'In force again: e2, e1.')
+  assert.equal(await shownText(session), both)
+  assert.match((await context(session, 'undo', [['e1'], ['e9']])).text, /no edit e9/)
+  assert.equal(await shownText(session), both)
+  await context(session, 'undo')
+  assert.deepEqual(await context(session, 'undo'), {
+    text: 'You have no edit in force. list shows the edits of others.',
+    isError: true,
+  })
+})
+
+test('restore gives the original in the result and leaves the view alone', async () => {
+  const session = await open([LOG])
+  const log = await idOf(session, 'START_DEBUG')
+  await context(session, 'discard', [[log]])
+  const before = await shownText(session)
+  assert.deepEqual(await context(session, 'restore', [[log]]), { text: `[${log}, entry 2]\n${LOG}` })
+  assert.deepEqual(await context(session, 'restore', [['e1']]), { text: `[e1, entry 2]\n${LOG}` })
+  assert.equal(await shownText(session), before)
+  assert.match((await context(session, 'restore')).text, /restore takes ids/)
+})
+
+test('what the user hid an agent can neither undo, nor restore, nor read by recall', async () => {
+  const session = await open([`API_KEY=sk-very-secret-value-of-the-user\n${CONFIG}`])
+  const id = await idOf(session, 'API_KEY')
+  const [edit] = await session.apply([
+    { target: { entry: 2, part: 0, leaf: 0, span: [0, 40] }, replacement: '[REDACTED]', why: 'secret' },
+  ])
+  assert.match((await context(session, 'undo', [[edit!.id]])).text, /is the user's/)
+  assert.match((await context(session, 'restore', [[id]])).text, /The user hid/)
+  const { text } = await runTool(recallTool, { query: 'secret' }, { session })
+  assert.match(text, /not in view: \[hidden by the user\]/)
+  assert.ok(!text.includes('sk-very'))
+})
+
+test('recall says what is in view and what is not, with ids that restore takes', async () => {
+  const session = await open([`${LOG} the offset is seven`, 'the offset is nine'])
+  const log = await idOf(session, 'START_DEBUG')
+  await context(session, 'discard', [[log]])
+  await session.append(...step('call_r', 'recall', { query: 'offset' }, 'earlier hits about the offset'))
+  const { text } = await runTool(recallTool, { query: 'the offset' }, { session })
+  assert.match(
+    text,
+    new RegExp(
+      `^2 hits, 1 of them not in view:\\n- ${log}: result of bash \\(entry 2\\), not in view: .*seven.*\\n- \\w{8}: result of bash \\(entry 4\\), in view: "the offset is nine"`,
+    ),
+  )
+  assert.match((await runTool(recallTool, { query: 'nowhere' }, { session })).text, /^Nothing in this session/)
+})
+
+test('an agent in the middle of its tool loop can edit its context while the call to do so is open', async () => {
+  const session = await open([LOG], { ids: 1000 })
+  await session.view()
+  const id = /\[id (\w{8})\]/.exec(await shownText(session))?.[1]
+  await session.append({
+    role: 'assistant',
+    parts: [{ type: 'tool-call', id: 'c', name: 'context', input: { action: 'discard', targets: [[id]] } }],
+  })
+  const result = await context(session, 'discard', [[id]])
+  await session.append({
+    role: 'tool',
+    parts: [{ type: 'tool-result', id: 'c', name: 'context', output: result.text }],
+  })
+  const view = await session.view()
+  assert.deepEqual(view.report, [])
+  assert.match(await shownText(session), /\[Discarded: result of bash/)
+})
