@@ -15,4 +15,9 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     isHere: root => existsSync(join(root, '../shared/traces')),
     how: 'Put transcripts of agents into that folder, one folder for each format.',
   },
+  {
+    name: 'tests with the MCP Inspector (not installed)',
+    isHere: root => existsSync(join(root, 'node_modules/.cache/mcp-inspector/node_modules/.bin/mcp-inspector')),
+    how: 'Get it with: npm run get:inspector',
+  },
 ]

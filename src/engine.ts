@@ -22,6 +22,7 @@ import { logDay } from './workspace.ts'
 
 export const MEMORY = ':memory:'
 const DEFAULT_MODEL = 'claude-sonnet-4-5'
+const DEFAULT_POLICY = 'thrifty'
 
 export type PalimpsestOptions = {
   /** A folder, or ':memory:'. The environment variable PALIMPSEST_HOME, or `.agent`, by default. */
@@ -95,7 +96,7 @@ export class Palimpsest {
     }
     const stored: Partial<Meta> = row ? JSON.parse(row.meta) : {}
     const { settings = {}, keepFile, summarize } = this.#options
-    const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? 'none', settings.policy)
+    const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? DEFAULT_POLICY, settings.policy)
     const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
     const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
@@ -128,7 +129,7 @@ export class Palimpsest {
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
     const rows = await this.#store.list(options)
     return rows.map(({ meta, ...row }) => {
-      const { policy = 'none', model = DEFAULT_MODEL }: Partial<Meta> = JSON.parse(meta)
+      const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL }: Partial<Meta> = JSON.parse(meta)
       return { ...row, policy, model }
     })
   }

@@ -149,7 +149,8 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
   const { replacement } = edit
   const name = `edit ${edit.id} of entry ${entry}`
   if (part.type === 'raw') return violation('opaque-edited', `${name} would change an opaque block`)
-  if (scope.latest && scope.reasons) {
+  const forgets = part.type === 'reasoning' && replacement === null && !scope.running
+  if (scope.latest && scope.reasons && !forgets) {
     return violation('running-reasoning', `${name} would change the message that is being answered`)
   }
   if (part.type === 'reasoning') {

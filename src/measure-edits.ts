@@ -1,7 +1,8 @@
 /**
  * Grounded edits: the text that each edit of a file replaces, or the lines that a patch leans on, wherever an earlier
  * result or input about the same file shows it. Whether a view still shows it says whether the agent could see the
- * version of the file that it then changed. Blanks and line numbers do not count.
+ * version of the file that it then changed. Blanks and line numbers do not count. A long text is looked for in
+ * windows of three lines, since a view may show its halves in two places.
  */
 import { type Evidence, gather, withoutLayout } from './measure-evidence.ts'
 import { describeCall, sameFile } from './tool-kinds.ts'
@@ -11,6 +12,7 @@ type Replaced = { path: string; text: string }
 
 /** Shorter texts stand in any file. */
 const LEAST = 12
+const WINDOW = 3
 
 export function findEditedText(messages: readonly Message[]): Evidence {
   const copies: { path: string | undefined; text: string }[] = []
@@ -24,7 +26,7 @@ export function findEditedText(messages: readonly Message[]): Evidence {
     },
     collect: message => {
       const replaced = message.parts.flatMap(part => (part.type === 'tool-call' ? replacedTexts(part) : []))
-      return replaced.flatMap(({ path, text }) => {
+      return replaced.flatMap(windowsOf).flatMap(({ path, text }) => {
         const wanted = withoutLayout(text)
         if (wanted.length < LEAST) return []
         const sources = copies.flatMap((copy, number) =>
@@ -34,6 +36,13 @@ export function findEditedText(messages: readonly Message[]): Evidence {
       })
     },
   })
+}
+
+function windowsOf({ path, text }: Replaced): Replaced[] {
+  const lines = text.split('\n')
+  if (lines.length <= WINDOW) return [{ path, text }]
+  const starts = lines.flatMap((_, i) => (i % (WINDOW - 1) === 0 && i + 1 < lines.length ? [i] : []))
+  return starts.map(start => ({ path, text: lines.slice(start, start + WINDOW).join('\n') }))
 }
 
 /** A copy is of the file, or of no one file: a search, a command that reads several. */

@@ -21,7 +21,19 @@ export type SummaryRequest = {
 
 export type WriteSummary = (request: SummaryRequest) => Promise<string>
 
-export async function withModelSummary(proposal: Proposal, fold: Fold, write: WriteSummary): Promise<Proposal> {
+/** The proposals, with a model's words for those that are summaries, if there is a model to ask. */
+export async function withModelSummaries(
+  proposals: readonly Proposal[],
+  fold: Fold,
+  write: WriteSummary | undefined,
+): Promise<readonly Proposal[]> {
+  if (!write || !proposals.some(proposal => proposal.summary)) return proposals
+  const written: Proposal[] = []
+  for (const proposal of proposals) written.push(await withModelSummary(proposal, fold, write))
+  return written
+}
+
+async function withModelSummary(proposal: Proposal, fold: Fold, write: WriteSummary): Promise<Proposal> {
   const { replacement, summary, target } = proposal
   if (!summary || replacement === null || typeof replacement !== 'object' || !('messages' in replacement))
     return proposal

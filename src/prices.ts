@@ -104,18 +104,18 @@ export type ModelTable = Record<string, Partial<Model>>
 
 /** What is known of a model. An unknown one is priced as the default, which is the dearest to break a cache on. */
 export function modelInfo(name = 'claude', extra: ModelTable = {}): Model {
-  const known = longestPrefix(name.toLowerCase().replace(/^.*\//, ''), MODELS) ?? anthropic
-  return { ...known, ...longestPrefix(name, extra) }
+  return { ...(find(name, MODELS) ?? anthropic), ...find(name, extra) }
 }
 
 export function isKnownModel(name: string): boolean {
-  return longestPrefix(name.toLowerCase().replace(/^.*\//, ''), MODELS) !== undefined
+  return find(name, MODELS) !== undefined
 }
 
-function longestPrefix<T>(name: string, table: Record<string, T>): T | undefined {
-  let best: string | undefined
-  for (const key of Object.keys(table)) {
-    if (name.startsWith(key) && (best === undefined || key.length > best.length)) best = key
-  }
+/** The row with the longest key that the name begins with, or goes on with behind a provider (`x/…`, `x:…`, `x.…`). */
+function find<T>(name: string, table: Record<string, T>): T | undefined {
+  const lower = name.toLowerCase()
+  const starts = [0, ...[...lower.matchAll(/[/:.]/g)].map(({ index }) => index + 1)]
+  const matching = Object.keys(table).filter(key => starts.some(at => lower.startsWith(key.toLowerCase(), at)))
+  const [best] = matching.sort((a, b) => b.length - a.length)
   return best === undefined ? undefined : table[best]
 }

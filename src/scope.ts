@@ -17,7 +17,11 @@ export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model):
     if (broken) throw illegal([broken])
   }
   if (!model.bindsReasoning) return
-  const broken = checkBinding(fold, edits)
+  // What the engine edits the client or the conversation has changed already.
+  const broken = checkBinding(
+    fold,
+    edits.filter(({ by }) => by !== 'engine'),
+  )
   if (broken) throw illegal([broken])
 }
 

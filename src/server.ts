@@ -13,8 +13,8 @@ import { PalimpsestError } from './errors.ts'
 import type { Memory } from './memory/memory.ts'
 import { type AnswerContext, admitCaller, answer } from './server/answer.ts'
 import { blockRoutes } from './server/blocks.ts'
-import { type Document, docsRoutes } from './server/docs.ts'
-import { toDocument } from './server/document.ts'
+import { docsRoutes } from './server/docs.ts'
+import { type Document, toDocument } from './server/document.ts'
 import { EventHub } from './server/event-hub.ts'
 import { eventRoutes } from './server/events.ts'
 import { authenticate, type Caller, checkHost, checkOrigin, isLoopback, LOCAL } from './server/gate.ts'
@@ -224,15 +224,20 @@ function patience(ms: number): Promise<void> {
 export type Listening = { url: string; port: number; server: Server; close(): Promise<void> }
 
 /** Listens; `port` 0 takes a free one. Closing stops new requests first, and waits for the running ones. */
-export async function serve(options: ServerOptions & { port: number }): Promise<Listening> {
-  const { port, host = '127.0.0.1' } = options
+export async function serve(options: ServerOptions & { port: number; orFreePort?: boolean }): Promise<Listening> {
+  const { port, host = '127.0.0.1', orFreePort = false } = options
   const server = createServer(options)
   const http = createAdaptorServer({
     fetch: (request, { incoming }) => server.fetch(request, { address: incoming.socket?.remoteAddress }),
   })
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject)
-    http.listen(port, host, () => resolve())
+  const listen = (on: number) =>
+    new Promise<void>((resolve, reject) => {
+      http.once('error', cause => reject(cannotListen(cause, host, on)))
+      http.listen(on, host, () => resolve())
+    })
+  await listen(port).catch(error => {
+    if (orFreePort && error.code === 'ALREADY') return listen(0)
+    throw error
   })
   const address = http.address()
   const taken = typeof address === 'object' && address ? address.port : port
@@ -248,4 +253,15 @@ export async function serve(options: ServerOptions & { port: number }): Promise<
       await closed
     },
   }
+}
+
+function cannotListen(cause: Error, host: string, port: number): PalimpsestError {
+  const taken = 'code' in cause && cause.code === 'EADDRINUSE'
+  const why = taken ? `Port ${port} is taken by another program. Choose another.` : cause.message
+  return new PalimpsestError(
+    taken ? 'ALREADY' : 'INVALID_INPUT',
+    `Cannot listen on ${host}: ${why}`,
+    { host, port },
+    cause,
+  )
 }

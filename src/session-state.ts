@@ -13,7 +13,7 @@ import { Ledger, type Placed } from './ledger/ledger.ts'
 import type { LedgerStore } from './ledger/store.ts'
 import { checkSize, checkView, type Violation, violation, waitingCalls } from './legality.ts'
 import { Calls, checkMessage } from './messages.ts'
-import { type WriteSummary, withModelSummary } from './model-summary.ts'
+import { type WriteSummary, withModelSummaries } from './model-summary.ts'
 import type { Pending, Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
 import type { Model } from './prices.ts'
 import { repairsFor } from './repairs.ts'
@@ -254,7 +254,8 @@ export class SessionState {
       ...(this.options.home === undefined ? {} : { home: this.options.home }),
     })
     const report: Violation[] = []
-    const proposals = await keepFiles(await this.#summarized(plan.proposals), this.options.keepFile, report)
+    const summarized = await withModelSummaries(plan.proposals, this.#fold, this.options.summarize)
+    const proposals = await keepFiles(summarized, this.options.keepFile, report)
     if (proposals.length > 0) {
       await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
       await keepRecords(proposals, this.options, report)
@@ -279,15 +280,6 @@ export class SessionState {
       if (requests.length === 1) report.push(violation('edit-refused', error.message))
       else for (const request of requests) await this.#applyPlanned([request], decision, report)
     }
-  }
-
-  /** Where a model may write summaries, it does; what it writes is checked. */
-  async #summarized(proposals: readonly Proposal[]): Promise<readonly Proposal[]> {
-    const { summarize } = this.options
-    if (!summarize || !proposals.some(proposal => proposal.summary)) return proposals
-    const written: Proposal[] = []
-    for (const proposal of proposals) written.push(await withModelSummary(proposal, this.#fold, summarize))
-    return written
   }
 
   /** Tries the edits on the fold, then makes them durable; takes them back when either fails. */

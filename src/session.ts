@@ -98,7 +98,7 @@ export class Session {
    */
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
     const known = await this.#messages()
-    const plan = syncPlan(known, messages)
+    const plan = syncPlan(known, messages, this.#systemPrompt())
     if (plan.kind === 'fork') {
       const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
       return other.sync(messages)
@@ -285,6 +285,17 @@ export class Session {
     const { entries } = this.#state.fold
     if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
     return (await this.#state.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+  }
+
+  /** What the client's system prompt is now, where it has changed since the first message. */
+  #systemPrompt(): Message | undefined {
+    const edits = this.edits().filter(({ edit, active }) => {
+      return active && edit.by === 'engine' && 'entry' in edit.target && edit.target.entry === 0
+    })
+    const replacement = edits.at(-1)?.edit.replacement
+    return replacement && typeof replacement === 'object' && 'messages' in replacement
+      ? replacement.messages[0]
+      : undefined
   }
 
   async #locate(id: string): Promise<{ entry: number; part: number | undefined }> {

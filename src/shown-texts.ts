@@ -47,8 +47,8 @@ function isShown(fold: Fold, entry: number): boolean {
   return entry < fold.entries.length && isVisible(fold, entry)
 }
 
-/** The tools by which an agent looks after its context, under whatever prefix a client gives them. */
-export const OWN_TOOL = /(^|[_.])(context|recall)$/
+/** The tools by which an agent looks after its context; MCP clients put the server's name before theirs. */
+export const OWN_TOOL = /^(.*palimpsest.*[_.])?(context|recall)$/i
 
 /** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {

@@ -11,18 +11,20 @@ export type SyncPlan =
   /** The last entry that both share; −1 when they share none. */
   | { kind: 'fork'; at: number }
 
-export function syncPlan(known: readonly Message[], incoming: readonly Message[]): SyncPlan {
-  let same = 0
-  let edit: Pick<Edit, 'target' | 'replacement'> | undefined
-  while (same < known.length && same < incoming.length) {
-    if (keyOf(known[same]!) !== keyOf(incoming[same]!)) {
-      if (same !== 0 || known[0]!.role !== 'system' || incoming[0]!.role !== 'system') break
-      edit = { target: { entry: 0 }, replacement: { messages: [incoming[0]!] } }
-    }
-    same++
-  }
+/** `system` is what now stands for the first entry, where the client has changed its system prompt before. */
+export function syncPlan(
+  known: readonly Message[],
+  incoming: readonly Message[],
+  system: Message | undefined = known[0],
+): SyncPlan {
+  const [prompt] = incoming
+  const ownPrompt = known[0]?.role === 'system' && prompt?.role === 'system'
+  const changed = ownPrompt && system !== undefined && keyOf(prompt) !== keyOf(system)
+  let same = ownPrompt ? 1 : 0
+  while (same < known.length && same < incoming.length && keyOf(known[same]!) === keyOf(incoming[same]!)) same++
   if (same < known.length) return { kind: 'fork', at: same - 1 }
-  return { kind: 'append', append: incoming.slice(same), ...(edit ? { edit } : {}) }
+  const edit = { target: { entry: 0 }, replacement: { messages: [prompt!] } }
+  return { kind: 'append', append: incoming.slice(same), ...(changed ? { edit } : {}) }
 }
 
 /**
@@ -54,11 +56,31 @@ export function keyOf(message: Message): string {
 }
 
 function partKey(part: Part): unknown {
-  const { original: _, edit: __, ...said } = part
-  if (said.type === 'tool-result' && typeof said.output !== 'string') {
-    const [only] = said.output
-    const output = said.output.length === 1 && only?.type === 'text' ? only.text : said.output.map(partKey)
-    return { ...said, output }
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return [part.type, part.text]
+    case 'tool-call':
+      return [part.type, part.id, part.name, sorted(part.input)]
+    case 'tool-result':
+      return [part.type, part.id, part.name, outputKey(part.output), part.isError === true]
+    case 'image':
+      return [part.type, part.mediaType, part.data ?? part.url]
+    case 'raw':
+      return [part.type, part.provider, sorted(part.value)]
   }
-  return said
+}
+
+function outputKey(output: string | Part[]): unknown {
+  if (typeof output === 'string') return output
+  const [only] = output
+  return output.length === 1 && only?.type === 'text' ? only.text : output.map(partKey)
+}
+
+/** The same value with its keys in order: some clients write them in another order each time. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]))
 }

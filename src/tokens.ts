@@ -170,11 +170,6 @@ export function messagesTokens(messages: readonly Message[], count: Counter): nu
   return messages.reduce((total, message) => total + messageTokens(message, count), 0)
 }
 
-/** Tells the size of a part that was counted before, in this process or another. */
-export function rememberPartTokens(part: Part, tokens: number): void {
-  sizes.set(part, tokens)
-}
-
 /** Roughly what a message weighs on the wire. */
 export function messageBytes(message: Message): number {
   return message.parts.reduce((total, part) => total + partBytes(part), 0)

@@ -71,6 +71,14 @@ async function call(
   return { text: first?.text ?? '', isError: result.isError === true }
 }
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** What every transport must do. */
 async function exercise(client: Client, { root }: { root: string }): Promise<void> {
   const { tools } = await client.listTools()
@@ -191,6 +199,20 @@ describe('palimpsest mcp on stdin and stdout', () => {
       (await call(client, 'run_command', { command: 'pgrep -f "touch finishe[d]" || echo gone' })).text,
       /^gone/,
     )
+  })
+
+  test('a server that is told to stop ends the command that it runs', async () => {
+    const { args, root } = await place()
+    await using client = await connect(args)
+    const command = 'echo $$ > shell; sleep 60; touch finished'
+    const running = client.callTool({ name: 'run_command', arguments: { command } })
+    while (!existsSync(join(root, 'shell')) || (await readFile(join(root, 'shell'), 'utf8')) === '')
+      await new Promise(resolve => setTimeout(resolve, 20))
+    const shell = Number(await readFile(join(root, 'shell'), 'utf8'))
+    const server = (client.transport as StdioClientTransport).pid
+    process.kill(server!, 'SIGTERM')
+    await assert.rejects(running)
+    while (isAlive(server!) || isAlive(shell)) await new Promise(resolve => setTimeout(resolve, 20))
   })
 
   test('stdout carries the protocol only, and calls that run when stdin ends are answered', async () => {

@@ -8,8 +8,10 @@ import { mcp } from './mcp.ts'
 import { recall, restore } from './recall.ts'
 import { replay } from './replay.ts'
 import { sample } from './sample.ts'
+import { serve } from './serve.ts'
 import { sessions, verify } from './sessions.ts'
 import { show } from './show.ts'
+import { token } from './token.ts'
 import { workspace } from './workspace.ts'
 
 export const COMMANDS: readonly Command[] = [
@@ -33,4 +35,6 @@ export const COMMANDS: readonly Command[] = [
   replay,
   workspace,
   mcp,
+  serve,
+  token,
 ]

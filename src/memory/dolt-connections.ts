@@ -133,6 +133,15 @@ export class DoltSession {
     await this.#connection.execute(`CALL DOLT_${name}(${values.map(() => '?').join(', ')})`, values)
   }
 
+  /**
+   * Ends a transaction in a Dolt commit of all that changed. The second statement tells the server that the
+   * transaction is over: without it the connection goes on in it, and sees and saves nothing new.
+   */
+  async commit(message: string, author: string, { newTables = false } = {}): Promise<void> {
+    await this.call('COMMIT', newTables ? '-A' : '-a', '-m', message, '--author', author)
+    await this.plain('COMMIT')
+  }
+
   async use(branch: string): Promise<void> {
     await this.#connection.query(`USE ${branchName(this.#database, branch)}`)
   }

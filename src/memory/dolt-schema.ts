@@ -157,7 +157,7 @@ async function closeDeleted(
 async function commitIfAny(session: DoltSession, why: string): Promise<void> {
   const message = noteMessage({ at: 0, by: 'admin:palimpsest', action: 'set', why }, ['tables'])
   try {
-    await session.call('COMMIT', '-A', '-m', message, '--author', authorOf('admin:palimpsest'))
+    await session.commit(message, authorOf('admin:palimpsest'), { newTables: true })
   } catch (error) {
     if (!(error instanceof Error && /nothing to commit/i.test(error.message))) throw error
     await session.plain('COMMIT')

@@ -95,7 +95,7 @@ export class DoltMemory implements MemoryStore {
       )
       await insertProposal(session, 'proposals', proposal)
       const author = authorOf(`agent:${proposal.agentId}`)
-      await session.call('COMMIT', '-a', '-m', proposalMessage(proposal), '--author', author)
+      await session.commit(proposalMessage(proposal), author)
       await session.use('main')
       await untilWon(() => insertProposal(session, 'open_proposals', proposal))
     })
@@ -259,7 +259,7 @@ async function apply(session: DoltSession, { userId, label, version, content }: 
 async function commit(session: DoltSession, note: Note, changes: readonly Change[]): Promise<void> {
   const labels = changes.length > 0 ? changes.map(({ label }) => label) : ['a proposal']
   const only = changes.length === 1 ? changes[0]?.version : undefined
-  await session.call('COMMIT', '-a', '-m', noteMessage(note, labels, only), '--author', authorOf(note.by))
+  await session.commit(noteMessage(note, labels, only), authorOf(note.by))
 }
 
 async function insertProposal(

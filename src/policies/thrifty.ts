@@ -7,15 +7,18 @@
  * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
  * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are never touched.
  */
+import { lastShownReasoning } from '../cuts.ts'
 import { bestCut, type Choice, type Cut, dueReason, explain, type Situation, thousands } from '../planner.ts'
 import type { Replacement } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { shownTokens } from '../view.ts'
 import { classOf, expectedQuotes, QUOTES, type Quotes } from './classes.ts'
 import { excerpt, type Keep } from './excerpt.ts'
+import { fallback } from './fallback.ts'
 import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
+import { images } from './images.ts'
 import { planFold } from './plan-fold.ts'
-import type { Pending, Plan, PlanContext, Planner, PlannerFactory, Proposal } from './policy.ts'
+import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from './policy.ts'
 import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
 import { type Item, refreshItems, toItem } from './thrifty-items.ts'
 
@@ -41,6 +44,8 @@ export type ThriftyOptions = {
   may: number
   must: number
   goal: number
+  /** Past this share only the last entries are kept. */
+  full: number
 }
 
 export const THRIFTY: ThriftyOptions = {
@@ -58,6 +63,7 @@ export const THRIFTY: ThriftyOptions = {
   may: 0.65,
   must: 0.7,
   goal: 0.45,
+  full: 0.9,
 }
 
 const MIN_GROWTH = 200
@@ -74,6 +80,8 @@ class Thrifty implements Planner {
   #seen = 0
   /** Tokens that the proposals of this plan save so far. */
   #saved = 0
+  #images: PolicyRun | undefined
+  #fallback: PolicyRun | undefined
 
   constructor(options: ThriftyOptions) {
     this.#options = options
@@ -83,15 +91,23 @@ class Thrifty implements Planner {
     this.#saved = 0
     this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
     const proposals = this.#arrivals(context)
+    if (isBound(context)) return { proposals, pending: [] }
     const cut = this.#cut(context)
     const due = cut && dueReason(cut.cut, cut.situation, { ...this.#pressure(context), batch: this.#options.batch })
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     const sentences = cut ? [explain(cut.cut, due, cut.situation)] : []
     const squeezed = this.#squeeze(context)
     if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
-    proposals.push(...squeezed)
+    proposals.push(...squeezed, ...this.#guards(context, squeezed))
+    if (context.model.bindsReasoning && proposals.length > 0) proposals.push(...this.#dropReasoning())
     const pending = cut && !due ? this.#pending(cut.cut, sentences[0]!) : []
     return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
+  }
+
+  /** Where reasoning is bound to what stands before it, all of it goes with the first edit. */
+  #dropReasoning(): Proposal[] {
+    const shown = this.#items.filter(({ unit, mark, frozen }) => unit.original.type === 'reasoning' && !mark && !frozen)
+    return shown.map(item => this.#change(item, { mark: 'reasoning', replacement: null, tokens: 0 }, REASONS.reasoning))
   }
 
   /** New parts, before they are first sent: here an edit costs nothing. */
@@ -223,6 +239,16 @@ class Thrifty implements Planner {
     }
   }
 
+  /** What no price decides: providers' limits on images, and the end of the window when nothing else helped. */
+  #guards(context: PlanContext, squeezed: readonly Proposal[]): Proposal[] {
+    const threshold = Math.round(this.#options.full * context.model.window)
+    this.#images ??= images().start()
+    this.#fallback ??= fallback({ threshold }).start()
+    const ranges = squeezed.flatMap(({ target }) => ('from' in target ? [target] : []))
+    const now = { ...context, freed: this.#saved, ranges }
+    return [...this.#images.plan(now), ...this.#fallback.plan(now)]
+  }
+
   #pending(cut: Cut<Item, Form>, reason: string): Pending[] {
     return cut.picks.slice(0, MOST_PENDING).map(({ part, form, saves }) => {
       return { proposal: toProposal(part, form.replacement, form.mark, REASONS[form.mark]), saves, reason }
@@ -272,6 +298,11 @@ function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext)
   const folded = proposals.filter(proposal => proposal.mark === undefined).length
   const steps = folded > 0 ? ', the oldest steps folded into a log' : ''
   return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
+}
+
+/** Whether reasoning of the running turn forbids every edit but those behind it. */
+function isBound({ model, fold }: PlanContext): boolean {
+  return model.bindsReasoning && lastShownReasoning(fold) > fold.lastUser
 }
 
 function isBefore(a: Unit, b: Unit): boolean {

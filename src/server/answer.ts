@@ -5,7 +5,7 @@
  * is done twice under one idempotency key.
  */
 import { createHash } from 'node:crypto'
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import { parseJsonBody, readBytes } from './bodies.ts'
 import { KeySchema } from './document.ts'

@@ -1,5 +1,5 @@
 /** Routes: a user's memory blocks. People write them; agents read them, and propose (proposals.ts). */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../memory/store.ts'
 import type { Caller } from './gate.ts'
@@ -30,9 +30,9 @@ export const Block = z
     body: z.string(),
     schema_ref: z.string().nullable(),
     updated_at: Time,
-    version: z.string().openapi({ description: 'Changes with every change of the block.' }),
+    version: z.string().describe('Changes with every change of the block.'),
   })
-  .openapi('Block')
+  .meta({ id: 'Block' })
 
 const Version = z
   .object({
@@ -43,15 +43,15 @@ const Version = z
     why: z.string(),
     proposal: z.string().nullable(),
     title: z.string().nullable(),
-    body: z.string().nullable().openapi({ description: 'Null where the block was deleted.' }),
-    commit: z.string().nullable().openapi({ description: "The store's own name for the version, where it has one." }),
+    body: z.string().nullable().describe('Null where the block was deleted.'),
+    commit: z.string().nullable().describe("The store's own name for the version, where it has one."),
   })
-  .openapi('Version')
+  .meta({ id: 'Version' })
 
 const why = z.string().max(MAX_WHY).optional()
-const expected = VersionName.optional().openapi({
-  description: 'The version that was read: refused with 409 when the block has changed since.',
-})
+const expected = VersionName.optional().describe(
+  'The version that was read: refused with 409 when the block has changed since.',
+)
 
 const list = defineRoute({
   method: 'get',
@@ -98,12 +98,7 @@ const put = defineRoute({
   body: z.strictObject({
     body: z.string().max(MAX_BODY).optional(),
     title: z.string().max(MAX_TITLE).optional(),
-    schema_ref: z
-      .string()
-      .max(MAX_BODY)
-      .nullable()
-      .optional()
-      .openapi({ description: 'A JSON Schema, or the name of one.' }),
+    schema_ref: z.string().max(MAX_BODY).nullable().optional().describe('A JSON Schema, or the name of one.'),
     expected,
     why,
   }),

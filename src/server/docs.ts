@@ -3,22 +3,9 @@
  * script; its style is named in the Content-Security-Policy by its hash, so that nothing else can run or load.
  */
 import { createHash } from 'node:crypto'
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
+import type { Document, Operation } from './document.ts'
 import { defineRoute, type Route } from './route.ts'
-
-type Operation = {
-  summary?: string
-  description?: string
-  'x-roles'?: string[] | 'public'
-  tags?: string[]
-  parameters?: { name: string; in: string; required?: boolean; description?: string }[]
-  requestBody?: { content: Record<string, unknown> }
-  responses: Record<string, { description: string }>
-}
-export type Document = {
-  info: { title: string; version: string; description?: string }
-  paths: Record<string, Record<string, Operation>>
-}
 
 /** The routes about the server itself; the document is asked for when it is needed, because it lists these too. */
 export function docsRoutes(document: () => Document): readonly Route[] {
@@ -83,7 +70,7 @@ function toPage({ info, paths }: Document): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
-  const groups = [...Map.groupBy(operations, ({ operation }) => operation.tags?.[0] ?? 'other')]
+  const groups = [...Map.groupBy(operations, ({ operation }) => operation.tags[0]!)]
   const body = groups.map(
     ([tag, own]) =>
       `<h2>${escapeHtml(tag)}</h2>\n${own.map(one => toSection(one.path, one.method, one.operation)).join('\n')}`,
@@ -94,7 +81,7 @@ function toPage({ info, paths }: Document): string {
 <style>${STYLE}</style></head>
 <body>
 <h1>${escapeHtml(info.title)} <span class="dim">${escapeHtml(info.version)}</span></h1>
-<p>${escapeHtml(info.description ?? '')}</p>
+<p>${escapeHtml(info.description)}</p>
 <p>For programs: <a href="/openapi.json"><code>/openapi.json</code></a></p>
 ${body.join('\n')}
 </body>
@@ -103,8 +90,7 @@ ${body.join('\n')}
 }
 
 function toSection(path: string, method: string, operation: Operation): string {
-  const { summary = '', description, parameters = [], requestBody, responses } = operation
-  const roles = operation['x-roles'] ?? 'public'
+  const { summary, description, parameters, requestBody, responses, 'x-roles': roles } = operation
   const who = roles === 'public' ? 'everybody, without a token' : roles.join(', ')
   const items = parameters.map(({ name, in: where, required, description: about }) => {
     const needed = required ? '' : ', optional'

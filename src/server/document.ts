@@ -1,19 +1,42 @@
-/** The OpenAPI document of a list of routes: each says by itself what it takes, what it answers and who may. */
-import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi'
-import type { Document } from './docs.ts'
-import { ErrorSchema, isKeyed, type Route } from './route.ts'
+/**
+ * The OpenAPI document of a list of routes: each says by itself what it takes, what it answers and who may.
+ *
+ * OpenAPI 3.1 speaks JSON Schema, and so does zod: schemas are translated one by one, and those with a name become
+ * components. `x-roles` says who may use a route; the tests of access are made from it.
+ */
+import { z } from 'zod'
+import { documentedAs, ErrorSchema, isKeyed, type Route } from './route.ts'
+
+type Json = Record<string, unknown>
+
+export type Operation = {
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  'x-roles': readonly string[] | 'public'
+  security: Record<string, string[]>[]
+  parameters: { name: string; in: 'path' | 'query' | 'header'; required: boolean; description?: string; schema: Json }[]
+  requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
+  responses: Record<string, { description: string; content: Record<string, { schema: Json }> }>
+}
+
+export type Document = {
+  openapi: string
+  info: { title: string; version: string; description: string }
+  paths: Record<string, Record<string, Operation>>
+  components: { securitySchemes: Json; schemas: Json }
+}
 
 const SCHEME = 'token'
 
 export function toDocument(routes: readonly Route[], info: { version: string; requireToken: boolean }): Document {
-  const app = new OpenAPIHono()
-  app.openAPIRegistry.registerComponent('securitySchemes', SCHEME, {
-    type: 'http',
-    scheme: 'bearer',
-    description: 'Made with `palimpsest token create`.',
-  })
-  for (const route of routes) app.openAPIRegistry.registerPath(toPath(route, info.requireToken))
-  const document: unknown = app.getOpenAPI31Document({
+  const schemas: Json = {}
+  const paths: Document['paths'] = {}
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method]: toOperation(route, info.requireToken, schemas) }
+  }
+  return {
     openapi: '3.1.0',
     info: {
       title: 'Palimpsest',
@@ -22,15 +45,66 @@ export function toDocument(routes: readonly Route[], info: { version: string; re
         'A memory and context engine for LLM agents. Times are milliseconds since 1970. Errors are ' +
         '{ error: { code, message, … } }. Writes take an Idempotency-Key; lists have a `next` to go on with.',
     },
+    paths,
+    components: {
+      securitySchemes: {
+        [SCHEME]: { type: 'http', scheme: 'bearer', description: 'Made with `palimpsest token create`.' },
+      },
+      schemas,
+    },
+  }
+}
+
+export const KeySchema = z
+  .string()
+  .regex(/^[!-~]{1,200}$/)
+  .describe('The same key and the same request give the same answer for a day.')
+
+const binary: Json = { type: 'string', format: 'binary' }
+
+function toOperation(route: Route, requireToken: boolean, schemas: Json): Operation {
+  const { method, path, tag, summary, description, roles, status = 200 } = route
+  const key: Route['params'] = isKeyed(route) ? { 'Idempotency-Key': KeySchema.optional() } : {}
+  const body = bodyOf(route, schemas)
+  const type = route.type ?? 'application/json'
+  const done = { description: 'Done.', content: { [type]: { schema: toSchema(route.answer, schemas) } } }
+  return {
+    operationId: `${method}${path.replace(/\W+(\w)?/g, (_, letter = '') => letter.toUpperCase())}`,
+    tags: [tag],
+    summary,
+    ...(description ? { description } : {}),
+    'x-roles': roles,
+    security: roles === 'public' ? [] : requireToken ? [{ [SCHEME]: [] }] : [{}, { [SCHEME]: [] }],
+    parameters: [
+      ...parametersOf(route.params, 'path', schemas),
+      ...parametersOf(route.query, 'query', schemas),
+      ...parametersOf(key, 'header', schemas),
+    ],
+    ...(body ? { requestBody: body } : {}),
+    responses: { [status]: done, ...refusalsOf(route, schemas) },
+  }
+}
+
+function bodyOf({ body, bodyOptional = false, bytes }: Route, schemas: Json): Operation['requestBody'] {
+  if (bytes !== undefined) return { required: true, content: { 'application/octet-stream': { schema: binary } } }
+  if (!body) return undefined
+  return { required: !bodyOptional, content: { 'application/json': { schema: toSchema(body, schemas) } } }
+}
+
+function parametersOf(shape: Route['params'], where: 'path' | 'query' | 'header', schemas: Json) {
+  return Object.entries(shape ?? {}).map(([name, schema]) => {
+    const { description, ...rest } = toSchema(schema, schemas)
+    const about = typeof description === 'string' ? { description } : {}
+    const required = where === 'path' || !schema.safeParse(undefined).success
+    return { name, in: where, required, ...about, schema: rest }
   })
-  return document as Document
 }
 
 /** What every caller may be told, beside what the route itself names. */
 const REASONS: Record<number, string> = {
   400: 'The request is not well formed.',
   401: 'There is no token, or it is not known.',
-  403: 'The token may not do this.',
+  403: 'The caller may not do this.',
   404: 'It is not there, or the caller may not see it.',
   409: 'It does not fit how things are.',
   413: 'The body is too large.',
@@ -40,51 +114,53 @@ const REASONS: Record<number, string> = {
   503: 'The server cannot do this now.',
 }
 
-function toPath(route: Route, requireToken: boolean) {
-  const { method, path, tag, summary, description, roles, params, query, body, bytes, answer, status = 200 } = route
-  const headers = isKeyed(route) ? { headers: z.object({ 'Idempotency-Key': KeySchema.optional() }) } : {}
-  return createRoute({
-    method,
-    path,
-    tags: [tag],
-    summary,
-    ...(description ? { description } : {}),
-    operationId: `${method}${path.replace(/[/{}]+(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/\W/g, '')}`,
-    'x-roles': roles,
-    security: roles === 'public' ? [] : requireToken ? [{ [SCHEME]: [] }] : [{}, { [SCHEME]: [] }],
-    request: {
-      ...(params ? { params: z.object(params) } : {}),
-      ...(query ? { query: z.object(query) } : {}),
-      ...headers,
-      ...(body ? { body: { content: { 'application/json': { schema: body } }, required: !route.bodyOptional } } : {}),
-      ...(bytes === undefined
-        ? {}
-        : { body: { content: { 'application/octet-stream': { schema: binary } }, required: true } }),
-    },
-    responses: {
-      [status]: { description: 'Done.', content: { [route.type ?? 'application/json']: { schema: answer } } },
-      ...Object.fromEntries(refusalsOf(route).map(code => [code, refusal(code)])),
-    },
-  })
-}
-
-const binary = z.string().openapi({ format: 'binary' })
-
-export const KeySchema = z
-  .string()
-  .regex(/^[!-~]{1,200}$/)
-  .openapi({ description: 'The same key and the same request give the same answer for a day.' })
-
-function refusalsOf({ roles, refusals = [], params, query, body, bytes, method }: Route): number[] {
+function refusalsOf(route: Route, schemas: Json): Operation['responses'] {
+  const { roles, refusals = [], params, query, body, bytes, method } = route
   const codes = new Set<number>([403, 429, 503, ...refusals])
   if (roles !== 'public') codes.add(401)
   if (params || query || body || method !== 'get') codes.add(422)
-  if (body) for (const code of [400, 413, 415]) codes.add(code)
-  if (bytes !== undefined) for (const code of [400, 413]) codes.add(code)
-  if (method !== 'get') codes.add(409)
-  return [...codes].sort((a, b) => a - b)
+  if (body || bytes !== undefined) codes.add(400).add(413)
+  if (body) codes.add(415)
+  if (isKeyed(route)) codes.add(409)
+  const content = { 'application/json': { schema: toSchema(ErrorSchema, schemas) } }
+  return Object.fromEntries([...codes].map(code => [code, { description: REASONS[code] ?? '', content }]))
 }
 
-function refusal(code: number) {
-  return { description: REASONS[code] ?? '', content: { 'application/json': { schema: ErrorSchema } } }
+/** A schema as JSON Schema; what has a name goes to the components and is referred to. */
+function toSchema(schema: z.ZodType, schemas: Json): Json {
+  const {
+    $schema: _,
+    $defs,
+    ...json
+  } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      const documented = documentedAs.get(zodSchema)
+      if (!documented) return
+      for (const key of Object.keys(jsonSchema)) if (key !== 'description') delete jsonSchema[key]
+      Object.assign(jsonSchema, documented)
+    },
+  }) as Json
+  for (const [name, definition] of Object.entries(($defs as Json) ?? {})) schemas[name] = relocated(definition)
+  const { id, ...rest } = json
+  if (typeof id !== 'string') return relocated(json) as Json
+  schemas[id] = relocated(rest)
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+/** References point to the components; a name that a definition carries stands in its place already. */
+function relocated(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relocated)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, inner]) => !(key === 'id' && typeof inner === 'string'))
+      .map(([key, inner]) => [
+        key,
+        key === '$ref' && typeof inner === 'string'
+          ? inner.replace('#/$defs/', '#/components/schemas/')
+          : relocated(inner),
+      ]),
+  )
 }

@@ -2,7 +2,7 @@
  * Route: live events as a stream (server-sent events). Each listener is told only of what it may see; a comment now
  * and then keeps the line open. A listener that does not read is cut off rather than remembered without end.
  */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import type { LiveEvent, Placed } from './event-hub.ts'
 import { type Caller, LOCAL, mayActFor } from './gate.ts'

@@ -1,5 +1,5 @@
 /** Routes: proposals. An agent makes them; only people approve, reject and revert. */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import type { ProposalInput } from '../memory/memory.ts'
 import { appended, prepended, replaceString } from '../memory/proposals.ts'
@@ -50,33 +50,33 @@ const Proposal = z
     created_at: Time,
     state: z.enum(STATES),
     decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
-    branch: z.string().nullable().openapi({ description: 'Where the store keeps proposals as branches.' }),
+    branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
   })
-  .openapi('Proposal')
+  .meta({ id: 'Proposal' })
 
 const DiffPart = z
   .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
-  .openapi('DiffPart', { description: 'Words; characters that no screen shows stand as ⟨U+200B⟩.' })
+  .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows stand as ⟨U+200B⟩.' })
 
 const ReviewOut = z
   .object({
     proposal: Proposal,
-    block: Block.nullable().openapi({ description: 'The block as it is now.' }),
+    block: Block.nullable().describe('The block as it is now.'),
     merge: z
       .looseObject({ type: z.enum(['clean', 'conflict', 'deleted']) })
-      .openapi({ description: 'What approving it now would give.' }),
+      .describe('What approving it now would give.'),
     diff: z.array(DiffPart),
     title_diff: z.array(DiffPart),
     hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
-    problem: z.string().nullable().openapi({ description: 'Why approving it as it is would be refused.' }),
+    problem: z.string().nullable().describe('Why approving it as it is would be refused.'),
   })
-  .openapi('Review')
+  .meta({ id: 'Review' })
 
 const common = {
   title: z.string().max(MAX_TITLE).optional(),
   reasoning: z.string().min(1).max(MAX_REASONING),
   confidence: z.enum(CONFIDENCES).optional(),
-  agent_id: nameSchema(100).optional().openapi({ description: "Of a token of an agent, the token's name counts." }),
+  agent_id: nameSchema(100).optional().describe("Of a token of an agent, the token's name counts."),
   entries: z.array(EntryLink).max(MAX_ENTRIES).optional(),
 }
 

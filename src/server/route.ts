@@ -5,7 +5,7 @@
  * A route translates and never decides: `run` gets what was checked at the door and calls the engine. It gives the
  * answer as a value (sent as JSON) or, for pages and streams, as a Response.
  */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import type { Palimpsest } from '../engine.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { EventHub } from './event-hub.ts'
@@ -92,12 +92,12 @@ export const ErrorSchema = z
   .object({
     error: z
       .looseObject({
-        code: z.string().openapi({ description: 'Stable; see docs/errors.md.' }),
-        message: z.string().openapi({ description: 'What went wrong and what to do.' }),
+        code: z.string().describe('Stable; see docs/errors.md.'),
+        message: z.string().describe('What went wrong and what to do.'),
       })
-      .openapi({ description: 'Further fields carry the data behind the message.' }),
+      .describe('Further fields carry the data behind the message.'),
   })
-  .openapi('Error')
+  .meta({ id: 'Error' })
 
 /**
  * Printable characters, spaces only inside: what can be read can be decided on. Names of the Basic Multilingual
@@ -118,23 +118,25 @@ const SESSION_LENGTH = 200
 export const UserParam = { user: nameSchema(NAME_LENGTH) }
 export const SessionParam = { session: nameSchema(SESSION_LENGTH) }
 
+/** How schemas that read texts (in a query) are documented. */
+export const documentedAs = z.registry<{ type: 'integer'; minimum: number; maximum: number }>()
+
 /** A whole number in a query. */
 export function numberIn(min: number, max: number): z.ZodType<number, string> {
-  return z
+  const schema = z
     .string()
     .regex(/^(?:0|[1-9]\d{0,14})$/)
     .transform(Number)
     .pipe(z.number().min(min).max(max))
-    .openapi({ type: 'integer', minimum: min, maximum: max }) as z.ZodType<number, string>
+  documentedAs.add(schema, { type: 'integer', minimum: min, maximum: max })
+  return schema
 }
 
 const PAGE = 50
 const MOST = 200
 export const PageQuery = {
-  limit: numberIn(1, MOST)
-    .optional()
-    .openapi({ description: `How many; ${PAGE} if not given.` }),
-  cursor: nameSchema(SESSION_LENGTH).optional().openapi({ description: 'The `next` of the page before.' }),
+  limit: numberIn(1, MOST).optional().describe(`How many; ${PAGE} if not given.`),
+  cursor: nameSchema(SESSION_LENGTH).optional().describe('The `next` of the page before.'),
 }
 
 /** A page of a list: one more is asked for than is given, to know whether there are more. */
@@ -149,6 +151,6 @@ export async function pageOf<T>(
   return { items, next: found.length > limit ? cursorOf(items.at(-1)!) : null }
 }
 
-export const Next = z.string().nullable().openapi({ description: 'The cursor of the next page; null at the end.' })
+export const Next = z.string().nullable().describe('The cursor of the next page; null at the end.')
 /** Milliseconds since 1970. */
-export const Time = z.number().openapi({ description: 'Milliseconds since 1970.' })
+export const Time = z.number().describe('Milliseconds since 1970.')

@@ -4,7 +4,7 @@
  * What comes in has the shape of types.ts, with the parts that each role may have; whether it fits what the session
  * holds (a result needs its call) is for the ledger to say.
  */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { Time } from './route.ts'
 
 const MAX_MESSAGES = 10_000
@@ -16,7 +16,7 @@ const END_OF_TIME = 8.64e15
 const original = z
   .strictObject({
     dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'langchain']),
-    value: z.unknown().openapi({ description: 'As the provider sent it.' }),
+    value: z.unknown().describe('As the provider sent it.'),
   })
   .optional()
 
@@ -45,19 +45,14 @@ const call = z.strictObject({
 const shown = z.discriminatedUnion('type', [text, reasoning, image, raw])
 const result = z.strictObject({
   type: z.literal('tool-result'),
-  id: z.string().min(1).max(MAX_ID).openapi({ description: 'Of the call that it answers.' }),
+  id: z.string().min(1).max(MAX_ID).describe('Of the call that it answers.'),
   name: z.string().max(MAX_ID),
   output: z.union([z.string(), z.array(shown).max(MAX_PARTS)]),
   isError: z.boolean().optional(),
   original,
 })
 
-const at = z
-  .int()
-  .min(0)
-  .max(END_OF_TIME)
-  .optional()
-  .openapi({ description: 'Milliseconds since 1970; now if left out.' })
+const at = z.int().min(0).max(END_OF_TIME).optional().describe('Milliseconds since 1970; now if left out.')
 const partsOf = <T extends z.ZodType>(part: T) => z.array(part).min(1).max(MAX_PARTS)
 
 export const MessageInput = z
@@ -77,7 +72,7 @@ export const MessageInput = z
       original,
     }),
   ])
-  .openapi('MessageInput')
+  .meta({ id: 'MessageInput' })
 
 export const Messages = z.array(MessageInput).min(1).max(MAX_MESSAGES)
 
@@ -88,12 +83,12 @@ export const Message = z
     parts: z.array(
       z.looseObject({
         type: z.enum(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']),
-        edit: z.string().optional().openapi({ description: 'In a view: the edit that made this part what it is.' }),
+        edit: z.string().optional().describe('In a view: the edit that made this part what it is.'),
       }),
     ),
     at: Time.optional(),
   })
-  .openapi('Message')
+  .meta({ id: 'Message' })
 
 const MAX_ENTRY = 2 ** 31
 const index = z.int().min(0).max(MAX_ENTRY)
@@ -109,7 +104,7 @@ export const Target = z
     z.strictObject({ from: index, to: index }),
     z.strictObject({ after: index }),
   ])
-  .openapi('Target', { description: 'Where an edit applies, in terms of originals.' })
+  .meta({ id: 'Target', description: 'Where an edit applies, in terms of originals.' })
 
 const MAX_TEXT = 1_000_000
 
@@ -120,7 +115,7 @@ export const ContextRequest = z
     targets: z
       .array(
         z.union([
-          z.array(z.string().min(1).max(MAX_TEXT)).min(1).max(2).openapi({ description: '[id], or [id, summary].' }),
+          z.array(z.string().min(1).max(MAX_TEXT)).min(1).max(2).describe('[id], or [id, summary].'),
           z.strictObject({
             start: z.string().min(1).max(MAX_TEXT),
             end: z.string().min(1).max(MAX_TEXT),
@@ -131,22 +126,22 @@ export const ContextRequest = z
       .min(1)
       .max(1000),
   })
-  .openapi('ContextRequest')
+  .meta({ id: 'ContextRequest' })
 
 export const Edit = z
   .looseObject({
     id: z.string(),
     target: z.looseObject({}),
     replacement: z.unknown(),
-    by: z.string().openapi({ description: 'policy:name, agent, user or engine.' }),
+    by: z.string().describe('policy:name, agent, user or engine.'),
     why: z.string(),
-    saved: z.number().openapi({ description: 'Tokens that the view is shorter by, at the time of the edit.' }),
+    saved: z.number().describe('Tokens that the view is shorter by, at the time of the edit.'),
   })
-  .openapi('Edit')
+  .meta({ id: 'Edit' })
 
-export const EditState = Edit.extend({ active: z.boolean(), seq: z.number() }).openapi('EditState')
+export const EditState = Edit.extend({ active: z.boolean(), seq: z.number() }).meta({ id: 'EditState' })
 
-export const Violation = z.looseObject({ rule: z.string(), message: z.string() }).openapi('Violation')
+export const Violation = z.looseObject({ rule: z.string(), message: z.string() }).meta({ id: 'Violation' })
 
 export const View = z
   .object({
@@ -156,23 +151,23 @@ export const View = z
     edits: z.array(Edit),
     pending: z.array(z.looseObject({ saves: z.number(), reason: z.string() })),
     decision: z.string().optional(),
-    waiting: z.array(z.string()).openapi({ description: 'Calls whose results must come before this can be sent.' }),
+    waiting: z.array(z.string()).describe('Calls whose results must come before this can be sent.'),
     report: z.array(Violation),
   })
-  .openapi('View')
+  .meta({ id: 'View' })
 
 export const SessionOut = z
   .object({
     id: z.string(),
     policy: z.string(),
     model: z.string(),
-    owner: z.string().nullable().openapi({ description: 'The user it belongs to; null where nobody owns it.' }),
-    length: z.number().openapi({ description: 'Number of events.' }),
+    owner: z.string().nullable().describe('The user it belongs to; null where nobody owns it.'),
+    length: z.number().describe('Number of events.'),
     createdAt: Time,
     updatedAt: Time,
     parent: z.object({ id: z.string(), seq: z.number() }).optional(),
   })
-  .openapi('Session')
+  .meta({ id: 'Session' })
 
 export const Hit = z
   .object({
@@ -182,7 +177,7 @@ export const Hit = z
     role: z.string(),
     tool: z.string().optional(),
     snippet: z.string(),
-    inView: z.boolean().openapi({ description: 'Whether the model sees it now.' }),
-    hash: z.string().openapi({ description: 'The id of the part, for edits and restore.' }),
+    inView: z.boolean().describe('Whether the model sees it now.'),
+    hash: z.string().describe('The id of the part, for edits and restore.'),
   })
-  .openapi('Hit')
+  .meta({ id: 'Hit' })

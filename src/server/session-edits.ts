@@ -1,5 +1,5 @@
 /** Routes: everything that changes what the model is shown, and takes it back. */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import type { ContextRequest as EngineRequest } from '../context-edits.ts'
 import { PalimpsestError } from '../errors.ts'
 import type { Session } from '../session.ts'
@@ -157,7 +157,7 @@ const restore = defineRoute({
   description: 'While a tool call waits for its result nothing can be added: then the text alone is answered.',
   roles: EVERYBODY,
   params: SessionParam,
-  body: z.strictObject({ id: nameSchema(100).openapi({ description: 'Of an edit (e3) or of a part.' }) }),
+  body: z.strictObject({ id: nameSchema(100).describe('Of an edit (e3) or of a part.') }),
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string(), edit: Edit.optional() }),
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
@@ -174,7 +174,7 @@ const fork = defineRoute({
   roles: EVERYBODY,
   params: SessionParam,
   body: z.strictObject({
-    at: z.int().min(0).max(LARGEST).optional().openapi({ description: 'The last entry if left out.' }),
+    at: z.int().min(0).max(LARGEST).optional().describe('The last entry if left out.'),
     id: nameSchema(200).optional(),
   }),
   bodyOptional: true,

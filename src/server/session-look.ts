@@ -1,5 +1,5 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import type { RecallHit } from '../session.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
@@ -9,7 +9,7 @@ const HITS = 20
 const LARGEST = 2 ** 31
 
 const RecallQuery = {
-  q: z.string().min(1).max(500).openapi({ description: 'All words must occur; the last may be the beginning of one.' }),
+  q: z.string().min(1).max(500).describe('All words must occur; the last may be the beginning of one.'),
   limit: numberIn(1, 100).optional(),
 }
 
@@ -124,15 +124,13 @@ const fileAt = defineRoute({
   params: SessionParam,
   query: {
     path: z.string().min(1).max(4096),
-    turn: numberIn(0, LARGEST)
-      .optional()
-      .openapi({ description: 'A call of the model, from 1; the last if left out.' }),
+    turn: numberIn(0, LARGEST).optional().describe('A call of the model, from 1; the last if left out.'),
   },
   answer: z.object({
     path: z.string(),
     turn: z.number(),
-    content: z.string().nullable().openapi({ description: 'Null where it cannot be known.' }),
-    basis: z.array(z.string()).openapi({ description: 'What the answer rests on, in order.' }),
+    content: z.string().nullable().describe('Null where it cannot be known.'),
+    basis: z.array(z.string()).describe('What the answer rests on, in order.'),
   }),
   refusals: [404],
   async run({ params, query, caller, doors }) {

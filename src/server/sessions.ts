@@ -1,5 +1,5 @@
 /** Routes: the sessions themselves. List, make, append, look at the entries and at the view. */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { explainView, tokensSaved } from '../explain.ts'
 import type { Session } from '../session.ts'
 import type { View as EngineView } from '../session-state.ts'
@@ -32,12 +32,7 @@ const list = defineRoute({
   roles: EVERYBODY,
   query: {
     ...PageQuery,
-    contains: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .openapi({ description: 'Only with this text in name, policy or model.' }),
+    contains: z.string().min(1).max(200).optional().describe('Only with this text in name, policy or model.'),
   },
   answer: z.object({ sessions: z.array(SessionOut), next: Next }),
   refusals: [404],
@@ -60,15 +55,10 @@ const create = defineRoute({
   description: 'It belongs to the user of the token. An admin may name another owner.',
   roles: EVERYBODY,
   body: z.strictObject({
-    id: nameSchema(200).optional().openapi({ description: 'A name; one is made up if there is none.' }),
-    policy: nameSchema(100).optional().openapi({ description: 'A preset: none, thrifty, smart-history, …' }),
+    id: nameSchema(200).optional().describe('A name; one is made up if there is none.'),
+    policy: nameSchema(100).optional().describe('A preset: none, thrifty, smart-history, …'),
     model: nameSchema(100).optional(),
-    overhead: z
-      .int()
-      .min(0)
-      .max(MAX_OVERHEAD)
-      .optional()
-      .openapi({ description: 'Tokens of system prompt and tools.' }),
+    overhead: z.int().min(0).max(MAX_OVERHEAD).optional().describe('Tokens of system prompt and tools.'),
     owner: nameSchema(100).optional(),
     messages: Messages.optional(),
   }),
@@ -111,7 +101,7 @@ const append = defineRoute({
   roles: EVERYBODY,
   params: SessionParam,
   body: z.strictObject({ messages: Messages }),
-  answer: z.object({ entries: z.array(z.number()).openapi({ description: 'The numbers of the new entries.' }) }),
+  answer: z.object({ entries: z.array(z.number()).describe('The numbers of the new entries.') }),
   status: 201,
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
@@ -129,7 +119,7 @@ const entries = defineRoute({
   params: SessionParam,
   query: {
     limit: PageQuery.limit,
-    cursor: numberIn(0, LARGEST).optional().openapi({ description: 'The number of the first entry.' }),
+    cursor: numberIn(0, LARGEST).optional().describe('The number of the first entry.'),
   },
   answer: z.object({
     entries: z.array(z.object({ entry: z.number(), seq: z.number(), at: Time, message: Message })),

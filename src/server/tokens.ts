@@ -1,5 +1,5 @@
 /** Routes: who is asking, and the tokens that admins give out. */
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import { ADMINS, defineRoute, EVERYBODY, Next, nameSchema, PageQuery, pageOf, type Route, Time } from './route.ts'
 import { ROLES, type TokenInfo } from './server-store.ts'
@@ -16,7 +16,7 @@ const Token = z
     last_used_at: Time.nullable(),
     revoked_at: Time.nullable(),
   })
-  .openapi('Token')
+  .meta({ id: 'Token' })
 
 const me = defineRoute({
   method: 'get',
@@ -67,9 +67,7 @@ const create = defineRoute({
   body: z.strictObject({
     user: nameSchema(100),
     role: z.enum(ROLES),
-    name: nameSchema(100)
-      .optional()
-      .openapi({ description: 'What it is for; of an agent, the name on its proposals.' }),
+    name: nameSchema(100).optional().describe('What it is for; of an agent, the name on its proposals.'),
   }),
   answer: Token.extend({ secret: z.string() }),
   status: 201,

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { z } from '@hono/zod-openapi'
+import { z } from 'zod'
 import { isPalimpsestError, PalimpsestError } from '../errors.ts'
 import { importSession } from '../import-transcript.ts'
 import { OWN, prepareSession, sumUp, tryPolicy } from '../measure-policies.ts'
@@ -28,7 +28,7 @@ const importRoute = defineRoute({
     'file again adds nothing; one that has grown adds what is new. What breaks the rules of tool calls is healed.',
   roles: EVERYBODY,
   query: {
-    name: nameSchema(NAME_LENGTH).optional().openapi({ description: 'For the session, if there is one only.' }),
+    name: nameSchema(NAME_LENGTH).optional().describe('For the session, if there is one only.'),
   },
   bytes: MAX_TRANSCRIPT,
   answer: z.object({
@@ -57,13 +57,13 @@ const importRoute = defineRoute({
 const Costs = z.object({
   policy: z.string(),
   calls: z.number(),
-  tokens: z.number().openapi({ description: 'Sent over all calls.' }),
-  peak: z.number().openapi({ description: 'The most in one call.' }),
-  cost: z.number().openapi({ description: 'In uncached input tokens.' }),
-  effective: z.number().openapi({ description: 'With what fetching lost evidence again would cost.' }),
-  costShare: z.number().openapi({ description: 'Of what sending everything costs.' }),
+  tokens: z.number().describe('Sent over all calls.'),
+  peak: z.number().describe('The most in one call.'),
+  cost: z.number().describe('In uncached input tokens.'),
+  effective: z.number().describe('With what fetching lost evidence again would cost.'),
+  costShare: z.number().describe('Of what sending everything costs.'),
   effectiveShare: z.number(),
-  evidence: z.number().openapi({ description: 'Share of what the agent quoted that was still in view.' }),
+  evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
   busts: z.number(),
   edits: z.number(),
 })

@@ -243,5 +243,5 @@ function amount(count: number, thing: string): string {
 
 function quote(text: string, most = 80): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return JSON.stringify(line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line)
+  return JSON.stringify((line.length > most ? `${line.slice(0, most - 1)}…` : line).toWellFormed())
 }

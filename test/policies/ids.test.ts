@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { type OpenOptions, openPalimpsest } from '../../src/engine.ts'
 import { textOf } from '../../src/leaves.ts'
+import { presets } from '../../src/policies/presets.ts'
 import { thrifty } from '../../src/policies/thrifty.ts'
 import type { Session } from '../../src/session.ts'
 import { partId } from '../../src/shown-texts.ts'
@@ -134,3 +135,36 @@ test('thrifty shortens a result that has an id like any other, and undoing that 
   const strip = (list: string[]) => list.map(text => text.replace(/\n\[id \w{8}\]$/, ''))
   assert.deepEqual(strip(texts['true']!), texts['false'])
 })
+
+for (const { name } of presets) {
+  test(`${name} does the same with ids as without them`, async () => {
+    const shown: string[][] = []
+    for (const ids of [false, true]) {
+      const folder = join(home, `${name}-${ids}`)
+      const session = await open({ ids, policy: name }, name, folder)
+      await ask(session)
+      for (let i = 0; i < 40; i++) {
+        await session.view({ now: 1_000 * i })
+        await session.append(...turn(i))
+      }
+      shown.push((await textsOf(session)).map(text => text.replace(/\n\[id \w{8}\]$/, '').replaceAll(folder, '')))
+    }
+    assert.deepEqual(shown[1], shown[0])
+  })
+}
+
+/** Reads of a few files again and again, with runs and edits between them. */
+function turn(i: number): Message[] {
+  const id = `t${i}`
+  const path = `src/file${i % 4}.ts`
+  const steps: [name: string, input: unknown, output: string][] = [
+    ['read_file', { path }, LARGE.replaceAll('line', `line of ${path}`)],
+    ['bash', { command: 'npm test' }, `${LARGE.replaceAll('line', `test ${i}`).repeat(3)}exit code 0`],
+    ['edit_file', { path, old_string: 'a', new_string: 'b', intent: `change ${i}` }, `Edited ${path}`],
+  ]
+  const [name, input, output] = steps[i % 3]!
+  return [
+    { role: 'assistant', at: 1_000 * i, parts: [{ type: 'tool-call', id, name, input }] },
+    { role: 'tool', at: 1_000 * i, parts: [{ type: 'tool-result', id, name, output }] },
+  ]
+}

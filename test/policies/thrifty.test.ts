@@ -202,3 +202,26 @@ describe('folding', () => {
     assert.deepEqual(mergeFolds(merged), merged)
   })
 })
+
+test('where reasoning is bound to its prefix, everything waits for the next request, and then reasoning goes first', async () => {
+  const time = { now: 1_000_000 }
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => time.now })
+  const session = await pal.session('t', { policy: thrifty(), model: 'claude-opus-5-5' })
+  const think = { type: 'reasoning' as const, text: 'let me see' }
+  await session.append(user('go'))
+  for (let i = 0; i < 12; i++) {
+    const call = { type: 'tool-call' as const, id: `c${i}`, name: 'bash', input: { command: `make ${i}` } }
+    await session.append({ role: 'assistant', parts: [think, call] })
+    await session.append({ role: 'tool', parts: [{ type: 'tool-result', id: `c${i}`, name: 'bash', output: log(60) }] })
+    time.now += 6 * MINUTE
+    const view = await session.view()
+    assert.deepEqual(view.report, [])
+    assert.deepEqual(view.edits, [])
+  }
+  await session.append({ role: 'assistant', parts: [think, { type: 'text', text: 'done' }] }, user('next'))
+  time.now += 6 * MINUTE
+  const view = await session.view()
+  assert.deepEqual(view.report, [])
+  assert.ok(view.edits.some(edit => edit.mark === 'stub' || edit.mark === 'look'))
+  assert.ok(view.messages.every(message => message.parts.every(part => part.type !== 'reasoning')))
+})

@@ -9,13 +9,18 @@ import type OpenAI from 'openai'
 import { z } from 'zod'
 import { PalimpsestError } from '../../src/errors.ts'
 import { memoryTool, textEditorTool } from '../../src/tools/anthropic.ts'
+import { contextTools } from '../../src/tools/context.ts'
 import { fileTools } from '../../src/tools/files.ts'
+import { memoryTools } from '../../src/tools/memory.ts'
 import {
   defineTool,
   runTool,
+  type Tool,
   toAiSdkTools,
   toAnthropicTools,
   toJsonSchema,
+  toMcpResult,
+  toMcpTools,
   toOpenAIResponsesTools,
   toOpenAITools,
 } from '../../src/tools/tool.ts'
@@ -63,9 +68,9 @@ test('a cancelled call does not start', async () => {
   })
 })
 
-const tools = [
-  ...fileTools,
-  ...workspaceTools,
+const own: readonly Tool<never>[] = [...fileTools, ...contextTools, ...workspaceTools, ...memoryTools]
+const tools: readonly Tool<never>[] = [
+  ...own,
   textEditorTool({ maxCharacters: 10_000 }),
   memoryTool({ folder: '/tmp' }),
 ]
@@ -81,7 +86,7 @@ test('every tool has a name of its own, a description and an object schema', () 
 
 test('every tool and each of its arguments is in the documentation', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
-  for (const tool of [...fileTools, ...workspaceTools]) {
+  for (const tool of own) {
     const signature = new RegExp(`${tool.name}\\(([^)]*)\\)`).exec(page)
     const inputs = Object.entries(tool.input.shape).map(([name, type]) =>
       type.safeParse(undefined).success ? `${name}?` : name,
@@ -112,6 +117,28 @@ test('tools go to OpenAI as functions', () => {
   ])
   const responses: OpenAI.Responses.Tool[] = toOpenAIResponsesTools(tools)
   assert.equal(responses.length, tools.length)
+})
+
+test('tools go to MCP with a schema and with hints', () => {
+  assert.deepEqual(toMcpTools([greet])[0]?.annotations, {
+    readOnlyHint: true,
+    destructiveHint: false,
+    openWorldHint: false,
+  })
+  assert.deepEqual(toMcpTools([greet])[0]?.inputSchema.type, 'object')
+  assert.deepEqual(toMcpResult({ text: 'no', isError: true }), {
+    content: [{ type: 'text', text: 'no' }],
+    isError: true,
+  })
+})
+
+test('no schema has what some providers refuse: an array without items, a tuple', () => {
+  for (const tool of tools) {
+    const arrays = JSON.stringify(toJsonSchema(tool)).match(/"type":"array"/g)?.length ?? 0
+    const items = JSON.stringify(toJsonSchema(tool)).match(/"items":\{/g)?.length ?? 0
+    assert.equal(arrays, items, tool.name)
+    assert.ok(!JSON.stringify(toJsonSchema(tool)).includes('prefixItems'), tool.name)
+  }
 })
 
 test('tools go to Anthropic with a schema, or as the tool that the model knows', () => {

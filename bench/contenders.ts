@@ -1,0 +1,106 @@
+/**
+ * Everything that is compared in a replay, in one shape: our presets and the knob of `thrifty` through the engine,
+ * peers on the messages themselves. All are measured by the same meter.
+ */
+import { type Measures, Meter, type Prices, pricesOf } from '../src/measure.ts'
+import { OWN, type Recorded, tryPolicy } from '../src/measure-policies.ts'
+import type { PlannerFactory } from '../src/policies/policy.ts'
+import { presets } from '../src/policies/presets.ts'
+import { thrifty } from '../src/policies/thrifty.ts'
+import { modelInfo } from '../src/prices.ts'
+import { loadCounter } from '../src/tokens.ts'
+import type { Peer } from './peers/peer.ts'
+
+/** The price tables, each by a model that has it. */
+export const TABLES = {
+  'Anthropic, 5 minutes': 'claude-sonnet-4-5',
+  'Anthropic, 1 hour': 'claude-1h',
+  OpenAI: 'gpt-5',
+  DeepSeek: 'deepseek-chat',
+} as const
+
+export type Table = keyof typeof TABLES
+export const TABLE_NAMES = Object.keys(TABLES) as Table[]
+export const MAIN: Table = 'Anthropic, 5 minutes'
+
+export type Contender = {
+  name: string
+  setting: string
+  kind: 'preset' | 'thrifty' | 'peer' | 'bound'
+  source: string
+  /** Whether what it sends depends on the prices; then it is run once for each table. */
+  priced: boolean
+  run(session: Recorded, table: Table): Promise<Measures>
+}
+
+export const QUOTES = [20_000, 30_000, 40_000, 56_000, 80_000, 140_000]
+export const DEFAULT_QUOTE = 56_000
+const OVERHEAD = 18_000
+
+export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
+  const every = presets
+    .filter(({ name }) => name !== 'thrifty')
+    .map(preset => engine(preset, 'preset', 'default', false))
+  const knob = quotes.map(quote => {
+    const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
+    return engine(thrifty({ quote }), 'thrifty', setting, true)
+  })
+  return [...every, ...knob]
+}
+
+export function engine(policy: PlannerFactory, kind: Contender['kind'], setting: string, priced: boolean): Contender {
+  return {
+    name: policy.name,
+    setting,
+    kind,
+    source: 'palimpsest',
+    priced,
+    async run(session, table) {
+      const options = { model: TABLES[table], overhead: OVERHEAD, prices: tablePrices() }
+      return (await tryPolicy(session, policy, options)).measures
+    },
+  }
+}
+
+export function peerContender(peer: Peer): Contender {
+  return {
+    name: peer.name,
+    setting: peer.setting,
+    kind: 'peer',
+    source: `${peer.source} (${peer.runs})`,
+    priced: false,
+    run: session => measurePeer(peer, session),
+  }
+}
+
+export async function measurePeer(
+  peer: Peer,
+  session: Recorded,
+  { until = Number.POSITIVE_INFINITY } = {},
+): Promise<Measures> {
+  const count = await loadCounter()
+  const meter = new Meter(session.messages, {
+    count,
+    prices: tablePrices(),
+    evidence: session.evidence,
+    overhead: OVERHEAD,
+  })
+  const run = peer.start(count)
+  let fresh = 0
+  let before = Number.NEGATIVE_INFINITY
+  for (const [i, message] of session.messages.entries()) {
+    if (message.role !== 'assistant') continue
+    const at = session.messages[i - 1]?.at || message.at || 0
+    const messages = session.messages.slice(0, i)
+    meter.add(await run.view({ messages, fresh, at, before, overhead: OVERHEAD }))
+    fresh = i
+    before = message.at || at
+    if (Date.now() > until) break
+  }
+  return meter.result()
+}
+
+export function tablePrices(): Record<string, Prices> {
+  const named = TABLE_NAMES.map(name => [name, pricesOf(modelInfo(TABLES[name]))] as const)
+  return Object.fromEntries([[OWN, pricesOf(modelInfo(TABLES[MAIN]))], ...named])
+}

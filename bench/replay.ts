@@ -1,0 +1,145 @@
+/**
+ * The replay benchmark: `npm run bench:replay -- DIR`. All transcripts of a folder with 30 and more calls, under our
+ * presets, the knob of `thrifty`, the peers and the bounds, by four price tables. Writes a table, JSON and plots.
+ *
+ * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (for one contender).
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Measures } from '../src/measure.ts'
+import { type Row, sumUp } from '../src/measure-policies.ts'
+import { toSvg } from '../src/plot.ts'
+import { PRICES_AS_OF } from '../src/prices.ts'
+import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, type Table } from './contenders.ts'
+import { floor, oracle } from './oracle.ts'
+import { loadPeers } from './peers/peers.ts'
+import { type BenchSession, EVIDENCE, loadSessions } from './recorded.ts'
+import { costAgainstEvidence } from './replay-plots.ts'
+
+export type Result = Row & {
+  setting: string
+  kind: Contender['kind']
+  source: string
+  robust: Record<string, number>
+  stopped?: boolean
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean' },
+    json: { type: 'string', default: 'bench/results/replay.json' },
+    img: { type: 'string', default: 'docs/img' },
+    seconds: { type: 'string', default: '120' },
+  },
+})
+const [folder] = positionals
+if (folder === undefined) {
+  console.error('Usage: npm run bench:replay -- DIR   (a folder with transcripts)')
+  process.exit(2)
+}
+
+const all = await loadSessions(folder)
+const sessions = values.quick ? all.filter((_, i) => i % 4 === 0) : all
+const calls = sessions.reduce((sum, session) => sum + session.calls, 0)
+console.log(`${sessions.length} sessions, ${calls} calls, prices as of ${PRICES_AS_OF}`)
+
+const peers = (await loadPeers(line => console.log(line))).map(peerContender)
+const contenders = [...ownContenders(), ...peers, oracle, floor]
+const results: Record<string, Result[]> = Object.fromEntries(TABLE_NAMES.map(name => [name, []]))
+const perSession: Record<string, Record<string, [cost: number, evidence: number, effective: number]>> = {}
+const bases = new Map<Table, Measures[]>()
+
+for (const contender of contenders) {
+  const started = performance.now()
+  for (const table of TABLE_NAMES) {
+    if (table !== TABLE_NAMES[0] && !contender.priced) continue
+    const { measured, stopped } = await runAll(contender, table)
+    for (const priced of contender.priced ? [table] : TABLE_NAMES) add(contender, priced, measured, stopped)
+  }
+  const last = results[MAIN]!.at(-1)!
+  console.log(
+    `${lineOf(last)}  ${((performance.now() - started) / 1000).toFixed(1)} s${last.stopped ? ', stopped' : ''}`,
+  )
+}
+report()
+
+async function runAll(contender: Contender, table: Table): Promise<{ measured: Measures[]; stopped: boolean }> {
+  const end = Date.now() + Number(values.seconds) * 1000
+  const measured: Measures[] = []
+  for (const session of sessions) {
+    if (Date.now() > end) return { measured, stopped: true }
+    measured.push(slim(await contender.run(session, table)))
+  }
+  return { measured, stopped: false }
+}
+
+/** What happened in single calls is not needed any more. */
+function slim(measures: Measures): Measures {
+  return { ...measures, perCall: [] }
+}
+
+function add(contender: Contender, table: Table, measured: readonly Measures[], stopped: boolean): void {
+  if (contender.name === 'none') bases.set(table, [...measured])
+  const base = bases.get(table)!
+  const pairs = measured.map((measures, i) => ({ measures, base: base[i]! }))
+  const row = sumUp(contender.name, pairs, { prices: table })
+  const robust = Object.fromEntries(
+    Object.keys(EVIDENCE).map(kind => [kind, sumUp('', pairs, { prices: table, evidence: kind }).evidence]),
+  )
+  const { setting, kind, source } = contender
+  results[table]!.push({ ...row, setting, kind, source, robust, ...(stopped ? { stopped } : {}) })
+  if (table !== MAIN) return
+  for (const [i, pair] of pairs.entries()) {
+    const one = sumUp('', [pair], { prices: table })
+    const own = (perSession[nameOf(sessions[i]!)] ??= {})
+    own[`${contender.name}, ${setting}`] = [short(one.costShare), short(one.evidence), short(one.effectiveShare)]
+  }
+}
+
+function nameOf({ format, repo, name, calls: own }: BenchSession): string {
+  return `${format}/${repo}/${name.slice(0, 40)} (${own} calls)`
+}
+
+function report(): void {
+  for (const table of TABLE_NAMES) {
+    console.log(`\n== ${table}`)
+    for (const result of results[table]!) console.log(lineOf(result))
+  }
+  const { json, img } = values
+  mkdirSync(dirname(json), { recursive: true })
+  const rounded = Object.fromEntries(
+    Object.entries(results).map(([table, rows]) => [table, rows.map(row => mapNumbers(row) as Result)]),
+  )
+  const about = { sessions: sessions.length, calls, pricesAsOf: PRICES_AS_OF, overhead: 18_000 }
+  writeFileSync(json, `${JSON.stringify({ ...about, results: rounded, perSession }, null, 1)}\n`)
+  mkdirSync(img, { recursive: true })
+  for (const table of TABLE_NAMES) {
+    const file = join(img, `replay-${table.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.svg`)
+    writeFileSync(file, toSvg(costAgainstEvidence(table, results[table]!)))
+  }
+  console.log(`\nWritten: ${json}, plots in ${img}`)
+}
+
+function lineOf(row: Result): string {
+  const number = (value: number) => value.toFixed(3)
+  return [
+    `${row.policy}, ${row.setting}`.padEnd(66),
+    `sent ${number(row.sentShare)} cost ${number(row.costShare)} evidence ${number(row.evidence)} effective ${number(row.effectiveShare)}`,
+    `worst ${row.worst.toFixed(2)} busts ${row.busts} peak ${Math.round(row.peak / 1000)}k said ${number(row.said)}`,
+    `| ${Object.entries(row.robust)
+      .map(([kind, share]) => `${kind} ${number(share)}`)
+      .join(' ')}`,
+  ].join(' ')
+}
+
+function mapNumbers(value: unknown): unknown {
+  if (typeof value === 'number') return short(value)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapNumbers(inner)]))
+}
+
+function short(value: number): number {
+  return Math.abs(value) < 100 ? Math.round(value * 10_000) / 10_000 : Math.round(value)
+}
