@@ -28,33 +28,38 @@ export type Contender = {
   setting: string
   kind: 'preset' | 'thrifty' | 'peer' | 'bound'
   source: string
-  /** Whether what it sends depends on the prices; then it is run once for each table. */
-  priced: boolean
+  /** Where what it sends depends on the prices: the tables that it is run for, each for itself. */
+  tables?: readonly Table[]
   run(session: Recorded, table: Table): Promise<Measures>
 }
 
-export const QUOTES = [20_000, 30_000, 40_000, 56_000, 80_000, 140_000]
 export const DEFAULT_QUOTE = 56_000
+/** The knob of `thrifty`: by the main table in small steps, by the others in large ones. */
+export const QUOTES = [5_000, 10_000, 20_000, 30_000, 40_000, DEFAULT_QUOTE, 80_000, 140_000]
+const COARSE = new Set([10_000, DEFAULT_QUOTE, 140_000])
 const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
-  const every = presets
-    .filter(({ name }) => name !== 'thrifty')
-    .map(preset => engine(preset, 'preset', 'default', false))
+  const every = presets.filter(({ name }) => name !== 'thrifty').map(preset => engine(preset, 'preset', 'default'))
   const knob = quotes.map(quote => {
     const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
-    return engine(thrifty({ quote }), 'thrifty', setting, true)
+    return engine(thrifty({ quote }), 'thrifty', setting, COARSE.has(quote) ? TABLE_NAMES : [MAIN])
   })
   return [...every, ...knob]
 }
 
-export function engine(policy: PlannerFactory, kind: Contender['kind'], setting: string, priced: boolean): Contender {
+export function engine(
+  policy: PlannerFactory,
+  kind: Contender['kind'],
+  setting: string,
+  tables?: readonly Table[],
+): Contender {
   return {
     name: policy.name,
     setting,
     kind,
     source: 'palimpsest',
-    priced,
+    ...(tables ? { tables } : {}),
     async run(session, table) {
       const options = { model: TABLES[table], overhead: OVERHEAD, prices: tablePrices() }
       return (await tryPolicy(session, policy, options)).measures
@@ -68,7 +73,6 @@ export function peerContender(peer: Peer): Contender {
     setting: peer.setting,
     kind: 'peer',
     source: `${peer.source} (${peer.runs})`,
-    priced: false,
     run: session => measurePeer(peer, session),
   }
 }

@@ -12,7 +12,7 @@ import { bestCut, dueReason, type Situation } from '../src/planner.ts'
 import { modelInfo } from '../src/prices.ts'
 import { loadCounter, partTokens } from '../src/tokens.ts'
 import type { Message, Part } from '../src/types.ts'
-import { type Contender, TABLES, tablePrices } from './contenders.ts'
+import { type Contender, TABLE_NAMES, TABLES, tablePrices } from './contenders.ts'
 
 type Item = {
   message: number
@@ -36,7 +36,7 @@ export const oracle: Contender = {
   setting: 'knows what will be quoted',
   kind: 'bound',
   source: 'palimpsest',
-  priced: true,
+  tables: TABLE_NAMES,
   async run(session, table) {
     const count = await loadCounter()
     const meter = new Meter(session.messages, {
@@ -67,7 +67,7 @@ export const floor: Contender = {
   setting: 'edits cost no cache',
   kind: 'bound',
   source: 'palimpsest',
-  priced: true,
+  tables: TABLE_NAMES,
   async run(session, table) {
     const items = await itemsOf(session)
     const prices = pricesOf(modelInfo(TABLES[table]))

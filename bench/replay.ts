@@ -10,8 +10,8 @@ import { parseArgs } from 'node:util'
 import type { Measures } from '../src/measure.ts'
 import { type Row, sumUp } from '../src/measure-policies.ts'
 import { toSvg } from '../src/plot.ts'
-import { PRICES_AS_OF } from '../src/prices.ts'
-import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, type Table } from './contenders.ts'
+import { modelInfo, PRICES_AS_OF } from '../src/prices.ts'
+import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, TABLES, type Table } from './contenders.ts'
 import { floor, oracle } from './oracle.ts'
 import { loadPeers } from './peers/peers.ts'
 import { type BenchSession, EVIDENCE, loadSessions } from './recorded.ts'
@@ -22,6 +22,8 @@ export type Result = Row & {
   kind: Contender['kind']
   source: string
   robust: Record<string, number>
+  /** Whether every call fits the window of the model. */
+  fits: boolean
   stopped?: boolean
 }
 
@@ -53,10 +55,9 @@ const bases = new Map<Table, Measures[]>()
 
 for (const contender of contenders) {
   const started = performance.now()
-  for (const table of TABLE_NAMES) {
-    if (table !== TABLE_NAMES[0] && !contender.priced) continue
+  for (const table of contender.tables ?? [MAIN]) {
     const { measured, stopped } = await runAll(contender, table)
-    for (const priced of contender.priced ? [table] : TABLE_NAMES) add(contender, priced, measured, stopped)
+    for (const priced of contender.tables ? [table] : TABLE_NAMES) add(contender, priced, measured, stopped)
   }
   const last = results[MAIN]!.at(-1)!
   console.log(
@@ -89,7 +90,8 @@ function add(contender: Contender, table: Table, measured: readonly Measures[], 
     Object.keys(EVIDENCE).map(kind => [kind, sumUp('', pairs, { prices: table, evidence: kind }).evidence]),
   )
   const { setting, kind, source } = contender
-  results[table]!.push({ ...row, setting, kind, source, robust, ...(stopped ? { stopped } : {}) })
+  const fits = row.peak <= modelInfo(TABLES[table]).window
+  results[table]!.push({ ...row, setting, kind, source, robust, fits, ...(stopped ? { stopped } : {}) })
   if (table !== MAIN) return
   for (const [i, pair] of pairs.entries()) {
     const one = sumUp('', [pair], { prices: table })
@@ -127,7 +129,7 @@ function lineOf(row: Result): string {
   return [
     `${row.policy}, ${row.setting}`.padEnd(66),
     `sent ${number(row.sentShare)} cost ${number(row.costShare)} evidence ${number(row.evidence)} effective ${number(row.effectiveShare)}`,
-    `worst ${row.worst.toFixed(2)} busts ${row.busts} peak ${Math.round(row.peak / 1000)}k said ${number(row.said)}`,
+    `worst ${row.worst.toFixed(2)} busts ${row.busts} peak ${Math.round(row.peak / 1000)}k${row.fits ? '' : ' (over)'} said ${number(row.said)}`,
     `| ${Object.entries(row.robust)
       .map(([kind, share]) => `${kind} ${number(share)}`)
       .join(' ')}`,

@@ -10,17 +10,18 @@ import type { Message, Part, ToolCallPart } from '../src/types.ts'
 /** What is appended before one call of the model is answered: the model's message and the results of its calls. */
 export type Turn = Message[]
 
-export type CodingSession = { turns: number; seed?: number; files?: number }
+/** `wide`: 3.9 calls a turn instead of 1.4, with shorter results: agents that call many tools at once. */
+export type CodingSession = { turns: number; seed?: number; files?: number; wide?: boolean }
 
-export function* codingSession({ turns, seed = 1, files = 40 }: CodingSession): Generator<Turn> {
+export function* codingSession({ turns, seed = 1, files = 40, wide = false }: CodingSession): Generator<Turn> {
   const random = randomFrom(seed)
-  const repository = makeRepository(random, files)
+  const repository = makeRepository(random, wide ? 2 * files : files)
   for (let turn = 0; turn < turns; turn++) {
     const messages: Message[] = []
     if (turn === 0) messages.push(said('system', 'You are a coding agent. Work in small steps and run the tests.'))
     if (turn % REQUEST_EVERY === 0) messages.push(said('user', request(random)))
-    const steps = Array.from({ length: pickWeighted(random, CALLS_PER_TURN) }, (_, i) => {
-      return makeStep(random, repository, `call_${turn}_${i}`)
+    const steps = Array.from({ length: pickWeighted(random, wide ? MANY_CALLS : CALLS_PER_TURN) }, (_, i) => {
+      return makeStep(random, repository, `call_${turn}_${i}`, wide ? SHORT : Infinity)
     })
     const text: Part = { type: 'text', text: sentence(random) }
     messages.push({ role: 'assistant', parts: [text, ...steps.map(step => step.call)], at: atTurn(turn) })
@@ -38,6 +39,17 @@ const CALLS_PER_TURN: [number, number][] = [
   [2, 0.2],
   [3, 0.08],
 ]
+const MANY_CALLS: [number, number][] = [
+  [1, 0.1],
+  [2, 0.15],
+  [3, 0.2],
+  [4, 0.2],
+  [5, 0.15],
+  [6, 0.1],
+  [8, 0.1],
+]
+/** Characters of most results in a wide session. */
+const SHORT = 1600
 const HUGE = 60_000
 const START = 1_790_000_000_000
 const atTurn = (turn: number) => START + turn * 9000
@@ -58,9 +70,11 @@ const STEPS: [
   [build, 0.07],
 ]
 
-function makeStep(random: Random, repository: Repository, id: string): Step {
+function makeStep(random: Random, repository: Repository, id: string, longest: number): Step {
   const { name, input, output, isError } = pickWeighted(random, STEPS)(random, repository)
-  return { call: { type: 'tool-call', id, name, input }, output, ...(isError ? { isError } : {}) }
+  const whole = output.length <= longest || (output.length >= HUGE && random() < 0.25)
+  const cut = whole ? output : output.slice(0, longest)
+  return { call: { type: 'tool-call', id, name, input }, output: cut, ...(isError ? { isError } : {}) }
 }
 
 function read(random: Random, repository: Repository) {

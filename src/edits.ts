@@ -57,6 +57,12 @@ export function entriesOf(target: Target): { from: number; to: number } {
   return target
 }
 
+/** Whether an entry is one of those. */
+export function contains(target: Target, entry: number): boolean {
+  const { from, to } = entriesOf(target)
+  return from <= entry && entry <= to
+}
+
 /** Whether a target takes whole entries (rather than something in one, or the place behind one). */
 export function isRange(target: Target): boolean {
   return 'from' in target || ('entry' in target && target.part === undefined)
@@ -101,6 +107,21 @@ export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Mes
 /** The edits of a family that are inside no other: the ones that show. */
 export function outermost(edits: readonly ActiveEdit[]): ActiveEdit[] {
   return edits.filter(edit => !edits.some(other => other !== edit && hides(other, edit)))
+}
+
+/** Of a laminar family of ranges, those inside no other, in order. */
+export function outermostRanges(ranges: readonly ActiveEdit[]): ActiveEdit[] {
+  const sorted = ranges
+    .map(range => ({ range, ...entriesOf(range.target) }))
+    .sort((a, b) => a.from - b.from || b.to - a.to || b.range.order - a.range.order)
+  const outer: ActiveEdit[] = []
+  let end = -1
+  for (const { range, to } of sorted) {
+    if (to <= end) continue
+    outer.push(range)
+    end = to
+  }
+  return outer
 }
 
 function hides(outer: ActiveEdit, inner: ActiveEdit): boolean {

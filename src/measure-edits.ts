@@ -15,23 +15,22 @@ const LEAST = 12
 const WINDOW = 3
 
 export function findEditedText(messages: readonly Message[]): Evidence {
-  const copies: { path: string | undefined; text: string }[] = []
-  const paths = new Map<string, string | undefined>()
+  const copies: { paths: readonly string[]; text: string }[] = []
+  const paths = new Map<string, readonly string[]>()
   return gather(messages, {
-    normalize: withoutLayout,
+    normalize: toPlain,
     hear: () => undefined,
     learn: ({ part, text }) => {
-      if (part.type === 'tool-call') paths.set(part.id, describeCall(part.name, part.input).path)
-      copies.push({ path: paths.get(part.id), text })
+      if (part.type === 'tool-call') paths.set(part.id, pathsOf(part))
+      copies.push({ paths: paths.get(part.id) ?? [], text })
     },
     collect: message => {
       const replaced = message.parts.flatMap(part => (part.type === 'tool-call' ? replacedTexts(part) : []))
       return replaced.flatMap(windowsOf).flatMap(({ path, text }) => {
-        const wanted = withoutLayout(text)
+        const wanted = toPlain(text)
         if (wanted.length < LEAST) return []
-        const sources = copies.flatMap((copy, number) =>
-          isAbout(copy.path, path) && copy.text.includes(wanted) ? [number] : [],
-        )
+        const known = copies.some(copy => isAbout(copy.paths, path) && copy.text.includes(wanted))
+        const sources = known ? copies.flatMap((copy, number) => (copy.text.includes(wanted) ? [number] : [])) : []
         return sources.length > 0 ? [{ text: wanted, sources }] : []
       })
     },
@@ -45,9 +44,19 @@ function windowsOf({ path, text }: Replaced): Replaced[] {
   return starts.map(start => ({ path, text: lines.slice(start, start + WINDOW).join('\n') }))
 }
 
+function pathsOf({ name, input }: ToolCallPart): string[] {
+  const { path, paths } = describeCall(name, input)
+  return paths ?? (path === undefined ? [] : [path])
+}
+
 /** A copy is of the file, or of no one file: a search, a command that reads several. */
-function isAbout(copy: string | undefined, path: string): boolean {
-  return copy === undefined || sameFile(copy, path) || !/\.\w+$/.test(copy)
+function isAbout(copy: readonly string[], path: string): boolean {
+  return copy.length === 0 || copy.some(each => sameFile(each, path) || !/\.\w+$/.test(each))
+}
+
+/** Without layout, and without the signs of a patch before added lines. */
+function toPlain(text: string): string {
+  return withoutLayout(text.replace(/^\+/gm, ''))
 }
 
 function replacedTexts({ name, input }: ToolCallPart): Replaced[] {

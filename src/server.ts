@@ -70,6 +70,8 @@ export type Server = {
 
 const MB = 1024 * 1024
 const MAX_BODY = 16 * MB
+/** Addresses hold names and queries, four times as long when they are escaped. */
+const MAX_HEADERS = 64 * 1024
 const RATE: Rate = { perSecond: 50, burst: 300 }
 const HEAVY_AT_ONCE = 2
 const LOOK_MS = 1000
@@ -229,6 +231,7 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
   const server = createServer(options)
   const http = createAdaptorServer({
     fetch: (request, { incoming }) => server.fetch(request, { address: incoming.socket?.remoteAddress }),
+    serverOptions: { maxHeaderSize: MAX_HEADERS },
   })
   const listen = (on: number) =>
     new Promise<void>((resolve, reject) => {

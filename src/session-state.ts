@@ -286,17 +286,17 @@ export class SessionState {
   async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const edits = this.#toEdits(requests)
-      this.#try(edits)
+      const takeBack = this.#try(edits)
       const event: Event = { type: 'edit', edits, ...(decision ? { decision } : {}) }
       const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
-        views.unapply(this.#fold, edits)
+        takeBack()
         throw error
       })
       if (placed) {
         this.#noteChange()
         return edits
       }
-      views.unapply(this.#fold, edits)
+      takeBack()
       await this.#catchUp()
     }
     throw contention(this.id)
@@ -308,14 +308,14 @@ export class SessionState {
   }
 
   /** Applies edits to the fold, counts what each saves, and throws (with the fold as before) if they are illegal. */
-  #try(edits: Edit[]): void {
+  #try(edits: Edit[]): () => void {
     assertAllowed(this.#fold, edits, this.options.model)
     const spans = edits.map(edit => entriesOf(edit.target))
     const before = spans.map(({ from, to }) => views.tokensOf(this.#fold, from, to))
-    views.applyEvent(this.#fold, { type: 'edit', edits }, { seq: this.#ledger.length, at: 0 })
+    const takeBack = views.tryEvent(this.#fold, { type: 'edit', edits }, this.#ledger.length)
     const violations = this.#check()
     if (violations.length > 0) {
-      views.unapply(this.#fold, edits)
+      takeBack()
       throw illegal(violations)
     }
     for (const [i, edit] of edits.entries()) {
@@ -323,22 +323,25 @@ export class SessionState {
       const sharing = spans.filter(span => span.from === from && span.to === to).length
       edit.saved = Math.round((before[i]! - views.tokensOf(this.#fold, from, to)) / sharing)
     }
+    return takeBack
   }
 
   /** Undoes or redoes on the fold, then makes it durable; takes it back when either fails. */
   async #switch(event: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
-    const opposite: Event = { ...event, type: event.type === 'revert' ? 'reapply' : 'revert' }
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       await this.#ready()
       const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
       if (event.type === 'revert') await this.#loadEntries(edits)
-      const place = { seq: this.#ledger.length, at: 0 }
-      views.applyEvent(this.#fold, event, place)
+      const takeBack = views.tryEvent(this.#fold, event, this.#ledger.length)
       const violations = this.#check()
-      const placed = violations.length > 0 ? undefined : await this.#ledger.append([event], this.options.clock())
-      if (!placed) views.applyEvent(this.#fold, opposite, place)
-      if (violations.length > 0) throw illegal(violations)
+      const appended = violations.length > 0 ? undefined : this.#ledger.append([event], this.options.clock())
+      const placed = await appended?.catch(error => {
+        takeBack()
+        throw error
+      })
       if (placed) return this.#noteChange()
+      takeBack()
+      if (violations.length > 0) throw illegal(violations)
     }
     throw contention(this.id)
   }

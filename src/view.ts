@@ -5,7 +5,7 @@
  * edit; an event rebuilds only the slots it touches, so a call costs time for what is new. An entry whose
  * content is hidden may be absent (`message: undefined`); `missing` says what must be loaded before it shows.
  */
-import { type ActiveEdit, assertLaminar, entriesOf, isRange, renderEntry } from './edits.ts'
+import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
 import { PalimpsestError } from './errors.ts'
 import { type Counter, messageBytes, messageTokens } from './tokens.ts'
 import type { Edit, Event, Message, Target } from './types.ts'
@@ -29,7 +29,7 @@ type Slot = {
   gone?: boolean
 }
 
-export type EditRecord = { edit: Edit; active: boolean; seq: number; group: number }
+export type EditRecord = Readonly<{ edit: Edit; active: boolean; seq: number; group: number }>
 
 export type Fold = {
   readonly count: Counter
@@ -244,13 +244,35 @@ export function isPinned(fold: Fold, entry: number, part?: number): boolean {
   return fold.pins.has(pinKey(entry)) || (part !== undefined && fold.pins.has(pinKey(entry, part)))
 }
 
-/** Takes back edits that were just applied and turned out not to be legal: as if they had never been. */
-export function unapply(fold: Fold, edits: readonly Edit[]): void {
-  deactivate(
-    fold,
-    edits.map(edit => edit.id),
-  )
-  for (const edit of edits) fold.records.delete(edit.id)
+/** Takes an event that may yet fail; the function it gives takes it back, as if it had never been. */
+export function tryEvent(
+  fold: Fold,
+  event: Extract<Event, { type: 'edit' | 'revert' | 'reapply' }>,
+  seq: number,
+): () => void {
+  const { inner, records } = fold
+  const { orders, groups } = inner
+  const ids = event.type === 'edit' ? event.edits.map(({ id }) => id) : event.edits
+  const before = ids.map(id => ({ id, active: activeEdit(fold, id), record: records.get(id) }))
+  applyEvent(fold, event, { seq, at: 0 })
+  return () => {
+    for (const { id, active, record } of before) {
+      const { target } = records.get(id)!.edit
+      const list = listFor(inner, target)
+      const others = list.filter(other => other.id !== id)
+      list.splice(0, list.length, ...[...others, ...(active ? [active] : [])].sort((a, b) => a.order - b.order))
+      if (record) records.set(id, record)
+      else records.delete(id)
+      if (isRange(target)) inner.outer = outermostRanges(inner.ranges)
+      refresh(fold, entriesOf(target).from, entriesOf(target).to)
+    }
+    Object.assign(inner, { orders, groups })
+  }
+}
+
+function activeEdit(fold: Fold, id: string): ActiveEdit | undefined {
+  const record = fold.records.get(id)
+  return record && listFor(fold.inner, record.edit.target).find(other => other.id === id)
 }
 
 /** The record of an edit, or an error that says which there are. */
@@ -298,12 +320,10 @@ function deactivate(fold: Fold, ids: readonly string[]): void {
   const records = ids.map(id => recordOf(fold, id, true))
   for (const record of records) {
     const { edit } = record
-    record.active = false
+    fold.records.set(edit.id, { ...record, active: false })
     const list = listFor(fold.inner, edit.target)
-    list.splice(
-      list.findIndex(other => other.id === edit.id),
-      1,
-    )
+    const at = list.findIndex(other => other.id === edit.id)
+    list.splice(at, 1)
     if (isRange(edit.target)) fold.inner.outer = outermostRanges(fold.inner.ranges)
     const { from, to } = entriesOf(edit.target)
     refresh(fold, from, to)
@@ -417,11 +437,6 @@ function marked(message: Message, edit: string): Message {
   return { ...message, parts: message.parts.map(part => ({ ...part, edit })) }
 }
 
-function contains(target: Target, entry: number): boolean {
-  const { from, to } = entriesOf(target)
-  return from <= entry && entry <= to
-}
-
 function slotOf(fold: Fold, entry: number): number {
   const { slots } = fold.inner
   let low = 0
@@ -480,19 +495,4 @@ function weighNew({ inner }: Fold): void {
 
 function sum({ messages }: Slot, measure: (message: Message) => number): number {
   return messages.reduce((total, message) => total + measure(message), 0)
-}
-
-/** Of a laminar family of ranges, those inside no other, in order. */
-function outermostRanges(ranges: readonly ActiveEdit[]): ActiveEdit[] {
-  const sorted = ranges
-    .map(range => ({ range, ...entriesOf(range.target) }))
-    .sort((a, b) => a.from - b.from || b.to - a.to || b.range.order - a.range.order)
-  const outer: ActiveEdit[] = []
-  let end = -1
-  for (const { range, to } of sorted) {
-    if (to <= end) continue
-    outer.push(range)
-    end = to
-  }
-  return outer
 }

@@ -43,7 +43,7 @@ describe('palimpsest.json', () => {
     assert.equal((await pal.session('b', { policy: 'stale-output' })).options.policy.name, 'stale-output')
     assert.equal((await pal.session('b')).options.policy.name, 'stale-output')
     const without = await openPalimpsest({ home, config: false })
-    assert.equal((await without.session('c')).options.policy.name, 'none')
+    assert.equal((await without.session('c')).options.policy.name, 'thrifty')
     assert.equal((await without.session('a')).options.policy.name, 'smart-history')
   })
 
@@ -54,7 +54,7 @@ describe('palimpsest.json', () => {
     const value = await openPalimpsest({ home: ':memory:', config: { policy: 'thrifty' } })
     assert.equal((await value.session('s')).options.policy.name, 'thrifty')
     const plain = await openPalimpsest({ home: ':memory:' })
-    assert.equal((await plain.session('s')).options.policy.name, 'none')
+    assert.equal((await plain.session('s')).options.policy.name, 'thrifty')
   })
 
   test('tells models and tools of one’s own', async () => {

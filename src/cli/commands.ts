@@ -2,11 +2,14 @@
 import { changelog, fileAt } from './changes.ts'
 import type { Command } from './command.ts'
 import { doctor } from './doctor.ts'
+import { dolt } from './dolt.ts'
 import { edit, edits, fork, pin, redo, undo, unpin } from './edits.ts'
 import { importFiles } from './import.ts'
 import { mcp } from './mcp.ts'
+import { memory } from './memory.ts'
 import { recall, restore } from './recall.ts'
 import { replay } from './replay.ts'
+import { report } from './report.ts'
 import { sample } from './sample.ts'
 import { serve } from './serve.ts'
 import { sessions, verify } from './sessions.ts'
@@ -33,8 +36,11 @@ export const COMMANDS: readonly Command[] = [
   doctor,
   importFiles,
   replay,
+  report,
   workspace,
+  memory,
   mcp,
   serve,
   token,
+  dolt,
 ]

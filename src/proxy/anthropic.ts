@@ -1,24 +1,30 @@
 /**
  * The Anthropic Messages API for the proxy. Cache marks stay on the block that the client put them on; one whose
  * block was edited away moves to the nearest block before it, so there are never more than there were, and never in
- * another order. Message threads live on the server: the SDK is told to send its whole history instead.
+ * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
+ * carries a checksum of itself goes by untouched.
  */
 import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../adapters/anthropic.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
 import type { Message } from '../types.ts'
-import { type Answer, numberIn, type ProxyDialect, type Stateful } from './dialect.ts'
+import { type Answer, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
 
 export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
   path: '/messages',
-  read: body => fromAnthropic(body['messages'] as AnthropicMessage[], body['system'] as AnthropicSystem | undefined),
+  read,
   write,
-  stateful,
+  untouchable,
   event,
   whole,
   isOpening: () => false,
   error: (status, message) => errorBody(status, message),
+}
+
+function read({ messages, system }: Wire): Message[] | undefined {
+  if (!Array.isArray(messages)) return undefined
+  return fromAnthropic(messages, system as AnthropicSystem | undefined)
 }
 
 function write(body: Wire, messages: readonly Message[]): Wire {
@@ -30,7 +36,8 @@ function write(body: Wire, messages: readonly Message[]): Wire {
   return out
 }
 
-function stateful(body: Wire): Stateful | undefined {
+function untouchable(body: Wire): Untouchable | undefined {
+  if (isSealed(body)) return 'pass'
   const { thread } = body
   if (!isWire(thread)) return undefined
   const goesOn = thread['type'] === 'continue'
@@ -40,6 +47,12 @@ function stateful(body: Wire): Stateful | undefined {
   const message = 'Message threads are not kept here. Send the whole conversation.'
   const type = goesOn ? 'not_found_error' : 'invalid_request_error'
   return { status: goesOn ? 404 : 400, body: { type: 'error', error: { type, message, details } } }
+}
+
+/** Claude Code can put a checksum of the request into it: then it must not be changed. */
+function isSealed({ system }: Wire): boolean {
+  const first: unknown = Array.isArray(system) ? system[0] : undefined
+  return isWire(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
 }
 
 function event(answer: Answer, data: Wire): void {

@@ -17,8 +17,8 @@ export type Answer = {
   error?: string
 }
 
-/** A request that holds only a part of its conversation, and what to do with it. */
-export type Stateful = 'pass' | { status: number; body: Wire }
+/** What to do with a request that cannot be edited: pass it on, or answer it. */
+export type Untouchable = 'pass' | { status: number; body: Wire }
 
 export type ProxyDialect = {
   name: 'anthropic' | 'openai-chat' | 'openai-responses'
@@ -26,12 +26,12 @@ export type ProxyDialect = {
   upstream: 'anthropic' | 'openai'
   /** The path of generation, behind `/v1`. */
   path: string
-  /** The conversation that a request carries. */
-  read(body: Wire): Message[]
+  /** The conversation that a request carries; nothing where there is none. */
+  read(body: Wire): Message[] | undefined
   /** The request with these messages in place of its own. */
   write(body: Wire, messages: readonly Message[]): Wire
-  /** Whether the provider keeps a part of the conversation, so that what is here cannot be edited. */
-  stateful(body: Wire): Stateful | undefined
+  /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
+  untouchable(body: Wire): Untouchable | undefined
   /** Takes in one event of a stream. */
   event(answer: Answer, data: Wire): void
   /** Takes in an answer that came in one piece. */

@@ -2,7 +2,7 @@
  * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream tells what it used only
  * if the client asked for that; the proxy does not ask on its behalf.
  */
-import { fromOpenAIChat, type OpenAIChatMessage, toOpenAIChat } from '../adapters/openai-chat.ts'
+import { fromOpenAIChat, toOpenAIChat } from '../adapters/openai-chat.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
 import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
 
@@ -10,9 +10,9 @@ export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
   upstream: 'openai',
   path: '/chat/completions',
-  read: body => fromOpenAIChat(body['messages'] as OpenAIChatMessage[]),
+  read: ({ messages }) => (Array.isArray(messages) ? fromOpenAIChat(messages) : undefined),
   write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),
-  stateful: () => undefined,
+  untouchable: () => undefined,
   event,
   whole: event,
   isOpening: () => false,

@@ -13,10 +13,9 @@ export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
   path: '/responses',
-  read: ({ input, instructions }) =>
-    fromOpenAIResponses(input as string | unknown[], typeof instructions === 'string' ? instructions : undefined),
+  read,
   write,
-  stateful: body => (body['previous_response_id'] || body['conversation'] ? 'pass' : undefined),
+  untouchable: body => (body['previous_response_id'] || body['conversation'] ? 'pass' : undefined),
   event,
   whole,
   isOpening: ({ type }) => OPENING.has(String(type)),
@@ -24,6 +23,11 @@ export const openaiResponses: ProxyDialect = {
 }
 
 const OPENING = new Set(['response.created', 'response.in_progress', 'response.queued'])
+
+function read({ input, instructions }: Wire): Message[] | undefined {
+  if (typeof input !== 'string' && !Array.isArray(input)) return undefined
+  return fromOpenAIResponses(input, typeof instructions === 'string' ? instructions : undefined)
+}
 
 function write(body: Wire, messages: readonly Message[]): Wire {
   const { instructions, input } = toOpenAIResponses(messages)

@@ -44,7 +44,7 @@ export type ProxyOptions = {
   clock?: () => number
 }
 
-export type Proxy = {
+export type PalimpsestProxy = {
   (request: Request): Promise<Response>
   readonly meter: Meter
   /** The numbers in Prometheus' text format. */
@@ -53,7 +53,7 @@ export type Proxy = {
   idle(): Promise<void>
 }
 
-export function createProxy(options: ProxyOptions): Proxy {
+export function createProxy(options: ProxyOptions): PalimpsestProxy {
   const handler = new Handler(options)
   return Object.assign((request: Request) => handler.handle(request), {
     meter: handler.meter,
@@ -70,12 +70,15 @@ class Handler {
   readonly #turns: Turns
   readonly #upstreams: Upstreams
   readonly #log: (line: string) => void
+  /** Whether anything is ever edited. */
+  readonly #edits: boolean
   readonly #recording = new Set<Promise<void>>()
 
   constructor(options: ProxyOptions) {
     const { pal, policy = 'thrifty', holdout = 0, clock = Date.now, log = () => {} } = options
     this.#upstreams = { ...PROVIDERS, ...options.upstreams }
     this.#log = log
+    this.#edits = policy !== 'none'
     const newName = () => `chat-${randomBytes(6).toString('hex')}`
     this.#turns = new Turns({ pal, policy, holdout, clock, newName })
   }
@@ -108,10 +111,10 @@ class Handler {
     const bytes = new Uint8Array(await request.arrayBuffer())
     outgoing.body = bytes
     const body = request.headers.has('content-encoding') ? undefined : readBody(bytes)
-    const stateful = body && dialect.stateful(body.json)
-    if (stateful && stateful !== 'pass') return jsonResponse(stateful.status, stateful.body)
+    const untouchable = body && dialect.untouchable(body.json)
+    if (untouchable && untouchable !== 'pass' && this.#edits) return jsonResponse(untouchable.status, untouchable.body)
     const call: Call = { dialect, outgoing, turn: undefined }
-    if (body && !stateful) call.turn = await this.#prepare(call, request.headers, body)
+    if (body && !untouchable) call.turn = await this.#prepare(call, request.headers, body)
     if (call.turn?.text !== undefined) setBody(outgoing, call.turn.text)
     return this.#send(call)
   }
@@ -119,8 +122,8 @@ class Handler {
   async #prepare({ dialect }: Call, headers: Headers, body: { text: string; json: Wire }): Promise<Turn | undefined> {
     try {
       const turn = await this.#turns.prepare({ dialect, headers, text: body.text, body: body.json })
-      this.meter.edits(turn.made)
-      if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
+      this.meter.edits(turn?.made ?? [])
+      if (turn?.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
       return turn
     } catch (error) {
       this.#fault('prepare', error)

@@ -82,9 +82,11 @@ export class Turns {
     this.#conversations = new Conversations(options.newName)
   }
 
-  async prepare(incoming: Incoming): Promise<Turn> {
+  /** Nothing where the request carries no conversation. */
+  async prepare(incoming: Incoming): Promise<Turn | undefined> {
     const { dialect, headers, body } = incoming
     const messages = dialect.read(body)
+    if (!messages) return undefined
     const client = clientKeyOf(headers)
     const request = {
       client,
@@ -230,7 +232,7 @@ function textFor({ dialect, text, body }: Incoming, view: View, messages: Messag
 function newlyBroken(dialect: ProxyDialect, body: Wire, messages: readonly Message[]): Violation | undefined {
   const found = checkView(messages, { dialect: dialect.name })
   if (found.length === 0) return undefined
-  const own = new Set(checkView(dialect.read(body), { dialect: dialect.name }).map(({ rule }) => rule))
+  const own = new Set(checkView(dialect.read(body) ?? [], { dialect: dialect.name }).map(({ rule }) => rule))
   return found.find(({ rule }) => !own.has(rule))
 }
 

@@ -121,12 +121,12 @@ const remove = defineRoute({
   summary: 'Delete a block; its history stays, and it can be restored',
   roles: PEOPLE,
   params: BlockParam,
-  query: { expected, why },
+  query: { expected },
   answer: z.object({ deleted: z.string() }),
   refusals: [404, 409],
   async run({ params, query, caller, doors }) {
     const { user, label } = params
-    const given = { ...(query.expected ? { expected: query.expected } : {}), ...(query.why ? { why: query.why } : {}) }
+    const given = query.expected === undefined ? {} : { expected: query.expected }
     await doors.memory.remove(user, label, { by: actorOf(caller, user), ...given })
     doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
     return { deleted: label }

@@ -106,10 +106,10 @@ const REASONS: Record<number, string> = {
   401: 'There is no token, or it is not known.',
   403: 'The caller may not do this.',
   404: 'It is not there, or the caller may not see it.',
-  409: 'It does not fit how things are.',
+  409: 'It does not fit how things are, or the idempotency key came with another request.',
   413: 'The body is too large.',
   415: 'The body is of another type.',
-  422: 'The request does not fit the schema, or an idempotency key came with another request.',
+  422: 'The request does not fit the schema.',
   429: 'Too many requests.',
   503: 'The server cannot do this now.',
 }

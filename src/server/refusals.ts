@@ -20,10 +20,12 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   RATE_LIMITED: 429,
   /** The body is no JSON at all; what is JSON and does not fit is a 422. */
   FORMAT_BROKEN: 400,
-  /** A message of the right shape that does not fit what the session holds. */
+  /** Requests of the right shape that do not fit what is there: the session, the view, the server's own policies. */
   INVALID_MESSAGE: 409,
   PATTERN_NOT_FOUND: 409,
-  SCHEMA_VIOLATION: 409,
+  SCHEMA_VIOLATION: 422,
+  KEY_REUSED: 409,
+  CONFIG_INVALID: 409,
 }
 
 const OUR_FAULT = 500

@@ -123,7 +123,7 @@ const fileAt = defineRoute({
   roles: EVERYBODY,
   params: SessionParam,
   query: {
-    path: z.string().min(1).max(4096),
+    path: z.string().min(1).max(1024),
     turn: numberIn(0, LARGEST).optional().describe('A call of the model, from 1; the last if left out.'),
   },
   answer: z.object({

@@ -162,3 +162,32 @@ describe('palimpsest import', () => {
     assert.match(stderr, /broken\.jsonl, line \d+: /)
   })
 })
+
+describe('palimpsest report', () => {
+  test('writes one page that loads nothing, with names escaped, and says the sums', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))
+    const file = await writeTranscript('report.jsonl', 30)
+    const text = (await readFile(file, 'utf8')).replaceAll('session-30', '<img src=x onerror=alert(1)>')
+    await writeFile(join(own, 'one.jsonl'), text)
+    const out = join(own, 'page.html')
+    const { code, stdout, stderr } = await run(['report', own, '--out', out])
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /1 session, 30 calls, about \$\d+\.\d\d of input/)
+    assert.match(stdout, /results that stood in view already +\d+/)
+    const html = await readFile(out, 'utf8')
+    assert.doesNotMatch(html.replaceAll('http://www.w3.org/2000/svg', ''), /<img|https?:\/\/|<script|<link|url\(/)
+    assert.match(html, /&lt;img src=x/)
+    assert.match(html, /default-src &#39;none&#39;|default-src 'none'/)
+  })
+
+  test('gives the same as JSON, and then writes no page unless one is named', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))
+    await writeFile(join(own, 'one.jsonl'), await readFile(await writeTranscript('report2.jsonl', 20), 'utf8'))
+    const { stdout, stderr } = await run(['report', own, '--json'])
+    const { totals, sessions } = JSON.parse(stdout)
+    assert.equal(stderr, '')
+    assert.equal(sessions.length, 1)
+    assert.ok(totals.thriftyDollars <= totals.dollars)
+    assert.deepEqual(Object.keys(totals.waste), ['repeated', 'huge', 'cold', 'busts'])
+  })
+})

@@ -1,14 +1,17 @@
 /** A scripted provider, a proxy in front of it on a real port, and the engine behind it. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
 import { type Front, serveProxy } from '../../src/proxy/front.ts'
-import { createProxy, type Proxy, type ProxyOptions } from '../../src/proxy/proxy.ts'
+import { createProxy, type PalimpsestProxy, type ProxyOptions } from '../../src/proxy/proxy.ts'
 import type { Message } from '../../src/types.ts'
 import { type Script, startUpstream, type Upstream } from '../upstream.ts'
 
 export type Setup = {
   upstream: Upstream
   pal: Palimpsest
-  proxy: Proxy
+  proxy: PalimpsestProxy
   front: Front
   url: string
   /** Faults that the proxy logged. */
@@ -37,6 +40,33 @@ export async function setUp(script: Script, options: Partial<ProxyOptions> = {})
       if (!options.pal) await pal.close()
     },
   }
+}
+
+/** In front of a provider: answers requests over so many bytes with a stream of these events. */
+export async function startRefusing(upstream: string, most: number, events: readonly object[]) {
+  const counted = { refused: 0 }
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks)
+    if (body.length > most) {
+      counted.refused++
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`)
+      return response.end()
+    }
+    const answer = await fetch(upstream + request.url, { method: 'POST', body })
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+    response.end(await answer.text())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  const { port } = server.address() as AddressInfo
+  return Object.assign(counted, { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close })
 }
 
 /** The names of all sessions, in the order in which they were made. */

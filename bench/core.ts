@@ -1,0 +1,115 @@
+/**
+ * The core benchmark: what a call costs, how it grows, and how it stands against the peers, all in one run.
+ *
+ *   node bench/core.ts            every part; a table, and bench/results/core.json
+ *   node bench/core.ts replay     only the parts whose names begin so
+ *
+ * Each part runs in a fresh process, three times; the median counts. Milliseconds differ between machines and
+ * days: targets are ratios. The exit code is 1 when a target is missed.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { median, type Numbers, PARTS } from './core-parts.ts'
+
+const ROUNDS = 3
+/** Long parts take their own medians. */
+const ONCE = new Set(['per-call-memory', 'per-call-file', 'opening', 'starting'])
+
+type Results = Record<string, Numbers>
+
+/** A number to reach: `value` must be at most (or at least) `limit`. */
+type Target = { name: string; value: number; limit: number; atLeast?: boolean; unit?: string }
+
+const [first = '', second = ''] = process.argv.slice(2)
+if (first === '--part') console.log(JSON.stringify(await PARTS[second]!()))
+else run(first)
+
+function run(prefix: string): void {
+  const results: Results = {}
+  for (const name of Object.keys(PARTS).filter(part => part.startsWith(prefix))) {
+    const rounds = Array.from({ length: ONCE.has(name) ? 1 : ROUNDS }, () => inProcess(name))
+    results[name] = medians(rounds)
+    console.log(`${name.padEnd(24)} ${describe(results[name])}`)
+  }
+  const targets = targetsOf(results)
+  console.log(`\n${targets.map(line).join('\n')}`)
+  if (prefix === '') save(results, targets)
+  if (targets.some(target => !isMet(target))) process.exitCode = 1
+}
+
+function inProcess(name: string): Numbers {
+  const output = execFileSync(process.execPath, [import.meta.filename, '--part', name], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return JSON.parse(output.trim().split('\n').at(-1)!)
+}
+
+function medians(rounds: readonly Numbers[]): Numbers {
+  const keys = Object.keys(rounds[0]!)
+  return Object.fromEntries(keys.map(key => [key, median(rounds.map(numbers => numbers[key]!))]))
+}
+
+function targetsOf(results: Results): Target[] {
+  const get = (part: string, key: string) => results[part]?.[key] ?? Number.NaN
+  const ours = get('replay-ours', 'cpu')
+  const targets: Target[] = [
+    { name: 'a call at turn 10,000 / at turn 100, in memory', value: get('per-call-memory', 'ratio'), limit: 2 },
+    { name: 'a call at turn 10,000 / at turn 100, in a file', value: get('per-call-file', 'ratio'), limit: 2 },
+    {
+      name: 'CPU of 1,600 turns / LangChain ClearToolUsesEdit',
+      value: ours / get('replay-langchain', 'cpu'),
+      limit: 1 / 20,
+    },
+    { name: 'CPU of 1,600 turns / AI SDK pruneMessages', value: ours / get('replay-ai-sdk', 'cpu'), limit: 1 / 2 },
+    { name: 'appends / bare inserts, synced to disk', value: get('appends-full', 'ratio'), limit: 0.7, atLeast: true },
+    {
+      name: 'ms to open 10,000 turns, folded / whole',
+      value: get('opening', 'folded') / get('opening', 'whole'),
+      limit: 0.2,
+    },
+    {
+      name: 'start of --help / start with the tokenizer',
+      value: get('starting', 'help') / get('starting', 'tokenizer'),
+      limit: 1,
+    },
+    {
+      name: 'token counts per second / gpt-tokenizer',
+      value: get('counting', 'ours') / get('counting', 'peer'),
+      limit: 1,
+      atLeast: true,
+    },
+    { name: 'ms for 1 MB of base64', value: get('counting', 'base64Ms'), limit: 500 },
+  ]
+  return targets.filter(({ value }) => !Number.isNaN(value))
+}
+
+function isMet({ value, limit, atLeast }: Target): boolean {
+  return atLeast ? value >= limit : value <= limit
+}
+
+function line(target: Target): string {
+  const { name, value, limit, atLeast } = target
+  const bound = `${atLeast ? '≥' : '≤'} ${round(limit)}`
+  return `${isMet(target) ? 'met   ' : 'MISSED'} ${name.padEnd(52)} ${String(round(value)).padStart(8)}   (${bound})`
+}
+
+function describe(numbers: Numbers): string {
+  return Object.entries(numbers)
+    .map(([key, value]) => `${key} ${round(value)}`)
+    .join(', ')
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(3))
+}
+
+function save(results: Results, targets: readonly Target[]): void {
+  const folder = join(import.meta.dirname, 'results')
+  const machine = { node: process.version, cpu: cpus()[0]?.model ?? '', cores: cpus().length }
+  const verdicts = targets.map(target => ({ ...target, met: isMet(target) }))
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'core.json'), `${JSON.stringify({ machine, results, targets: verdicts }, null, 2)}\n`)
+}

@@ -1,0 +1,38 @@
+/**
+ * The memory of a home: on the Dolt server that PALIMPSEST_DOLT_URL names, or in `memory.sqlite`. The schemas that
+ * blocks name lie in the home as well, as `schemas/NAME.json`.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Memory } from './memory.ts'
+import type { SchemaSource } from './schema.ts'
+import { SqliteMemory } from './sqlite.ts'
+
+export type OpenMemoryOptions = {
+  home: string
+  /** `mysql://user:password@host:port/database`. */
+  doltUrl?: string | undefined
+  env?: Record<string, string | undefined>
+  clock?: () => number
+}
+
+const IN_MEMORY = ':memory:'
+
+export async function openMemory({ home, doltUrl, env = process.env, clock }: OpenMemoryOptions): Promise<Memory> {
+  const url = doltUrl ?? env['PALIMPSEST_DOLT_URL']
+  const options = { schemas: schemasIn(home), ...(clock ? { clock } : {}) }
+  if (!url) return new Memory(new SqliteMemory(home === IN_MEMORY ? IN_MEMORY : join(home, 'memory.sqlite')), options)
+  // The driver is large, and only those who have a server need it.
+  const { DoltMemory } = await import('./dolt.ts')
+  return new Memory(new DoltMemory({ url, ...(clock ? { clock } : {}) }), options)
+}
+
+function schemasIn(home: string): SchemaSource {
+  return async name => {
+    if (home === IN_MEMORY || !/^\w[\w.-]{0,99}$/.test(name)) return undefined
+    return readFile(join(home, 'schemas', `${name}.json`), 'utf8').catch(error => {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+      throw error
+    })
+  }
+}

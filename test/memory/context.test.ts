@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { buildMemoryContext, memoryInstructions } from '../../src/memory/context.ts'
+import { Memory } from '../../src/memory/memory.ts'
+import { SqliteMemory } from '../../src/memory/sqlite.ts'
+import { memoryTools } from '../../src/tools/memory.ts'
+
+const by = 'user:ann'
+
+async function withMemory(work: (memory: Memory) => Promise<void>): Promise<void> {
+  const memory = new Memory(new SqliteMemory(':memory:'))
+  await work(memory)
+  await memory.close()
+}
+
+test('approved blocks stand under the heading in the order of their labels', () =>
+  withMemory(async memory => {
+    assert.equal(await buildMemoryContext(memory, 'ann'), '')
+    await memory.set('ann', 'student', { title: 'Student Profile', body: 'likes math\n', by })
+    await memory.set('ann', 'learning_goals', { title: '', body: '', by })
+    assert.equal(
+      await buildMemoryContext(memory, 'ann'),
+      '# Student Context\n\n## Learning Goals (learning_goals)\n\n(empty)\n\n## Student Profile (student)\n\nlikes math\n',
+    )
+    assert.match(await buildMemoryContext(memory, 'ann', { heading: 'About the user' }), /^# About the user\n/)
+  }))
+
+test('the bytes stay the same until an approval', () =>
+  withMemory(async memory => {
+    await memory.set('ann', 'student', { body: 'likes math', by })
+    const before = await buildMemoryContext(memory, 'ann')
+    const { id } = await memory.propose('ann', 'student', { body: 'loves math', agentId: 'a', reasoning: 'r' })
+    assert.equal(await buildMemoryContext(memory, 'ann'), before)
+    const other = await memory.propose('ann', 'student', { body: 'hates math', agentId: 'a', reasoning: 'r' })
+    await memory.reject('ann', other.id, { by })
+    assert.equal(await buildMemoryContext(memory, 'ann'), before)
+    await memory.approve('ann', id, { by })
+    assert.match(await buildMemoryContext(memory, 'ann'), /loves math/)
+  }))
+
+test('what does not fit is left out whole and named', () =>
+  withMemory(async memory => {
+    await memory.set('ann', 'big', { body: 'x'.repeat(5000), by })
+    await memory.set('ann', 'small', { body: 'fits', by })
+    const text = await buildMemoryContext(memory, 'ann', { most: 1000 })
+    assert.ok(text.length < 1200)
+    assert.match(text, /## Small \(small\)\n\nfits/)
+    assert.match(text, /\[Left out for length: big \(5000 characters\)\. Read them with read_memory_block\.\]/)
+    for (let i = 0; i < 200; i++) await memory.set('ann', `block${i}`, { body: 'y'.repeat(900), by })
+    assert.match(await buildMemoryContext(memory, 'ann', { most: 1000 }), /and \d+ more/)
+  }))
+
+test('the instructions name the heading and tools that exist', () => {
+  const text = memoryInstructions()
+  assert.match(
+    text,
+    /^## Memory Blocks\n\nYou have access to memory blocks that contain persistent information about the student\.\n/,
+  )
+  assert.match(text, /shown above in "Student Context" when available/)
+  assert.match(memoryInstructions({ heading: 'Facts' }), /shown above in "Facts" when available/)
+  const names = memoryTools.map(({ name }) => name)
+  for (const [, name = ''] of text.matchAll(/`(\w+_memory_\w+)`/g)) assert.ok(names.includes(name), name)
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { diffTexts, hiddenIn, reveal } from '../../src/memory/diff.ts'
+import { mergeProposal, mergeTexts, replaceString } from '../../src/memory/proposals.ts'
+import type { Block, Proposal } from '../../src/memory/store.ts'
+
+const text = fc
+  .array(fc.constantFrom('a', 'b', 'c', 'd', '', 'long line'), { maxLength: 8 })
+  .map(lines => lines.join('\n'))
+const titled = (body: string) => ({ title: 'T', body })
+const merged = (base: string, now: string, proposed: string) => mergeTexts(titled(base), titled(now), titled(proposed))
+
+test('a change on one side alone is the result, whichever side it is', () => {
+  fc.assert(
+    fc.property(text, text, (base, other) => {
+      for (const [now, proposed] of [
+        [base, other],
+        [other, base],
+        [other, other],
+      ] as const) {
+        const merge = merged(base, now, proposed)
+        assert.equal(merge.type === 'clean' && merge.body, other)
+      }
+    }),
+  )
+})
+
+test('merging is the same from either side, and a conflict keeps every line that either side added', () => {
+  fc.assert(
+    fc.property(text, text, text, (base, now, proposed) => {
+      const one = merged(base, now, proposed)
+      const two = merged(base, proposed, now)
+      assert.equal(one.type, two.type)
+      if (one.type === 'clean' && two.type === 'clean') assert.equal(one.body, two.body)
+      if (one.type !== 'conflict') return
+      const side = (pick: 'now' | 'proposed') =>
+        one.regions.map(region => (region.type === 'settled' ? region.text : region[pick])).join('')
+      const fresh = (side: string) => side.split('\n').filter(line => !base.includes(line))
+      for (const line of fresh(now)) assert.ok(`${side('now')}${side('proposed')}`.includes(line))
+      for (const line of fresh(proposed)) assert.ok(`${side('now')}${side('proposed')}`.includes(line))
+    }),
+  )
+})
+
+test('changes of different lines are merged, of the same line are a conflict with marks', () => {
+  const clean = merged('a\nb\nc\n', 'A\nb\nc\n', 'a\nb\nC\n')
+  assert.deepEqual(clean, { type: 'clean', title: 'T', body: 'A\nb\nC\n', stale: true })
+  const conflict = merged('a\nb\n', 'x\nb\n', 'y\nb\n')
+  assert.equal(conflict.type, 'conflict')
+  assert.equal(
+    conflict.type === 'conflict' && conflict.marked,
+    '<<<<<<< now\nx\n||||||| base\na\n=======\ny\n>>>>>>> proposed\nb\n',
+  )
+})
+
+test('two titles are a conflict of their own', () => {
+  const merge = mergeTexts({ title: 'a', body: '' }, { title: 'b', body: '' }, { title: 'c', body: '' })
+  assert.deepEqual(merge.type === 'conflict' && merge.titles, { base: 'a', now: 'b', proposed: 'c' })
+  const one = mergeTexts({ title: 'a', body: '' }, { title: 'a', body: '' }, { title: 'c', body: '' })
+  assert.equal(one.type === 'clean' && one.title, 'c')
+})
+
+test('an addition is added again to whatever the block has become', () => {
+  fc.assert(
+    fc.property(text, text, fc.constantFrom('append' as const, 'prepend' as const), (base, now, kind) => {
+      const body = kind === 'append' ? `${base}${base === '' || base.endsWith('\n') ? '' : '\n'}new` : `new\n${base}`
+      const merge = mergeProposal(proposal({ kind, body, base }), block(now))
+      assert.equal(merge.type, 'clean')
+      if (merge.type !== 'clean') return
+      assert.ok(merge.body.includes(now))
+      assert.match(merge.body, kind === 'append' ? /(^|\n)new$/ : /^new(\n|$)/)
+    }),
+  )
+})
+
+test('a body of very many equal lines is shown as a conflict instead of being compared for ever', () => {
+  const many = '\n'.repeat(50_000)
+  assert.equal(merged(`a${many}`, `b${many}`, `c${many}`).type, 'conflict')
+})
+
+test('replacing counts and replaces without regard to what the strings mean elsewhere', () => {
+  const edit = { label: 'x', all: false }
+  assert.equal(replaceString('a.b', { ...edit, oldString: '.', newString: '$&$1' }), 'a$&$1b')
+  assert.throws(() => replaceString('aaa', { ...edit, oldString: 'a', newString: 'b' }), {
+    code: 'MATCH_AMBIGUOUS',
+    message: /appears 3 times/,
+  })
+  assert.equal(replaceString('aXa', { ...edit, oldString: 'a', newString: '', all: true }), 'X')
+})
+
+test('a difference is in words, and its sides give both texts again', () => {
+  assert.deepEqual(diffTexts('She likes math.', 'She loves math.'), [
+    { type: 'same', text: 'She ' },
+    { type: 'removed', text: 'likes' },
+    { type: 'added', text: 'loves' },
+    { type: 'same', text: ' math.' },
+  ])
+  fc.assert(
+    fc.property(text, text, (before, after) => {
+      const parts = diffTexts(before, after)
+      const side = (left: string) =>
+        parts
+          .filter(({ type }) => type !== left)
+          .map(part => part.text)
+          .join('')
+      assert.equal(side('added'), before)
+      assert.equal(side('removed'), after)
+    }),
+  )
+})
+
+test('characters that no screen shows are named', () => {
+  const text = 'a\u200bb\u202ec\u0007d\u{e0041}e\ufefff\r\n\tg\u00adh'
+  assert.equal(reveal(text), 'a⟨U+200B⟩b⟨U+202E⟩c⟨U+0007⟩d⟨U+E0041⟩e⟨U+FEFF⟩f⟨U+000D⟩\n\tg⟨U+00AD⟩h')
+  assert.deepEqual(
+    hiddenIn('\u200b\u200bx\u202e').map(({ char, name, count }) => [char, name, count]),
+    [
+      ['U+200B', 'zero-width space', 2],
+      ['U+202E', 'direction override', 1],
+    ],
+  )
+  assert.deepEqual(diffTexts('', 'x\u200by'), [{ type: 'added', text: 'x⟨U+200B⟩y' }])
+})
+
+test('pictures and scripts that need joiners inside an emoji go through', () => {
+  for (const plain of ['👩‍👩‍👧‍👦 🏳️‍🌈 ❤️ 👍🏽 1️⃣', 'é ä 日本 العربية', 'tab\tline\n']) {
+    assert.equal(reveal(plain), plain)
+    assert.deepEqual(hiddenIn(plain), [])
+  }
+})
+
+function block(body: string): Block {
+  return { userId: 'u', label: 'l', title: 'T', body, schemaRef: null, updatedAt: 0, version: 'now' }
+}
+
+function proposal({ kind, body, base }: { kind: Proposal['kind']; body: string; base: string }): Proposal {
+  return {
+    ...{ id: 'p', userId: 'u', label: 'l', kind, title: 'T', body, base: { version: 'v', title: 'T', body: base } },
+    ...{ agentId: 'a', reasoning: 'r', confidence: 'low', entries: [], createdAt: 0, state: 'open' },
+  }
+}

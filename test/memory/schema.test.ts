@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readFrontMatter } from '../../src/memory/front-matter.ts'
+import { checkSchema } from '../../src/memory/schema.ts'
+
+const SCHEMA = {
+  type: 'object',
+  required: ['name', 'age'],
+  properties: {
+    name: { type: 'string' },
+    age: { type: 'integer', minimum: 0 },
+    tags: { type: 'array', items: { type: 'string' } },
+  },
+  additionalProperties: false,
+}
+const check = (body: string, schemaRef: string | null = JSON.stringify(SCHEMA)) =>
+  checkSchema({ title: '', body, schemaRef }, async name => (name === 'person' ? JSON.stringify(SCHEMA) : undefined))
+
+test('a body of JSON or with front matter that fits passes', async () => {
+  await check('{"name": "Ann", "age": 12}')
+  await check('---\nname: Ann\nage: 12\ntags:\n  - math\n  - "chess: fast"\n---\n\n# Anything\n')
+  await check('{"name": "Ann", "age": 12}', 'person')
+  await check('anything', null)
+})
+
+test('one that does not fit is refused with each reason', async () => {
+  await assert.rejects(check('{"name": 5}'), error => {
+    assert.ok(error instanceof Error && 'code' in error)
+    assert.equal(error.code, 'SCHEMA_VIOLATION')
+    assert.match(error.message, /age/)
+    assert.match(error.message, /name: .*"number".*"string"/)
+    return true
+  })
+  await assert.rejects(check('{"name": "A", "age": 1, "x": 1}'), { code: 'SCHEMA_VIOLATION' })
+  await assert.rejects(check('plain words'), {
+    code: 'SCHEMA_VIOLATION',
+    message: /neither JSON .* nor does it begin with front matter/,
+  })
+  await assert.rejects(check('---\nname: Ann\nage: -1\n---\n'), { code: 'SCHEMA_VIOLATION', message: /age/ })
+})
+
+test('a name that nobody knows checks nothing, and a schema that is none is refused', async () => {
+  await check('anything', 'somebody-elses-schema')
+  await assert.rejects(check('{}', '{not json'), { code: 'INVALID_INPUT' })
+  await assert.rejects(check('{}', '{"$ref": "#/nowhere"}'), { code: 'INVALID_INPUT' })
+})
+
+const documents: [text: string, value: unknown][] = [
+  ['', {}],
+  [
+    "a: 1\nb: 1.5\nc: true\nd: null\ne: text # comment\nf: \"q: 1\"\ng: 'it''s'",
+    { a: 1, b: 1.5, c: true, d: null, e: 'text', f: 'q: 1', g: "it's" },
+  ],
+  ['a:\n  b:\n    c: 1\n  d: 2\ne: 3', { a: { b: { c: 1 }, d: 2 }, e: 3 }],
+  ['list:\n- a\n- b\nother: 1', { list: ['a', 'b'], other: 1 }],
+  [
+    'flow: [a, b]\nmap: {"x": [1]}\nurl: http://x.org/a:b',
+    { flow: ['a', 'b'], map: { x: [1] }, url: 'http://x.org/a:b' },
+  ],
+  ['empty:\nnext: 1', { empty: null, next: 1 }],
+  ['__proto__: 1', { ['__proto__']: 1 }],
+]
+
+for (const [text, value] of documents) {
+  test(`front matter is read: ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(readFrontMatter(`---\n${text}\n---\nbody`), { value })
+  })
+}
+
+for (const text of ['a: |\n  x', '&a b: 1', '\ta: 1', 'a: 1\na: 2', 'just words', 'a: "open', 'a: 1\n   b: 2']) {
+  test(`front matter beyond what is supported is a problem: ${JSON.stringify(text)}`, () => {
+    assert.match(JSON.stringify(readFrontMatter(`---\n${text}\n---\n`)), /cannot be read/)
+  })
+}
+
+test('a text without front matter has none', () => {
+  for (const text of ['', 'a: 1', '--- no', 'x\n---\na: 1\n---\n', '---\na: 1\n'])
+    assert.equal(readFrontMatter(text), undefined)
+})

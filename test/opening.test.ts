@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openPalimpsest } from '../src/engine.ts'
+import { SqliteLedger } from '../src/ledger/sqlite.ts'
+import type { LedgerStore, Row } from '../src/ledger/store.ts'
+import type { Message } from '../src/types.ts'
+
+const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
+
+/** A store that writes down of which entries it gave the body, and which large contents it gave. */
+function watching(store: LedgerStore) {
+  const bodies = new Set<number>()
+  const contents: string[] = []
+  const watched: LedgerStore = {
+    open: (...args) => store.open(...args),
+    find: id => store.find(id),
+    list: options => store.list(options),
+    setMeta: (...args) => store.setMeta(...args),
+    append: (...args) => store.append(...args),
+    search: (...args) => store.search(...args),
+    close: () => store.close(),
+    read: async (...args) => {
+      const rows = await store.read(...args)
+      for (const row of rows) if (hasBody(row)) bodies.add(row.seq)
+      return rows
+    },
+    contents: async hashes => {
+      contents.push(...hashes)
+      return store.contents(hashes)
+    },
+  }
+  return { watched, bodies, contents }
+}
+
+function hasBody({ type, body }: Row): boolean {
+  return type === 'entry' && body !== undefined
+}
+
+async function folded(turns: number, shownTurns: number) {
+  const store = new SqliteLedger(':memory:')
+  const pal = await openPalimpsest({ home: ':memory:', store, clock: () => 1 })
+  const session = await pal.session('long')
+  const large = (turn: number) => `${turn} `.repeat(6000)
+  for (let turn = 0; turn < turns; turn++)
+    await session.append(user(`request ${turn}`), says(turn % 50 ? 'ok' : large(turn)))
+  const to = 2 * (turns - shownTurns) - 1
+  await session.apply([{ target: { from: 0, to }, replacement: { messages: [user('so far')] }, why: 'fold' }])
+  return { store, session, to }
+}
+
+describe('opening a long session', () => {
+  test('reads the bodies of what shows, and no others', async () => {
+    const { store, session, to } = await folded(1000, 10)
+    const before = await session.view()
+    const { watched, bodies, contents } = watching(store)
+    const pal = await openPalimpsest({ home: ':memory:', store: watched, clock: () => 1 })
+    const again = await pal.session('long')
+    const view = await again.view()
+    assert.deepEqual(view.messages, before.messages)
+    assert.equal(view.tokens, before.tokens)
+    assert.equal(bodies.size, 20)
+    assert.ok([...bodies].every(seq => seq > to))
+    assert.deepEqual(contents, [])
+    await again.append(user('more'), says('fine'))
+    await again.apply([{ target: { entry: 1999, part: 0 }, replacement: 'x', why: 'test' }])
+    await again.view()
+    assert.equal(bodies.size, 20)
+  })
+
+  test('reads a hidden entry when it is asked for, and all when the fold is undone', async () => {
+    const { store } = await folded(100, 10)
+    const { watched, bodies } = watching(store)
+    const pal = await openPalimpsest({ home: ':memory:', store: watched, clock: () => 1 })
+    const session = await pal.session('long')
+    const hash = (await session.recall('request'))[0]!.hash
+    const afterRecall = bodies.size
+    assert.ok(afterRecall < 60, `${afterRecall} bodies`)
+    assert.match((await session.restore(hash)).text, /^request/)
+    await session.undo('e1')
+    assert.equal((await session.view()).messages.length, 201)
+    assert.equal(bodies.size, 200)
+  })
+})

@@ -1,0 +1,264 @@
+/**
+ * Real agents, headless, against the scripted provider: `npm run test:clients` installs them at fixed versions and runs
+ * this in a network namespace that has only loopback. Elsewhere each test is skipped and says so.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { launchOf } from '../../src/cli/launch.ts'
+import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
+import { anthropic } from '../../src/proxy/anthropic.ts'
+import type { ProxyDialect } from '../../src/proxy/dialect.ts'
+import { type Front, serveProxy } from '../../src/proxy/front.ts'
+import { openaiChat } from '../../src/proxy/openai-chat.ts'
+import { openaiResponses } from '../../src/proxy/openai-responses.ts'
+import { createProxy, type PalimpsestProxy } from '../../src/proxy/proxy.ts'
+import { keyOf } from '../../src/sync.ts'
+import type { Message } from '../../src/types.ts'
+import { type Received, type Script, startUpstream, type Turn, type Upstream } from '../upstream.ts'
+import { entriesOf } from './setup.ts'
+
+const CLIENTS = process.env['PALIMPSEST_CLIENTS'] ?? ''
+const ROUNDS = 44
+const DONE = 'Everything is built, and all of it works.'
+const TASK = 'Build every part with build.sh, one after the other.'
+
+type Client = {
+  name: string
+  program: string
+  dialect: ProxyDialect
+  /** Files in the home of the agent. */
+  files?: (url: string) => Record<string, string>
+  args: string[]
+  env: (home: string) => Record<string, string>
+}
+
+const pi = (dialect: ProxyDialect, api: string, base: string): Client => ({
+  name: `pi (${dialect.name})`,
+  program: 'pi',
+  dialect,
+  files: url => ({
+    '.pi/agent/models.json': JSON.stringify({
+      providers: {
+        fake: {
+          baseUrl: `${url}${base}`,
+          api,
+          apiKey: 'dummy',
+          models: [{ id: 'fake-model', contextWindow: 200_000, maxTokens: 8192 }],
+        },
+      },
+    }),
+  }),
+  args: ['-p', '--mode', 'json', '--provider', 'fake', '--model', 'fake-model', TASK],
+  env: () => ({ PI_OFFLINE: '1' }),
+})
+
+const CODEX = `model = "gpt-5.1-codex"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+`
+
+const opencodeConfig = (url: string) =>
+  JSON.stringify({
+    provider: {
+      fake: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${url}/openai/v1`, apiKey: 'dummy' },
+        models: { 'fake-model': { limit: { context: 200_000, output: 8192 } } },
+      },
+    },
+    model: 'fake/fake-model',
+    small_model: 'fake/fake-model',
+    enabled_providers: ['fake'],
+    permission: { '*': 'allow' },
+    autoupdate: false,
+    share: 'disabled',
+  })
+
+const CLIENTS_TO_RUN: Client[] = [
+  pi(anthropic, 'anthropic-messages', '/anthropic'),
+  pi(openaiChat, 'openai-completions', '/openai/v1'),
+  pi(openaiResponses, 'openai-responses', '/openai/v1'),
+  {
+    name: 'Claude Code',
+    program: 'claude',
+    dialect: anthropic,
+    args: ['-p', TASK, '--model', 'claude-sonnet-4-5', '--dangerously-skip-permissions', '--output-format', 'json'],
+    env: () => ({
+      ANTHROPIC_API_KEY: 'sk-ant-dummy',
+      IS_SANDBOX: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      DISABLE_AUTOUPDATER: '1',
+    }),
+  },
+  {
+    name: 'Codex',
+    program: 'codex',
+    dialect: openaiResponses,
+    files: () => ({ '.codex/config.toml': CODEX }),
+    args: ['exec', '--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', TASK],
+    env: () => ({ CODEX_API_KEY: 'dummy' }),
+  },
+  {
+    name: 'opencode',
+    program: 'opencode',
+    dialect: openaiChat,
+    files: url => ({ 'opencode.json': opencodeConfig(url) }),
+    args: ['run', '--format', 'json', TASK],
+    env: home => ({
+      OPENCODE_CONFIG: join(home, 'opencode.json'),
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    }),
+  },
+]
+
+type World = {
+  upstream: Upstream
+  proxy: PalimpsestProxy
+  front: Front
+  pal: Palimpsest
+  home: string
+  /** What the agent sent, in order. */
+  received: { path: string; headers: Headers; body: string }[]
+  faults: string[]
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+async function worldFor(script: Script, policy = 'thrifty'): Promise<World> {
+  const upstream = await startUpstream(script)
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-client-'))
+  const pal = await openPalimpsest({ home: join(home, '.palimpsest') })
+  const faults: string[] = []
+  const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1` }
+  const proxy = createProxy({ pal, policy, upstreams, log: line => faults.push(line) })
+  const received: World['received'] = []
+  const front = await serveProxy(async request => {
+    if (request.method === 'POST') {
+      const { pathname: path } = new URL(request.url)
+      received.push({ path, headers: request.headers, body: await request.clone().text() })
+    }
+    return proxy(request)
+  })
+  const dispose = async () => {
+    await front.close()
+    await proxy.idle()
+    await upstream.close()
+    await pal.close()
+    await rm(home, { recursive: true, force: true, maxRetries: 3 })
+  }
+  return { upstream, proxy, front, pal, home, received, faults, [Symbol.asyncDispose]: dispose }
+}
+
+async function runClient({ program, args, env, files }: Client, { front, home }: World) {
+  const work = join(home, 'work')
+  await mkdir(work)
+  const build = '#!/bin/sh\nseq -f "part $1 step %g: compiled without a warning in 12 ms" 1 250\n'
+  await writeFile(join(work, 'build.sh'), build)
+  for (const [path, content] of Object.entries(files?.(front.url) ?? {})) {
+    await mkdir(dirname(join(home, path)), { recursive: true })
+    await writeFile(join(home, path), content)
+  }
+  const folder = join(home, 'run')
+  await mkdir(folder)
+  const own = { HOME: home, PATH: process.env['PATH'], LANG: 'C.UTF-8', ...env(home) }
+  const command = join(CLIENTS, 'node_modules', '.bin', program)
+  const launch = await launchOf(command, { url: front.url, args, env: own, folder })
+  const child = spawn(launch.command, launch.args, { cwd: work, env: launch.env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  return { out, err, code }
+}
+
+type Schema = { properties?: Record<string, { type?: string }>; required?: string[] }
+
+/** A call of the shell of whoever asks, made from the schema that it declares. */
+function shellCall({ json }: Received, part: number): NonNullable<Turn['calls']>[number] | undefined {
+  // biome-ignore lint/suspicious/noExplicitAny: tools of three dialects
+  const tools: any[] = (json.tools ?? []).map((tool: any) => tool.function ?? tool)
+  const tool = tools.find(({ name }) => /^(?:bash|shell|shell_command|exec_command)$/i.test(name ?? ''))
+  if (!tool) return undefined
+  const { properties = {}, required = [] }: Schema = tool.input_schema ?? tool.parameters ?? {}
+  const line = `sh build.sh ${part}`
+  const key = properties['cmd'] ? 'cmd' : 'command'
+  const rest = required.filter(name => name !== key).map(name => [name, 'x'])
+  const command = properties[key]?.type === 'array' ? ['sh', '-c', line] : line
+  return { name: tool.name, input: { ...Object.fromEntries(rest), [key]: command } }
+}
+
+/** A model that builds one part after the other, thinks about each, and then is done. */
+function building(rounds: number, usage?: Turn['usage']): (received: Received) => Turn {
+  let part = 0
+  return received => {
+    const call = shellCall(received, part)
+    if (!call || part >= rounds) return { text: call ? DONE : 'A title', ...(usage ? { usage } : {}) }
+    part++
+    const thinking = { text: `Part ${part} is next.`, signature: 'c2lnbmF0dXJl' }
+    return { thinking, text: `Part ${part}.`, calls: [call], ...(usage ? { usage } : {}) }
+  }
+}
+
+const isThere = (program: string) => CLIENTS !== '' && existsSync(join(CLIENTS, 'node_modules', '.bin', program))
+
+function clientTest(name: string, client: Client, work: (client: Client) => Promise<void>): void {
+  const skip = isThere(client.program) ? false : `${client.name} is not installed: npm run test:clients`
+  test(name, { skip, timeout: 120_000 }, () => work(client))
+}
+
+/** The longest conversation that the agent sent. */
+function longest({ received }: World, dialect: ProxyDialect): Message[] {
+  const all = received
+    .filter(({ path }) => path.endsWith(dialect.path))
+    .map(({ body }) => dialect.read(JSON.parse(body)))
+  return all.reduce<Message[]>((best, messages) => (messages && messages.length >= best.length ? messages : best), [])
+}
+
+for (const one of CLIENTS_TO_RUN) {
+  clientTest(
+    `${one.name} completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`,
+    one,
+    async client => {
+      await using world = await worldFor(building(ROUNDS))
+      const { out, err, code } = await runClient(client, world)
+      await world.proxy.idle()
+      assert.equal(code, 0, err + out.slice(-2000))
+      assert.match(out, /all of it works/)
+      assert.deepEqual(world.faults, [])
+      assert.ok(world.proxy.meter.totals.edits > 5, `only ${world.proxy.meter.totals.edits} edits`)
+      const { tokensIn, tokensSent } = world.proxy.meter.totals
+      assert.ok(tokensSent < tokensIn * 0.9, `${tokensSent} of ${tokensIn} tokens were sent`)
+      const sent = longest(world, client.dialect).map(keyOf)
+      assert.ok(sent.length > ROUNDS)
+      const sessions = await world.pal.sessions({ limit: 100 })
+      const kept = await Promise.all(sessions.map(async ({ id }) => (await entriesOf(world.pal, id)).map(keyOf)))
+      assert.ok(
+        kept.some(entries => entries.join() === sent.join()),
+        'no session holds what was sent',
+      )
+      const turns = sessions.filter(({ length, id }) => length > 6 && !/\.(?:title|other|compaction)-/.test(id))
+      assert.equal(turns.length, 1, `sessions: ${sessions.map(({ id, length }) => `${id} (${length})`).join(', ')}`)
+    },
+  )
+
+  clientTest(`${one.name} gets its bytes through unchanged when nothing is edited`, one, async client => {
+    await using world = await worldFor(building(2), 'none')
+    const { out, err, code } = await runClient(client, world)
+    assert.equal(code, 0, err + out.slice(-2000))
+    assert.deepEqual(
+      world.upstream.requests.map(({ body }) => body),
+      world.received.map(({ body }) => body),
+    )
+  })
+}
