@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { textOf } from '../src/leaves.ts'
+import type { Session } from '../src/session.ts'
 import { codingSession, type Turn } from './session.ts'
 
 export type Numbers = Record<string, number>
@@ -16,30 +17,49 @@ export type Numbers = Record<string, number>
 const REPLAYED = 1600
 const LONG = 10_000
 const WINDOW = 200
+/** Turns that a fold leaves in view, at least. */
+const IN_VIEW = 100
 const APPENDED = 4000
 
-/** Append one turn and ask for the view: milliseconds, around turn 100 and around turn 10,000. */
-async function perCall(home: string): Promise<Numbers> {
+/**
+ * Append one turn and ask for the view: milliseconds of CPU, around turn 100 and around the last: the disk of a
+ * machine that others use is another matter. With `fold` all but the last turns are folded now and then, as an agent
+ * must that wants to stay in the window of its model; without, everything stays in view, and the view itself is a list
+ * of 24,000 messages in the end.
+ */
+async function perCall(home: string, { policy = 'none', fold = true, turns = LONG } = {}): Promise<Numbers> {
   const { openPalimpsest } = await import('../src/engine.ts')
-  const pal = await openPalimpsest({ home })
-  const warm = await pal.session('warm-up', { policy: 'none' })
+  const pal = await openPalimpsest({ home, models: { endless: { maxBytes: Infinity } } })
+  const options = { policy, model: fold ? 'claude-sonnet-4-5' : 'endless' }
+  const warm = await pal.session('warm-up', options)
   for (const turn of codingSession({ turns: 400, seed: 2 })) await callOnce(warm, turn)
-  const session = await pal.session('long', { policy: 'none' })
+  const session = await pal.session('long', options)
   const times: number[] = []
-  for (const turn of codingSession({ turns: LONG })) {
-    const start = performance.now()
-    await callOnce(session, turn)
-    times.push(performance.now() - start)
+  let folded = 0
+  for (const turn of codingSession({ turns })) {
+    if (fold && turn.some(({ role }) => role === 'user') && times.length % (2 * IN_VIEW) === 0 && times.length > 0) {
+      folded = await foldOld(session, folded)
+    }
+    const { cpu } = await cpuOf(() => callOnce(session, turn))
+    times.push(cpu!)
   }
   await pal.close()
   const early = times.slice(100 - WINDOW / 4, 100 + (3 * WINDOW) / 4)
   const late = times.slice(-WINDOW)
-  return { at100: median(early), at10000: median(late), ratio: median(late) / median(early), p99: quantile(late, 0.99) }
+  return { early: median(early), late: median(late), ratio: median(late) / median(early), p99: quantile(late, 0.99) }
 }
 
-type Callable = { append(...messages: Turn): Promise<unknown>; view(): Promise<{ tokens: number }> }
+/** Folds everything up to the request that lies some turns back; gives where it did. */
+async function foldOld(session: Session, from: number): Promise<number> {
+  const { entries } = session.fold
+  const to = entries.findLastIndex(({ role }, i) => role === 'user' && i < entries.length - 2 * IN_VIEW) - 1
+  if (to <= from) return from
+  const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: `Up to entry ${to}.` }] }]
+  await session.apply([{ target: { from: 0, to }, replacement: { messages }, why: 'fold' }])
+  return to
+}
 
-async function callOnce(session: Callable, turn: Turn): Promise<void> {
+async function callOnce(session: Session, turn: Turn): Promise<void> {
   await session.append(...turn)
   await session.view()
 }
@@ -203,12 +223,8 @@ async function starting(): Promise<Numbers> {
     })
     return median(times)
   }
-  const tokenizer = `import('gpt-tokenizer/encoding/o200k_base')`
-  return {
-    node: time('-e', ''),
-    help: time(cli, '--help'),
-    tokenizer: time('--input-type=module', '-e', `await ${tokenizer}`),
-  }
+  const tokenizer = import.meta.resolve('gpt-tokenizer/encoding/o200k_base')
+  return { node: time('-e', ''), help: time(cli, '--help'), withTokenizer: time('--import', tokenizer, cli, '--help') }
 }
 
 async function counting(): Promise<Numbers> {
@@ -239,7 +255,9 @@ async function counting(): Promise<Numbers> {
 
 export const PARTS: Record<string, () => Promise<Numbers>> = {
   'per-call-memory': () => perCall(':memory:'),
-  'per-call-file': () => inFolder(perCall),
+  'per-call-file': () => inFolder(folder => perCall(folder)),
+  'per-call-whole': () => perCall(':memory:', { fold: false }),
+  'per-call-thrifty': () => perCall(':memory:', { policy: 'thrifty', fold: false, turns: 3000 }),
   'replay-ours': () => replayOurs(),
   'replay-ours-counting': () => replayOurs({ counting: true }),
   'replay-ours-thrifty': () => replayOurs({ policy: 'thrifty' }),

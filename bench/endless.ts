@@ -3,9 +3,10 @@
  * clients compacted. Does the view stay under the window, does the cost per call stay flat, what is lost, and how
  * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender.
  *
- * Evidence is measured on sessions of up to 2,000 calls; beyond, only the text that edits replace.
+ * Evidence is measured on sessions of up to 2,000 calls; beyond, only the text that edits replace. Results of earlier
+ * runs stay in the JSON.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Measures, Meter } from '../src/measure.ts'
 import type { Recorded } from '../src/measure-policies.ts'
@@ -56,7 +57,8 @@ if (positionals[0] !== undefined) {
   }
 }
 mkdirSync('bench/results', { recursive: true })
-writeFileSync(values.json, `${JSON.stringify(report, null, 1)}\n`)
+const before: object = existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : {}
+writeFileSync(values.json, `${JSON.stringify({ ...before, ...report }, null, 1)}\n`)
 
 function kindsFor(calls: number): string[] {
   return calls <= LONGEST_WITH_QUOTES ? ['quotes', 'edits'] : ['edits']

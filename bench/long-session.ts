@@ -4,13 +4,14 @@
  * A user asks for something every 40 turns. For each request the agent works on a handful of files: it reads them
  * before it edits them, comes back to them, greps, runs tests, and explains itself in a few sentences. Some outputs
  * have 60,000 characters. An edit replaces text that the agent has read or written itself, most often in the file
- * that it looked at last; that is what makes evidence mean something here.
+ * that it looked at last; a file that it has not looked at for a while it usually reads again first, as agents do.
+ * That is what makes evidence mean something here.
  */
 import type { Message } from '../src/types.ts'
 import { randomFrom } from './session.ts'
 
 type Random = () => number
-type File = { path: string; lines: string[]; read: boolean }
+type File = { path: string; lines: string[] /** The turn in which it was last read or edited. */; seen: number }
 type Step = { name: string; input: object; output: string }
 
 const REQUEST_EVERY = 40
@@ -19,6 +20,8 @@ const SET = 5
 const HUGE = 60_000
 const START = 1_790_000_000_000
 const STEP = 12_000
+const WHILE = 8
+const NEVER = Number.NEGATIVE_INFINITY
 
 export function longSession(turns: number, seed = 1): Message[] {
   const random = randomFrom(seed)
@@ -30,7 +33,7 @@ export function longSession(turns: number, seed = 1): Message[] {
     const at = START + turn * STEP
     if (turn % REQUEST_EVERY === 0) {
       set = Array.from({ length: SET }, () => pick(random, files))
-      for (const file of set) file.read = false
+      for (const file of set) file.seen = NEVER
       current = undefined
       messages.push({
         role: 'user',
@@ -38,7 +41,7 @@ export function longSession(turns: number, seed = 1): Message[] {
         parts: [{ type: 'text', text: `Please change ${words(random, 24)}.` }],
       })
     }
-    const { step, file } = nextStep(random, set, current, files)
+    const { step, file } = nextStep(random, { set, current, files, turn })
     current = file
     const id = `call_${turn}`
     messages.push({
@@ -59,28 +62,27 @@ export function longSession(turns: number, seed = 1): Message[] {
   return messages
 }
 
-function nextStep(
-  random: Random,
-  set: readonly File[],
-  current: File | undefined,
-  files: readonly File[],
-): { step: Step; file: File } {
-  const file = current && random() < 0.6 ? current : pick(random, set)
-  if (!file.read) return { step: readFile(file), file }
+type Desk = { set: readonly File[]; current: File | undefined; files: readonly File[]; turn: number }
+
+function nextStep(random: Random, { set, current, files, turn }: Desk): { step: Step; file: File } {
+  const file = current && random() < 0.7 ? current : pick(random, set)
   const choice = random()
-  if (choice < 0.42) return { step: editFile(random, file), file }
-  if (choice < 0.56) return { step: readFile(file), file }
-  if (choice < 0.78) return { step: runTests(random), file }
-  if (choice < 0.92) return { step: grep(random, files), file }
+  const away = turn - file.seen > WHILE && random() < 0.6
+  if (file.seen === NEVER || (choice < 0.42 && away)) return { step: readFile(file, turn), file }
+  if (choice < 0.42) return { step: editFile(random, file, turn), file }
+  if (choice < 0.5) return { step: readFile(file, turn), file }
+  if (choice < 0.76) return { step: runTests(random), file }
+  if (choice < 0.93) return { step: grep(random, files), file }
   return { step: build(random), file }
 }
 
-function readFile(file: File): Step {
-  file.read = true
+function readFile(file: File, turn: number): Step {
+  file.seen = turn
   return { name: 'read_file', input: { path: file.path }, output: numbered(file.lines) }
 }
 
-function editFile(random: Random, file: File): Step {
+function editFile(random: Random, file: File, turn: number): Step {
+  file.seen = turn
   const at = Math.floor(random() * (file.lines.length - 6))
   const old = file.lines.slice(at, at + 4)
   const fresh = [old[0]!, line(random), line(random), line(random), old[3]!]
@@ -117,7 +119,7 @@ function grep(random: Random, files: readonly File[]): Step {
 
 function makeFile(random: Random, number: number): File {
   const lines = Array.from({ length: 100 + Math.floor(random() * 100) }, () => line(random))
-  return { path: `src/${pick(random, NAMES)}/${pick(random, NAMES)}-${number}.ts`, lines, read: false }
+  return { path: `src/${pick(random, NAMES)}/${pick(random, NAMES)}-${number}.ts`, lines, seen: NEVER }
 }
 
 function numbered(lines: readonly string[]): string {

@@ -23,6 +23,7 @@ export function costAgainstEvidence(table: string, results: readonly Result[]): 
   return {
     title: `Effective cost against evidence kept (${table})`,
     description: `Each point is a policy on all sessions. Lower is cheaper, further right loses less. Peers: ${legend.join('; ')}.`,
+    notes: legend,
     panels: [
       {
         x: {
@@ -55,4 +56,8 @@ function toSeries(kind: Result['kind'], results: readonly Result[]): Series {
       kind === 'peer' ? `${i + 1}` : kind === 'thrifty' ? setting.replace(/^quote (\d+k).*/, '$1') : policy,
     ),
   }
+}
+
+export function fileOf(table: string): string {
+  return `replay-${table.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.svg`
 }

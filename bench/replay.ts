@@ -15,7 +15,7 @@ import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, TABLES
 import { floor, oracle } from './oracle.ts'
 import { loadPeers } from './peers/peers.ts'
 import { type BenchSession, EVIDENCE, loadSessions } from './recorded.ts'
-import { costAgainstEvidence } from './replay-plots.ts'
+import { costAgainstEvidence, fileOf } from './replay-plots.ts'
 
 export type Result = Row & {
   setting: string
@@ -118,8 +118,7 @@ function report(): void {
   writeFileSync(json, `${JSON.stringify({ ...about, results: rounded, perSession }, null, 1)}\n`)
   mkdirSync(img, { recursive: true })
   for (const table of TABLE_NAMES) {
-    const file = join(img, `replay-${table.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.svg`)
-    writeFileSync(file, toSvg(costAgainstEvidence(table, results[table]!)))
+    writeFileSync(join(img, fileOf(table)), toSvg(costAgainstEvidence(table, results[table]!)))
   }
   console.log(`\nWritten: ${json}, plots in ${img}`)
 }

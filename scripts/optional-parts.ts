@@ -20,4 +20,14 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     isHere: root => existsSync(join(root, 'node_modules/.cache/mcp-inspector/node_modules/.bin/mcp-inspector')),
     how: 'Get it with: npm run get:inspector',
   },
+  {
+    name: 'tests on a real Dolt server (no dolt)',
+    isHere: () => findDolt() !== undefined,
+    how: 'Get it with: npm run dolt:install',
+  },
+  {
+    name: 'tests of the proxy with the agents that people use (not installed)',
+    isHere: () => existsSync(clientsFolder()),
+    how: 'Get them with: npm run clients:install',
+  },
 ]

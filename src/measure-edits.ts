@@ -13,6 +13,8 @@ type Replaced = { path: string; text: string }
 /** Shorter texts stand in any file. */
 const LEAST = 12
 const WINDOW = 3
+/** Calls and results that are searched for a copy, so that time stays linear in the session. */
+const LOOK_BACK = 600
 
 export function findEditedText(messages: readonly Message[]): Evidence {
   const copies: { paths: readonly string[]; text: string }[] = []
@@ -29,8 +31,10 @@ export function findEditedText(messages: readonly Message[]): Evidence {
       return replaced.flatMap(windowsOf).flatMap(({ path, text }) => {
         const wanted = toPlain(text)
         if (wanted.length < LEAST) return []
-        const known = copies.some(copy => isAbout(copy.paths, path) && copy.text.includes(wanted))
-        const sources = known ? copies.flatMap((copy, number) => (copy.text.includes(wanted) ? [number] : [])) : []
+        const first = Math.max(0, copies.length - LOOK_BACK)
+        const recent = copies.slice(first)
+        const known = recent.some(copy => isAbout(copy.paths, path) && copy.text.includes(wanted))
+        const sources = known ? recent.flatMap((copy, i) => (copy.text.includes(wanted) ? [first + i] : [])) : []
         return sources.length > 0 ? [{ text: wanted, sources }] : []
       })
     },

@@ -28,28 +28,39 @@ export type Axis = {
 
 export type Panel = { title?: string; x: Axis; y: Axis; series: readonly Series[]; height?: number }
 
-export type Plot = { title: string; description: string; panels: readonly Panel[]; width?: number }
+export type Plot = {
+  title: string
+  description: string
+  panels: readonly Panel[]
+  /** Lines of text below the panels, in two columns. */
+  notes?: readonly string[]
+  width?: number
+}
 
 type Box = { left: number; top: number; width: number; height: number }
-type Scale = { toX: (x: number) => number; toY: (y: number) => number; xs: number[]; ys: number[] }
+type Scale = { toX: (x: number) => number; toY: (y: number) => number; xs: number[]; ys: number[]; right: number }
 
 const WIDTH = 760
 const PANEL = 300
 const MARGIN = { left: 64, right: 20, top: 26, bottom: 44 }
 const HEAD = 34
 const LEGEND_LINE = 20
+const NOTE_LINE = 16
+/** Room for a label at the right edge; beyond it the label goes to the left of its point. */
+const LABEL = 60
 /** More points than this are thinned: a screen has no more columns. */
 const MOST_POINTS = 500
 const LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56a0d0', '#7a4fb5', '#555555']
 const DARK = ['#56b4e9', '#ff9d5c', '#3fd6a6', '#f0a8d0', '#f0e442', '#9fd2f5', '#bda2ec', '#bbbbbb']
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '12 4', '4 2', '1 2', '6 2 1 2']
 
-export function toSvg({ title, description, panels, width = WIDTH }: Plot): string {
+export function toSvg({ title, description, panels, notes = [], width = WIDTH }: Plot): string {
   const legend = legendOf(panels)
   const rows = layoutLegend(legend, width)
   const top = HEAD + (rows.length > 0 ? rows.length * LEGEND_LINE + 8 : 0)
   const heights = panels.map(panel => panel.height ?? PANEL)
-  const height = top + heights.reduce((sum, each) => sum + each, 0)
+  const below = Math.ceil(notes.length / 2) * NOTE_LINE + (notes.length > 0 ? 10 : 0)
+  const height = top + heights.reduce((sum, each) => sum + each, 0) + below
   let at = top
   const drawn = panels.map((panel, i) => {
     const box = {
@@ -70,6 +81,7 @@ export function toSvg({ title, description, panels, width = WIDTH }: Plot): stri
     `<text class="head" x="16" y="22">${escapeXml(title)}</text>`,
     ...rows.flatMap((row, line) => row.map(item => drawLegend(item, HEAD + 14 + line * LEGEND_LINE))),
     ...drawn.flat(),
+    ...drawNotes(notes, at + NOTE_LINE - 4, width),
     '</svg>',
     '',
   ].join('\n')
@@ -104,7 +116,7 @@ function styles(): string {
     list.map((colour, i) => `.c${i}{stroke:${colour}}.f${i}{fill:${colour}}`).join('')
   return [
     'svg{color-scheme:light dark;font:12px system-ui,sans-serif}',
-    '.page{fill:#fff}text{fill:#333}.head{font-size:15px;font-weight:600}.grid{stroke:#ddd}.axis{stroke:#888}',
+    '.page{fill:#fff}text{fill:#333}.head{font-size:15px;font-weight:600}.note{font-size:11px}.grid{stroke:#ddd}.axis{stroke:#888}',
     '.line{fill:none;stroke-width:1.8}.dot{stroke:#fff;stroke-width:1}',
     colours(LIGHT),
     '@media(prefers-color-scheme:dark){.page{fill:#16181c}text{fill:#ddd}.grid{stroke:#333}.axis{stroke:#888}.dot{stroke:#16181c}',
@@ -148,6 +160,14 @@ function drawLegend({ name, colour, form, x }: Named & { x: number }, y: number)
   return `${sample}<text x="${x + 26}" y="${y}">${escapeXml(name)}</text>`
 }
 
+function drawNotes(notes: readonly string[], top: number, width: number): string[] {
+  const rows = Math.ceil(notes.length / 2)
+  return notes.map((note, i) => {
+    const x = 16 + Math.floor(i / rows) * (width / 2)
+    return `<text class="note" x="${x}" y="${top + (i % rows) * NOTE_LINE}">${escapeXml(note)}</text>`
+  })
+}
+
 function drawPanel(panel: Panel, box: Box, legend: readonly Named[]): string[] {
   const scale = scaleOf(panel, box)
   const lines = panel.series.flatMap(series => drawSeries(series, scale, legend))
@@ -171,6 +191,7 @@ function scaleOf({ x, y, series }: Panel, { left, top, width, height }: Box): Sc
     toY: value => round(top + height - ((value - y0) / (y1 - y0 || 1)) * height),
     xs,
     ys,
+    right: left + width,
   }
 }
 
@@ -215,7 +236,10 @@ function drawSeries({ name, points, form = 'line', labels }: Series, scale: Scal
   if (form !== 'line') drawn.push(...places.map(([x, y]) => drawDot(x, y, colour, name)))
   for (const [i, label] of (labels ?? []).entries()) {
     const place = places[i]
-    if (place && label) drawn.push(`<text x="${place[0] + 7}" y="${place[1] - 5}">${escapeXml(label)}</text>`)
+    if (!place || !label) continue
+    const [x, y] = place
+    const side = x > scale.right - LABEL ? `x="${x - 7}" text-anchor="end"` : `x="${x + 7}"`
+    drawn.push(`<text class="note" ${side} y="${y - 5}">${escapeXml(label)}</text>`)
   }
   return drawn
 }

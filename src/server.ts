@@ -76,6 +76,7 @@ const RATE: Rate = { perSecond: 50, burst: 300 }
 const HEAVY_AT_ONCE = 2
 const LOOK_MS = 1000
 const GRACE_MS = 10_000
+const IDLE_MS = 20
 
 export function createServer(options: ServerOptions): Server {
   const { pal, memory, store, host = '127.0.0.1', allowHosts = [], rate = RATE, mount = [] } = options
@@ -251,8 +252,12 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
     async close() {
       const closed = new Promise<void>(resolve => http.close(() => resolve()))
       await server.close()
+      // Connections that wait for a next request are not waited for; one that is still read or written is, for a while.
+      const isHttp1 = 'closeIdleConnections' in http
+      const idle = setInterval(() => isHttp1 && http.closeIdleConnections(), IDLE_MS)
       await Promise.race([closed, patience(GRACE_MS)])
-      if ('closeAllConnections' in http) http.closeAllConnections()
+      clearInterval(idle)
+      if (isHttp1) http.closeAllConnections()
       await closed
     },
   }

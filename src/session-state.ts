@@ -439,13 +439,11 @@ export class SessionState {
   }
 
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
-    const size = views.shownBytes(this.#fold)
-    const violations = [...this.#check(), ...checkSize(size, this.options.model.maxBytes)]
+    const broken = this.#check()
+    if (broken.length === 0) this.#legalUpTo = views.peek(this.#fold).length
+    const violations = [...broken, ...checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)]
     const legal = violations.length === 0
-    if (legal) {
-      this.#legalUpTo = views.peek(this.#fold).length
-      this.#lastLegal = views.shown(this.#fold)
-    }
+    if (legal) this.#lastLegal = views.shown(this.#fold)
     const fold = this.#fold
     const { version } = fold
     const messages = this.#lastLegal

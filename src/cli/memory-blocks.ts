@@ -39,7 +39,7 @@ async function list({ memory, user }: Desk): Promise<Report> {
 }
 
 async function show({ memory, user, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
-  const { version } = context.values
+  const { at: version } = context.values
   if (version !== undefined) {
     const found = await memory.version(user, label, version)
     return { json: found, text: () => ended(printable(found.content?.body ?? '')) }

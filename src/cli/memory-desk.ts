@@ -25,7 +25,7 @@ export const MEMORY_OPTIONS = {
   agent: { type: 'string', value: 'AGENT', about: 'propose: in whose name (cli)' },
   why: { type: 'string', value: 'TEXT', about: 'set, delete, approve, reject, revert, restore: a reason to record' },
   state: { type: 'string', value: 'STATE', about: 'proposals: open, approved, rejected, reverted or all (open)' },
-  version: { type: 'string', value: 'VERSION', about: 'show: the block as it was' },
+  at: { type: 'string', value: 'VERSION', about: 'show: the block as it was then' },
   limit: { type: 'string', value: 'N', about: 'proposals, history: how many (50)' },
 } as const
 

@@ -1,8 +1,7 @@
 /** `memory`: what agents know of a user. They propose changes; the person at this terminal decides. */
 import { PalimpsestError } from '../errors.ts'
-import type { Memory } from '../memory/memory.ts'
-import type { Actor } from '../memory/store.ts'
-import { type Context, defineCommand, type Report, readInput } from './command.ts'
+import { defineCommand } from './command.ts'
+import { type Action, MEMORY_OPTIONS, type MemoryContext } from './memory-desk.ts'
 
 const ACTIONS = 'list show set delete propose proposals diff approve reject revert history restore export import'
 
@@ -12,7 +11,7 @@ export const memory = defineCommand({
   usage: 'ACTION [ARG...]',
   details: [
     'list                        the blocks',
-    'show LABEL                  one block, now or at --version',
+    'show LABEL                  one block, now or --at a version',
     'set LABEL                   write a block yourself (--body or --file, --title, --schema)',
     'delete LABEL                delete a block; its history stays',
     'propose LABEL               propose a change: --old and --new, --append, --prepend, --section, --body; or a new block',

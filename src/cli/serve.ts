@@ -49,8 +49,9 @@ export const serve = defineCommand({
       ...(rate === undefined ? {} : { rate: rate > 0 && { perSecond: rate, burst: rate * 6 } }),
       log: line => io.stderr.write(`${line}\n`),
     })
+    const stopped = untilStopped()
     announce(listening, { io, home, port, hasTokens: store.tokens({ limit: 1 }).length > 0 })
-    await untilStopped()
+    await stopped
     io.stderr.write('Stopping: running requests are finished first.\n')
     await listening.close()
     return undefined

@@ -67,8 +67,10 @@ export function decodeLight(light: string): LightEntry {
 }
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
-  const plain = JSON.stringify(event)
-  if (plain.length <= LARGE && !plain.includes(MARK)) return plain
+  if (!holdsLarge(event)) {
+    const plain = JSON.stringify(event)
+    if (!plain.includes(MARK)) return plain
+  }
   return JSON.stringify(event, (_, value: unknown) => {
     // A lone surrogate would not survive as text of its own; as JSON it does.
     if (typeof value === 'string' && value.length > LARGE && value.isWellFormed()) {
@@ -79,6 +81,12 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
     if (!isRecord(value)) return value
     return renameKeys(value, key => (/^\$+content$/.test(key) ? `$${key}` : key))
   })
+}
+
+function holdsLarge(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > LARGE
+  if (value === null || typeof value !== 'object') return false
+  return Object.values(value).some(holdsLarge)
 }
 
 export function decodeLightFile(light: string): LightFile {

@@ -49,8 +49,10 @@ export class DoltConnections {
       connection.release()
       return result
     } catch (error) {
-      connection?.destroy()
-      throw this.#asStoreError(error)
+      const known = this.#asStoreError(error)
+      if (known instanceof LostRace) await giveBack(connection, deadline)
+      else connection?.destroy()
+      throw known
     } finally {
       clear()
     }
@@ -149,6 +151,16 @@ export class DoltSession {
   /** A statement without values; some cannot be prepared. */
   async plain(sql: string): Promise<void> {
     await this.#connection.query(sql)
+  }
+}
+
+/** A connection that lost a race is as good as before once its transaction is over. */
+async function giveBack(connection: PoolConnection | undefined, deadline: Promise<never>): Promise<void> {
+  try {
+    if (connection) await Promise.race([connection.query('ROLLBACK'), deadline])
+    connection?.release()
+  } catch {
+    connection?.destroy()
   }
 }
 

@@ -1,36 +1,45 @@
 /**
- * A block's versions as Dolt has them: main's commits from the newest to the oldest, each compared with the one
- * before it. What somebody committed with plain SQL is in it too. The log and `dolt_history_blocks` say where the block
- * changed, `AS OF` what it was.
+ * A block's versions as Dolt has them: main's commits from the newest to the oldest, and the block `AS OF` each that
+ * may have touched it. Commits of ours say which blocks they touched, so that others' cost nothing; what somebody
+ * committed with plain SQL, or merged by hand, is looked at and found too.
  */
 import type { DoltRow, DoltSession } from './dolt-connections.ts'
-import { readMessage } from './dolt-names.ts'
+import { mayTouch, readMessage } from './dolt-names.ts'
 import { toVersion } from './rows.ts'
 import type { Version } from './store.ts'
 
 type Commit = { hash: string; message: string; author: string; at: number }
 type Place = { userId: string; label: string }
-/** A commit that changed the block; `version` is undefined where it deleted it. */
-type Step = { commit: Commit; id: string; deleted: boolean }
+type Page = { limit: number; before?: string; only?: string }
 
 export async function readVersions(
   session: DoltSession,
-  { userId, label }: Place,
-  { limit, before, only }: { limit: number; before?: string; only?: string },
+  place: Place,
+  { limit, before, only }: Page,
 ): Promise<Version[]> {
-  const rows = await session.rows(
-    `SELECT commit_hash, version, MD5(CONCAT_WS(CHAR(0), title, COALESCE(schema_ref, ''), body)) AS content
-     FROM dolt_history_blocks WHERE user_id = ? AND label = ?`,
-    [userId, label],
-  )
-  if (rows.length === 0) return []
-  const steps = stepsOf(await readMain(session), rows)
-  const from = before === undefined ? 0 : steps.findIndex(({ id }) => id === before) + 1
-  const wanted =
-    only === undefined ? steps.slice(from) : steps.filter(({ id, commit }) => [id, commit.hash].includes(only))
   const versions: Version[] = []
-  for (const step of wanted.slice(0, limit)) versions.push(await readStep(session, step, { userId, label }))
+  let waiting = before
+  for await (const version of changesOf(session, place)) {
+    const names = [version.id, version.commit]
+    if (only !== undefined && !names.includes(only)) continue
+    if (waiting === undefined) versions.push(version)
+    else if (names.includes(waiting)) waiting = undefined
+    if (versions.length >= limit) break
+  }
   return versions
+}
+
+/** The newest first. */
+async function* changesOf(session: DoltSession, place: Place): AsyncGenerator<Version> {
+  const main = await readMain(session)
+  const candidates = main.filter(({ message }) => mayTouch(message, place))
+  let now = candidates[0] && (await blockAt(session, candidates[0], place))
+  for (const [i, commit] of candidates.entries()) {
+    const next = candidates[i + 1]
+    const earlier = next && (await blockAt(session, next, place))
+    if (!isSame(now, earlier)) yield asVersion(commit, place, { now, earlier })
+    now = earlier
+  }
 }
 
 /** The commits of main, without those of the branches that were merged into it. */
@@ -44,39 +53,37 @@ async function readMain(session: DoltSession): Promise<Commit[]> {
   return main
 }
 
-function stepsOf(main: readonly Commit[], rows: readonly DoltRow[]): Step[] {
-  const byCommit = new Map(rows.map(row => [String(row['commit_hash']), row]))
-  return main.flatMap((commit, i): Step[] => {
-    const now = byCommit.get(commit.hash)
-    const earlier = byCommit.get(main[i + 1]?.hash ?? '')
-    const changed = now?.['version'] !== earlier?.['version'] || now?.['content'] !== earlier?.['content']
-    if (!changed) return []
-    if (!now) return [{ commit, id: readMessage(commit.message).fields.get('Version') ?? commit.hash, deleted: true }]
-    const fresh = now['version'] !== earlier?.['version']
-    return [{ commit, id: fresh ? String(now['version']) : commit.hash, deleted: false }]
-  })
+/** The block as it was; nothing where it was not, or before there were tables. */
+async function blockAt(session: DoltSession, { hash }: Commit, { userId, label }: Place): Promise<DoltRow | undefined> {
+  const sql = `SELECT title, body, schema_ref, version FROM blocks AS OF '${hash}' WHERE user_id = ? AND label = ?`
+  try {
+    return await session.row(sql, [userId, label])
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ER_NO_SUCH_TABLE') return undefined
+    throw error
+  }
 }
 
-async function readStep(
-  session: DoltSession,
-  { commit, id, deleted }: Step,
+function isSame(a: DoltRow | undefined, b: DoltRow | undefined): boolean {
+  if (!a || !b) return a === b
+  return ['version', 'title', 'body', 'schema_ref'].every(column => a[column] === b[column])
+}
+
+function asVersion(
+  commit: Commit,
   { userId, label }: Place,
-): Promise<Version> {
-  const content = deleted
-    ? undefined
-    : await session.row(
-        `SELECT title, body, schema_ref FROM blocks AS OF '${commit.hash}' WHERE user_id = ? AND label = ?`,
-        [userId, label],
-      )
+  { now, earlier }: { now: DoltRow | undefined; earlier: DoltRow | undefined },
+): Version {
   const { why, fields } = readMessage(commit.message)
+  const known = now ? now['version'] : fields.get('Version')
   return toVersion({
-    ...content,
-    id,
+    ...now,
+    id: known === undefined || known === earlier?.['version'] ? commit.hash : String(known),
     user_id: userId,
     label,
     at: Number(fields.get('At') ?? commit.at),
     actor: fields.get('By') ?? `admin:${commit.author}`,
-    action: fields.get('Action') ?? (deleted ? 'delete' : 'set'),
+    action: fields.get('Action') ?? (now ? 'set' : 'delete'),
     why,
     proposal: fields.get('Proposal'),
     commit_hash: commit.hash,

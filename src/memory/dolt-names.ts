@@ -2,7 +2,7 @@
  * What Dolt is told about who and what: names of branches, authors of commits, messages. Names from outside become
  * letters that mean nothing to Dolt, SQL or Git before they get anywhere. Pure.
  */
-import type { Actor, Note, Proposal } from './store.ts'
+import type { Actor, Change, Note, Proposal } from './store.ts'
 
 /** `agent/{user}/{label}/{id}`; what is not a letter, a digit, `-` or `_` is written as the hex of its bytes. */
 export function branchOf({ userId, label, id }: Pick<Proposal, 'userId' | 'label' | 'id'>): string {
@@ -46,23 +46,45 @@ export function proposalMessage({
   ])
 }
 
-export function noteMessage(note: Note, labels: readonly string[], version?: string): string {
-  const what = labels.length === 1 ? labels[0] : `${labels.length} blocks`
+/** More blocks than this in one commit are not named one by one. */
+const NAMED = 50
+
+export function noteMessage(note: Note, changes: readonly Change[]): string {
+  const [only] = changes.length === 1 ? changes : []
+  const what = only
+    ? only.label
+    : changes.length > 0
+      ? `${changes.length} blocks`
+      : note.proposal
+        ? 'a proposal'
+        : 'tables'
   return message(`${note.action[0]?.toUpperCase()}${note.action.slice(1)} ${what}`, note.why, [
     `Action: ${note.action}`,
     `By: ${note.by}`,
     `At: ${note.at}`,
     ...(note.proposal ? [`Proposal: ${note.proposal}`] : []),
-    ...(version ? [`Version: ${version}`] : []),
+    ...(only ? [`Version: ${only.version}`] : []),
+    ...(changes.length > NAMED ? [`Blocks: ${changes.length}`] : changes.map(blockLine)),
   ])
 }
 
-/** What a commit of ours says about itself; nothing of one that somebody made by hand. */
-export function readMessage(text: string): { why: string; fields: Map<string, string> } {
+/** False for a commit that says of itself that it changed other blocks only. */
+export function mayTouch(text: string, block: { userId: string; label: string }): boolean {
+  const { fields, lines } = readMessage(text)
+  return !fields.has('Action') || fields.has('Blocks') || lines.includes(blockLine(block))
+}
+
+function blockLine({ userId, label }: { userId: string; label: string }): string {
+  return `Block: ${JSON.stringify([userId, label])}`
+}
+
+/** What a commit of ours says about itself in its last paragraph; nothing of one that somebody made by hand. */
+export function readMessage(text: string): { why: string; fields: Map<string, string>; lines: string[] } {
   const paragraphs = text.split('\n\n')
-  const last = paragraphs.at(-1) ?? ''
-  const fields = new Map([...last.matchAll(/^(\w+): (.*)$/gm)].map(([, name = '', value = '']) => [name, value]))
-  return fields.has('Action') ? { why: paragraphs.slice(1, -1).join('\n\n'), fields } : { why: text, fields: new Map() }
+  const lines = (paragraphs.at(-1) ?? '').split('\n')
+  const fields = new Map(lines.map(line => [line.split(': ', 1)[0]!, line.slice(line.indexOf(': ') + 2)]))
+  if (!fields.has('Action') || !fields.has('By')) return { why: text, fields: new Map(), lines: [] }
+  return { why: paragraphs.slice(1, -1).join('\n\n'), fields, lines }
 }
 
 function message(subject: string, text: string, fields: readonly string[]): string {

@@ -155,7 +155,7 @@ async function closeDeleted(
 }
 
 async function commitIfAny(session: DoltSession, why: string): Promise<void> {
-  const message = noteMessage({ at: 0, by: 'admin:palimpsest', action: 'set', why }, ['tables'])
+  const message = noteMessage({ at: 0, by: 'admin:palimpsest', action: 'set', why }, [])
   try {
     await session.commit(message, authorOf('admin:palimpsest'), { newTables: true })
   } catch (error) {

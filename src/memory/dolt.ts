@@ -35,8 +35,8 @@ const BLOCK = 'SELECT user_id, label, title, body, schema_ref, updated_at, versi
 const COLUMNS = `user_id, id, label, kind, state, base_version, base_title, base_body, title, body, agent_id, reasoning,
   confidence, entries, created_at`
 /** Open proposals, less those whose decision is on main already. */
-const OPEN = `SELECT * FROM open_proposals o WHERE o.user_id = ?
-  AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.user_id = o.user_id AND p.id = o.id)`
+const OPEN = `SELECT * FROM open_proposals WHERE user_id = ?
+  AND id NOT IN (SELECT decided.id FROM proposals AS decided WHERE decided.user_id = ?)`
 
 export class DoltMemory implements MemoryStore {
   readonly #connections: DoltConnections
@@ -113,7 +113,7 @@ export class DoltMemory implements MemoryStore {
     const end = `${given.map(({ sql }) => ` AND ${sql}`).join('')} ORDER BY id DESC LIMIT ${whole(limit)}`
     const values = [userId, ...given.map(({ value }) => value)]
     const rows = await this.#read(async session => [
-      ...(state === undefined || state === 'open' ? await session.rows(OPEN + end, values) : []),
+      ...(state === undefined || state === 'open' ? await session.rows(OPEN + end, [userId, ...values]) : []),
       ...(state === 'open' ? [] : await session.rows(`SELECT * FROM proposals WHERE user_id = ?${end}`, values)),
     ])
     return rows
@@ -125,7 +125,7 @@ export class DoltMemory implements MemoryStore {
   async proposal(userId: string, id: string): Promise<Proposal | undefined> {
     const row = await this.#read(
       async session =>
-        (await session.row(`${OPEN} AND o.id = ?`, [userId, id])) ??
+        (await session.row(`${OPEN} AND id = ?`, [userId, userId, id])) ??
         session.row('SELECT * FROM proposals WHERE user_id = ? AND id = ?', [userId, id]),
     )
     return row && asProposal(row)
@@ -137,9 +137,13 @@ export class DoltMemory implements MemoryStore {
     const decided = await this.#transaction(async session => {
       if (change && !(await isAsExpected(session, change))) return false
       if (from === 'open') {
-        const row = await session.row(`${OPEN} AND o.id = ?`, [userId, id])
-        if (!row) return false
-        branch = branchOf({ userId, id, label: String(row['label']) })
+        const row = await session.row(`${OPEN} AND id = ?`, [userId, userId, id])
+        branch = row && branchOf({ userId, id, label: String(row['label']) })
+        if (!branch || !(await hasBranch(session, branch))) {
+          // Somebody merged or deleted it with plain dolt: the next use records that first.
+          this.#prepared = undefined
+          return false
+        }
         await bringToMain(session, { userId, id, branch, decision })
       }
       if (!(await recordDecision(session, { userId, id, decision }))) return false
@@ -205,6 +209,16 @@ export class DoltMemory implements MemoryStore {
   }
 }
 
+/** Asks for the branch itself: `dolt_branches` reads all of them to find one. */
+async function hasBranch(session: DoltSession, branch: string): Promise<boolean> {
+  try {
+    return (await session.row('SELECT DOLT_HASHOF(?) AS hash', [branch])) !== undefined
+  } catch (error) {
+    if (error instanceof Error && /invalid ref|not found/i.test(error.message)) return false
+    throw error
+  }
+}
+
 /** The proposal's row comes to main: with its commit where it is approved, as a copy where it is rejected. */
 async function bringToMain(
   session: DoltSession,
@@ -257,9 +271,7 @@ async function apply(session: DoltSession, { userId, label, version, content }: 
 }
 
 async function commit(session: DoltSession, note: Note, changes: readonly Change[]): Promise<void> {
-  const labels = changes.length > 0 ? changes.map(({ label }) => label) : ['a proposal']
-  const only = changes.length === 1 ? changes[0]?.version : undefined
-  await session.commit(noteMessage(note, labels, only), authorOf(note.by))
+  await session.commit(noteMessage(note, changes), authorOf(note.by))
 }
 
 async function insertProposal(

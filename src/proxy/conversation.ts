@@ -6,7 +6,7 @@
  * change from request to request. What is remembered here is only a guide to the ledger: after a restart it is read
  * back from there, and a wrong guess costs a fork, never a wrong view.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { textOf } from '../leaves.ts'
 import { callsIn } from '../legality.ts'
 import { keyOf } from '../sync.ts'
@@ -22,12 +22,18 @@ export type Place = {
   /** The session that this one goes on from, or was started by. */
   parent?: string
   side?: Side | 'other'
+  /** The hash of everything that the request says. */
+  end: string
 }
+
+type Found = Omit<Place, 'end'>
 
 export type Request = {
   client: ClientKey | undefined
   side: Side | undefined
   messages: readonly Message[]
+  /** See `chainOf`. */
+  chain: readonly string[]
   hasTools: boolean
   now: number
 }
@@ -56,24 +62,20 @@ export class Conversations {
   }
 
   /** Whether the ledger may know a conversation that is not remembered here. */
-  isUnknown({ client, messages }: Request): boolean {
+  isUnknown({ client, messages, chain }: Request): boolean {
     if (client) return !this.#segments.has(client.key)
-    return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chainOf(messages))
+    return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chain)
   }
 
   locate(request: Request): Place {
-    const chain = chainOf(request.messages)
-    const place = request.client ? this.#byClient(request, request.client, chain) : this.#byContentOrNew(request, chain)
-    if (!place.side) this.note(place.session, request, chain)
-    return place
+    const { chain } = request
+    const found = request.client ? this.#byClient(request, request.client, chain) : this.#byContentOrNew(request, chain)
+    if (!found.side) this.note(found.session, request)
+    return { ...found, end: chain.at(-1) ?? '' }
   }
 
   /** Remembers that a session has taken in these messages. */
-  note(
-    session: string,
-    { client, messages, now }: Pick<Request, 'client' | 'messages' | 'now'>,
-    chain = chainOf(messages),
-  ): void {
+  note(session: string, { client, chain, now }: Pick<Request, 'client' | 'chain' | 'now'>): void {
     const end = chain.at(-1)
     if (end === undefined) return
     this.#chains.set(scoped(client, end), { session, at: now, end })
@@ -89,7 +91,7 @@ export class Conversations {
     if (calls.length === 0 && text.trim().length >= TELLING_TEXT) this.#texts.set(digest(text.trim()), session)
   }
 
-  #byClient({ side, messages, hasTools }: Request, { key, parent, by }: ClientKey, chain: readonly string[]): Place {
+  #byClient({ side, messages, hasTools }: Request, { key, parent, by }: ClientKey, chain: readonly string[]): Found {
     const segments = this.#segments.get(key)
     const found = this.#longest(chain, end => this.#chains.get(`${key} ${end}`))
     const isSide = side ?? (segments && !found && !hasTools ? 'other' : undefined)
@@ -107,7 +109,7 @@ export class Conversations {
     return { session: `${key}.${segments.length + 1}`, by, isNew: true, parent: from }
   }
 
-  #byContentOrNew({ side, messages, now }: Request, chain: readonly string[]): Place {
+  #byContentOrNew({ side, messages, now }: Request, chain: readonly string[]): Found {
     const found = this.#byContent(messages, chain, now)
     if (side) {
       const session = sideName(found?.session ?? 'side', side, chain)
@@ -116,7 +118,7 @@ export class Conversations {
     return found ?? { session: this.#newName(), by: 'new', isNew: true }
   }
 
-  #byContent(messages: readonly Message[], chain: readonly string[], now = 0): Place | undefined {
+  #byContent(messages: readonly Message[], chain: readonly string[], now = 0): Found | undefined {
     const called = this.#byCalls(messages)
     if (called !== undefined) return { session: called, by: 'call ids', isNew: false }
     const seen = this.#longest(chain, end => this.#chains.get(` ${end}`))
@@ -181,7 +183,7 @@ function sideName(of: string, side: string, chain: readonly string[]): string {
 }
 
 export function digest(text: string): string {
-  return createHash('sha1').update(text).digest('hex')
+  return hash('sha1', text)
 }
 
 /** A map that forgets what was not asked for longest. */

@@ -73,6 +73,8 @@ class Handler {
   /** Whether anything is ever edited. */
   readonly #edits: boolean
   readonly #recording = new Set<Promise<void>>()
+  /** Until when the ledger is left alone, because somebody holds it. */
+  #lockedUntil = 0
 
   constructor(options: ProxyOptions) {
     const { pal, policy = 'thrifty', holdout = 0, clock = Date.now, log = () => {} } = options
@@ -120,12 +122,15 @@ class Handler {
   }
 
   async #prepare({ dialect }: Call, headers: Headers, body: { text: string; json: Wire }): Promise<Turn | undefined> {
+    if (Date.now() < this.#lockedUntil) return undefined
     try {
       const turn = await this.#turns.prepare({ dialect, headers, text: body.text, body: body.json })
       this.meter.edits(turn?.made ?? [])
       if (turn?.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
       return turn
     } catch (error) {
+      // Each try waits for the lock. What is missed is made up for: the next request carries the whole conversation.
+      if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
       this.#fault('prepare', error)
       return undefined
     }
@@ -212,6 +217,7 @@ class Handler {
   }
 }
 
+const LOCKED_MS = 5000
 const NO_BODY = new Set([204, 205, 304])
 
 function dialectOf(request: Request, { upstream, path }: Route): ProxyDialect | undefined {

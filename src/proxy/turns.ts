@@ -19,7 +19,7 @@ import { inPresentForm } from '../sync.ts'
 import type { Edit, Message } from '../types.ts'
 import { tokensOf } from '../view.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
-import { Conversations, digest, type Place, Remembered } from './conversation.ts'
+import { Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
 import type { Answer, ProxyDialect } from './dialect.ts'
 import { splice } from './splice.ts'
 
@@ -28,6 +28,7 @@ export type Incoming = { dialect: ProxyDialect; headers: Headers; text: string; 
 export type Turn = {
   incoming: Incoming
   messages: Message[]
+  chain: readonly string[]
   client: ClientKey | undefined
   place: Place
   live: Live
@@ -61,10 +62,10 @@ type Live = {
   policy: string | PlannerFactory
   isHoldout: boolean
   answeredAt?: number
-  last?: { hash: string; text: string | undefined; saved: number }
+  last?: { body: string; text: string | undefined; saved: number }
 }
 
-const MOST_LIVE = 256
+const MOST_LIVE = 64
 /** How many sessions are read when a conversation comes back after a restart. */
 const LOOK_BACK = 30
 /** Reports that do not make a view unfit to be sent. */
@@ -91,13 +92,14 @@ export class Turns {
     const request = {
       client,
       messages,
+      chain: chainOf(messages),
       side: sideOf(headers, body, messages),
       hasTools: hasTools(body),
       now: this.#options.clock(),
     }
     if (this.#conversations.isUnknown(request)) await this.#recover(client)
     const place = this.#conversations.locate(request)
-    return this.#inTurn(place.session, () => this.#take({ incoming, messages, client, place }))
+    return this.#inTurn(place.session, () => this.#take({ incoming, messages, chain: request.chain, client, place }))
   }
 
   /** The turn again, with half of what was sent: for a provider that says it was too much. */
@@ -116,7 +118,7 @@ export class Turns {
       const text = textFor(incoming, view, inPresentForm(session.fold, messages))
       if (text === undefined || text === (turn.text ?? incoming.text)) return undefined
       turn.saved = savedBy(view)
-      live.last = { hash: digest(incoming.text), text, saved: turn.saved }
+      live.last = { body: bodyKey(incoming, place), text, saved: turn.saved }
       return text
     })
   }
@@ -132,12 +134,12 @@ export class Turns {
     })
   }
 
-  async #take(given: Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'>): Promise<Turn> {
-    const { incoming, messages, client, place } = given
+  async #take(given: Pick<Turn, 'incoming' | 'messages' | 'chain' | 'client' | 'place'>): Promise<Turn> {
+    const { incoming, messages, chain, client, place } = given
     const live = await this.#open(place, incoming)
-    const hash = digest(incoming.text)
+    const body = bodyKey(incoming, place)
     const turn: Turn = { ...given, live, isRetry: false, saved: 0, made: [] }
-    if (live.last?.hash === hash) {
+    if (live.last?.body === body) {
       const { text, saved } = live.last
       return { ...turn, isRetry: true, saved, ...(text === undefined ? {} : { text }) }
     }
@@ -146,11 +148,11 @@ export class Turns {
     const known = live.session.fold.records.size
     const view = await live.session.sync(messages)
     const current = view.session.id === live.session.id ? live : this.#follow(live, view.session)
-    if (current !== live) this.#conversations.note(view.session.id, { client, messages, now: this.#options.clock() })
+    if (current !== live) this.#conversations.note(view.session.id, { client, chain, now: this.#options.clock() })
     const fresh = current === live ? editsSince(view.session, known) : []
     const text = place.side ? undefined : textFor(incoming, view, inPresentForm(view.session.fold, messages))
     const saved = text === undefined ? 0 : savedBy(view)
-    current.last = { hash, text, saved }
+    current.last = { body, text, saved }
     const bust = current === live ? this.#bust(live, fresh, sent) : ({ cause: 'client', tokens: 0 } as const)
     const made = fresh.map(({ by }) => by)
     return { ...turn, live: current, saved, made, ...(text === undefined ? {} : { text }), ...(bust ? { bust } : {}) }
@@ -203,7 +205,7 @@ export class Turns {
       if (client && !isSegment(id, client.key)) continue
       const session = await pal.session(id, { mustExist: true })
       const messages = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-      this.#conversations.note(id, { client, messages, now: updatedAt })
+      this.#conversations.note(id, { client, chain: chainOf(messages), now: updatedAt })
     }
   }
 
@@ -255,6 +257,11 @@ function dateAnswers(messages: readonly Message[], { session, answeredAt }: Live
   const at = answeredAt ?? session.fold.entries.at(-1)?.at
   if (at === undefined) return
   for (const message of messages) if (message.role === 'assistant') message.at = at
+}
+
+/** Two bodies with the same messages and the same length are the same. */
+function bodyKey({ text }: Incoming, { end }: Place): string {
+  return `${end} ${text.length}`
 }
 
 function modelFor(dialect: ProxyDialect, { model }: Wire): string {

@@ -171,6 +171,12 @@ const restore = defineRoute({
   async run({ params, body, caller, doors }) {
     const { user, label } = params
     const reason = body.why === undefined ? {} : { why: body.why }
+    const { content } = await doors.memory.version(user, label, body.version)
+    if (!content) {
+      throw new PalimpsestError('BLOCK_DELETED', 'At this version the block was deleted. Choose the one before.', {
+        label,
+      })
+    }
     const block = await doors.memory.restore(user, label, body.version, { by: actorOf(caller, user), ...reason })
     doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
     return toBlock(block)

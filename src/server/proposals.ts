@@ -108,7 +108,11 @@ const propose = defineRoute({
     const { user, label } = params
     const { title, reasoning, confidence, entries } = body
     const agentId = caller.role === 'agent' ? caller.name : (body.agent_id ?? (caller.name || 'user'))
-    const isNew = 'body' in body && !(await doors.memory.block(user, label))
+    const block = await doors.memory.block(user, label)
+    const isNew = 'body' in body && !block
+    if ('body' in body && body.body === block?.body && (title ?? block.title) === block.title) {
+      throw new PalimpsestError('ALREADY', `The proposal changes nothing in block '${label}'.`, { label })
+    }
     const made = await doors.memory.propose(user, label, {
       ...changeIn(body, label, isNew),
       agentId,
@@ -248,7 +252,7 @@ function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalI
   if ('prepend' in wanted) return { kind: 'prepend', body: now => prepended(now, wanted.prepend) }
   const { old_string: oldString, new_string: newString, replace_all: all = false } = wanted
   if (oldString === newString) {
-    throw new PalimpsestError('INVALID_INPUT', 'old_string and new_string must be different.', { label })
+    throw new PalimpsestError('ALREADY', 'old_string and new_string must be different.', { label })
   }
   return { kind: 'edit', body: now => replaceString(now, { label, oldString, newString, all }) }
 }

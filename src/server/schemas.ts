@@ -7,7 +7,7 @@
 import { z } from 'zod'
 import { Time } from './route.ts'
 
-const MAX_MESSAGES = 10_000
+const MAX_MESSAGES = 1000
 const MAX_PARTS = 1000
 const MAX_ID = 500
 /** The last moment that a JavaScript date can hold. */
@@ -106,26 +106,37 @@ export const Target = z
   ])
   .meta({ id: 'Target', description: 'Where an edit applies, in terms of originals.' })
 
-const MAX_TEXT = 1_000_000
+const MAX_TEXT = 200_000
 
-/** What the `context` tool takes: ids and literal texts of what the model sees. */
+const id = z.string().min(1).max(MAX_ID)
+const summary = z.string().min(1).max(MAX_TEXT)
+const operation = z.strictObject({
+  start: z.string().min(1).max(MAX_TEXT),
+  end: z.string().min(1).max(MAX_TEXT),
+  replacement: z.string().max(MAX_TEXT),
+})
+const distilled = z.array(summary).min(2).max(2).describe('[id, summary]')
+const discarded = z.array(id).min(1).max(1).describe('[id]')
+const MAX_TARGETS = 1000
+
+/** What the `context` tool takes: ids and literal texts of what the model sees. A batch may hold all three kinds. */
 export const ContextRequest = z
-  .strictObject({
-    action: z.enum(['discard', 'distill', 'replace']),
-    targets: z
-      .array(
-        z.union([
-          z.array(z.string().min(1).max(MAX_TEXT)).min(1).max(2).describe('[id], or [id, summary].'),
-          z.strictObject({
-            start: z.string().min(1).max(MAX_TEXT),
-            end: z.string().min(1).max(MAX_TEXT),
-            replacement: z.string().max(MAX_TEXT),
-          }),
-        ]),
-      )
-      .min(1)
-      .max(1000),
-  })
+  .discriminatedUnion('action', [
+    z.strictObject({
+      action: z.enum(['discard', 'replace']),
+      targets: z
+        .array(z.union([discarded, distilled, operation]))
+        .min(1)
+        .max(MAX_TARGETS),
+    }),
+    z.strictObject({
+      action: z.literal('distill'),
+      targets: z
+        .array(z.union([distilled, operation]))
+        .min(1)
+        .max(MAX_TARGETS),
+    }),
+  ])
   .meta({ id: 'ContextRequest' })
 
 export const Edit = z

@@ -1,6 +1,7 @@
 /** Routes: everything that changes what the model is shown, and takes it back. */
 import { z } from 'zod'
 import type { ContextRequest as EngineRequest } from '../context-edits.ts'
+import { entriesOf } from '../edits.ts'
 import { PalimpsestError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import type { Author, Replacement } from '../types.ts'
@@ -12,7 +13,7 @@ import { editStates } from './sessions.ts'
 
 const EditParam = { edit: z.string().regex(/^e[1-9]\d{0,8}$/) }
 const MAX_WHY = 2000
-const MAX_TEXT = 1_000_000
+const MAX_TEXT = 200_000
 const LARGEST = 2 ** 31
 
 const list = defineRoute({
@@ -85,6 +86,7 @@ const apply = defineRoute({
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
+    for (const { target } of body.edits) checkEntries(session, target)
     const edits = body.edits.map(one => ({ ...one, replacement: one.replacement as Replacement }))
     return { edits: await session.apply(edits, authorOf(caller)) }
   },
@@ -162,6 +164,10 @@ const restore = defineRoute({
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
+    const target = session.fold.records.get(body.id)?.edit.target
+    if (target && !('entry' in target)) {
+      throw new PalimpsestError('ALREADY', `Edit ${body.id} covers several entries: undo it, or restore one part.`)
+    }
     return session.restore(body.id)
   },
 })
@@ -198,6 +204,15 @@ export const editRoutes: readonly Route[] = [list, edit, apply, undo, redo, pin,
 /** In the ledger an agent is an agent, and everybody else a user. */
 function authorOf(caller: Caller): Author {
   return caller.role === 'agent' ? 'agent' : 'user'
+}
+
+/** A place that the session does not have is refused here, before anything counts up to it. */
+function checkEntries(session: Session, target: z.output<typeof Target>): void {
+  const { from, to } = entriesOf(target)
+  const { length } = session.fold.entries
+  if (from > to) throw new PalimpsestError('ALREADY', `The entries ${from}–${to} are none: the first comes first.`)
+  if (to < length) return
+  throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${to}; the session has ${length}.`, { entry: to })
 }
 
 function checkAuthor(session: Session, id: string, caller: Caller): void {

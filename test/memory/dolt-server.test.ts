@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,6 +68,28 @@ describe('a Dolt server of our own', { skip: noDolt }, () => {
     const again = new Memory(new DoltMemory({ url: server.url() }))
     assert.equal((await again.block('ann', 'student'))?.body, 'kept')
     await again.close()
+  })
+
+  test('palimpsest dolt start says where it is, serves memory, and ends when it is told to', async () => {
+    const cli = new URL('../../src/cli.ts', import.meta.url).pathname
+    const home = join(root, 'home')
+    const port = String(20_000 + Math.floor(Math.random() * 20_000))
+    const child = spawn(process.execPath, [cli, 'dolt', 'start', '--home', home, '--port', port], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = new Promise<number | null>(done => child.once('exit', done))
+    const said = String(await new Promise<Buffer>(first => child.stdout.once('data', first)))
+    const url = /^Dolt is at (\S+)\n/.exec(said)?.[1] ?? ''
+    const run = (...args: string[]) =>
+      execFileSync(process.execPath, [cli, 'memory', ...args, '--home', home, '--user', 'ann', '--dolt', url], {
+        encoding: 'utf8',
+      })
+    run('set', 'goals', '--body', 'Learn algebra')
+    assert.equal(run('show', 'goals'), 'Learn algebra\n')
+    assert.equal(existsSync(join(home, 'memory.sqlite')), false)
+    child.kill('SIGTERM')
+    assert.equal(await ended, 0)
+    assert.equal(existsSync(join(home, 'dolt', 'owner.json')), false)
   })
 
   test('a mark whose process number belongs to somebody else by now is no owner', async () => {

@@ -116,6 +116,17 @@ describe('on a real dolt sql-server', { skip: noDolt }, () => {
       await again.close()
     }))
 
+  test('a proposal that was decided with plain dolt meanwhile cannot be decided again', () =>
+    withMemory('meanwhile', async (memory, sql) => {
+      const merged = await memory.propose('ann', 'student', { ...agent, body: 'loves math\n' })
+      const deleted = await memory.propose('ann', 'student', { ...agent, body: 'hates math\n' })
+      await sql("CALL DOLT_MERGE('--no-ff', '-m', 'yes', ?)", [merged.branch!])
+      await sql("CALL DOLT_BRANCH('-D', ?)", [deleted.branch!])
+      await assert.rejects(memory.approve('ann', merged.id, { by: 'user:ann' }), { code: 'PROPOSAL_NOT_OPEN' })
+      await assert.rejects(memory.approve('ann', deleted.id, { by: 'user:ann' }), { code: 'PROPOSAL_NOT_OPEN' })
+      assert.equal((await memory.block('ann', 'student'))?.body, 'loves math\n')
+    }))
+
   test('what was committed with plain SQL is in the history, and a proposal is merged with it', () =>
     withMemory('byhand', async (memory, sql) => {
       const { id } = await memory.propose('ann', 'student', { ...agent, body: 'likes math\nand chess\n' })

@@ -262,3 +262,61 @@ for (const one of CLIENTS_TO_RUN) {
     )
   })
 }
+
+const OVERLOADED = { status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } } }
+const TOO_LONG = {
+  type: 'error',
+  error: {
+    type: 'invalid_request_error',
+    message: 'prompt is too long: 212345 tokens > 200000 maximum',
+    code: 'context_length_exceeded',
+  },
+}
+
+/** A model behind a bad line: overloaded once, broken off once, with a call of a tool that is not there, and narrow. */
+function troubled(rounds: number, most: number) {
+  const answers = building(rounds)
+  const seen = { refused: 0, requests: 0 }
+  const script = (received: Received): Turn => {
+    if (!shellCall(received, 0)) return { text: 'A title' }
+    seen.requests++
+    if (seen.requests === 2) return { error: OVERLOADED }
+    if (received.body.length > most) {
+      seen.refused++
+      return { error: { status: 400, body: TOO_LONG } }
+    }
+    if (seen.requests === 6) return { calls: [{ name: 'no_such_tool', input: { a: 1 } }] }
+    const turn = answers(received)
+    return seen.requests === 4 ? { text: 'This will break', cutAfter: 3 } : turn
+  }
+  return { script, seen }
+}
+
+for (const one of CLIENTS_TO_RUN) {
+  clientTest(
+    `${one.name} comes through an overload, a cut stream, an unknown tool and an overflow`,
+    one,
+    async client => {
+      const { script, seen } = troubled(16, 190_000)
+      await using world = await worldFor(script)
+      const { out, err, code } = await runClient(client, world)
+      assert.equal(code, 0, err + out.slice(-2000))
+      assert.match(out, /all of it works/)
+      assert.ok(seen.refused > 0, 'nothing was refused')
+      assert.deepEqual(world.faults, [])
+    },
+  )
+}
+
+const CODEX_CLIENT = CLIENTS_TO_RUN.find(({ program }) => program === 'codex')!
+
+clientTest('Codex is spared its own compaction when the provider counts high', CODEX_CLIENT, async client => {
+  const answers = building(40)
+  await using world = await worldFor(received => ({ ...answers(received), usage: { input: received.body.length } }))
+  const { out, err, code } = await runClient(client, world)
+  assert.equal(code, 0, err + out.slice(-2000))
+  assert.match(out, /all of it works/)
+  const unedited = world.received.at(-1)!.body.length
+  assert.ok(unedited > 272_000, `the agent sent only ${unedited} bytes`)
+  assert.ok(!world.received.some(({ body }) => /CHECKPOINT COMPACTION|compaction_trigger/.test(body)))
+})

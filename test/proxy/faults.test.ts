@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { openPalimpsest } from '../../src/engine.ts'
 import { PalimpsestError } from '../../src/errors.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { createProxy } from '../../src/proxy/proxy.ts'
 import { type Received, startUpstream, type Turn } from '../upstream.ts'
 import { builder, LOOPS } from './loops.ts'
 import { setUp, startRefusing } from './setup.ts'
@@ -147,6 +152,35 @@ test('when the ledger fails, the client’s own bytes go upstream and the fault 
   assert.equal(it.upstream.requests.length, 4)
   assert.ok(it.faults.length >= 4 && it.faults.every(line => line.includes('STORE_FULL')))
   assert.ok(!it.faults.join().includes('sk-secret'))
+})
+
+test('a ledger that somebody holds costs the record of a while, and it is made up for', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
+  t.after(() => rm(home, { recursive: true }))
+  const path = join(home, 'ledger.sqlite')
+  const pal = await openPalimpsest({ home, store: new SqliteLedger(path, { busyMs: 20 }) })
+  t.after(() => pal.close())
+  await using it = await setUp(() => ({ text: 'yes' }), { pal })
+  const messages: object[] = [{ role: 'user', content: 'hi' }]
+  const ask = async () => assert.equal((await post(it.url, { model: 'claude', messages })).status, 200)
+  await ask()
+  await it.proxy.idle()
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  messages.push({ role: 'assistant', content: 'yes' }, { role: 'user', content: 'more' })
+  await ask()
+  other.exec('ROLLBACK')
+  other.close()
+  await ask()
+  assert.match(it.faults.join(), /STORE_LOCKED/)
+  assert.deepEqual(it.upstream.requests.at(-1)!.json.messages, messages)
+  const later = createProxy({ pal, upstreams: { anthropic: it.upstream.url } })
+  const body = JSON.stringify({ model: 'claude', messages })
+  await (await later(new Request('http://x/v1/messages', { method: 'POST', body }))).text()
+  await later.idle()
+  const [only, ...more] = await pal.sessions()
+  assert.deepEqual(more, [])
+  assert.equal((await pal.session(only!.id)).fold.entries.length, 3)
 })
 
 test('ids that a client uses twice cost the ledger, not the client', async () => {

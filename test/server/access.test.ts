@@ -117,7 +117,7 @@ describe('every route', () => {
 
   for (const operation of OPERATIONS) {
     test(`${operation.name} answers no other name and no other site`, async () => {
-      const foreign = [
+      const foreign: Record<string, string>[] = [
         { host: 'evil.example' },
         { host: 'localhost.evil.example' },
         { host: 'localhost@evil.example' },
@@ -160,11 +160,42 @@ test('after all these attempts nothing has changed', async () => {
   assert.equal(tokens.json.tokens.length, 6)
 })
 
+/** Written out by hand: the table above takes the document at its word, and this is what the word must be. */
+const NOT_FOR_AGENTS = [
+  'post /sessions/{session}/edits/apply',
+  'post /sessions/{session}/pin',
+  'put /users/{user}/blocks/{label}',
+  'delete /users/{user}/blocks/{label}',
+  'post /users/{user}/blocks/{label}/restore',
+  'post /users/{user}/proposals/{id}/approve',
+  'post /users/{user}/proposals/{id}/reject',
+  'post /users/{user}/proposals/{id}/revert',
+  'get /tokens',
+  'post /tokens',
+  'delete /tokens/{token}',
+]
+const PUBLIC = ['get /healthz', 'get /openapi.json', 'get /docs']
+
+test('the document says of every route whom it is for', () => {
+  const without = (role: string) => CLOSED.filter(({ roles }) => !roles.includes(role)).map(({ name }) => name)
+  assert.deepEqual(without('agent'), NOT_FOR_AGENTS)
+  assert.deepEqual(
+    without('user'),
+    NOT_FOR_AGENTS.filter(name => name.includes('/tokens')),
+  )
+  assert.deepEqual(without('admin'), [])
+  assert.deepEqual(
+    OPERATIONS.filter(({ roles }) => roles === 'public').map(({ name }) => name),
+    PUBLIC,
+  )
+})
+
 describe('an agent', () => {
   test('cannot decide, whatever it names itself', async () => {
     for (const verb of ['approve', 'reject', 'revert']) {
       const path = `/users/alice/proposals/${ids.proposal}/${verb}`
-      for (const headers of [{}, { 'x-role': 'admin' }, { 'x-palimpsest-token': agent.token }]) {
+      const disguises: Record<string, string>[] = [{}, { 'x-role': 'admin' }, { 'x-palimpsest-token': agent.token }]
+      for (const headers of disguises) {
         assert.equal((await call('POST', path, { token: agent.token, headers })).status, 403)
       }
     }

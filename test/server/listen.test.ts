@@ -142,8 +142,9 @@ describe('palimpsest serve', () => {
     assert.equal(await server.stop(), 0)
   })
 
-  test('takes another port when the usual one is taken and none was asked for', async () => {
+  test('takes another port when the usual one is taken and none was asked for', async t => {
     const blocker = createTcpServer()
+    t.after(() => blocker.close())
     const blocked = await new Promise<boolean>(resolve => {
       blocker.once('error', () => resolve(true))
       blocker.listen(8787, '127.0.0.1', () => resolve(true))
@@ -153,7 +154,6 @@ describe('palimpsest serve', () => {
     assert.notEqual(new URL(server.url).port, '8787')
     assert.match(server.out(), /8787 is taken/)
     assert.equal(await server.stop(), 0)
-    blocker.close()
   })
 })
 

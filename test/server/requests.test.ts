@@ -39,7 +39,8 @@ describe('a body', () => {
         controller.enqueue(new Uint8Array(500))
       },
     })
-    const init = { method: 'POST', body: endless, duplex: 'half', headers: { 'content-type': 'application/json' } }
+    const headers = { 'content-type': 'application/json' }
+    const init: RequestInit = { method: 'POST', body: endless, duplex: 'half', headers }
     const answer = await server.fetch(new Request('http://localhost/sessions', init))
     assert.equal(answer.status, 413)
     assert.ok(given < 10)

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Runs Schemathesis against the server's OpenAPI document, twice: with tokens asked for (does the gate hold?), and
+# without, on a session and a block that exist (does what lies behind it hold?). Bounded in time and in requests.
+# Without Python or its registry it says so and skips. The report of a failure has a line to reproduce it.
+#
+#   scripts/schemathesis.sh [SECONDS for each run, 60]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PATH="$PWD/node_modules/.bin:$PATH"
+
+VERSION=4.32.5
+SECONDS_EACH="${1:-60}"
+VENV="${XDG_CACHE_HOME:-$HOME/.cache}/palimpsest/schemathesis-$VERSION"
+
+skip() {
+  echo "skipped: Schemathesis. $1"
+  exit 0
+}
+
+install() {
+  [ -x "$VENV/bin/schemathesis" ] && return
+  command -v python3 >/dev/null || skip 'There is no python3.'
+  rm -rf "$VENV"
+  python3 -m venv "$VENV" >/dev/null 2>&1 || skip 'python3 has no venv module (apt: python3-venv).'
+  "$VENV/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$VERSION" || {
+    rm -rf "$VENV"
+    skip "PyPI did not give schemathesis $VERSION."
+  }
+}
+
+FOLDER="$(mktemp -d)"
+SERVER=
+stop() {
+  if [ -n "$SERVER" ]; then kill "$SERVER" 2>/dev/null && wait "$SERVER" 2>/dev/null; fi
+  SERVER=
+  return 0
+}
+trap 'stop; rm -rf "$FOLDER"' EXIT
+
+# Starts a server on a home of its own; URL is where it listens.
+start() {
+  local out="$FOLDER/$1.out"
+  node src/cli.ts serve --sample --port 0 --rate 0 --home "$FOLDER/$1" "${@:2}" >"$out" 2>"$FOLDER/$1.err" &
+  SERVER=$!
+  for _ in $(seq 200); do
+    URL="$(sed -n 's/^Palimpsest is at //p' "$out")"
+    [ -n "$URL" ] && return
+    sleep 0.1
+  done
+  cat "$FOLDER/$1.err" >&2
+  return 1
+}
+
+# A stream never ends, and a revoked token would end the run.
+check() {
+  (cd "$FOLDER" && "$VENV/bin/schemathesis" --config-file "$1" run "$URL/openapi.json" --max-time "$SECONDS_EACH" \
+    --exclude-path /events --suppress-health-check all --warnings off "${@:2}")
+}
+
+install
+# A body over the limit is refused with 413, which the defaults do not count as a refusal. The schema of an upload says
+# that it is bytes; which bytes are a transcript it cannot say.
+cat >"$FOLDER/gate.toml" <<'TOML'
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
+
+[[operations]]
+include-path = "/import"
+checks.positive_data_acceptance.enabled = false
+TOML
+{
+  cat "$FOLDER/gate.toml"
+  printf '\n[parameters]\n"path.session" = "sample"\n"path.user" = "alice"\n"path.label" = "goals"\n'
+} >"$FOLDER/inside.toml"
+
+TOKEN="$(node src/cli.ts token create --user root --role admin --home "$FOLDER/gate" 2>/dev/null | awk 'END { print $NF }')"
+start gate --require-token
+check "$FOLDER/gate.toml" -H "Authorization: Bearer $TOKEN" --exclude-path '/tokens/{token}' \
+  --phases coverage,fuzzing --max-examples 10
+stop
+
+start inside
+curl -sf -X PUT -H 'Content-Type: application/json' -d '{"body":"Learn Go.\n"}' "$URL/users/alice/blocks/goals" >/dev/null
+check "$FOLDER/inside.toml" --phases coverage,fuzzing,stateful --max-examples 25
+stop

@@ -1,0 +1,19 @@
+/** The proxy as doors of the server: the paths under which agents find it. */
+import type { PalimpsestProxy } from './proxy.ts'
+
+export type ProxyMount = {
+  prefix: string
+  handle(request: Request): Promise<Response>
+  /** `Authorization` is the provider's; the server's own token comes as `X-Palimpsest-Token`. */
+  foreignAuthorization: true
+}
+
+export const PROXY_PATHS = ['/v1', '/anthropic', '/openai', '/gemini'] as const
+
+export function proxyMounts(proxy: PalimpsestProxy): ProxyMount[] {
+  return PROXY_PATHS.map(prefix => ({
+    prefix,
+    handle: (request: Request) => proxy(request),
+    foreignAuthorization: true as const,
+  }))
+}
