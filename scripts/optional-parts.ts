@@ -1,6 +1,8 @@
 /** What some tests need and a machine may lack. They skip without it; `npm test` says so, one line for each. */
 import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { findDolt } from '../src/memory/dolt-server.ts'
 
 export type OptionalPart = {
   name: string
@@ -26,8 +28,14 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get it with: npm run dolt:install',
   },
   {
-    name: 'tests of the proxy with the agents that people use (not installed)',
+    name: 'npm run test:clients, the proxy with the agents that people use (not installed)',
     isHere: () => existsSync(clientsFolder()),
     how: 'Get them with: npm run clients:install',
   },
 ]
+
+/** Where scripts/clients.sh puts the agents. */
+function clientsFolder(): string {
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+  return process.env['PALIMPSEST_CLIENTS'] ?? join(cache, 'palimpsest', 'clients', 'node_modules')
+}

@@ -123,6 +123,15 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, { model, horizon }
   }
 }
 
+/** The same for steps that become lines of a log. */
+export function explainFold(
+  { freed, rewritten }: Pick<Cut<never, never>, 'freed' | 'rewritten'>,
+  { model, horizon, cold }: Situation,
+): string {
+  const cost = cold ? 'nothing, the cache being cold' : thousands(rewritten * (model.write - model.read))
+  return `folded old steps, ${thousands(freed)} tokens: that costs ${cost} and saves ${thousands(freed * model.read)} on each of some ${horizon} calls to come`
+}
+
 function calls(cost: number, perCall: number): string {
   const count = Math.ceil(cost / perCall)
   return `${count} ${count === 1 ? 'call' : 'calls'}`

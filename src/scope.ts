@@ -88,7 +88,7 @@ function checkRange(fold: Fold, edit: Edit): Violation | undefined {
 }
 
 function firstAssistant(fold: Fold, from: number, to: number): Message | undefined {
-  for (let entry = from; entry <= to; entry++) {
+  for (let entry = from; entry <= Math.min(to, fold.entries.length - 1); entry++) {
     const found = fold.entries[entry]
     if (found?.role === 'assistant' && found.message) return found.message
   }

@@ -17,7 +17,7 @@ import { docsRoutes } from './server/docs.ts'
 import { type Document, toDocument } from './server/document.ts'
 import { EventHub } from './server/event-hub.ts'
 import { eventRoutes } from './server/events.ts'
-import { authenticate, type Caller, checkHost, checkOrigin, isLoopback, LOCAL } from './server/gate.ts'
+import { authenticate, type Caller, checkHost, checkOrigin, isLoopback, NOBODY } from './server/gate.ts'
 import { proposalRoutes } from './server/proposals.ts'
 import { type Rate, RateLimiter, Slots } from './server/rates.ts'
 import { toRefusal, toResponse } from './server/refusals.ts'
@@ -189,7 +189,7 @@ async function callMounted(
   { gate, rates, doors }: AnswerContext,
 ): Promise<Response> {
   const { foreignAuthorization = false } = mounted
-  const find = () => (mounted.public ? LOCAL : authenticate(request, gate, { foreignAuthorization }))
+  const find = () => (mounted.public ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
   return mounted.handle(request, { caller: admitCaller(find, rates, from), doors })
 }
 

@@ -90,6 +90,14 @@ export function numberOption(text: string | undefined, what: string): number | u
   return text === undefined ? undefined : wholeNumber(text, what)
 }
 
+/** `10%` or `0.1`. */
+export function shareOption(text: string | undefined, what: string): number | undefined {
+  if (text === undefined) return undefined
+  const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
+  if (text !== '%' && share >= 0 && share <= 1) return share
+  throw new PalimpsestError('INVALID_INPUT', `${what} is between 0% and 100%, not ${JSON.stringify(text)}.`, { text })
+}
+
 /** The text of a file, or of stdin for `-`. */
 export async function readInput(path: string, io: Io): Promise<string> {
   if (path === '-') return readText(io.stdin)

@@ -10,10 +10,12 @@ import { memory } from './memory.ts'
 import { recall, restore } from './recall.ts'
 import { replay } from './replay.ts'
 import { report } from './report.ts'
+import { runAgent } from './run-agent.ts'
 import { sample } from './sample.ts'
 import { serve } from './serve.ts'
 import { sessions, verify } from './sessions.ts'
 import { show } from './show.ts'
+import { stats } from './stats.ts'
 import { token } from './token.ts'
 import { workspace } from './workspace.ts'
 
@@ -40,6 +42,8 @@ export const COMMANDS: readonly Command[] = [
   workspace,
   memory,
   mcp,
+  runAgent,
+  stats,
   serve,
   token,
   dolt,

@@ -1,7 +1,6 @@
 /** `mcp`: our tools for any client of the Model Context Protocol, on stdin and stdout. */
 import { PalimpsestError } from '../errors.ts'
 import type { ToolGroup } from '../mcp.ts'
-import type { Memory } from '../memory/memory.ts'
 import { defineCommand } from './command.ts'
 
 export const mcp = defineCommand({
@@ -30,7 +29,8 @@ export const mcp = defineCommand({
     const { serveStdio, TOOL_GROUPS } = await import('../mcp.ts')
     const tools = groupsIn(values.tools, TOOL_GROUPS)
     const workspace = values.workspace ?? io.env['PALIMPSEST_WORKSPACE']
-    const memory = tools.includes('memory') ? await openMemory(home) : undefined
+    const { openMemory } = await import('../memory/open.ts')
+    const memory = tools.includes('memory') ? await openMemory({ home, env: io.env }) : undefined
     const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
     await serveStdio({
       pal: await open({ create: true }),
@@ -43,13 +43,6 @@ export const mcp = defineCommand({
     return undefined
   },
 })
-
-async function openMemory(home: string): Promise<Memory> {
-  const { join } = await import('node:path')
-  const { Memory } = await import('../memory/memory.ts')
-  const { SqliteMemory } = await import('../memory/sqlite.ts')
-  return new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
-}
 
 function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {
   if (list === undefined) return known

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { PalimpsestError } from '../errors.ts'
 import type { Totals } from '../proxy/meter.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand, shareOption } from './command.ts'
 import type { Launch } from './launch.ts'
 
 export const runAgent = defineCommand({
@@ -40,7 +40,7 @@ export const runAgent = defineCommand({
     const proxy = createProxy({
       pal: await open({ create: true }),
       upstreams,
-      holdout: shareOf(values.holdout ?? '0%'),
+      holdout: shareOption(values.holdout, '--holdout') ?? 0,
       log: line => faults.push(line),
       ...(values.policy ? { policy: values.policy } : {}),
     })
@@ -58,13 +58,6 @@ export const runAgent = defineCommand({
     }
   },
 })
-
-/** `10%` or `0.1`. */
-export function shareOf(text: string): number {
-  const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
-  if (text !== '%' && share >= 0 && share <= 1) return share
-  throw new PalimpsestError('INVALID_INPUT', `A share is between 0% and 100%, not ${JSON.stringify(text)}.`, { text })
-}
 
 /** What a run saved, in one line. Caching by the provider is not in it. */
 export function summaryOf({ calls, tokensIn, tokensSent, saved, rewritten, edits, cost }: Totals): string {

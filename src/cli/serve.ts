@@ -7,7 +7,7 @@ const PORT = 8787
 
 export const serve = defineCommand({
   name: 'serve',
-  summary: 'serve sessions and memory over HTTP',
+  summary: 'serve sessions, memory, the proxy and MCP over HTTP',
   usage: '',
   details:
     'On loopback it needs no token; beyond it, and under names of your own, always (palimpsest token create).\n' +
@@ -23,31 +23,37 @@ export const serve = defineCommand({
     'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'a further name under which it is reached' },
     'require-token': { type: 'boolean', about: 'ask for a token on loopback too' },
     rate: { type: 'string', value: 'N', about: 'requests a second of one caller (50; 0 for no limit)' },
+    policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
+    holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
+    'anthropic-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Anthropic' },
+    'openai-upstream': { type: 'string', value: 'URL', about: 'in place of the address of OpenAI' },
     sample: { type: 'boolean', about: 'make a sample session first, if there is none' },
   },
   async run({ values, home, io, open }) {
     const port = numberOption(values.port, '--port')
     const rate = numberOption(values.rate, '--rate')
     if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
-    const { Memory } = await import('../memory/memory.ts')
-    const { SqliteMemory } = await import('../memory/sqlite.ts')
+    const { openMemory } = await import('../memory/open.ts')
     const { ServerStore } = await import('../server/server-store.ts')
-    const { join } = await import('node:path')
+    const { doorsOf } = await import('./serve-doors.ts')
     const pal = await open({ create: true })
     if (values.sample) await (await import('../sample.ts')).openSample(pal)
     const store = new ServerStore(home)
+    const memory = await openMemory({ home, env: io.env })
+    const log = (line: string) => void io.stderr.write(`${line}\n`)
     const { serve: start } = await import('../server.ts')
     const listening = await start({
       port: port ?? PORT,
       orFreePort: port === undefined,
       pal,
-      memory: new Memory(new SqliteMemory(join(home, 'memory.sqlite'))),
+      memory,
       store,
+      mount: doorsOf({ pal, memory, values, env: io.env, log }),
       requireToken: values['require-token'] === true,
       ...(values.host === undefined ? {} : { host: values.host }),
       allowHosts: values['allow-host'] ?? [],
       ...(rate === undefined ? {} : { rate: rate > 0 && { perSecond: rate, burst: rate * 6 } }),
-      log: line => io.stderr.write(`${line}\n`),
+      log,
     })
     const stopped = untilStopped()
     announce(listening, { io, home, port, hasTokens: store.tokens({ limit: 1 }).length > 0 })
@@ -62,7 +68,13 @@ type Announced = { io: Io; home: string; port: number | undefined; hasTokens: bo
 
 function announce({ url, port, server }: Listening, given: Announced): void {
   const { io, home } = given
-  const lines = [`Palimpsest is at ${url}`, `  routes   ${url}/docs`, `  home     ${home}`]
+  const lines = [
+    `Palimpsest is at ${url}`,
+    `  routes   ${url}/docs`,
+    `  proxy    ANTHROPIC_BASE_URL=${url}, or OPENAI_BASE_URL=${url}/v1`,
+    `  mcp      ${url}/mcp`,
+    `  home     ${home}`,
+  ]
   if (given.port === undefined && port !== PORT) lines.push(`  port     ${PORT} is taken, so this is a free one`)
   lines.push(`  token    ${server.requireToken ? 'needed' : 'not needed on this machine'}`)
   if (server.requireToken && !given.hasTokens) {

@@ -8,7 +8,17 @@
  * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are never touched.
  */
 import { lastShownReasoning } from '../cuts.ts'
-import { bestCut, type Choice, type Cut, dueReason, explain, type Situation, thousands } from '../planner.ts'
+import { entriesOf } from '../edits.ts'
+import {
+  bestCut,
+  type Choice,
+  type Cut,
+  dueReason,
+  explain,
+  explainFold,
+  type Situation,
+  thousands,
+} from '../planner.ts'
 import type { Replacement } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { shownTokens } from '../view.ts'
@@ -17,7 +27,7 @@ import { excerpt, type Keep } from './excerpt.ts'
 import { fallback } from './fallback.ts'
 import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
 import { images } from './images.ts'
-import { planFold } from './plan-fold.ts'
+import { bestFold, type PaidFold, planFold } from './plan-fold.ts'
 import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from './policy.ts'
 import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
 import { type Item, refreshItems, toItem } from './thrifty-items.ts'
@@ -92,16 +102,49 @@ class Thrifty implements Planner {
     this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
     const proposals = this.#arrivals(context)
     if (isBound(context)) return { proposals, pending: [] }
-    const cut = this.#cut(context)
+    const sentences = proposals.length > 0 ? [arrivalSentence(proposals.length, this.#saved)] : []
+    const situation = this.#situation(context)
+    const folded = this.#fold(context, situation)
+    if (folded) {
+      proposals.push(...folded.proposals)
+      sentences.push(explainFold(folded, situation))
+    }
+    // A fold has everything behind it written again, so the rest is free.
+    const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
     const due = cut && dueReason(cut.cut, cut.situation, { ...this.#pressure(context), batch: this.#options.batch })
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
-    const sentences = cut ? [explain(cut.cut, due, cut.situation)] : []
+    if (cut) sentences.push(explain(cut.cut, due, cut.situation))
     const squeezed = this.#squeeze(context)
     if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
     proposals.push(...squeezed, ...this.#guards(context, squeezed))
     if (context.model.bindsReasoning && proposals.length > 0) proposals.push(...this.#dropReasoning())
-    const pending = cut && !due ? this.#pending(cut.cut, sentences[0]!) : []
+    const pending = cut && !due ? this.#pending(cut.cut, explain(cut.cut, due, cut.situation)) : []
     return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
+  }
+
+  #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
+    const { horizonMin, horizonMax, quote } = this.#options
+    const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
+    return { model, cold, horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1)), quote }
+  }
+
+  /** Steps that are old enough to be worth a line each. */
+  #fold(context: PlanContext, situation: Situation): PaidFold | undefined {
+    const lossOf = (item: Item) => {
+      const density = expectedQuotes(this.#options.quotes, item.partClass ?? 'doc', context.calls - item.born)
+      const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
+      return density * share * item.tokens
+    }
+    const best = bestFold(context, this.#items, situation, lossOf)
+    if (!best || best.net <= 0) return undefined
+    const due = dueReason({ ...best, picks: [] }, situation, { ...this.#pressure(context), batch: this.#options.batch })
+    if (!due) return undefined
+    const ranges = best.proposals.map(({ target }) => entriesOf(target))
+    this.#items = this.#items.filter(
+      ({ unit }) => !ranges.some(({ from, to }) => from <= unit.entry && unit.entry <= to),
+    )
+    this.#saved += best.freed
+    return best
   }
 
   /** Where reasoning is bound to what stands before it, all of it goes with the first edit. */
@@ -162,12 +205,9 @@ class Thrifty implements Planner {
   }
 
   /** The best batch among the parts that were sent before. */
-  #cut(context: PlanContext): { cut: Cut<Item, Form>; situation: Situation } | undefined {
-    const { calls, model, now, lastCallAt, units, fresh } = context
-    const { horizonMin, horizonMax, quote, minSave } = this.#options
-    const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
-    const horizon = Math.max(horizonMin, Math.min(horizonMax, calls + 1))
-    const situation = { model, cold, horizon, quote }
+  #cut(context: PlanContext, situation: Situation): { cut: Cut<Item, Form>; situation: Situation } | undefined {
+    const { units, fresh } = context
+    const { minSave } = this.#options
     const firstFresh = units[fresh]
     const sent = this.#items.filter(item => firstFresh === undefined || isBefore(item.unit, firstFresh))
     const picked = new Set<Item>()
@@ -268,6 +308,9 @@ class Thrifty implements Planner {
   }
 }
 
+/** Of what a folded call would lose, so much counts: its line in the log keeps the path or the command. */
+const INPUT_SHARE = 0.2
+
 /** From mild to strong: a part only ever moves to a stronger form. */
 const ORDER: Record<Mark | 'whole', number> = {
   whole: 0,
@@ -292,6 +335,10 @@ const REASONS: Record<Mark, string> = {
 
 function toProposal({ unit }: Item, replacement: Replacement, mark: Mark, why: string): Proposal {
   return { policy: 'thrifty', target: { entry: unit.entry, part: unit.part }, replacement, why, mark }
+}
+
+function arrivalSentence(count: number, saved: number): string {
+  return `shortened ${count} new ${count === 1 ? 'part' : 'parts'}, ${thousands(saved)} tokens: never sent before, so it costs nothing`
 }
 
 function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext): string {

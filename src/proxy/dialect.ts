@@ -2,7 +2,8 @@
  * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an
  * answer tells what it used and which calls it makes, and how the provider says that something is wrong.
  *
- * A new dialect is one file that gives such an object, a line in proxy.ts, and a case in test/proxy/dialects.ts.
+ * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/proxy/loops.ts
+ * and edits.test.ts.
  */
 import type { Wire } from '../adapters/original.ts'
 import type { Message, Usage } from '../types.ts'

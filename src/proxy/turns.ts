@@ -34,8 +34,6 @@ export type Turn = {
   live: Live
   /** What to send in place of the client's text; nothing where that stands as it is. */
   text?: string
-  /** The same body as the last one of this session. */
-  isRetry: boolean
   /** Tokens of the edits in force: what the client sent and we did not. */
   saved: number
   /** The authors of the edits that this turn made. */
@@ -138,10 +136,10 @@ export class Turns {
     const { incoming, messages, chain, client, place } = given
     const live = await this.#open(place, incoming)
     const body = bodyKey(incoming, place)
-    const turn: Turn = { ...given, live, isRetry: false, saved: 0, made: [] }
+    const turn: Turn = { ...given, live, saved: 0, made: [] }
     if (live.last?.body === body) {
       const { text, saved } = live.last
-      return { ...turn, isRetry: true, saved, ...(text === undefined ? {} : { text }) }
+      return { ...turn, saved, ...(text === undefined ? {} : { text }) }
     }
     dateAnswers(messages, live)
     const sent = live.session.fold.entries.length

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
 import { parseJsonBody, readBytes } from './bodies.ts'
 import { KeySchema } from './document.ts'
-import { authenticate, type Caller, type GateOptions, LOCAL, mayActFor } from './gate.ts'
+import { authenticate, type Caller, type GateOptions, mayActFor, NOBODY } from './gate.ts'
 import type { RateLimiter } from './rates.ts'
 import { forbidden, toRefusal, toResponse } from './refusals.ts'
 import { type Doors, isKeyed, type Route } from './route.ts'
@@ -50,7 +50,7 @@ function admit(
 ): Caller {
   if (roles === 'public') {
     rates?.take(`address ${from}`)
-    return LOCAL
+    return NOBODY
   }
   const caller = admitCaller(() => authenticate(request, gate), rates, from)
   if (!roles.includes(caller.role)) {
@@ -65,7 +65,7 @@ function admit(
 export function admitCaller(find: () => Caller, rates: RateLimiter | undefined, from: string): Caller {
   try {
     const caller = find()
-    rates?.take(caller.id)
+    rates?.take(caller === NOBODY ? `address ${from}` : caller.id)
     return caller
   } catch (error) {
     if (error instanceof PalimpsestError && error.code === 'UNAUTHORIZED') rates?.take(`address ${from}`)

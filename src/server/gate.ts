@@ -21,6 +21,9 @@ export type Caller = {
 
 export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, name: '' }
 
+/** Who asks where nobody is asked who they are: they may see nothing that is anybody's. */
+export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, name: '' }
+
 export type GateOptions = {
   store: ServerStore
   requireToken: boolean

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Context } from '../../src/cli/command.ts'
+import { shareOption } from '../../src/cli/command.ts'
 import { createPaint } from '../../src/cli/output.ts'
-import { runAgent, shareOf, summaryOf } from '../../src/cli/run-agent.ts'
+import { runAgent, summaryOf } from '../../src/cli/run-agent.ts'
 import { stats } from '../../src/cli/stats.ts'
 import { openPalimpsest } from '../../src/engine.ts'
 import { statisticsOf } from '../../src/proxy/statistics.ts'
@@ -111,9 +112,9 @@ test('run gives an agent the proxy, and says at the end what was saved', async t
 })
 
 test('a share is a percentage or a fraction', () => {
-  assert.equal(shareOf('10%'), 0.1)
-  assert.equal(shareOf('0.25'), 0.25)
-  for (const wrong of ['x', '101%', '-1', '%']) assert.throws(() => shareOf(wrong), { code: 'INVALID_INPUT' })
+  assert.equal(shareOption('10%', 'x'), 0.1)
+  assert.equal(shareOption('0.25', 'x'), 0.25)
+  for (const wrong of ['x', '101%', '-1', '%']) assert.throws(() => shareOption(wrong, 'x'), { code: 'INVALID_INPUT' })
 })
 
 test('a loss is called a loss', () => {

@@ -127,6 +127,18 @@ describe('the sample', () => {
   })
 })
 
+test('edits of originals are applied, and places that the session does not have are refused', async () => {
+  await post('/sessions', { id: 'direct', messages: [said('a question'), said('an answer', 'assistant')] }, 201)
+  const apply = (target: object) =>
+    call('POST', '/sessions/direct/edits/apply', { body: { edits: [{ target, replacement: 'short', why: 'w' }] } })
+  assert.equal((await apply({ entry: 1, part: 0 })).json.edits[0].by, 'user')
+  assert.match((await call('GET', '/sessions/direct/view')).text, /short/)
+  for (const target of [{ from: 0, to: 2_000_000_000 }, { entry: 2_000_000_000 }, { after: 7 }]) {
+    assert.equal((await apply(target)).status, 404, JSON.stringify(target))
+  }
+  assert.equal((await apply({ from: 1, to: 0 })).status, 409)
+})
+
 test('looking at a view records nothing, asking what to send may', async () => {
   const result = 'line of output\n'.repeat(2000)
   const calls = Array.from({ length: 12 }, (_, i) => [
