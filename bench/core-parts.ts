@@ -64,16 +64,10 @@ async function callOnce(session: Session, turn: Turn): Promise<void> {
   await session.view()
 }
 
-async function replayOurs({
-  counting = false,
-  policy = 'none',
-}: {
-  counting?: boolean
-  policy?: string
-} = {}): Promise<Numbers> {
+async function replayOurs({ wide = true, counting = false, policy = 'none' } = {}): Promise<Numbers> {
   const { openPalimpsest } = await import('../src/engine.ts')
   const { loadCounter } = await import('../src/tokens.ts')
-  const turns = [...codingSession({ turns: REPLAYED, wide: true })]
+  const turns = [...codingSession({ turns: REPLAYED, wide })]
   await loadCounter()
   const pal = await openPalimpsest({ home: ':memory:' })
   const session = await pal.session('replay', { policy })
@@ -87,10 +81,10 @@ async function replayOurs({
 }
 
 /** As its users have it: on every turn, on the list of messages that the agent keeps, with its own counter. */
-async function replayLangChain(): Promise<Numbers> {
+async function replayLangChain(wide: boolean): Promise<Numbers> {
   const { ClearToolUsesEdit, countTokensApproximately } = await import('langchain')
   const { toLangChain } = await import('../src/adapters/langchain.ts')
-  const turns = [...codingSession({ turns: REPLAYED, wide: true })].map(turn => toLangChain(turn))
+  const turns = [...codingSession({ turns: REPLAYED, wide })].map(turn => toLangChain(turn))
   const edit = new ClearToolUsesEdit()
   const messages: (typeof turns)[number] = []
   return cpuOf(async () => {
@@ -103,10 +97,10 @@ async function replayLangChain(): Promise<Numbers> {
   })
 }
 
-async function replayAiSdk(): Promise<Numbers> {
+async function replayAiSdk(wide: boolean): Promise<Numbers> {
   const { pruneMessages } = await import('ai')
   const { toAiSdk } = await import('../src/adapters/ai-sdk.ts')
-  const turns = [...codingSession({ turns: REPLAYED, wide: true })].map(turn => toAiSdk(turn))
+  const turns = [...codingSession({ turns: REPLAYED, wide })].map(turn => toAiSdk(turn))
   const messages: (typeof turns)[number] = []
   return cpuOf(async () => {
     for (const turn of turns) {
@@ -261,8 +255,11 @@ export const PARTS: Record<string, () => Promise<Numbers>> = {
   'replay-ours': () => replayOurs(),
   'replay-ours-counting': () => replayOurs({ counting: true }),
   'replay-ours-thrifty': () => replayOurs({ policy: 'thrifty' }),
-  'replay-langchain': replayLangChain,
-  'replay-ai-sdk': replayAiSdk,
+  'replay-langchain': () => replayLangChain(true),
+  'replay-ai-sdk': () => replayAiSdk(true),
+  'replay-narrow-ours': () => replayOurs({ wide: false }),
+  'replay-narrow-langchain': () => replayLangChain(false),
+  'replay-narrow-ai-sdk': () => replayAiSdk(false),
   'appends-full': () => appends('full'),
   'appends-normal': () => appends('normal'),
   opening,

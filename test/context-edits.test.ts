@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import type { ContextTarget } from '../src/context-edits.ts'
 import { openPalimpsest } from '../src/engine.ts'
 import type { PalimpsestError } from '../src/errors.ts'
 import { leavesOf } from '../src/leaves.ts'
 import type { Session } from '../src/session.ts'
-import { partId, placeOfId, shownTexts } from '../src/shown-texts.ts'
-import { similarTexts } from '../src/similar.ts'
 import type { Message, Part } from '../src/types.ts'
-import { session as anySession } from './laws/sessions.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const says = (...parts: (string | Part)[]): Message => ({
@@ -446,142 +442,5 @@ describe('discard and distill', () => {
     const text = parts.find(part => part.preview === 'done')!.hash
     await assert.rejects(session.edit({ action: 'discard', targets: [[text], [hash]] }), { code: 'PINNED' })
     assert.equal(session.edits().length, 0)
-  })
-})
-
-describe('ids of parts', () => {
-  const type = fc.constantFrom(...(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw'] as const))
-
-  test('lead back to their part, whichever it is', () => {
-    fc.assert(
-      fc.property(fc.nat(8_000_000), fc.nat(2000), type, (entry, part, kind) => {
-        assert.deepEqual(placeOfId(partId(entry, part, { type: kind })), { entry, part, type: kind })
-      }),
-    )
-  })
-
-  test('are short, and no two parts of a long session share one', () => {
-    const seen = new Set<string>()
-    for (let entry = 0; entry < 30_000; entry++) {
-      for (let part = 0; part < 3; part++) seen.add(partId(entry, part, { type: 'text' }))
-    }
-    assert.equal(seen.size, 90_000)
-    assert.ok([...seen].every(id => /^[0-9a-f]{8}$/.test(id)))
-    assert.equal(placeOfId('zzzzzzzz'), undefined)
-    assert.equal(placeOfId('1234'), undefined)
-  })
-})
-
-describe('any session', () => {
-  const pick = fc.record({
-    text: fc.nat(),
-    start: fc.nat(),
-    length: fc.nat(),
-    marks: fc.nat(),
-    replacement: fc.string(),
-  })
-
-  test('replace(start, end) of a match that occurs once shows the text with the match replaced, and undo restores', async () => {
-    let tried = 0
-    await fc.assert(
-      fc.asyncProperty(anySession, fc.array(pick, { minLength: 1, maxLength: 6 }), async (messages, picks) => {
-        const session = await open(...messages.map(lengthen))
-        await session.append(user('the next request'), says('it is done'))
-        const made: { id: string; before: string }[] = []
-        for (const choice of picks) {
-          const texts = [...shownTexts(session.fold)]
-          const chosen = choose(texts, choice)
-          if (!chosen) continue
-          const before = await bytes(session)
-          const { entry, part, leaf } = texts[chosen.text]!
-          const { edits, replacements } = await replace(session, chosen.operation)
-          tried++
-          const after = [...shownTexts(session.fold)].find(t => t.entry === entry && t.part === part && t.leaf === leaf)
-          assert.equal(after?.text, chosen.expected)
-          assert.equal(replacements[0]!.originalLength, chosen.length)
-          await session.undo(edits[0]!.id)
-          assert.equal(await bytes(session), before)
-          await session.redo(edits[0]!.id)
-          made.push({ id: edits[0]!.id, before })
-        }
-        for (const { id, before } of made.reverse()) {
-          await session.undo(id)
-          assert.equal(await bytes(session), before)
-        }
-      }),
-      { numRuns: 120 },
-    )
-    assert.ok(tried > 50, `only ${tried} edits were made`)
-  })
-
-  /** Texts of sessions are short: doubled and trebled they have matches. */
-  function lengthen(message: Message): Message {
-    const parts = message.parts.map((part, i): Part => {
-      if (part.type === 'text') return { ...part, text: `${part.text} (${message.role} ${i}) ${part.text} and so on` }
-      if (part.type === 'tool-result' && typeof part.output === 'string')
-        return { ...part, output: `result ${part.id}: ${part.output} -- ${part.output} that was ${part.id}` }
-      return part
-    })
-    return { ...message, parts }
-  }
-
-  function choose(
-    texts: { text: string }[],
-    {
-      text,
-      start,
-      length,
-      marks,
-      replacement,
-    }: { text: number; start: number; length: number; marks: number; replacement: string },
-  ) {
-    const index = text % texts.length
-    const source = texts[index]!.text
-    if (source.length < 30) return undefined
-    const from = start % (source.length - 29)
-    const to = Math.min(source.length, from + 30 + (length % 60))
-    const cut = 1 + (marks % (to - from - 1))
-    const operation = {
-      start: source.slice(from, from + cut),
-      end: source.slice(from + cut, to),
-      replacement: `<${replacement}>`,
-    }
-    if (!operation.start.isWellFormed() || !operation.end.isWellFormed()) return undefined
-    const ends = texts.flatMap(t =>
-      allIndices(t.text, operation.start).filter(at => t.text.indexOf(operation.end, at + cut) >= 0),
-    )
-    if (ends.length !== 1 || source.indexOf(operation.end, from + cut) !== from + cut) return undefined
-    return {
-      text: index,
-      operation,
-      length: to - from,
-      expected: source.slice(0, from) + operation.replacement + source.slice(to),
-    }
-  }
-
-  function allIndices(text: string, wanted: string): number[] {
-    const found: number[] = []
-    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) found.push(at)
-    return found
-  }
-})
-
-describe('similar texts', () => {
-  test('the closest come first, few of them, and only what is close', () => {
-    const texts = ['alpha beta gamma\nalpha beta gamma delta\nnothing of the kind', 'alpha betta gamma']
-    const found = similarTexts(texts, 'alpha beta gama')
-    assert.equal(found[0], 'alpha beta gamma')
-    assert.ok(found.includes('alpha betta gamma'))
-    assert.ok(!found.includes('nothing of the kind'))
-    assert.deepEqual(similarTexts(texts, 'xyzzy plugh'), [])
-    assert.deepEqual(similarTexts(texts, ''), [])
-    assert.deepEqual(similarTexts(texts, '\n  \n'), [])
-  })
-
-  test('a stretch inside a very long line is found, and is literally there', () => {
-    const line = `${'{"id":1},'.repeat(3000)}"Detailed analysis of all 47 files"${',{"id":2}'.repeat(3000)}`
-    const [found] = similarTexts([line], 'Detailed analysis of all 46 files')
-    assert.ok(found && line.includes(found))
-    assert.match(found, /analysis of all 47/)
   })
 })

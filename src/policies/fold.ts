@@ -3,8 +3,8 @@
  * word. This is what keeps an endless session under its window: clearing results alone does not, because calls and
  * text grow too. A fold is a range edit like any other; the originals are found by recall and come back by undo.
  *
- * Folds stand side by side. When they grow long themselves, one fold around all of them keeps the newest lines of
- * the log, the first request whole, and the other old requests shortened.
+ * Folds stand side by side. When there are many, one fold around all of them keeps the newest lines of the log; and when
+ * the window is full, the first request whole and the other old ones shortened.
  */
 import { textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
@@ -17,7 +17,8 @@ import { textMessage } from './policy.ts'
 export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 
 const WIDEST = 100
-const MOST_LINES = 400
+/** Lines of all logs together; older ones are counted, not kept. */
+export const MOST_LINES = 200
 const OLDER = /^\((\d+) older steps\)$/
 
 /** How each call went, in a word or two, by the call's id. */
@@ -29,7 +30,7 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
   for (const unit of units) {
     const { original, role } = unit
     if (isBlank(original)) continue
-    if (role === 'user' || role === 'system') chunks.push({ said: { role: 'user', parts: [original] } })
+    if (role === 'user' || role === 'system') chunks.push({ said: { role, parts: [original] } })
     else {
       const line = lineOf(unit, outcomes)
       if (line) chunks.push({ lines: [line] })
@@ -38,8 +39,8 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
   return toMessages(chunks)
 }
 
-/** One fold for several; shorter than they are together. */
-export function mergeFolds(messages: readonly Message[]): Message[] {
+/** One fold for several: the newest lines of their logs. Under pressure old requests are shortened too, but the first. */
+export function mergeFolds(messages: readonly Message[], pressure: boolean): Message[] {
   const chunks = messages.map(toChunk)
   const steps = chunks.flatMap(chunk => ('lines' in chunk ? chunk.lines.filter(line => !OLDER.test(line)) : []))
   let spare = steps.length - MOST_LINES
@@ -49,7 +50,7 @@ export function mergeFolds(messages: readonly Message[]): Message[] {
     if ('said' in chunk) {
       const whole = first
       first = false
-      return whole ? chunk : { said: shorten(chunk.said) }
+      return whole || !pressure ? chunk : { said: shorten(chunk.said) }
     }
     const lines = chunk.lines.filter(line => {
       const older = OLDER.exec(line)
@@ -62,6 +63,11 @@ export function mergeFolds(messages: readonly Message[]): Message[] {
   return toMessages(
     gone > 0 ? [...shorter.slice(0, 1), { lines: [`(${gone} older steps)`] }, ...shorter.slice(1)] : shorter,
   )
+}
+
+/** How many steps the logs among some messages tell of. */
+export function logLines(messages: readonly Message[]): number {
+  return messages.map(toChunk).reduce((count, chunk) => count + ('lines' in chunk ? chunk.lines.length : 0), 0)
 }
 
 type Chunk = { said: Message } | { lines: string[] }

@@ -1,6 +1,6 @@
 /**
  * Which steps to fold: whole ones from the oldest on; those that are old enough when it pays, and under pressure all
- * but the last ten, until enough is freed. One fold goes around the older folds when they have grown long.
+ * but the last ten, until enough is freed. When the log has grown long, one fold goes around the older ones.
  */
 import { firstEntry, stretchBefore } from '../cuts.ts'
 import { entriesOf } from '../edits.ts'
@@ -9,9 +9,10 @@ import { type Cut, type Situation, worthOf } from '../planner.ts'
 import { messageTokens } from '../tokens.ts'
 import { exitCode } from '../tool-kinds.ts'
 import type { Message } from '../types.ts'
-import { type Fold, slots, tokensOf } from '../view.ts'
-import { foldMessages, mergeFolds, type Outcomes } from './fold.ts'
-import { type PlanContext, type Proposal, savingOf } from './policy.ts'
+import type { Unit } from '../units.ts'
+import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
+import { foldMessages, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
+import type { PlanContext, Proposal } from './policy.ts'
 import type { Item } from './thrifty-items.ts'
 
 const KEPT_STEPS = 10
@@ -19,10 +20,10 @@ const KEPT_STEPS = 10
  * Calls after which a step may be folded because it pays: 200 at first, fewer in a session that has gone on for long
  * and has moved on from more.
  */
-const oldAfter = (calls: number) => Math.max(60, Math.min(200, 80_000 / calls))
+const oldAfter = (calls: number) => Math.max(15, Math.min(200, 200 * (350 / calls) ** 2))
 const LINE_TOKENS = 20
-/** Folds that stand side by side before they become one. */
-const MOST_FOLDS = 8
+/** Tokens under which a fold is not worth its header. */
+const WORTHWHILE = 4000
 
 /** Proposals that free at least so many tokens, or as many as there are. */
 export function planFold(context: PlanContext, items: readonly Item[], wanted: number): Proposal[] {
@@ -32,35 +33,41 @@ export function planFold(context: PlanContext, items: readonly Item[], wanted: n
   let freed = 0
   let end = start
   for (; end < limit && freed < wanted * 1.2; end++) freed += tokensOf(fold, end, end)
-  return proposeFold(context, items, end)
+  return proposeFold(context, end, true)
 }
 
-export type PaidFold = Omit<Cut<never, never>, 'picks'> & { proposals: Proposal[] }
+/** A fold that would bring something: where it would end, and its sums. */
+export type FoldChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
-/** The fold of old steps that brings most, whether it pays now or not. */
+/** The fold of old steps that brings most, by estimate: nothing is built yet. */
 export function bestFold(
   context: PlanContext,
   items: readonly Item[],
   situation: Situation,
   lossOf: (item: Item) => number,
-): PaidFold | undefined {
+): FoldChoice | undefined {
   const { fold, calls } = context
   const start = startOfFold(fold)
   const limit = firstYounger(items, calls - oldAfter(calls)) ?? start
-  let worth = 0
-  let best = { worth: 0, end: start }
+  let [worth, freed, passed] = [0, 0, 0]
+  let best = { worth: 0, freed: 0, passed: 0, end: start }
   for (const item of items) {
-    if (item.unit.entry < start || item.unit.entry >= limit) continue
-    if (item.unit.role !== 'user') worth += worthOf(item.tokens - lineTokens(item), lossOf(item), situation)
-    if (worth > best.worth) best = { worth, end: item.unit.entry + 1 }
+    const { entry, role } = item.unit
+    if (entry >= limit) break
+    if (entry < start) continue
+    passed += item.tokens
+    if (role !== 'user') {
+      const saves = item.tokens - lineTokens(item)
+      freed += saves
+      worth += worthOf(saves, lossOf(item), situation)
+    }
+    if (worth > best.worth) best = { worth, freed, passed, end: entry + 1 }
   }
-  const proposals = best.end > start ? proposeFold(context, items, best.end) : []
-  const freed = proposals.reduce((total, proposal) => total + savingOf(fold, proposal), 0)
-  if (freed <= 0) return undefined
-  const last = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
-  const rewritten = tokensOf(fold, last + 1, fold.entries.length - 1)
+  if (best.freed < WORTHWHILE) return undefined
+  const rewritten = shownTokens(fold) - best.passed
   const { read, write } = situation.model
-  return { proposals, freed, rewritten, net: best.worth - (situation.cold ? 0 : rewritten * (write - read)) }
+  const net = best.worth - (situation.cold ? 0 : rewritten * (write - read))
+  return { end: best.end, freed: best.freed, rewritten, net }
 }
 
 /** What a line in the log takes, about. */
@@ -78,18 +85,18 @@ function startOfFold(fold: Fold): number {
 }
 
 /** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
-function proposeFold(context: PlanContext, items: readonly Item[], end: number): Proposal[] {
-  const { fold, model } = context
+export function proposeFold(context: PlanContext, end: number, pressure = false): Proposal[] {
+  const { fold, model, units: all } = context
   const folds = foldRanges(fold)
   const stretch = stretchBefore(fold, end, { model, start: startOfFold(fold) })
-  const proposals: Proposal[] = []
-  if (stretch && stretch.from <= stretch.to) {
-    const units = items.map(item => item.unit).filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
-    const messages = foldMessages(units, outcomesOf(items))
-    if (size(messages, fold) < tokensOf(fold, stretch.from, stretch.to)) proposals.push(toProposal(stretch, messages))
-  }
-  if (folds.length >= MOST_FOLDS) proposals.push(...mergeProposal(fold, folds))
-  return proposals
+  if (!stretch || stretch.from > stretch.to) return []
+  const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
+  const fresh = foldMessages(units, outcomesOf(units))
+  const before = folds.flatMap(range => range.messages.map(withoutMarks))
+  const merges = before.length > 0 && logLines([...before, ...fresh]) > MOST_LINES
+  const range = merges ? { from: folds[0]!.from, to: stretch.to } : stretch
+  const messages = merges ? mergeFolds([...before, ...fresh], pressure) : fresh
+  return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 
 type FoldRange = { from: number; to: number; messages: Message[] }
@@ -99,12 +106,6 @@ function foldRanges(fold: Fold): FoldRange[] {
     const edit = slot.range === undefined ? undefined : fold.records.get(slot.range)?.edit
     return edit?.by === 'policy:fold' ? [{ ...entriesOf(edit.target), messages: slot.messages }] : []
   })
-}
-
-function mergeProposal(fold: Fold, folds: readonly FoldRange[]): Proposal[] {
-  const messages = mergeFolds(folds.flatMap(range => range.messages.map(withoutMarks)))
-  const range = { from: folds[0]!.from, to: folds.at(-1)!.to }
-  return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 
 function toProposal(target: { from: number; to: number }, messages: Message[]): Proposal {
@@ -119,10 +120,9 @@ function size(messages: readonly Message[], fold: Fold): number {
   return messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
 }
 
-function outcomesOf(items: readonly Item[]): Outcomes {
+function outcomesOf(units: readonly Unit[]): Outcomes {
   const outcomes = new Map<string, string>()
-  for (const { unit } of items) {
-    const { original } = unit
+  for (const { original } of units) {
     if (original.type !== 'tool-result') continue
     const code = exitCode(textOf(original))
     if (original.isError || (code !== undefined && code !== 0))

@@ -27,7 +27,7 @@ import { excerpt, type Keep } from './excerpt.ts'
 import { fallback } from './fallback.ts'
 import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
 import { images } from './images.ts'
-import { bestFold, type PaidFold, planFold } from './plan-fold.ts'
+import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-fold.ts'
 import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from './policy.ts'
 import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
 import { type Item, refreshItems, toItem } from './thrifty-items.ts'
@@ -36,7 +36,7 @@ export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
   quote: number
   quotes: Quotes
-  /** How many economic order quantities a batch must free while the cache is warm. */
+  /** How many economic order quantities a batch must free while the cache is warm; half as many in a long session. */
   batch: number
   /** Calls to come: as many as there have been, within these. */
   horizonMin: number
@@ -77,6 +77,8 @@ export const THRIFTY: ThriftyOptions = {
 }
 
 const MIN_GROWTH = 200
+/** Calls after which a session is known to be a long one. */
+const SETTLED = 300
 const MOST_PENDING = 50
 
 export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
@@ -90,6 +92,10 @@ class Thrifty implements Planner {
   #seen = 0
   /** Tokens that the proposals of this plan save so far. */
   #saved = 0
+  /** Tokens of everything that ever came in. */
+  #arrived = 0
+  /** The last entry that this plan folds. */
+  #folding = -1
   #images: PolicyRun | undefined
   #fallback: PolicyRun | undefined
 
@@ -99,6 +105,7 @@ class Thrifty implements Planner {
 
   plan(context: PlanContext): Plan {
     this.#saved = 0
+    this.#folding = -1
     this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
     const proposals = this.#arrivals(context)
     if (isBound(context)) return { proposals, pending: [] }
@@ -111,7 +118,7 @@ class Thrifty implements Planner {
     }
     // A fold has everything behind it written again, so the rest is free.
     const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
-    const due = cut && dueReason(cut.cut, cut.situation, { ...this.#pressure(context), batch: this.#options.batch })
+    const due = cut && dueReason(cut.cut, cut.situation, this.#pressure(context))
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     if (cut) sentences.push(explain(cut.cut, due, cut.situation))
     const squeezed = this.#squeeze(context)
@@ -125,11 +132,11 @@ class Thrifty implements Planner {
   #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
     const { horizonMin, horizonMax, quote } = this.#options
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
-    return { model, cold, horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1)), quote }
+    return { model, cold, horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1), Math.round(calls / 4)), quote }
   }
 
   /** Steps that are old enough to be worth a line each. */
-  #fold(context: PlanContext, situation: Situation): PaidFold | undefined {
+  #fold(context: PlanContext, situation: Situation): (FoldChoice & { proposals: Proposal[] }) | undefined {
     const lossOf = (item: Item) => {
       const density = expectedQuotes(this.#options.quotes, item.partClass ?? 'doc', context.calls - item.born)
       const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
@@ -137,14 +144,13 @@ class Thrifty implements Planner {
     }
     const best = bestFold(context, this.#items, situation, lossOf)
     if (!best || best.net <= 0) return undefined
-    const due = dueReason({ ...best, picks: [] }, situation, { ...this.#pressure(context), batch: this.#options.batch })
+    const due = dueReason({ ...best, picks: [] }, situation, this.#pressure(context))
     if (!due) return undefined
-    const ranges = best.proposals.map(({ target }) => entriesOf(target))
-    this.#items = this.#items.filter(
-      ({ unit }) => !ranges.some(({ from, to }) => from <= unit.entry && unit.entry <= to),
-    )
+    const proposals = proposeFold(context, best.end)
+    if (proposals.length === 0) return undefined
+    this.#folding = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
     this.#saved += best.freed
-    return best
+    return { ...best, proposals }
   }
 
   /** Where reasoning is bound to what stands before it, all of it goes with the first edit. */
@@ -160,6 +166,7 @@ class Thrifty implements Planner {
       const unit = units[this.#seen]!
       const item = toItem(unit, fold, classOf(unit))
       this.#items.push(item)
+      this.#arrived += item.whole
       if (item.mark !== undefined || item.frozen) continue
       const made = this.#arrival(item, fold.count)
       if (made) proposals.push(made)
@@ -209,7 +216,9 @@ class Thrifty implements Planner {
     const { units, fresh } = context
     const { minSave } = this.#options
     const firstFresh = units[fresh]
-    const sent = this.#items.filter(item => firstFresh === undefined || isBefore(item.unit, firstFresh))
+    const sent = this.#items.filter(
+      ({ unit }) => unit.entry > this.#folding && (firstFresh === undefined || isBefore(unit, firstFresh)),
+    )
     const picked = new Set<Item>()
     const cut = bestCut(this.#lastToFirst(sent, context, picked), situation, { minSave, picked })
     return cut && { cut, situation }
@@ -258,7 +267,7 @@ class Thrifty implements Planner {
     const taken = new Set<Item>()
     for (const { item, choice } of candidates) {
       if (tokens <= goal * model.window) break
-      if (firstFresh && !isBefore(item.unit, firstFresh)) continue
+      if (item.unit.entry <= this.#folding || (firstFresh && !isBefore(item.unit, firstFresh))) continue
       const saves = item.tokens - choice.tokens
       if (saves < this.#options.minSave || taken.has(item)) continue
       taken.add(item)
@@ -271,11 +280,13 @@ class Thrifty implements Planner {
     return proposals
   }
 
-  #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number } {
+  #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number; batch: number } {
     const tokens = shownTokens(fold)
     return {
       pressure: tokens + overhead > this.#options.may * model.window,
-      growth: Math.max(MIN_GROWTH, tokens / (calls + 1)),
+      growth: Math.max(MIN_GROWTH, this.#arrived / (calls + 1)),
+      // A session that has lasted will last: what a young one is unsure of, it can do at the plain order quantity.
+      batch: (this.#options.batch / 2) * (1 + Math.min(1, (SETTLED / calls) ** 2)),
     }
   }
 

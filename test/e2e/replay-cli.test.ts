@@ -63,7 +63,7 @@ describe('palimpsest replay', () => {
     assert.match(stdout, /^none +[\d,]+ +1\.000 +1\.000 +1\.000 +1\.000 +1\.00 +0/m)
     assert.match(stdout, /^thrifty +[\d,]+ +0\./m)
     assert.match(stdout, /^thrifty: edits at \d+ calls/m)
-    assert.match(stdout, /call \d+: large output, before it is first sent/)
+    assert.match(stdout, /call \d+: shortened 1 new part, .* tokens: never sent before, so it costs nothing/)
   })
 
   test('gives the numbers of every call as JSON, and nothing else on stdout', async () => {

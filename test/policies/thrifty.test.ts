@@ -192,14 +192,16 @@ describe('folding', () => {
     const logOf = (from: number, to: number) =>
       user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
     const long = 'word '.repeat(400)
-    const merged = mergeFolds([user(long), logOf(0, 300), user(long), logOf(300, 600)])
+    const folds = [user(long), logOf(0, 300), user(long), logOf(300, 600)]
+    const merged = mergeFolds(folds, true)
     const texts = merged.map(message => message.parts.map(textOf).join())
     assert.equal(texts[0], long)
     assert.ok(texts.some(text => text.includes('chars cut')))
-    assert.match(texts.join('\n'), /\(200 older steps\)/)
+    assert.match(texts.join('\n'), /\(400 older steps\)/)
     assert.match(texts.join('\n'), /- step 599/)
-    assert.doesNotMatch(texts.join('\n'), /- step 199\b/)
-    assert.deepEqual(mergeFolds(merged), merged)
+    assert.doesNotMatch(texts.join('\n'), /- step 399\b/)
+    assert.deepEqual(mergeFolds(merged, true), merged)
+    assert.ok(mergeFolds(folds, false).every(message => !message.parts.map(textOf).join().includes('chars cut')))
   })
 })
 
