@@ -12,7 +12,7 @@ import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
 import { foldMessages, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
-import type { PlanContext, Proposal } from './policy.ts'
+import { type PlanContext, type Proposal, savingOf } from './policy.ts'
 import type { Item } from './thrifty-items.ts'
 
 const KEPT_STEPS = 10
@@ -25,15 +25,21 @@ const LINE_TOKENS = 20
 /** Tokens under which a fold is not worth its header. */
 const WORTHWHILE = 4000
 
-/** Proposals that free at least so many tokens, or as many as there are. */
-export function planFold(context: PlanContext, items: readonly Item[], wanted: number): Proposal[] {
+/** Proposals that free the tokens that are wanted, or as many as there are. Old requests go only if they are needed. */
+export function planFold(
+  context: PlanContext,
+  items: readonly Item[],
+  { wanted, needed }: { wanted: number; needed: number },
+): Proposal[] {
   const { fold, calls } = context
   const start = startOfFold(fold)
   const limit = firstYounger(items, calls - KEPT_STEPS) ?? fold.entries.length
   let freed = 0
   let end = start
   for (; end < limit && freed < wanted * 1.2; end++) freed += tokensOf(fold, end, end)
-  return proposeFold(context, end, true)
+  const gentle = proposeFold(context, end)
+  const gained = gentle.reduce((total, proposal) => total + savingOf(fold, proposal), 0)
+  return gained >= needed ? gentle : proposeFold(context, end, true)
 }
 
 /** A fold that would bring something: where it would end, and its sums. */

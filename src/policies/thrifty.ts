@@ -275,7 +275,12 @@ class Thrifty implements Planner {
       proposals.push(this.#take(item, choice.form))
     }
     if (tokens > ((must + goal) / 2) * model.window) {
-      proposals.push(...planFold(context, this.#items, tokens - goal * model.window))
+      proposals.push(
+        ...planFold(context, this.#items, {
+          wanted: tokens - goal * model.window,
+          needed: tokens - must * model.window,
+        }),
+      )
     }
     return proposals
   }
