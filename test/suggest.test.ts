@@ -34,7 +34,7 @@ const go = `panic: nil\n\ngoroutine 1 [running]:\n${lines(8, i => `main.handler$
 const rust = `thread 'main' panicked\nstack backtrace:\n${lines(12, i => `   ${i}: core::panicking::panic_fmt_number_${i}\n             at /rustc/library/core/src/panicking_${i}.rs:64:14`)}`
 const npm = `${lines(20, i => `npm warn deprecated package-${i}@1.${i}.0: this version is not supported any more`)}\nadded 847 packages in 12s`
 const pip = lines(20, i => `Collecting package-${i}\n  Downloading package_${i}-1.0-py3-none-any.whl (${i} kB)`)
-const apt = lines(20, i => `Get:${i} http://deb.debian.org/debian bookworm/main amd64 lib${i} amd64 1.${i} [${i} kB]`)
+const apt = lines(20, i => `Get:${i} http://mirror.example/debian bookworm/main amd64 lib${i} amd64 1.${i} [${i} kB]`)
 const log = lines(
   60,
   i => `2026-11-01T10:00:${String(i).padStart(2, '0')}Z INFO  server handled request GET /api/users id=${i * 37}`,

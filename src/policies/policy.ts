@@ -80,7 +80,7 @@ export type Planner = { plan(context: PlanContext): Plan }
 export type PlannerFactory = { name: string; start(): Planner }
 
 /**
- * Applies what the policies propose, each turn, as soon as they propose it: the seeds' way. They are asked in
+ * Applies what the policies propose, each turn, as soon as they propose it. They are asked in
  * order, and each knows what those before it will free; what one protects the others do not touch.
  */
 export function everyTurn(name: string, policies: readonly Policy[]): PlannerFactory {
