@@ -77,6 +77,8 @@ export const THRIFTY: ThriftyOptions = {
 }
 
 const MIN_GROWTH = 200
+/** Calls that a long session is expected to have still, at the most. */
+const LONGEST = 400
 /** Calls after which a session is known to be a long one. */
 const SETTLED = 300
 const MOST_PENDING = 50
@@ -132,7 +134,12 @@ class Thrifty implements Planner {
   #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
     const { horizonMin, horizonMax, quote } = this.#options
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
-    return { model, cold, horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1), Math.round(calls / 4)), quote }
+    return {
+      model,
+      cold,
+      horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1), Math.min(LONGEST, Math.round(calls / 4))),
+      quote,
+    }
   }
 
   /** Steps that are old enough to be worth a line each. */
