@@ -66,16 +66,18 @@ export class SqliteFile {
   }
 }
 
-function openDatabase(path: string): DatabaseSync {
+/** Opens a database file, made with its folder if there is none. */
+export function openDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
     if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    return new DatabaseSync(path)
+    return new DatabaseSync(path, options)
   } catch (error) {
     throw asStoreError(error, path)
   }
 }
 
-function migrate(db: DatabaseSync, path: string, migrations: Migrations): void {
+/** Applies the steps that a database has not had yet. */
+export function migrate(db: DatabaseSync, path: string, migrations: Migrations): void {
   const version = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
   if (version() === migrations.length) return
   if (version() > migrations.length) {
@@ -91,7 +93,8 @@ function migrate(db: DatabaseSync, path: string, migrations: Migrations): void {
   db.exec('COMMIT')
 }
 
-function guard<T>(work: () => T): T {
+/** Does something with a database; its failures come out under our codes. */
+export function guard<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {

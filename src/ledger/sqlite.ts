@@ -5,15 +5,14 @@
  * fork shares its parent's rows. The full-text index is filled when somebody searches, in one transaction, so
  * appends do not pay for it.
  */
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { guard, type Migrations, migrate, openDatabase, type SqlValue } from '../sqlite.ts'
 import { referencesIn } from './codec.ts'
 import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 
 /** Named steps, applied in order on open; append only. */
-const MIGRATIONS: [name: string, sql: string][] = [
+const MIGRATIONS: Migrations = [
   [
     'sessions, events, contents',
     `CREATE TABLE sessions (
@@ -69,7 +68,7 @@ export class SqliteLedger implements LedgerStore {
   /** Opens (or makes) the database at a path, or one in memory. */
   constructor(path: string, options: SqliteOptions = {}) {
     const { readOnly = false } = options
-    this.#db = openDatabase(path, readOnly)
+    this.#db = openDatabase(path, { readOnly })
     guard(() => {
       this.#db.exec(`PRAGMA busy_timeout = ${options.busyMs ?? 5000}`)
       if (options.maxPages) this.#db.exec(`PRAGMA max_page_count = ${options.maxPages}`)
@@ -77,7 +76,7 @@ export class SqliteLedger implements LedgerStore {
       this.#db.exec('PRAGMA journal_mode = WAL')
       this.#db.exec(`PRAGMA synchronous = ${options.sync === 'normal' ? 'NORMAL' : 'FULL'}`)
       this.#db.exec('PRAGMA foreign_keys = ON')
-      migrate(this.#db, path)
+      migrate(this.#db, path, MIGRATIONS)
     })
   }
 
@@ -301,40 +300,13 @@ export class SqliteLedger implements LedgerStore {
     return statement
   }
 
-  #run(sql: string, values: Value[]): number {
+  #run(sql: string, values: SqlValue[]): number {
     return Number(this.#prepare(sql).run(...values).changes)
   }
 
-  #all(sql: string, values: Value[]): Record<string, unknown>[] {
+  #all(sql: string, values: SqlValue[]): Record<string, unknown>[] {
     return this.#prepare(sql).all(...values)
   }
-}
-
-type Value = string | number | bigint | null
-
-function openDatabase(path: string, readOnly: boolean): DatabaseSync {
-  try {
-    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    return new DatabaseSync(path, { readOnly })
-  } catch (error) {
-    throw asStoreError(error, path)
-  }
-}
-
-function migrate(db: DatabaseSync, path: string): void {
-  const version = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
-  if (version() > MIGRATIONS.length) {
-    throw new PalimpsestError(
-      'LEDGER_NEWER',
-      `${path} was made by a newer version of Palimpsest (schema ${version()}, this one knows ${MIGRATIONS.length}). Update Palimpsest.`,
-      { path },
-    )
-  }
-  if (version() === MIGRATIONS.length) return
-  db.exec('BEGIN IMMEDIATE')
-  for (const [, sql] of MIGRATIONS.slice(version())) db.exec(sql)
-  db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
-  db.exec('COMMIT')
 }
 
 function toRow(row: Record<string, unknown>): Row {
@@ -370,30 +342,4 @@ function segments(lineage: readonly Lineage[]): (Lineage & { first: number })[] 
 function ftsQuery(query: string): string {
   const words = query.match(/[\p{L}\p{N}_]+/gu) ?? []
   return words.map((word, i) => `"${word}"${i === words.length - 1 ? '*' : ''}`).join(' ')
-}
-
-function guard<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw asStoreError(error)
-  }
-}
-
-/** SQLite's own failures, each under a code of ours and with what to do. */
-function asStoreError(error: unknown, path?: string): unknown {
-  if (error instanceof PalimpsestError || !(error instanceof Error)) return error
-  const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
-  const where = path ? ` (${path})` : ''
-  const known: Record<number, [ConstructorParameters<typeof PalimpsestError>[0], string]> = {
-    5: ['STORE_LOCKED', 'The database is locked by another process. Wait for it to finish, or close it.'],
-    6: ['STORE_LOCKED', 'The database is locked by another process. Wait for it to finish, or close it.'],
-    8: ['STORE_READONLY', 'The database cannot be written. Check the permissions of its folder.'],
-    13: ['STORE_FULL', 'The disk is full. Free some space; nothing acknowledged was lost.'],
-    14: ['STORE_FAILED', 'The database cannot be opened. Check that its folder exists and can be written.'],
-    11: ['LEDGER_CORRUPT', 'The database file is damaged. Restore it from a backup.'],
-    26: ['LEDGER_CORRUPT', 'The file is not a database.'],
-  }
-  const [name, message] = (code !== undefined && known[code]) || ['STORE_FAILED' as const, error.message]
-  return new PalimpsestError(name, message + where, { sqlite: error.message }, error)
 }
