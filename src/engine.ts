@@ -53,11 +53,16 @@ export type OpenOptions = {
   ids?: boolean | number
   /** Fails when there is no such session. */
   mustExist?: boolean
+  /** What the session is; what is left out stays as it was. */
+  about?: About
 }
 
-export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string }
+/** Who works in a session, what it is called, and which session started it (a subagent's has one). */
+export type About = { client?: string; title?: string; parent?: string }
 
-type Meta = { policy: string; model: string; overhead?: number; ids?: number }
+export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string; about: About }
+
+type Meta = { policy: string; model: string; overhead?: number; ids?: number; about?: About }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
@@ -105,6 +110,7 @@ export class Palimpsest {
       model,
       ...(overhead > 0 ? { overhead } : {}),
       ...(ids === undefined ? {} : { ids }),
+      ...aboutOf(stored.about, options.about),
     } satisfies Meta)
     const clock = this.#options.clock ?? Date.now
     if (!row) await this.#store.open(id, { at: clock(), meta })
@@ -127,11 +133,13 @@ export class Palimpsest {
 
   /** The sessions, the last used first. */
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
-    const rows = await this.#store.list(options)
-    return rows.map(({ meta, ...row }) => {
-      const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL }: Partial<Meta> = JSON.parse(meta)
-      return { ...row, policy, model }
-    })
+    return (await this.#store.list(options)).map(toInfo)
+  }
+
+  /** What the list says of one session; `undefined` where there is none of that name. */
+  async find(id: string): Promise<SessionInfo | undefined> {
+    const row = await this.#store.find(id)
+    return row && toInfo(row)
   }
 
   /** Full-text search over all sessions. */
@@ -177,6 +185,16 @@ export class Palimpsest {
       log: async line => void (await logDay(workspace, line)),
     }
   }
+}
+
+function toInfo({ meta, ...row }: SessionRow): SessionInfo {
+  const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = JSON.parse(meta)
+  return { ...row, policy, model, about }
+}
+
+function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
+  const about = { ...stored, ...given }
+  return Object.keys(about).length > 0 ? { about } : {}
 }
 
 function policyOf(policy: string | PlannerFactory, own: PlannerFactory | undefined): PlannerFactory {

@@ -1,7 +1,14 @@
 /** The public surface of the library. Everything else may change without notice. */
 export type { ContextRequest, ContextTarget, ReplaceOperation } from './context-edits.ts'
 export { type Diagnosis, diagnose, heal } from './doctor.ts'
-export { type OpenOptions, openPalimpsest, Palimpsest, type PalimpsestOptions, type SessionInfo } from './engine.ts'
+export {
+  type About,
+  type OpenOptions,
+  openPalimpsest,
+  Palimpsest,
+  type PalimpsestOptions,
+  type SessionInfo,
+} from './engine.ts'
 export { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from './errors.ts'
 export type { Change, FileState } from './file-history.ts'
 export { SqliteLedger } from './ledger/sqlite.ts'

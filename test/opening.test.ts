@@ -82,3 +82,19 @@ describe('opening a long session', () => {
     assert.equal(bodies.size, 200)
   })
 })
+
+describe('what a session is', () => {
+  test('is remembered, and changed by what is said anew alone', async () => {
+    await using pal = await openPalimpsest({ home: ':memory:' })
+    await pal.session('child', { about: { client: 'codex', parent: 'root' } })
+    await pal.session('child', { about: { title: 'Find the bug' } })
+    await pal.session('child')
+    const about = { client: 'codex', parent: 'root', title: 'Find the bug' }
+    assert.deepEqual((await pal.find('child'))?.about, about)
+    assert.deepEqual(
+      (await pal.sessions()).map(info => info.about),
+      [about],
+    )
+    assert.equal(await pal.find('other'), undefined)
+  })
+})

@@ -67,10 +67,8 @@ export class SessionDesk {
   }
 
   /** What the list says of one session. */
-  async find(id: string): Promise<SessionInfo | undefined> {
-    // The engine has no look at one session by name; names that contain this one are few.
-    for await (const info of this.#rows({ contains: id })) if (info.id === id) return info
-    return undefined
+  find(id: string): Promise<SessionInfo | undefined> {
+    return this.#pal.find(id)
   }
 
   /** The caller's sessions, the last used first. */
