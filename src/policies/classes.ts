@@ -2,8 +2,9 @@
  * What a part is likely to be needed for: classes of parts, and how many later quotes each can be expected to get.
  *
  * The numbers were measured on recorded sessions of coding agents (docs/benchmarks.md): expected later quotes per
- * 10,000 tokens of a new part, and one curve for how that falls with age. Inputs of edits and commands carry a
- * safety factor, since losing what the agent itself wrote is the dearest mistake.
+ * 10,000 tokens of a new part, how that falls with age and with the time since anybody touched its file, and how much
+ * less a read is worth once the file was changed. Inputs of edits and commands carry a safety factor, since losing what
+ * the agent itself wrote is the dearest mistake.
  */
 import type { Unit } from '../units.ts'
 
@@ -23,14 +24,38 @@ export const QUOTES: Quotes = {
   command: 400,
 }
 
-const AGE_HALF = 4
-const AGE_POWER = 2 / 3
+/** After so many calls about half of what was to be expected is left. */
+const HALF = 4
+/** How the rest falls: with a part's own age, and with the calls since its file was last read or changed. */
+const AGE_POWER = 0.2
+const SINCE_POWER = 0.47
+/** What was read of a file says less with each change of it. */
+const CHANGED_POWER = 0.7
+/** Twice the text is not quoted twice as often, but where it is code: that holds for parts of this size. */
+const SIZE_POWER = 0.3
+const USUAL_SIZE = 500
+const SMALLEST = 50
 const DOC = /\.(md|mdx|txt|rst|log|adoc)$/i
 const FILE = /[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}$/
 
-/** Quotes still to be expected for a token of this class, `age` calls after it was first sent. */
-export function expectedQuotes(quotes: Quotes, partClass: PartClass, age: number): number {
-  return quotes[partClass] * 1e-4 * (AGE_HALF / (AGE_HALF + Math.max(0, age))) ** AGE_POWER
+/** What is known of a part: calls since it was first sent, and what happened to its file since. */
+export type Standing = { age: number; sinceTouched: number; changes: number; tokens: number }
+
+/** Quotes still to be expected for a token of this class. */
+export function expectedQuotes(
+  quotes: Quotes,
+  partClass: PartClass,
+  { age, sinceTouched, changes, tokens }: Standing,
+): number {
+  const isCode = partClass === 'code' || partClass === 'grep'
+  const recency = fall(age) ** AGE_POWER * fall(partClass === 'command' ? age : sinceTouched) ** SINCE_POWER
+  const current = isCode ? (1 + changes) ** -CHANGED_POWER : 1
+  const size = isCode || partClass === 'edit' ? 1 : (USUAL_SIZE / Math.max(SMALLEST, tokens)) ** SIZE_POWER
+  return quotes[partClass] * 1e-4 * recency * current * size
+}
+
+function fall(calls: number): number {
+  return HALF / (HALF + Math.max(0, calls))
 }
 
 /** The class of a tool result or call; `undefined` for anything else. */

@@ -17,6 +17,8 @@ import { textMessage } from './policy.ts'
 export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 
 const WIDEST = 100
+/** Paths are kept whole: an agent that must guess the rest of one gets it wrong. */
+const LONGEST_PATH = 200
 /** Lines of all logs together; older ones are counted, not kept. */
 export const MOST_LINES = 200
 const OLDER = /^\((\d+) older steps\)$/
@@ -107,8 +109,9 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
   if (original.type === 'tool-call') {
     const outcome = outcomes.get(original.id)
     const intent = call?.intent ? ` (${call.intent})` : ''
-    const line = `- ${original.name} ${about(unit)}${outcome ? ` → ${outcome}` : ''}${intent}`
-    return line.replace(/\s+/g, ' ').slice(0, WIDEST)
+    const what = call?.path?.slice(-LONGEST_PATH) ?? call?.command?.slice(0, WIDEST) ?? about(unit)
+    const line = `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
+    return line.replace(/\s+/g, ' ').slice(0, call?.path ? WIDEST + LONGEST_PATH : 2 * WIDEST)
   }
   if (original.type !== 'text') return undefined
   const line = original.text.trim().split('\n')[0]

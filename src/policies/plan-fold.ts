@@ -55,8 +55,10 @@ export function bestFold(
   const { fold, calls } = context
   const start = startOfFold(fold)
   const limit = firstYounger(items, calls - oldAfter(calls)) ?? start
+  const { read, write } = situation.model
+  const shown = shownTokens(fold)
   let [worth, freed, passed] = [0, 0, 0]
-  let best = { worth: 0, freed: 0, passed: 0, end: start }
+  let best: FoldChoice | undefined
   for (const item of items) {
     const { entry, role } = item.unit
     if (entry >= limit) break
@@ -67,13 +69,11 @@ export function bestFold(
       freed += saves
       worth += worthOf(saves, lossOf(item), situation)
     }
-    if (worth > best.worth) best = { worth, freed, passed, end: entry + 1 }
+    const rewritten = shown - passed
+    const net = worth - (situation.cold ? 0 : rewritten * (write - read))
+    if (freed >= WORTHWHILE && net > (best?.net ?? 0)) best = { end: entry + 1, freed, rewritten, net }
   }
-  if (best.freed < WORTHWHILE) return undefined
-  const rewritten = shownTokens(fold) - best.passed
-  const { read, write } = situation.model
-  const net = best.worth - (situation.cold ? 0 : rewritten * (write - read))
-  return { end: best.end, freed: best.freed, rewritten, net }
+  return best
 }
 
 /** What a line in the log takes, about. */

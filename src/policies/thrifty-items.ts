@@ -14,6 +14,8 @@ export type Item = {
   partClass: PartClass | undefined
   /** The call with which it was first sent. */
   born: number
+  /** How often its file had been changed by then. */
+  changes: number
   /** Its form now; undefined: as it was. */
   mark: Mark | undefined
   /** Tokens now, and of the original. */
@@ -34,6 +36,7 @@ export function toItem(unit: Unit, fold: Fold, partClass: PartClass | undefined)
     unit,
     partClass,
     born: unit.turn + (unit.role === 'assistant' ? 1 : 0),
+    changes: 0,
     mark: undefined,
     tokens: whole,
     whole,

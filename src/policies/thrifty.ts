@@ -22,7 +22,7 @@ import {
 import type { Replacement } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { shownTokens } from '../view.ts'
-import { classOf, expectedQuotes, QUOTES, type Quotes } from './classes.ts'
+import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
 import { excerpt, type Keep } from './excerpt.ts'
 import { fallback } from './fallback.ts'
 import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
@@ -59,7 +59,7 @@ export type ThriftyOptions = {
 }
 
 export const THRIFTY: ThriftyOptions = {
-  quote: 56_000,
+  quote: 75_000,
   quotes: QUOTES,
   batch: 2,
   horizonMin: 10,
@@ -76,6 +76,8 @@ export const THRIFTY: ThriftyOptions = {
   full: 0.9,
 }
 
+/** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
+const MIN_POINTED = 300
 const MIN_GROWTH = 200
 /** Calls that a long session is expected to have still, at the most. */
 const LONGEST = 400
@@ -98,6 +100,8 @@ class Thrifty implements Planner {
   #arrived = 0
   /** The last entry that this plan folds. */
   #folding = -1
+  /** Each file that calls were about: how often it was changed, and the last call that touched it. */
+  readonly #files = new Map<string, { changes: number; touched: number }>()
   #images: PolicyRun | undefined
   #fallback: PolicyRun | undefined
 
@@ -145,7 +149,7 @@ class Thrifty implements Planner {
   /** Steps that are old enough to be worth a line each. */
   #fold(context: PlanContext, situation: Situation): (FoldChoice & { proposals: Proposal[] }) | undefined {
     const lossOf = (item: Item) => {
-      const density = expectedQuotes(this.#options.quotes, item.partClass ?? 'doc', context.calls - item.born)
+      const density = this.#density(item, item.partClass ?? 'doc', context.calls)
       const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
       return density * share * item.tokens
     }
@@ -173,12 +177,24 @@ class Thrifty implements Planner {
       const unit = units[this.#seen]!
       const item = toItem(unit, fold, classOf(unit))
       this.#items.push(item)
+      this.#touch(item)
       this.#arrived += item.whole
       if (item.mark !== undefined || item.frozen) continue
       const made = this.#arrival(item, fold.count)
       if (made) proposals.push(made)
     }
     return proposals
+  }
+
+  #touch(item: Item): void {
+    const { unit, partClass } = item
+    const path = unit.call?.path
+    if (path === undefined) return
+    const file = this.#files.get(path) ?? { changes: 0, touched: 0 }
+    this.#files.set(path, file)
+    if (unit.original.type === 'tool-call') file.touched = item.born
+    if (partClass === 'input') file.changes++
+    item.changes = file.changes
   }
 
   #arrival(item: Item, count: (text: string) => number): Proposal | undefined {
@@ -205,12 +221,13 @@ class Thrifty implements Planner {
     const lines = raw.map(withoutNumber)
     const pointed = this.#lines.point(raw, lines, this.#options.sameLines, nameOf)
     const tokens = pointed ? count(pointed.text) : Number.POSITIVE_INFINITY
-    if (!pointed || item.tokens - tokens < this.#options.minSave) {
+    if (!pointed || item.tokens - tokens < MIN_POINTED) {
       this.#lines.add(item, lines)
       return undefined
     }
     for (const target of pointed.targets) {
       target.born = item.born
+      target.changes = item.changes
       target.pointers.add(item)
     }
     const proposal = this.#change(item, { mark: 'same', replacement: pointed.text, tokens }, 'lines that stand above')
@@ -238,7 +255,7 @@ class Thrifty implements Planner {
   }
 
   #choices(item: Item, { calls, fold, model }: PlanContext, leaving: ReadonlySet<Item>): Choice<Form>[] {
-    const { minSave, minInput, quotes } = this.#options
+    const { minSave, minInput } = this.#options
     const { unit, tokens } = item
     if (item.frozen || (tokens <= minSave && unit.original.type !== 'reasoning')) return []
     if (unit.original.type === 'tool-call' && item.whole <= minInput) return []
@@ -249,13 +266,23 @@ class Thrifty implements Planner {
       return []
     if ([...item.pointers].some(pointer => pointer.mark === 'same' && !leaving.has(pointer))) return []
     item.forms ??= formsOf(unit, item.partClass, fold.count, this.#options)
-    const age = calls - item.born
     return item.forms
       .filter(form => ORDER[form.mark] > ORDER[item.mark ?? 'whole'])
       .map(form => {
-        const density = form.loses ? expectedQuotes(quotes, form.loses, age) : 0
+        const density = form.loses ? this.#density(item, form.loses, calls) : 0
         return { form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) }
       })
+  }
+
+  #density(item: Item, partClass: PartClass, calls: number): number {
+    const file = this.#files.get(item.unit.call?.path ?? '')
+    const age = calls - item.born
+    return expectedQuotes(this.#options.quotes, partClass, {
+      age,
+      sinceTouched: file ? Math.min(age, calls - file.touched) : age,
+      changes: file ? file.changes - item.changes : 0,
+      tokens: item.whole,
+    })
   }
 
   /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
