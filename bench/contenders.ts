@@ -6,7 +6,7 @@ import { type Measures, Meter, type Prices, pricesOf } from '../src/measure.ts'
 import { OWN, type Recorded, tryPolicy } from '../src/measure-policies.ts'
 import type { PlannerFactory } from '../src/policies/policy.ts'
 import { presets } from '../src/policies/presets.ts'
-import { thrifty } from '../src/policies/thrifty.ts'
+import { THRIFTY, thrifty } from '../src/policies/thrifty.ts'
 import { modelInfo } from '../src/prices.ts'
 import { loadCounter } from '../src/tokens.ts'
 import type { Peer } from './peers/peer.ts'
@@ -33,10 +33,15 @@ export type Contender = {
   run(session: Recorded, table: Table): Promise<Measures>
 }
 
-export const DEFAULT_QUOTE = 56_000
+export const DEFAULT_QUOTE = THRIFTY.quote
 /** The knob of `thrifty`: by the main table in small steps, by the others in large ones. */
-export const QUOTES = [5_000, 10_000, 20_000, 30_000, 40_000, DEFAULT_QUOTE, 80_000, 140_000]
-const COARSE = new Set([10_000, DEFAULT_QUOTE, 140_000])
+export const QUOTES = [
+  ...new Set([2_500, 5_000, 10_000, 20_000, 40_000, DEFAULT_QUOTE, 80_000, 140_000, 400_000]),
+].toSorted((a, b) => a - b)
+const COARSE = new Set([2_500, 10_000, DEFAULT_QUOTE, 140_000, 400_000])
+/** The right end of the curve: a session that may fill its window. */
+const RICH = { quote: 400_000, may: 0.85, must: 0.89, goal: 0.7 }
+const RICH_SETTING = 'quote 400k, goal 0.7, must 0.89'
 const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
@@ -45,7 +50,7 @@ export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
     const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
     return engine(thrifty({ quote }), 'thrifty', setting, COARSE.has(quote) ? TABLE_NAMES : [MAIN])
   })
-  return [...every, ...knob]
+  return [...every, ...knob, engine(thrifty(RICH), 'thrifty', RICH_SETTING, TABLE_NAMES)]
 }
 
 export function engine(

@@ -1,7 +1,8 @@
 /**
  * Sessions without an end: generated ones of 1,600 and 10,000 turns, and real sessions joined across what their
  * clients compacted. Does the view stay under the window, does the cost per call stay flat, what is lost, and how
- * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender.
+ * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender. Then the
+ * same real sessions against what their clients did themselves (client-compactions.ts).
  *
  * Evidence is measured on sessions of up to 2,000 calls; beyond, only the text that edits replace. Results of earlier
  * runs stay in the JSON.
@@ -14,12 +15,13 @@ import { toSvg } from '../src/plot.ts'
 import { thrifty } from '../src/policies/thrifty.ts'
 import { replay } from '../src/replay.ts'
 import { loadCounter } from '../src/tokens.ts'
-import type { Message } from '../src/types.ts'
+import { compacted, lives, loadChains } from './chains.ts'
+import { compareWithClient } from './client-compactions.ts'
 import { MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
 import { longSession } from './long-session.ts'
 import type { Peer } from './peers/peer.ts'
 import { loadPeers } from './peers/peers.ts'
-import { type BenchSession, loadSessions, toRecorded } from './recorded.ts'
+import { toRecorded } from './recorded.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -33,7 +35,8 @@ const { values, positionals } = parseArgs({
 const LONGEST_WITH_QUOTES = 2000
 const OVERHEAD = 18_000
 const WINDOW = 200_000
-const WANTED = /ClearToolUsesEdit.*default|clear_tool_uses|microcompact.*best|polling 10/
+const WANTED =
+  /ClearToolUsesEdit.*default|clear_tool_uses (default|best)|microcompact best|best: last 10, polling 10|forgetting best/
 const peers = (await loadPeers(line => console.log(line))).filter(({ name, setting }) =>
   WANTED.test(`${name} ${setting}`),
 )
@@ -46,14 +49,24 @@ const everything: Peer = {
   start: () => ({ view: ({ messages }) => messages }),
 }
 
+/** With the time of each call, and evidence without what stands in the log of a fold. */
+type Own = Measures & { ms: number[]; inPlace?: number }
+
 for (const turns of values.turns.split(',').filter(Boolean).map(Number)) {
   const messages = longSession(turns)
   await compare(`generated, ${turns} turns`, toRecorded(`generated-${turns}`, messages, kindsFor(turns)))
 }
 if (positionals[0] !== undefined) {
-  for (const [name, parts] of chains(await loadSessions(positionals[0], { minCalls: 1 }))) {
-    const recorded = toRecorded(name, join(parts), kindsFor(parts.reduce((sum, { calls }) => sum + calls, 0)))
-    await compare(`real, ${name}, ${parts.length} stretches`, recorded)
+  const chains = await loadChains(positionals[0])
+  for (const [name, { messages, stretches }] of lives(chains)) {
+    const calls = messages.filter(({ role }) => role === 'assistant').length
+    await compare(`real, ${name}, ${stretches} stretches`, toRecorded(name, messages, kindsFor(calls)))
+  }
+  report['clients’ own compactions'] = []
+  for (const chain of compacted(chains)) {
+    const across = await compareWithClient(chain)
+    report['clients’ own compactions'].push(across)
+    console.log(JSON.stringify(across))
   }
 }
 mkdirSync('bench/results', { recursive: true })
@@ -68,7 +81,7 @@ async function compare(title: string, session: Recorded): Promise<void> {
   console.log(`\n== ${title}: ${session.calls} calls`)
   const rows: object[] = []
   const series: { name: string; measures: Measures }[] = []
-  const runs: [string, () => Promise<Measures & { ms?: number[] }>][] = [
+  const runs: [string, () => Promise<Partial<Own> & Measures>][] = [
     ['thrifty', () => runThrifty(session)],
     ...peers.map((peer): [string, () => Promise<Measures>] => [
       `${peer.name}, ${peer.setting}`,
@@ -92,14 +105,11 @@ async function compare(title: string, session: Recorded): Promise<void> {
   if (/generated, 1600/.test(title)) plot(series)
 }
 
-async function runThrifty(session: Recorded): Promise<Measures & { ms: number[] }> {
-  const count = await loadCounter()
-  const meter = new Meter(session.messages, {
-    count,
-    prices: tablePrices(),
-    evidence: session.evidence,
-    overhead: OVERHEAD,
-  })
+async function runThrifty(session: Recorded): Promise<Own> {
+  const { evidence } = session
+  const options = { count: await loadCounter(), prices: tablePrices(), evidence, overhead: OVERHEAD }
+  const meter = new Meter(session.messages, options)
+  const strict = new Meter(session.messages, { ...options, inPlace: true })
   const ms: number[] = []
   let started = performance.now()
   for await (const { messages } of replay(session.messages, {
@@ -109,9 +119,11 @@ async function runThrifty(session: Recorded): Promise<Measures & { ms: number[] 
   })) {
     ms.push(performance.now() - started)
     meter.add(messages)
+    strict.add(messages)
     started = performance.now()
   }
-  return { ...meter.result(), ms }
+  const { quotes } = strict.result().evidence
+  return { ...meter.result(), ms, ...(quotes ? { inPlace: quotes.kept / quotes.quotes } : {}) }
 }
 
 function runPeer(peer: Peer, session: Recorded): Promise<Measures> {
@@ -119,7 +131,7 @@ function runPeer(peer: Peer, session: Recorded): Promise<Measures> {
 }
 
 /** Ratios are over the calls that both made: a contender may have been stopped. */
-function toRow(name: string, measures: Measures & { ms?: number[] }, own: Measures) {
+function toRow(name: string, measures: Partial<Own> & Measures, own: Measures) {
   const made = measures.calls
   const sum = (list: Measures['perCall']) => list.slice(0, made).reduce((total, call) => total + call.cost, 0)
   const first = measures.perCall.findIndex(call => call.tokens > WINDOW)
@@ -137,42 +149,27 @@ function toRow(name: string, measures: Measures & { ms?: number[] }, own: Measur
     overWindowFrom: first < 0 ? 'never' : first + 1,
     costPerCallLate: Math.round(sum(tail) / tail.length),
     costPerCallEarly: Math.round(sum(middle) / middle.length),
+    costByTenth: Array.from({ length: 10 }, (_, i) => {
+      const part = measures.perCall.slice(Math.floor((made * i) / 10), Math.floor((made * (i + 1)) / 10))
+      return Math.round(sum(part) / Math.max(1, part.length))
+    }),
+    ...(made === own.calls
+      ? { effectiveToThrifty: Number((effectiveOf(measures) / effectiveOf(own)).toFixed(2)) }
+      : {}),
     evidence: share('quotes'),
     editedTextInView: share('edits'),
+    ...(measures.inPlace === undefined ? {} : { evidenceInPlace: Number(measures.inPlace.toFixed(3)) }),
     busts: measures.costs[MAIN]!.busts,
     ...(measures.ms ? { msEarly: mean(measures.ms.slice(100, 300)), msLate: mean(measures.ms.slice(-200)) } : {}),
   }
 }
 
+function effectiveOf({ costs }: Measures): number {
+  return costs[MAIN]!.effective
+}
+
 function mean(list: readonly number[]): number {
   return Number((list.reduce((sum, value) => sum + value, 0) / Math.max(1, list.length)).toFixed(2))
-}
-
-/** Sessions that go on from one another, in the order of their file; a chain of three and more is joined. */
-function chains(sessions: readonly BenchSession[]): Map<string, BenchSession[]> {
-  const found = new Map<string, BenchSession[]>()
-  for (const session of sessions) {
-    if (session.reason === 'sub-agent' || session.reason === 'rewind') continue
-    const name = `${session.format}/${session.repo}`
-    found.set(name, [...(found.get(name) ?? []), session])
-  }
-  return new Map([...found].filter(([, parts]) => parts.some(({ reason }) => reason === 'compaction')))
-}
-
-/** One conversation after the other, with ids of their own, and the pauses between them closed to an hour. */
-function join(parts: readonly BenchSession[]): Message[] {
-  let shift = 0
-  let end = 0
-  return parts.flatMap(({ messages }, number) => {
-    const start = messages.find(({ at }) => at)?.at ?? 0
-    shift = number === 0 ? 0 : end + 3_600_000 - start
-    return messages.map(message => {
-      const at = (message.at ?? start) + shift
-      end = Math.max(end, at)
-      const own = message.parts.map(part => ('id' in part ? { ...part, id: `${number}.${part.id}` } : part))
-      return { ...message, at, parts: own }
-    })
-  })
 }
 
 function plot(series: readonly { name: string; measures: Measures }[]): void {

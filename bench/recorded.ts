@@ -16,6 +16,7 @@ import type { Recorded } from '../src/measure-policies.ts'
 import { readTranscript } from '../src/read-transcript.ts'
 import type { TranscriptSession } from '../src/transcripts/sessions.ts'
 import type { Message } from '../src/types.ts'
+import { findFileVersions } from './file-versions.ts'
 
 export type BenchSession = Recorded & {
   format: string
@@ -32,6 +33,7 @@ export const EVIDENCE = {
   near: (messages: Message[]) => findQuotes(messages, { near: true }),
   identifiers: findIdentifiers,
   edits: findEditedText,
+  files: findFileVersions,
 } as const
 
 /** Formats of agents that work on code with tools. */
@@ -48,9 +50,14 @@ export const CODING = new Set([
 ])
 
 const CACHE = join(tmpdir(), 'palimpsest-bench')
-const CODE = ['measure-evidence.ts', 'measure-grams.ts', 'measure-edits.ts', 'doctor.ts', 'read-transcript.ts'].map(
-  name => readFileSync(new URL(`../src/${name}`, import.meta.url)),
-)
+const CODE = [
+  './file-versions.ts',
+  '../src/measure-evidence.ts',
+  '../src/measure-grams.ts',
+  '../src/measure-edits.ts',
+  '../src/doctor.ts',
+  '../src/read-transcript.ts',
+].map(name => readFileSync(new URL(name, import.meta.url)))
 
 export async function loadSessions(
   folder: string,

@@ -1,61 +1,79 @@
 /** Effective cost against evidence kept: our knob as a curve, everybody else as a point. Down and to the right is better. */
-import type { Plot, Series } from '../src/plot.ts'
+import type { Panel, Plot, Series } from '../src/plot.ts'
 import type { Result } from './replay.ts'
 
 const ROOM = 0.04
-const COLOURS: Record<Result['kind'], number> = { thrifty: 0, peer: 1, preset: 2, bound: 3 }
-const NAMES: Record<Result['kind'], string> = {
+type Group = Result['kind'] | 'knob'
+const COLOURS: Record<Group, number> = { thrifty: 0, peer: 1, knob: 4, preset: 2, bound: 3 }
+const NAMES: Record<Group, string> = {
   thrifty: 'thrifty (its knob)',
   peer: 'peers (numbered)',
+  knob: 'peers, other settings',
   preset: 'our presets that edit every turn',
   bound: 'knowing the future',
 }
 
+/** What most of them do: enough evidence to work with, and no dearer than sending everything. */
+const NEAR = { evidence: 0.78, cost: 1.02 }
+
 export function costAgainstEvidence(table: string, results: readonly Result[]): Plot {
   const shown = results.filter(({ stopped, effectiveShare }) => !stopped && effectiveShare < 1.6)
-  const series = (Object.keys(COLOURS) as Result['kind'][]).map(kind => toSeries(kind, shown))
-  const high = Math.max(1, ...shown.map(({ effectiveShare }) => effectiveShare))
-  const low = Math.min(...shown.map(({ effectiveShare }) => effectiveShare))
-  const left = Math.min(...shown.map(({ evidence }) => evidence))
-  const legend = shown
-    .filter(({ kind }) => kind === 'peer')
-    .map(({ policy, setting }, i) => `${i + 1} ${policy}, ${setting}`)
+  const peers = shown.filter(result => groupOf(result) === 'peer')
+  const numbers = new Map(peers.map((result, i) => [result, `${i + 1}`]))
+  const legend = peers.map(({ policy, setting }, i) => `${i + 1} ${policy}, ${setting}`)
+  const near = shown.filter(({ evidence, effectiveShare }) => evidence >= NEAR.evidence && effectiveShare <= NEAR.cost)
   return {
     title: `Effective cost against evidence kept (${table})`,
-    description: `Each point is a policy on all sessions. Lower is cheaper, further right loses less. Peers: ${legend.join('; ')}.`,
+    description: `Each point is a policy on all sessions; below, a part of the same. Lower is cheaper, further right loses less. Peers: ${legend.join('; ')}.`,
     notes: legend,
-    panels: [
-      {
-        x: {
-          label: 'evidence kept',
-          min: Math.floor((left - ROOM / 4) * 20) / 20,
-          max: 1.02,
-          format: value => value.toFixed(2),
-        },
-        y: {
-          label: 'effective cost (none = 1)',
-          min: Math.floor((low - ROOM) * 10) / 10,
-          max: Math.ceil((high + ROOM / 2) * 10) / 10,
-          format: value => value.toFixed(2),
-        },
-        series: series.filter(({ points }) => points.length > 0),
-        height: 420,
-      },
-    ],
+    panels: [toPanel(shown, { height: 240 }), toPanel(near, { height: 460, numbers })],
   }
 }
 
-function toSeries(kind: Result['kind'], results: readonly Result[]): Series {
-  const own = results.filter(result => result.kind === kind)
+type Size = { height: number; numbers?: ReadonlyMap<Result, string> }
+
+function toPanel(shown: readonly Result[], { height, numbers }: Size): Panel {
+  const costs = shown.map(({ effectiveShare }) => effectiveShare)
+  const left = Math.min(...shown.map(({ evidence }) => evidence))
+  const step = numbers ? 20 : 10
   return {
-    name: NAMES[kind],
-    colour: COLOURS[kind],
-    form: kind === 'thrifty' ? 'curve' : 'points',
-    points: own.map(({ evidence, effectiveShare }) => [evidence, effectiveShare] as const),
-    labels: own.map(({ policy, setting }, i) =>
-      kind === 'peer' ? `${i + 1}` : kind === 'thrifty' ? setting.replace(/^quote (\d+k).*/, '$1') : policy,
-    ),
+    x: {
+      label: 'evidence kept',
+      min: Math.floor((left - ROOM / 4) * 20) / 20,
+      max: numbers ? 1.005 : 1.02,
+      format: value => value.toFixed(2),
+    },
+    y: {
+      label: 'effective cost (none = 1)',
+      min: Math.floor((Math.min(...costs) - ROOM / 4) * step) / step,
+      max: Math.ceil((Math.max(1, ...costs) + ROOM / 4) * step) / step,
+      format: value => value.toFixed(2),
+    },
+    series: (Object.keys(COLOURS) as Group[])
+      .map(group => toSeries(group, shown, numbers))
+      .filter(({ points }) => points.length > 0),
+    height,
   }
+}
+
+/** Labels only where there is room for them: in the panel that has numbers. */
+function toSeries(group: Group, results: readonly Result[], numbers: Size['numbers']): Series {
+  const own = results.filter(result => groupOf(result) === group)
+  const labels = own.map(result => {
+    if (group === 'peer') return numbers?.get(result) ?? ''
+    return group === 'thrifty' ? result.setting.replace(/^quote ([\d.]+k).*/, '$1') : result.policy
+  })
+  return {
+    name: NAMES[group],
+    colour: COLOURS[group],
+    form: group === 'thrifty' ? 'curve' : 'points',
+    points: own.map(({ evidence, effectiveShare }) => [evidence, effectiveShare] as const),
+    ...(group === 'knob' || !numbers ? {} : { labels }),
+  }
+}
+
+function groupOf({ kind, setting }: Result): Group {
+  return kind === 'peer' && setting.startsWith('knob') ? 'knob' : kind
 }
 
 export function fileOf(table: string): string {

@@ -12,6 +12,7 @@ import { type Row, sumUp } from '../src/measure-policies.ts'
 import { toSvg } from '../src/plot.ts'
 import { modelInfo, PRICES_AS_OF } from '../src/prices.ts'
 import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, TABLES, type Table } from './contenders.ts'
+import { type Gap, gapsTo } from './curves.ts'
 import { floor, oracle } from './oracle.ts'
 import { loadPeers } from './peers/peers.ts'
 import { type BenchSession, EVIDENCE, loadSessions } from './recorded.ts'
@@ -89,15 +90,23 @@ function add(contender: Contender, table: Table, measured: readonly Measures[], 
   const robust = Object.fromEntries(
     Object.keys(EVIDENCE).map(kind => [kind, sumUp('', pairs, { prices: table, evidence: kind }).evidence]),
   )
+  robust['by characters'] = charactersKept(measured)
   const { setting, kind, source } = contender
   const fits = row.peak <= modelInfo(TABLES[table]).window
   results[table]!.push({ ...row, setting, kind, source, robust, fits, ...(stopped ? { stopped } : {}) })
-  if (table !== MAIN) return
+  if (table !== MAIN || setting.startsWith('knob')) return
   for (const [i, pair] of pairs.entries()) {
     const one = sumUp('', [pair], { prices: table })
     const own = (perSession[nameOf(sessions[i]!)] ??= {})
     own[`${contender.name}, ${setting}`] = [short(one.costShare), short(one.evidence), short(one.effectiveShare)]
   }
+}
+
+/** Evidence by length: a long passage weighs more than a path. */
+function charactersKept(measured: readonly Measures[]): number {
+  const sum = (of: 'keptChars' | 'quoteChars') =>
+    measured.reduce((total, { evidence }) => total + evidence['quotes']![of], 0)
+  return sum('quoteChars') === 0 ? 1 : sum('keptChars') / sum('quoteChars')
 }
 
 function nameOf({ format, repo, name, calls: own }: BenchSession): string {
@@ -108,6 +117,8 @@ function report(): void {
   for (const table of TABLE_NAMES) {
     console.log(`\n== ${table}`)
     for (const result of results[table]!) console.log(lineOf(result))
+    const near = gapsTo(results[table]!).slice(0, 6)
+    console.log(`nearest to our curve, or outside it: ${near.map(gapLine).join('; ')}`)
   }
   const { json, img } = values
   mkdirSync(dirname(json), { recursive: true })
@@ -115,12 +126,19 @@ function report(): void {
     Object.entries(results).map(([table, rows]) => [table, rows.map(row => mapNumbers(row) as Result)]),
   )
   const about = { sessions: sessions.length, calls, pricesAsOf: PRICES_AS_OF, overhead: 18_000 }
-  writeFileSync(json, `${JSON.stringify({ ...about, results: rounded, perSession }, null, 1)}\n`)
+  const gaps = Object.fromEntries(
+    TABLE_NAMES.map(table => [table, gapsTo(results[table]!).map(gap => mapNumbers(gap))] as const),
+  )
+  writeFileSync(json, `${JSON.stringify({ ...about, results: rounded, gaps, perSession }, null, 1)}\n`)
   mkdirSync(img, { recursive: true })
   for (const table of TABLE_NAMES) {
     writeFileSync(join(img, fileOf(table)), toSvg(costAgainstEvidence(table, results[table]!)))
   }
   console.log(`\nWritten: ${json}, plots in ${img}`)
+}
+
+function gapLine({ peer, setting, evidence, theirs, ours }: Gap): string {
+  return `${peer}, ${setting}: ${theirs.toFixed(3)} at ${evidence.toFixed(3)}, ours ${ours.toFixed(3)}`
 }
 
 function lineOf(row: Result): string {

@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({
     json: { type: 'string', default: 'bench/results/sensitivity.json' },
   },
 })
-const KNOB = [30_000, 40_000, 56_000, 80_000]
+const KNOB = [...new Set([30_000, 40_000, THRIFTY.quote, 80_000, 140_000])].toSorted((a, b) => a - b)
 const EVIDENCE_WANTED = 0.97
 
 const count = await loadCounter()
@@ -85,7 +85,7 @@ async function leaveOneOut() {
   }
   const result = {
     held: short(rowOf(held)),
-    fittedOnAll: short(rowOf(byKnob.get(THRIFTY.quote) ?? byKnob.get(56_000)!)),
+    fittedOnAll: short(rowOf(byKnob.get(THRIFTY.quote)!)),
     folds,
   }
   console.log(

@@ -1,8 +1,10 @@
 /** What some tests need and a machine may lack. They skip without it; `npm test` says so, one line for each. */
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { findDolt } from '../src/memory/dolt-server.ts'
+import { findChromium } from './chromium.ts'
 
 export type OptionalPart = {
   name: string
@@ -28,9 +30,24 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get it with: npm run dolt:install',
   },
   {
+    name: 'tests of the chat on a pseudo-terminal (no python3)',
+    isHere: () => spawnSync('python3', ['-c', 'import pty']).status === 0,
+    how: 'Install Python 3.9 or later.',
+  },
+  {
+    name: 'tests of the web UI in a browser (no chromium)',
+    isHere: () => findChromium() !== undefined,
+    how: 'Install it (apt-get install chromium), or set CHROMIUM_PATH.',
+  },
+  {
     name: 'npm run test:clients, the proxy with the agents that people use (not installed)',
     isHere: () => existsSync(clientsFolder()),
     how: 'Get them with: npm run clients:install',
+  },
+  {
+    name: 'tests with the peers of the benchmark (not installed)',
+    isHere: root => existsSync(join(root, 'bench/node_modules/deepagents')),
+    how: 'Get them with: npm run bench:install',
   },
 ]
 

@@ -115,7 +115,12 @@ function tenLines(text: string): string {
 }
 
 /** Claude Code's microcompaction: all but the five newest results, after a long pause or past a size. */
-function microcompact(name: string, setting: string, due: (call: PeerCall, clearable: number) => boolean): Peer {
+function microcompact(
+  name: string,
+  setting: string,
+  due: (call: PeerCall, clearable: number) => boolean,
+  keep = 5,
+): Peer {
   return {
     name,
     setting,
@@ -126,7 +131,7 @@ function microcompact(name: string, setting: string, due: (call: PeerCall, clear
       return {
         view(call) {
           const results = call.messages.filter(message => resultOf(message) && !cleared.has(message))
-          const old = results.slice(0, -5)
+          const old = results.slice(0, -keep)
           const clearable = old.reduce((sum, message) => sum + messageTokens(message, count), 0)
           if (due(call, clearable))
             for (const message of old) cleared.clear(message, '[Old tool result content cleared]')
@@ -225,11 +230,7 @@ export const described: readonly Peer[] = [
     'default: after 90 minutes, keep 5',
     ({ at, before }) => at - before > 90 * MINUTE,
   ),
-  microcompact(
-    'claude-code microcompact',
-    'best: by size, keep 5, at least 20k',
-    (_, clearable) => clearable >= 20_000,
-  ),
+  microcompact('claude-code microcompact', 'best: by size, keep 5, at least 20k', bySize(20_000)),
   observations('observation masking', 'default: last 10', { keep: 10, polling: 1 }),
   observations('observation masking', 'best: last 10, polling 10', { keep: 10, polling: 10 }),
   openhandsMasking('openhands masking', 'default: window of 100 events', 100),
@@ -237,3 +238,37 @@ export const described: readonly Peer[] = [
   openhandsForgetting('openhands forgetting', 'default: 100 events, keep first 1', { most: 100, first: 1 }),
   openhandsForgetting('openhands forgetting', 'best: 240 events, keep first 2', { most: 240, first: 2 }),
 ]
+
+/** Other settings of those that come nearest, so that they have a curve too; the first word says so. */
+export const describedKnobs: readonly Peer[] = [
+  ...[50_000, 150_000].map(trigger =>
+    anthropic('anthropic clear_tool_uses', `knob: ${trigger / 1000}k, keep 3, clear_at_least 20k`, {
+      trigger,
+      keep: 3,
+      atLeast: 20_000,
+    }),
+  ),
+  ...[10, 30].map(keep =>
+    anthropic('anthropic clear_tool_uses', `knob: 100k, keep ${keep}, clear_at_least 20k`, {
+      trigger: 100_000,
+      keep,
+      atLeast: 20_000,
+    }),
+  ),
+  gemini('gemini-cli masking', 'knob: protect 10k, batch 15k', { protect: 10_000, batch: 15_000 }),
+  ...[10, 20, 40].map(keep =>
+    microcompact('claude-code microcompact', `knob: by size, keep ${keep}, at least 20k`, bySize(20_000), keep),
+  ),
+  microcompact('claude-code microcompact', 'knob: by size, keep 5, at least 40k', bySize(40_000)),
+  ...[5, 20, 40].map(keep =>
+    observations('observation masking', `knob: last ${keep}, polling 10`, { keep, polling: 10 }),
+  ),
+  observations('observation masking', 'knob: last 20, polling 40', { keep: 20, polling: 40 }),
+  ...[60, 160, 400].map(most =>
+    openhandsForgetting('openhands forgetting', `knob: ${most} events, keep first 2`, { most, first: 2 }),
+  ),
+]
+
+function bySize(least: number): (call: PeerCall, clearable: number) => boolean {
+  return (_, clearable) => clearable >= least
+}

@@ -111,4 +111,7 @@ export const langchain: readonly Peer[] = [
   clearing('best: 100k, keep 10 000 tokens', { keep: { tokens: 10_000 } }),
   trimming('default: last 100k tokens', 100_000),
   trimming('best: last 160k tokens', 160_000),
+  clearing('knob: 50k, keep 3', { trigger: { tokens: 50_000 } }),
+  clearing('knob: 150k, keep 3', { trigger: { tokens: 150_000 } }),
+  clearing('knob: 100k, keep 10', { keep: { messages: 10 } }),
 ]

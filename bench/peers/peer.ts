@@ -21,7 +21,7 @@ export type PeerRun = { view(call: PeerCall): readonly Message[] | Promise<reado
 
 export type Peer = {
   name: string
-  /** Default, or the best setting that its documentation names. */
+  /** Begins with `default`, `best` (a second one that we chose from its options), `other`, or `knob` (for its curve). */
   setting: string
   /** The package that is called, or where the algorithm is described. */
   source: string

@@ -1,11 +1,12 @@
 /** All peers. Those whose packages are not installed are left out, with a line that says so. */
-import { described } from './described.ts'
+import { described, describedKnobs } from './described.ts'
 import type { Peer } from './peer.ts'
-import { pluginPeers } from './plugins.ts'
 
 const FROM_PACKAGES: readonly [name: string, load: () => Promise<readonly Peer[]>][] = [
   ['langchain', async () => (await import('./langchain.ts')).langchain],
   ['ai', async () => (await import('./ai-sdk.ts')).aiSdk],
+  ['@tarquinen/opencode-dcp', async () => (await import('./opencode-dcp.ts')).loadOpencodeDcp()],
+  ['deepagents', async () => (await import('./deepagents.ts')).loadDeepagents()],
 ]
 
 export async function loadPeers(say: (line: string) => void): Promise<Peer[]> {
@@ -14,8 +15,13 @@ export async function loadPeers(say: (line: string) => void): Promise<Peer[]> {
     try {
       peers.push(...(await load()))
     } catch (error) {
-      say(`${name} is left out: ${error instanceof Error ? error.message.split('\n')[0] : error}`)
+      if (!isMissing(error)) throw error
+      say(`skipped: ${name} is not installed. Get it with: npm run bench:install`)
     }
   }
-  return [...peers, ...described, ...pluginPeers]
+  return [...peers, ...described, ...describedKnobs]
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
 }

@@ -79,8 +79,6 @@ export const THRIFTY: ThriftyOptions = {
 /** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
 const MIN_POINTED = 300
 const MIN_GROWTH = 200
-/** Calls that a long session is expected to have still, at the most. */
-const LONGEST = 400
 /** Calls after which a session is known to be a long one. */
 const SETTLED = 300
 const MOST_PENDING = 50
@@ -141,7 +139,7 @@ class Thrifty implements Planner {
     return {
       model,
       cold,
-      horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1), Math.min(LONGEST, Math.round(calls / 4))),
+      horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1)),
       quote,
     }
   }

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { costAt, frontier, gapsTo } from '../../bench/curves.ts'
+import type { Result } from '../../bench/replay.ts'
+
+const share = fc.double({ min: 0, max: 1, noNaN: true })
+const points = fc.array(fc.record({ evidence: share, cost: share }), { minLength: 1, maxLength: 12 })
+
+test('no point is left of and above the frontier that another one beats', () => {
+  fc.assert(
+    fc.property(points, given => {
+      const kept = frontier(given)
+      for (const [i, point] of kept.slice(1).entries()) {
+        assert.ok(point.evidence >= kept[i]!.evidence)
+        assert.ok(point.cost >= kept[i]!.cost)
+      }
+      for (const { evidence, cost } of given) assert.ok(costAt(kept, evidence) <= cost + 1e-9)
+    }),
+  )
+})
+
+test('more evidence never costs less along a frontier', () => {
+  fc.assert(
+    fc.property(points, share, share, (given, a, b) => {
+      const kept = frontier(given)
+      assert.ok(costAt(kept, Math.min(a, b)) <= costAt(kept, Math.max(a, b)) + 1e-9)
+    }),
+  )
+})
+
+test('a peer that pays less for the same evidence is outside, one that pays more is not', () => {
+  const results = [
+    result('thrifty', 'a', 0.9, 0.6),
+    result('thrifty', 'b', 0.98, 0.8),
+    result('peer', 'cheap', 0.94, 0.65),
+    result('peer', 'dear', 0.94, 0.75),
+  ].map((each, i) => ({ ...each, policy: i < 2 ? 'thrifty' : `peer ${i}` }))
+  const gaps = gapsTo(results)
+  assert.deepEqual(
+    gaps.map(({ setting, gap }) => [setting, gap < 0]),
+    [
+      ['cheap', true],
+      ['dear', false],
+    ],
+  )
+  assert.ok(Math.abs(gaps[0]!.ours - 0.7) < 1e-9)
+})
+
+test('between two settings of one peer the line is compared too', () => {
+  const results = [
+    result('thrifty', 'a', 0.9, 0.7),
+    result('peer', 'left', 0.8, 0.71),
+    result('peer', 'right', 0.9, 0.71),
+  ]
+  assert.deepEqual(
+    gapsTo(results)
+      .map(({ setting }) => setting)
+      .toSorted(),
+    ['between left and right', 'left', 'right'],
+  )
+})
+
+function result(kind: Result['kind'], setting: string, evidence: number, effectiveShare: number): Result {
+  return {
+    policy: kind,
+    kind,
+    setting,
+    evidence,
+    effectiveShare,
+    source: '',
+    robust: {},
+    fits: true,
+    sessions: 1,
+    calls: 1,
+    tokens: 1,
+    cost: 1,
+    effective: 1,
+    sentShare: 1,
+    costShare: 1,
+    worst: 1,
+    busts: 0,
+    refetches: 0,
+    peak: 1,
+    said: 1,
+  }
+}
