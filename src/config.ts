@@ -66,6 +66,40 @@ const modelSchema = z
   .partial()
   .describe('What differs from the built-in table, by the beginning of the model name')
 
+const limit = z.int().min(1)
+
+const agentSchema = z
+  .strictObject({
+    persona: z.string().min(1).describe('Who the agent is: a name of `palimpsest persona list`'),
+    provider: z.enum(['anthropic', 'openai-compatible']),
+    baseUrl: z.url().describe('Where the provider is, with /v1'),
+    keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key never stands here'),
+    model: z.string().min(1),
+    cheapModel: z.string().min(1).describe('Writes summaries, at the same provider'),
+    temperature: z.number().min(0).max(2),
+    maxOutputTokens: limit,
+    stallSeconds: z.number().gt(0).describe('A connection that sends nothing for so long is given up'),
+    policy: z.string().min(1).describe('How sessions of the agent are looked after: a preset, or your own by its name'),
+    workspace: z.string().min(1).describe('The folder of the knowledge files'),
+    user: z.string().min(1).describe('Whose memory'),
+    allow: z
+      .strictObject({ commands: z.array(z.string().min(1)), folders: z.array(z.string().min(1)) })
+      .partial()
+      .describe('Commands (with * for what cannot begin another command) and folders that need no approval'),
+    limits: z
+      .strictObject({ steps: limit, tokens: limit, money: z.number().gt(0), toolSeconds: z.number().gt(0) })
+      .partial()
+      .describe('Of one turn; a tool that takes longer is given up'),
+    retry: z
+      .strictObject({ attempts: limit, base: limit, longest: limit })
+      .partial()
+      .describe('How often a busy provider is asked again, and the first and the longest pause in milliseconds'),
+  })
+  .partial()
+  .describe('The agent of `palimpsest ask`, `palimpsest chat` and the server')
+
+export type AgentConfig = z.infer<typeof agentSchema>
+
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional(),
@@ -77,6 +111,7 @@ export const configSchema = z
     overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
+    agent: agentSchema.optional(),
   })
   .describe('Configuration of Palimpsest')
 
@@ -86,6 +121,7 @@ export type Config = {
   overhead?: number
   models?: ModelTable
   tools?: Record<string, ToolSpec>
+  agent?: AgentConfig
 }
 
 /** A configuration as the engine takes it. */
@@ -108,7 +144,7 @@ export function parseConfig(value: unknown, source = 'config'): Config {
   })
 }
 
-export function toSettings({ policy, tools, ...config }: Config): Settings {
+export function toSettings({ policy, tools, agent: _, ...config }: Config): Settings {
   const planner = typeof policy === 'string' ? findPreset(policy) : policy && makeComposition(policy)
   return { ...config, ...(planner ? { policy: planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
 }
@@ -186,10 +222,21 @@ function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
   if (path.length === 0) return Object.keys(configSchema.shape)
   if (path[0] === 'models') return Object.keys(modelSchema.shape)
   if (path[0] === 'tools') return Object.keys(toolSchema.shape)
+  if (path[0] === 'agent') return agentKeys(path.slice(1))
   if (path.length === 1) return Object.keys(compositionSchema.shape)
   const policy = valueAt(value, path.slice(0, 3))
   const use = typeof policy === 'object' && policy !== null && 'use' in policy ? String(policy.use) : ''
   return optionNames(use, path.slice(3))
+}
+
+function agentKeys([section]: readonly PropertyKey[]): string[] {
+  const { allow, limits, retry } = agentSchema.shape
+  const sections: Record<string, { shape: object }> = {
+    allow: allow.unwrap(),
+    limits: limits.unwrap(),
+    retry: retry.unwrap(),
+  }
+  return Object.keys(sections[String(section)]?.shape ?? agentSchema.shape)
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -104,7 +104,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
   test('an unknown preset', () => {
     wrong(
       { policy: 'smart' },
-      /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, or/,
+      /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, agent, or/,
     )
   })
 

@@ -5,7 +5,10 @@
  */
 
 import { boundedTo } from '../cutting.ts'
+import { textOf } from '../leaves.ts'
 import { requestIn } from '../requests.ts'
+import type { Edit, Message } from '../types.ts'
+import { activeEdits, type Fold } from '../view.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, textMessage } from './policy.ts'
 import { newUnits, placesEdited } from './reach.ts'
 import { canInsert } from './warn.ts'
@@ -50,6 +53,7 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
         // What was sent before this policy was asked for the first time is not anchored later.
         if (start && entry < firstNew) anchored = calls
       }
+      if (start && goal === undefined) recover(context, firstNew)
       const due = Math.floor(calls / every) > Math.floor(anchored / every)
       if (!due || goal === undefined || !canInsert(context) || fold.entries.at(-1)?.role !== 'tool') return []
       anchored = calls
@@ -68,10 +72,43 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
     },
   }
 
+  /** A request that was hidden before the session was opened has no unit: the ledger's edits tell of it. */
+  function recover({ fold, units }: PlanContext, firstNew: number): void {
+    goal = requestToldIn(fold)
+    const last = lastAnchor(fold)
+    if (!last) return
+    const results = units.filter(({ original, entry }) => original.type === 'tool-result' && entry > last.after)
+    calls = last.calls + results.length
+    anchored = calls - results.filter(({ entry }) => entry >= firstNew).length
+  }
+
   function restart(request: string | undefined): void {
     if (request === undefined) return
     goal = request
     calls = 0
     anchored = 0
   }
+}
+
+/** The last request among the messages that edits show in place of hidden ones. */
+function requestToldIn(fold: Fold): string | undefined {
+  const messages = [...activeEdits(fold)].flatMap(messagesOf)
+  return requestIn(messages.findLast(message => requestIn(message) !== undefined))
+}
+
+function lastAnchor(fold: Fold): { after: number; calls: number } | undefined {
+  const own = [...fold.records.values()].findLast(({ edit }) => edit.by === `policy:${NAME}`)?.edit
+  if (!own || !('after' in own.target)) return undefined
+  const told = /^You have made (\d+) tool calls/m.exec(
+    messagesOf(own)
+      .flatMap(({ parts }) => parts.map(textOf))
+      .join('\n'),
+  )
+  return told ? { after: own.target.after, calls: Number(told[1]) } : undefined
+}
+
+function messagesOf({ replacement }: Edit): readonly Message[] {
+  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+    ? replacement.messages
+    : []
 }

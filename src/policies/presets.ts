@@ -1,7 +1,9 @@
 /**
  * The named ways to look after a session. `smart-history`, `clear-tool-uses` and `stale-output` are compositions
- * that are applied every turn; `thrifty` is under a planner that weighs what an edit costs; `none` sends everything.
+ * that are applied every turn; `thrifty` is under a planner that weighs what an edit costs, `agent` is that with what
+ * our own agent needs besides; `none` sends everything.
  */
+import { agentPlanner } from './agent.ts'
 import { anchor } from './anchor.ts'
 import { clearResults } from './clear-results.ts'
 import { fallback } from './fallback.ts'
@@ -42,7 +44,14 @@ export const staleOutputs: PlannerFactory = everyTurn('stale-output', [
   fallback(),
 ])
 
-export const presets: readonly PlannerFactory[] = [none, smartHistory, clearToolUses, staleOutputs, thrifty()]
+export const presets: readonly PlannerFactory[] = [
+  none,
+  smartHistory,
+  clearToolUses,
+  staleOutputs,
+  thrifty(),
+  agentPlanner(),
+]
 
 export function findPreset(name: string): PlannerFactory | undefined {
   return presets.find(preset => preset.name === name)

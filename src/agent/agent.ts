@@ -1,0 +1,430 @@
+/**
+ * The agent: a loop of `run → step → query, execute` over a session.
+ *
+ * The ledger is the only state. A request is in it before the model is called, an answer before its calls are run, a
+ * result before the model is called again. So a process may die anywhere: whoever opens the session next goes on from
+ * there, and a call that has no result is answered as interrupted, never run twice. What the model sees is the
+ * session's view; looking after it is the engine's work, not the loop's.
+ */
+import { resolve } from 'node:path'
+import type { Palimpsest } from '../engine.ts'
+import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { textOf } from '../leaves.ts'
+import type { AgentMemory, Memory } from '../memory/memory.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import type { Session } from '../session.ts'
+import { sessionJournal } from '../tools/session-journal.ts'
+import type { ToolResult } from '../tools/tool.ts'
+import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../types.ts'
+import { defaultWorkspaceFolder } from '../workspace.ts'
+import type { AllowRules, Approve } from './approval.ts'
+import { type Answer, ask } from './ask.ts'
+import { Channel } from './channel.ts'
+import { compactSession, type Range } from './compact.ts'
+import type { AgentEvent, ContextUse, DoneReason } from './events.ts'
+import type { AgentModel } from './model.ts'
+import type { Persona } from './personas.ts'
+import { buildPrompt, isOutdated, promptText } from './prompt.ts'
+import { type Cost, costOfSession, LIMITS, type Limits, Spending } from './spending.ts'
+import { type AgentTool, Toolbox, toolsNamed } from './toolbox.ts'
+import { RETRY, type RetryOptions } from './trouble.ts'
+
+export type { AllowRules, ApprovalRequest, Approve } from './approval.ts'
+export type { AgentEvent, ContextUse, DoneReason } from './events.ts'
+export type { AgentModel } from './model.ts'
+export type { Persona } from './personas.ts'
+export type { Cost, Limits } from './spending.ts'
+
+export type AgentOptions = {
+  pal: Palimpsest
+  /** Without it the agent has no memory tools. */
+  memory?: Memory
+  /** Whose memory; needed with `memory`. */
+  user?: string
+  /** The folder of the knowledge files. */
+  workspace?: string
+  /** The folder that file tools and commands work in. */
+  root: string
+  persona: Persona
+  model: AgentModel
+  /** Asks a person; without it, whatever needs approval and is not allowed is refused. */
+  approve?: Approve
+  allow?: AllowRules
+  limits?: Partial<Limits>
+  retry?: Partial<RetryOptions>
+  /** How the session is looked after; the preset `agent` unless given. */
+  policy?: string | PlannerFactory
+  /** Groups and tools, in place of the persona's. */
+  toolNames?: readonly string[]
+  /** Further tools. */
+  tools?: readonly AgentTool[]
+  /** What commands start from. */
+  env?: Record<string, string | undefined>
+  clock?: () => number
+  /** The session that this one works for. */
+  parent?: string
+}
+
+/** What a user sends: a text, or parts of which some are images. */
+export type AgentRequest = string | readonly (TextPart | ImagePart)[]
+
+type RunOptions = { signal?: AbortSignal | undefined }
+type Events<R = void> = AsyncGenerator<AgentEvent, R>
+/** One turn: what it has spent, and what stops it. */
+type Turn = { signal: AbortSignal; spent: Spending }
+
+export const AGENT_POLICY = 'agent'
+
+/** Opens a session for an agent to work in, or makes it. */
+export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
+  const { pal, persona, model, parent, policy = AGENT_POLICY } = options
+  const about = { client: clientOf(persona), ...(parent === undefined ? {} : { parent }) }
+  return new Agent(await pal.session(session, { policy, model: model.name, ids: true, about }), options)
+}
+
+export class Agent {
+  readonly session: Session
+  readonly persona: Persona
+  readonly model: AgentModel
+  readonly #options: AgentOptions
+  readonly #limits: Limits
+  readonly #toolbox: Toolbox
+  readonly #toolNames: string[]
+  #running = false
+  #system: Message | undefined
+  #opening: Promise<unknown> = Promise.resolve()
+
+  /** Use `openAgent`. */
+  constructor(session: Session, options: AgentOptions) {
+    this.session = session
+    this.persona = options.persona
+    this.model = options.model
+    this.#options = options
+    this.#limits = { ...LIMITS, ...options.limits }
+    const named = options.toolNames ?? options.persona.tools
+    const tools = toolsNamed(named, options.tools).filter(tool => this.#offers(tool.name))
+    this.#toolNames = tools.map(({ name }) => name)
+    this.#toolbox = new Toolbox({
+      tools,
+      context: this.#context(),
+      folders: {
+        root: resolve(options.root),
+        workspace: this.#workspace,
+        allowed: options.allow?.folders ?? [],
+        home: session.options.home,
+      },
+      allow: options.allow ?? {},
+      approve: options.approve,
+      timeout: this.#limits.toolSeconds * 1_000,
+    })
+  }
+
+  /**
+   * Works on a request until it is answered, stopped, or at a limit. Ends with exactly one `done`. `history` is what
+   * was said before it elsewhere.
+   */
+  run(request: AgentRequest, { history = [], ...options }: RunOptions & { history?: readonly Message[] } = {}): Events {
+    return this.#turn(options, async () => {
+      await this.session.append(...history, { role: 'user', parts: partsOf(request) })
+    })
+  }
+
+  /** Goes on where an earlier run was broken off; a session whose last request is answered is left as it is. */
+  resume(options: RunOptions = {}): Events {
+    return this.#turn(options)
+  }
+
+  /** Puts a summary in the place of old entries, or of those named; an edit of the user, which can be undone. */
+  compact(range?: Range): Promise<Edit> {
+    return compactSession(this.session, range)
+  }
+
+  /** What the session has used and cost so far. */
+  cost(): Promise<Cost> {
+    return costOfSession(this.session, this.model.name)
+  }
+
+  async *#turn({ signal }: RunOptions, begin?: () => Promise<void>): Events {
+    if (this.#running) throw new PalimpsestError('ALREADY', 'The agent is working on a request. Stop it, or wait.')
+    this.#running = true
+    const turn = { signal: signal ?? new AbortController().signal, spent: new Spending() }
+    try {
+      yield* this.#mend()
+      await this.#prepare()
+      await begin?.()
+      yield* this.#loop(turn)
+    } catch (error) {
+      const stopped = signal?.aborted === true
+      const message = error instanceof Error ? error.message : String(error)
+      yield this.#done(turn, stopped ? 'aborted' : 'failed', stopped ? 'Stopped.' : message)
+    } finally {
+      this.#running = false
+    }
+  }
+
+  async *#loop(turn: Turn): Events {
+    for (;;) {
+      const answered = this.#answered()
+      if (answered !== undefined) return yield this.#done(turn, 'answered', answered)
+      const over = turn.spent.over(this.#limits)
+      if (over) return yield this.#done(turn, over.reason, over.message)
+      turn.signal.throwIfAborted()
+      yield* this.#step(turn)
+    }
+  }
+
+  /** One call of the model, and the tools that it asks for. */
+  async *#step(turn: Turn): Events {
+    turn.spent.steps++
+    const { message } = yield* this.#query(turn)
+    yield* this.#execute(callsIn(message), turn)
+  }
+
+  /** Shows the model the view, and records what it answers. */
+  async *#query(turn: Turn): Events<Answer> {
+    const messages = yield* this.#view()
+    const progress = { text: '' }
+    const question = { messages, tools: this.#toolbox.definitions(), retry: this.#retry, signal: turn.signal, progress }
+    try {
+      const answer = yield* ask(this.model, question)
+      await this.#record(answer)
+      if (answer.usage) yield await this.#spend(answer, turn)
+      return answer
+    } catch (error) {
+      if (turn.signal.aborted && progress.text.trim() !== '') await this.#keepPartial(progress.text)
+      throw error
+    }
+  }
+
+  /** Runs the calls of one step at the same time; each result is durable before it is told. */
+  async *#execute(calls: readonly ToolCallPart[], { signal, spent }: Turn): Events {
+    if (calls.length === 0) return
+    for (const { id, name, input } of calls) yield { type: 'call', id, name, input }
+    const events = new Channel<AgentEvent>()
+    const tell = (event: AgentEvent) => {
+      if (event.type === 'delegated' && event.event.type === 'done') spent.money += event.event.cost
+      events.push(event)
+    }
+    const left = new AbortController()
+    const until = AbortSignal.any([signal, left.signal])
+    const work = Promise.all(calls.map(call => this.#executeOne(call, tell, until))).finally(() => events.close())
+    work.catch(() => undefined)
+    try {
+      yield* events
+    } finally {
+      // A reader that leaves in the midst stops what runs; the results that it leads to are still recorded.
+      left.abort()
+      await work
+    }
+  }
+
+  async #executeOne(call: ToolCallPart, tell: (event: AgentEvent) => void, signal: AbortSignal): Promise<void> {
+    const { id, name } = call
+    const { text, isError = false } = await this.#toolbox.run(call, tell, signal)
+    const output = text.toWellFormed()
+    await this.session.append(resultMessage(call, output, isError))
+    tell({ type: 'result', id, name, text: output, isError })
+  }
+
+  /** Calls of an earlier run that never got a result are answered, so that nothing waits. */
+  async *#mend(): Events {
+    const { waiting } = await this.session.view({ plan: false })
+    if (waiting.length === 0) return
+    const names = new Map(this.#lastCalls().map(({ id, name }) => [id, name]))
+    const calls = waiting.map(id => ({ id, name: names.get(id) ?? 'tool' }))
+    for (const call of calls) await this.session.append(resultMessage(call, interruptedText(call.name), true))
+    yield { type: 'interrupted', calls }
+  }
+
+  /** Sees to the system prompt: the first entry of a session, replaced by an edit when it is outdated. */
+  async #prepare(): Promise<void> {
+    const { persona, root, memory, user, parent } = this.#options
+    const prompt = await buildPrompt({
+      persona,
+      tools: this.#toolNames,
+      root: resolve(root),
+      workspace: { folder: this.#workspace, now: this.#now },
+      memory: memory && user !== undefined ? { memory, user } : undefined,
+      isSubagent: parent !== undefined,
+    })
+    const system: Message = { role: 'system', parts: [{ type: 'text', text: promptText(prompt) }] }
+    this.#system = system
+    const { entries } = this.session.fold
+    if (entries.length === 0) return void (await this.session.append(system))
+    const [first] = (await this.session.view({ plan: false })).messages
+    if (first?.role !== 'system' || !isOutdated(first.parts.map(textOf).join('\n'), prompt, this.#cacheIsCold())) return
+    const why = 'the persona, the memory or the workspace has changed'
+    await this.session.apply([{ target: { entry: 0 }, replacement: { messages: [system] }, why }], 'engine')
+  }
+
+  async *#view(): Events<readonly Message[]> {
+    const known = this.session.edits().length
+    const { messages, decision, report } = await this.session.view()
+    const made = this.session
+      .edits()
+      .slice(known)
+      .map(({ edit }) => edit)
+    if (made.length > 0) yield editsEvent(made, decision)
+    const broken = report.find(({ rule }) => rule === 'too-many-bytes')
+    if (broken) throw new PalimpsestError('TOO_LARGE', `${broken.message}. Make room: palimpsest chat has /compact.`)
+    // A session that began elsewhere has no prompt of ours in its ledger.
+    return messages[0]?.role === 'system' || !this.#system ? messages : [this.#system, ...messages]
+  }
+
+  async #record({ message, usage }: Answer): Promise<void> {
+    await this.session.append(message).catch(async error => {
+      // Some providers count their calls anew in every answer.
+      if (!isPalimpsestError(error) || error.code !== 'INVALID_MESSAGE' || callsIn(message).length === 0) throw error
+      renameCalls(message, this.session.fold.entries.length)
+      await this.session.append(message)
+    })
+    if (usage) await this.session.reportUsage(usage)
+  }
+
+  async #spend({ usage = {} }: Answer, { spent }: Turn): Promise<AgentEvent> {
+    const cost = spent.add(usage, this.session.options.model)
+    return { type: 'usage', usage, cost, context: this.#contextUse(usage) }
+  }
+
+  #contextUse({ input = 0, cacheRead = 0, cacheWrite = 0 }: NonNullable<Answer['usage']>): ContextUse {
+    return { tokens: input + cacheRead + cacheWrite, window: this.session.options.model.window, cached: cacheRead }
+  }
+
+  /** What was said before the user stopped it is part of the conversation. */
+  async #keepPartial(text: string): Promise<void> {
+    const parts = [{ type: 'text' as const, text: `${text.toWellFormed()}\n\n[Stopped by the user]` }]
+    await this.session.append({ role: 'assistant', parts })
+  }
+
+  /** The last answer, where the session ends with one that asks for nothing more. */
+  #answered(): string | undefined {
+    const last = this.session.fold.entries.at(-1)
+    if (last?.role === 'system') return ''
+    if (last?.role !== 'assistant' || !last.message || callsIn(last.message).length > 0) return undefined
+    return last.message.parts.flatMap(part => (part.type === 'text' ? part.text : [])).join('\n')
+  }
+
+  #lastCalls(): ToolCallPart[] {
+    const { entries } = this.session.fold
+    return entries.slice(-200).flatMap(({ message }) => (message ? callsIn(message) : []))
+  }
+
+  #done({ spent }: Turn, reason: DoneReason, message: string): AgentEvent {
+    return { type: 'done', reason, message, steps: spent.steps, cost: spent.money }
+  }
+
+  #cacheIsCold(): boolean {
+    const last = this.session.fold.entries.findLast(({ role }) => role === 'assistant')
+    return last === undefined || this.#now() - last.at > this.session.options.model.ttl
+  }
+
+  #offers(tool: string): boolean {
+    if (tool === 'delegate') return this.#options.parent === undefined
+    return this.#options.memory !== undefined || !/memory/.test(tool)
+  }
+
+  #context(): ConstructorParameters<typeof Toolbox>[0]['context'] {
+    const { memory, user, persona, env = process.env, root } = this.#options
+    return {
+      root: resolve(root),
+      workspace: this.#workspace,
+      now: this.#now,
+      journal: sessionJournal(this.session),
+      session: this.session,
+      env: { ...env, PALIMPSEST_AGENT: persona.name },
+      memory: memory && user !== undefined ? memory.forAgent(user, persona.name) : NO_MEMORY,
+      entries: () => [{ session: this.session.id, entry: this.session.fold.lastUser }],
+      spawn: (task, tell, signal) => this.#spawn(task, tell, signal),
+    }
+  }
+
+  /** A subagent works in a session of its own; its report is the result. */
+  async #spawn(task: string, tell: (event: AgentEvent) => void, signal?: AbortSignal): Promise<ToolResult> {
+    const child = await this.#openChild()
+    const { id } = child.session
+    let last: AgentEvent | undefined
+    for await (const event of child.run(task, { signal })) {
+      tell({ type: 'delegated', session: id, event })
+      last = event
+    }
+    if (last?.type !== 'done') return { text: `The subagent (session ${id}) ended without a report.`, isError: true }
+    const isError = last.reason !== 'answered'
+    const how = isError ? `stopped (${last.reason})` : 'is done'
+    return { text: `The subagent ${how} after ${last.steps} steps (session ${id}):\n\n${last.message}`, isError }
+  }
+
+  /** One after the other, so that two of one step do not take the same name. */
+  #openChild(): Promise<Agent> {
+    const open = async () => {
+      const id = await freeName(this.#options.pal, `${this.session.id}-sub`)
+      return openAgent(id, { ...this.#options, parent: this.session.id })
+    }
+    const opened = this.#opening.then(open)
+    this.#opening = opened.catch(() => undefined)
+    return opened
+  }
+
+  get #workspace(): string {
+    return resolve(this.#options.workspace ?? defaultWorkspaceFolder())
+  }
+
+  get #retry(): RetryOptions {
+    return { ...RETRY, ...this.#options.retry }
+  }
+
+  get #now(): () => number {
+    return this.#options.clock ?? Date.now
+  }
+}
+
+/** What a session's `about.client` says of our own agents. */
+const CLIENT = 'palimpsest:'
+
+export function clientOf({ name }: Pick<Persona, 'name'>): string {
+  return `${CLIENT}${name}`
+}
+
+/** The persona that a session was last run with, if it was one of ours. */
+export function personaOf(client: string | undefined): string | undefined {
+  return client?.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
+}
+
+function partsOf(request: AgentRequest): Message['parts'] {
+  return typeof request === 'string' ? [{ type: 'text', text: request.toWellFormed() }] : [...request]
+}
+
+function callsIn({ parts }: Message): ToolCallPart[] {
+  return parts.filter(part => part.type === 'tool-call')
+}
+
+function resultMessage({ id, name }: Pick<ToolCallPart, 'id' | 'name'>, output: string, isError: boolean): Message {
+  return { role: 'tool', parts: [{ type: 'tool-result', id, name, output, ...(isError ? { isError } : {}) }] }
+}
+
+function interruptedText(name: string): string {
+  return `[No result: ${name} was interrupted]\nThe program ended while it ran. It may have had effects: look before you run it again.`
+}
+
+function renameCalls(message: Message, entry: number): void {
+  for (const [i, call] of callsIn(message).entries()) call.id = `${call.id || 'call'}-${entry}-${i}`
+}
+
+/** Edits that no sum decided tell why themselves. */
+function editsEvent(edits: readonly Edit[], decision: string | undefined): AgentEvent {
+  const ids = edits.map(({ id }) => id)
+  const saved = edits.reduce((sum, edit) => sum + edit.saved, 0)
+  return { type: 'edits', ids, saved, decision: decision ?? [...new Set(edits.map(({ why }) => why))].join('; ') }
+}
+
+async function freeName(pal: Palimpsest, base: string): Promise<string> {
+  for (let n = 1; ; n++) if (!(await pal.find(`${base}-${n}`))) return `${base}-${n}`
+}
+
+/** Stands where no tool can reach it. */
+const NO_MEMORY: AgentMemory = {
+  blocks: async () => [],
+  block: async () => undefined,
+  propose: async () => {
+    throw new PalimpsestError('UNSUPPORTED', 'This agent has no memory.')
+  },
+}

@@ -1,0 +1,64 @@
+/**
+ * What an agent may do without asking, and the question it asks otherwise.
+ *
+ * Shell commands and files outside the root (and outside its own workspace) need a yes. Rules can allow them
+ * beforehand; without a rule and without anybody to ask, the call is refused with a result that says why. Memory is
+ * not a matter of approval here: what an agent proposes is decided by its user elsewhere, and no rule reaches it.
+ */
+
+export type ApprovalRequest = {
+  id: string
+  /** The tool. */
+  name: string
+  input: unknown
+  /** One sentence that a person can answer with yes or no. */
+  question: string
+}
+
+/** Contract: resolves with what a person said. Rejects never; a person who cannot be asked says no. */
+export type Approve = (request: ApprovalRequest, signal?: AbortSignal) => Promise<boolean>
+
+export type AllowRules = {
+  /** Everything, as `--yes` does. */
+  all?: boolean
+  /** Command lines; a `*` stands for anything that cannot begin another command. */
+  commands?: readonly string[]
+  /** Folders outside the root whose files may be read and written. */
+  folders?: readonly string[]
+}
+
+/** What has to be asked of a call; nothing for most of them. */
+export type Concern =
+  | { kind: 'command'; command: string }
+  /** Outside the working folder, or one of the files that Palimpsest itself keeps. */
+  | { kind: 'file'; path: string; writes: boolean; where: 'outside' | 'own' }
+
+export function questionAbout(concern: Concern): string {
+  if (concern.kind === 'command') return `Run this command? ${concern.command}`
+  const file = concern.where === 'own' ? 'a file of Palimpsest itself' : 'a file outside the working folder'
+  return `${concern.writes ? 'Change' : 'Read'} ${file}? ${concern.path}`
+}
+
+export function isAllowed(concern: Concern, { all = false, commands = [] }: AllowRules): boolean {
+  if (all) return true
+  return concern.kind === 'command' && commands.some(pattern => fitsPattern(concern.command, pattern))
+}
+
+/** What the model hears when the answer is no, or when there was nobody to ask. */
+export function refusalText(concern: Concern, asked: boolean): string {
+  const what = concern.kind === 'command' ? 'The command was not run' : `${concern.path} was not touched`
+  if (asked) return `${what}: the user said no. Do not try it again in another way; ask what they would like instead.`
+  const how =
+    concern.kind === 'command'
+      ? 'allow it with --yes, or with a pattern in agent.allow.commands of palimpsest.json'
+      : 'allow it with --yes, or with the folder in agent.allow.folders of palimpsest.json'
+  return `${what}: it needs approval, and nobody is here to give it. Go on without it, and tell the user that they can ${how}.`
+}
+
+/** Characters with which a shell begins another command, or writes a file: no `*` covers them. */
+const ENDS_COMMAND = ';&|<>$`()\\n\\r'
+
+export function fitsPattern(command: string, pattern: string): boolean {
+  const parts = pattern.split('*').map(part => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join(`[^${ENDS_COMMAND}]*`)}$`).test(command.trim())
+}

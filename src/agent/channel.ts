@@ -1,0 +1,28 @@
+/** Events of several tasks at once, in the order in which they happen, for one reader. */
+
+export class Channel<T> {
+  readonly #waiting: T[] = []
+  #wake: () => void = () => {}
+  #closed = false
+
+  push(value: T): void {
+    this.#waiting.push(value)
+    this.#wake()
+  }
+
+  /** Nothing comes after; the reader still gets what is waiting. */
+  close(): void {
+    this.#closed = true
+    this.#wake()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    for (;;) {
+      while (this.#waiting.length > 0) yield this.#waiting.shift()!
+      if (this.#closed) return
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Summarises a stretch of a session because somebody asked for it: everything but the last entries, or the entries
+ * that are named, narrowed to whole steps. The words are a model's where one can be asked, ours otherwise. It is an
+ * edit by the user like any other, and the full conversation goes to the archive as with every summary.
+ */
+import { stretchBefore } from '../cuts.ts'
+import { withCommas } from '../cutting.ts'
+import { PalimpsestError } from '../errors.ts'
+import { keepRecords } from '../kept-files.ts'
+import { withModelSummaries } from '../model-summary.ts'
+import { safeName } from '../policies/offload.ts'
+import { type Proposal, textMessage } from '../policies/policy.ts'
+import { requestIn } from '../requests.ts'
+import type { Session } from '../session.ts'
+import { writeSummary } from '../summary.ts'
+import { messagesTokens } from '../tokens.ts'
+import type { Edit, Message } from '../types.ts'
+import { createUnits, extendUnits } from '../units.ts'
+import { type Fold, tokensOf } from '../view.ts'
+
+export type Range = { from?: number; to?: number }
+
+const KEPT = 6
+
+/** The edit that was made. Throws where there is nothing to summarise. */
+export async function compactSession(session: Session, { from, to }: Range = {}): Promise<Edit> {
+  await session.view({ plan: false })
+  const { model, tools, summarize } = session.options
+  const { fold } = session
+  const before = to === undefined ? Math.max(0, fold.entries.length - KEPT) : to + 1
+  const stretch = stretchBefore(fold, before, { model, ...(from === undefined ? {} : { start: from }) })
+  if (!stretch) throw nothingThere('There is no whole step to summarise.')
+  const added = await originals(session, stretch)
+  const request = lastRequest(fold)
+  const hidden = request && request.entry >= stretch.from && request.entry <= stretch.to ? [request.message] : []
+  const units = createUnits()
+  extendUnits(units, fold, tools)
+  const replaced = tokensOf(fold, stretch.from, stretch.to)
+  const text = writeSummary(
+    {
+      units: units.all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to),
+      requests: added.flatMap(message => requestIn(message) ?? []),
+      previous: [],
+    },
+    replaced - messagesTokens(hidden, fold.count),
+    fold.count,
+  )
+  if (text === undefined) throw nothingThere('A summary would be no shorter than what it replaces.')
+  const proposal: Proposal = {
+    policy: 'summarize',
+    target: stretch,
+    replacement: { messages: [textMessage('user', text), ...hidden] },
+    why: `${stretch.to - stretch.from + 1} entries, ${withCommas(replaced)} tokens, as one summary on request`,
+    mark: 'summary',
+    summary: { goal: requestIn(request?.message) ?? '' },
+    also: [archiveOf(session, stretch, added)],
+    log: `Summarised entries ${stretch.from}-${stretch.to} of ${session.id} on request: ${withCommas(replaced)} tokens.`,
+  }
+  const [written = proposal] = await withModelSummaries([proposal], fold, summarize)
+  const [edit] = await session.apply([written], 'user')
+  await keepRecords([written], session.options, [])
+  return edit!
+}
+
+function lastRequest({ entries }: Fold): { entry: number; message: Message } | undefined {
+  const entry = entries.findLastIndex(({ message }) => requestIn(message) !== undefined)
+  const message = entries[entry]?.message
+  return message && { entry, message }
+}
+
+/** The entries as they happened, also those that an earlier summary hides. */
+async function originals(session: Session, { from, to }: { from: number; to: number }): Promise<Message[]> {
+  const seqs = session.fold.entries.slice(from, to + 1).map(({ seq }) => seq)
+  const events = await session.eventsAt(seqs)
+  return events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+}
+
+function archiveOf({ id, fold }: Session, { from, to }: { from: number; to: number }, messages: readonly Message[]) {
+  const at = fold.entries[to]?.at ?? 0
+  const text = `${JSON.stringify({ session: id, at, entries: [from, to], messages }, null, 2)}\n`
+  return { path: `archive/${safeName(id)}_${at}.json`, text }
+}
+
+function nothingThere(message: string): PalimpsestError {
+  return new PalimpsestError('INVALID_INPUT', `${message} Let the session go on, or name other entries.`)
+}

@@ -1,0 +1,108 @@
+/**
+ * Which session a conversation of a chat front end belongs to. Front ends send everything again with each request and
+ * know nothing of the tools in between, so a conversation is told by what its user said.
+ *
+ * What is known already is not added again. Where the user went back (a message that was edited, an answer that was
+ * asked for anew), the session is forked there, and the way not taken stays as it was. A history that began elsewhere
+ * is taken over. A request that was cut off before its answer goes on.
+ */
+import { createHash } from 'node:crypto'
+import type { Palimpsest } from '../engine.ts'
+import { PalimpsestError } from '../errors.ts'
+import type { Session } from '../session.ts'
+import type { ImagePart, Message, TextPart } from '../types.ts'
+
+export type Placed = {
+  session: string
+  /** The session that this one was forked from just now. */
+  forkedFrom?: string
+  /** What the front end knows and the session does not, before the request. */
+  history: Message[]
+  /** Nothing where the last request waits for its answer already. */
+  request: (TextPart | ImagePart)[] | undefined
+}
+
+/** `messages` is the conversation of the front end: user and assistant, the last by the user. */
+export async function placeConversation(pal: Palimpsest, base: string, messages: readonly Message[]): Promise<Placed> {
+  const asked = messages.filter(({ role }) => role === 'user')
+  const last = asked.at(-1)
+  if (!last || messages.at(-1) !== last) {
+    throw new PalimpsestError('INVALID_INPUT', 'The last message must be one of the user.')
+  }
+  const keys = asked.map(keyOf)
+  const known = bestOf(await candidates(pal, base), keys)
+  if (known && isUnanswered(known, keys)) return { session: known.session.id, history: [], request: undefined }
+  const common = known ? sharedLength(known.keys, keys.slice(0, -1)) : 0
+  const session = known ? await withoutRest(known, common) : undefined
+  const forkedFrom = known && session !== known.session ? { forkedFrom: known.session.id } : {}
+  const history = behind(messages.slice(0, -1), common)
+  return { session: session?.id ?? base, ...forkedFrom, history, request: requestParts(last) }
+}
+
+type Candidate = { session: Session; keys: string[] /** The entries of the requests. */; entries: number[] }
+
+async function candidates(pal: Palimpsest, base: string): Promise<Candidate[]> {
+  const rows = (await pal.find(base)) ? await pal.sessions({ contains: base, limit: MOST }) : []
+  const own = rows.filter(({ id }) => id === base || FORK.test(id.slice(base.length)))
+  return Promise.all(own.filter(({ id }) => id.startsWith(base)).map(({ id }) => readCandidate(pal, id)))
+}
+
+const MOST = 200
+const FORK = /^(-fork-\d+)+$/
+
+async function readCandidate(pal: Palimpsest, id: string): Promise<Candidate> {
+  const session = await pal.session(id, { mustExist: true })
+  const all = session.fold.entries
+  const entries = [...all.keys()].filter(entry => all[entry]?.role === 'user')
+  const events = await session.eventsAt(entries.map(entry => all[entry]!.seq))
+  const keys = events.flatMap(({ event }) => (event.type === 'entry' ? [keyOf(event.message)] : []))
+  return { session, keys, entries }
+}
+
+/** The one that shares the most with the conversation; of several, one that has nothing else. */
+function bestOf(found: readonly Candidate[], keys: readonly string[]): Candidate | undefined {
+  const before = keys.slice(0, -1)
+  const rank = (candidate: Candidate) => {
+    if (isUnanswered(candidate, keys)) return Number.POSITIVE_INFINITY
+    const shared = sharedLength(candidate.keys, before)
+    return shared * 2 + (candidate.keys.length === shared ? 1 : 0)
+  }
+  return found.toSorted((a, b) => rank(b) - rank(a))[0]
+}
+
+function isUnanswered({ session, keys }: Candidate, asked: readonly string[]): boolean {
+  if (keys.length !== asked.length || sharedLength(keys, asked) !== keys.length) return false
+  const last = session.fold.entries.at(-1)
+  return last?.role !== 'assistant' || last.message?.parts.some(({ type }) => type === 'tool-call') === true
+}
+
+function sharedLength(a: readonly string[], b: readonly string[]): number {
+  let shared = 0
+  while (shared < a.length && shared < b.length && a[shared] === b[shared]) shared++
+  return shared
+}
+
+/** The session as it was before the first request that the conversation does not have. */
+async function withoutRest({ session, keys, entries }: Candidate, common: number): Promise<Session> {
+  return keys.length === common ? session : session.fork(entries[common]! - 1)
+}
+
+/** What the front end knows behind its first `count` requests and their answers. */
+function behind(messages: readonly Message[], count: number): Message[] {
+  let requests = 0
+  const from = messages.findIndex(({ role }) => role === 'user' && requests++ === count)
+  return from < 0 ? [] : messages.slice(from).filter(({ parts }) => parts.length > 0)
+}
+
+function requestParts({ parts }: Message): (TextPart | ImagePart)[] {
+  const kept = parts.filter(part => part.type === 'text' || part.type === 'image')
+  if (kept.length > 0) return kept
+  throw new PalimpsestError('INVALID_INPUT', 'The last message has neither text nor an image.')
+}
+
+function keyOf({ parts }: Message): string {
+  const said = parts.flatMap(part =>
+    part.type === 'text' ? part.text.trim() : part.type === 'image' ? [part.data ?? part.url] : [],
+  )
+  return createHash('sha256').update(JSON.stringify(said)).digest('hex')
+}

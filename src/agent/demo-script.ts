@@ -1,0 +1,185 @@
+/**
+ * The demo model's script: what it says and calls next, as a function of the conversation alone.
+ *
+ * It understands nothing. To a first request it gives a tour of a small project (look around, run the tests, mend a
+ * bug, tidy the context, propose something to remember), to later ones a short answer from what the session holds. It
+ * says so, so that nobody takes it for a model.
+ */
+import { textOf } from '../leaves.ts'
+import { requestIn } from '../requests.ts'
+import type { Message, ToolResultPart } from '../types.ts'
+
+export type DemoCall = { name: string; input: Record<string, unknown> }
+export type DemoTurn = { text: string; calls?: DemoCall[] }
+
+type Scene = {
+  request: string
+  /** Answers that were given since the request. */
+  step: number
+  results: ToolResultPart[]
+}
+
+export function demoTurn(messages: readonly Message[]): DemoTurn {
+  const at = messages.findLastIndex(message => requestIn(message) !== undefined)
+  const behind = messages.slice(at + 1)
+  const scene: Scene = {
+    request: requestIn(messages[at]) ?? '',
+    step: behind.filter(({ role }) => role === 'assistant').length,
+    results: behind.flatMap(({ parts }) => parts.filter(part => part.type === 'tool-result')),
+  }
+  const system = messages.find(({ role }) => role === 'system')
+  if (system?.parts.map(textOf).join('').includes('You are a subagent')) return subagent(scene)
+  const isFirst = messages.slice(0, at).every(message => requestIn(message) === undefined)
+  return isFirst ? tour(scene) : later(scene)
+}
+
+function tour(scene: Scene): DemoTurn {
+  return (TOUR[scene.step] ?? farewell)(scene)
+}
+
+const TOUR: readonly ((scene: Scene) => DemoTurn)[] = [
+  ({ request }) => ({
+    text: `I am the demo that comes with Palimpsest: a script, not a language model. I give the same tour whatever you ask (you asked: “${short(request)}”), but everything you see is real: the files, the commands, the ledger, the edits.\n\nFirst I look around. Three calls in one step run at the same time.`,
+    calls: [
+      { name: 'list_files', input: {} },
+      { name: 'read_file', input: { path: 'README.md' } },
+      { name: 'read_file', input: { path: 'src/cart.js' } },
+    ],
+  }),
+  () => ({
+    text: 'A small shop with a cart. Before I change anything I run its tests. That is a shell command, so you are asked first.',
+    calls: [{ name: 'run_command', input: { command: TEST } }],
+  }),
+  ({ results }) => ({
+    text: wasRun(results)
+      ? 'One test fails: the total leaves out the quantity. I mend that line, and look into the build log for anything else.'
+      : 'Without the tests I go by the code: the total leaves out the quantity. I mend that line, and look into the build log.',
+    calls: [
+      {
+        name: 'edit_file',
+        input: {
+          path: 'src/cart.js',
+          old_string: 'sum + item.price, 0)',
+          new_string: 'sum + item.price * item.quantity, 0)',
+          intent: 'the total counts every piece, not every kind',
+        },
+      },
+      { name: 'read_file', input: { path: 'logs/build.log' } },
+    ],
+  }),
+  ({ results }) => ({
+    text: 'The log was long and all is well in it, so I keep one line of it in my context. Nothing is lost: the original stays in the ledger, and `context` with `restore` brings it back.',
+    calls: [
+      ...(wasRun(results) ? [{ name: 'run_command', input: { command: TEST } }] : []),
+      { name: 'context', input: distill(results) },
+      { name: 'list_memory_blocks', input: {} },
+    ],
+  }),
+  ({ results }) => ({
+    text: 'One thing is worth remembering for other sessions. I can only propose it; you decide.',
+    calls: [remember(results, 'Tests of the shop are run with `node --test`.')],
+  }),
+]
+
+function farewell({ results }: Scene): DemoTurn {
+  const tested = lastOf(results, 'run_command')
+  const passed = tested !== undefined && /\[exit code 0\]\s*$/.test(textOf(tested))
+  const tests = passed ? 'the tests pass now' : 'the tests were not run, so look at it yourself'
+  return {
+    text: `Done. What happened:
+
+- \`src/cart.js\`: the total counts **every piece**, not every kind; ${tests}
+- the build log takes **one line** of my context instead of a few thousand characters
+- a **memory proposal** waits for you
+
+| to see | command |
+|---|---|
+| what I was shown, and why | \`palimpsest show\` |
+| every edit, and how to undo it | \`palimpsest edits\`, \`palimpsest undo\` |
+| what I would like to remember | \`palimpsest memory proposals\` |
+
+With a real model behind it (ANTHROPIC_API_KEY or OPENAI_API_KEY) the same loop does what you ask.`,
+  }
+}
+
+function later(scene: Scene): DemoTurn {
+  const { request, step, results } = scene
+  if (step > 0) return { text: report(results) }
+  const remark = 'I am still the script, so I only know a few words. '
+  if (/undo|take.*back|revert/i.test(request)) {
+    return {
+      text: `${remark}I take my change of the cart back.`,
+      calls: [{ name: 'undo_edit', input: { path: 'src/cart.js' } }],
+    }
+  }
+  if (/delegate|subagent/i.test(request)) {
+    return {
+      text: `${remark}I give a small task to a subagent, which works in a session of its own.`,
+      calls: [{ name: 'delegate', input: { task: 'Find out which files this project has.' } }],
+    }
+  }
+  if (/remember|memory/i.test(request)) {
+    return { text: `${remark}I propose that for your memory.`, calls: [{ name: 'list_memory_blocks', input: {} }] }
+  }
+  return {
+    text: `${remark}I search everything that happened in this session.`,
+    calls: [{ name: 'recall', input: { query: longestWord(request), limit: 5 } }],
+  }
+}
+
+function report(results: readonly ToolResultPart[]): string {
+  const last = results.at(-1)
+  const text = last ? textOf(last) : ''
+  if (last?.name === 'list_memory_blocks')
+    return `Your memory now:\n\n${text}\n\nWhat waits for you: \`palimpsest memory proposals\`.`
+  return `This is what I found:\n\n\`\`\`\n${text.slice(0, 1_500)}\n\`\`\`\n\nTry: “undo that”, “delegate something”, “what do you remember?”, or any word to search for.`
+}
+
+function subagent({ step, results }: Scene): DemoTurn {
+  if (step === 0) return { text: 'I look at the folder.', calls: [{ name: 'list_files', input: { depth: 3 } }] }
+  const files = textOf(results.at(-1)!)
+    .split('\n')
+    .filter(line => !line.endsWith('/'))
+  return { text: `The project has ${files.length} files: ${files.join(', ')}.` }
+}
+
+const TEST = 'node --test'
+
+function wasRun(results: readonly ToolResultPart[]): boolean {
+  const result = lastOf(results, 'run_command')
+  return result !== undefined && /\[exit code/.test(textOf(result))
+}
+
+function lastOf(results: readonly ToolResultPart[], name: string): ToolResultPart | undefined {
+  return results.findLast(result => result.name === name)
+}
+
+/** The id at the end of the last long result; without one, what could be tidied up. */
+function distill(results: readonly ToolResultPart[]): Record<string, unknown> {
+  const ids = results.flatMap(result => /\[id (\w+)\]\s*$/.exec(textOf(result))?.[1] ?? [])
+  const id = ids.at(-1)
+  if (id === undefined) return { action: 'suggest' }
+  return { action: 'distill', targets: [[id, 'build.log: 120 modules built, no warning, no error']] }
+}
+
+function remember(results: readonly ToolResultPart[], fact: string): DemoCall {
+  const blocks = lastOf(results, 'list_memory_blocks')
+  const reasoning = 'It was needed in this session and will be again.'
+  if (blocks && /- preferences:/.test(textOf(blocks))) {
+    return { name: 'propose_memory_append', input: { block_label: 'preferences', text: `- ${fact}`, reasoning } }
+  }
+  return {
+    name: 'propose_memory_block',
+    input: { block_label: 'preferences', title: 'Preferences', body: `- ${fact}\n`, reasoning },
+  }
+}
+
+function longestWord(request: string): string {
+  const words = request.match(/[\p{L}\p{N}_]+/gu) ?? ['cart']
+  return words.reduce((best, word) => (word.length > best.length ? word : best))
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line
+}

@@ -1,0 +1,129 @@
+/**
+ * The model that an agent asks: any OpenAI-compatible endpoint or Anthropic's, through the providers of the AI SDK.
+ *
+ * A model is opened from settings (provider, base URL, key, name). Its requests are guarded: a connection that sends
+ * no bytes for too long is cut with an error that says so, and whoever asked may ask again. Keys go into request
+ * headers and nowhere else.
+ */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+
+export type Provider = 'anthropic' | 'openai-compatible'
+
+export type AgentModel = {
+  /** As the provider calls it; prices and window are looked up by it. */
+  name: string
+  provider: Provider
+  /** What is called. Its `doStream` is all that is used of it. */
+  language: LanguageModelV4
+  temperature?: number
+  maxOutputTokens?: number
+}
+
+export type ModelSettings = {
+  provider: Provider
+  name: string
+  /** With `/v1`. Anthropic's own unless given; an OpenAI-compatible provider must have one. */
+  baseUrl: string
+  key?: string
+  temperature?: number
+  maxOutputTokens?: number
+  headers?: Record<string, string>
+  /** A connection that sends nothing for so long is given up. */
+  stallMs?: number
+}
+
+export const STALL_MS = 180_000
+export const ANTHROPIC_URL = 'https://api.anthropic.com/v1'
+export const OPENAI_URL = 'https://api.openai.com/v1'
+
+export async function openModel(settings: ModelSettings): Promise<AgentModel> {
+  const { provider, name, temperature, maxOutputTokens } = settings
+  return {
+    name,
+    provider,
+    language: await (provider === 'anthropic' ? openAnthropic(settings) : openCompatible(settings)),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  }
+}
+
+async function openAnthropic(settings: ModelSettings): Promise<LanguageModelV4> {
+  // The package reads this variable when it is loaded, and an empty one stops it.
+  if (process.env['ANTHROPIC_BASE_URL'] === '') delete process.env['ANTHROPIC_BASE_URL']
+  const { createAnthropic } = await import('@ai-sdk/anthropic')
+  return createAnthropic({ ...connection(settings), apiKey: settings.key ?? 'none' })(settings.name)
+}
+
+async function openCompatible(settings: ModelSettings): Promise<LanguageModelV4> {
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  const key = settings.key === undefined ? {} : { apiKey: settings.key }
+  const options = { ...connection(settings), ...key, name: 'openai-compatible', includeUsage: true }
+  return createOpenAICompatible(options)(settings.name)
+}
+
+function connection({ baseUrl, headers = {}, stallMs = STALL_MS }: ModelSettings) {
+  return { baseURL: baseUrl.replace(/\/+$/, ''), headers, fetch: guardedFetch(stallMs) }
+}
+
+export class StallError extends Error {
+  constructor(ms: number) {
+    super(`the model sent nothing for ${ms / 1000} s`)
+    this.name = 'StallError'
+  }
+}
+
+/** `fetch` that gives up when nothing comes for a while: neither the first byte nor the next one. */
+export function guardedFetch(ms: number): typeof fetch {
+  return async (input, init = {}) => {
+    const stall = new AbortController()
+    let timer = setTimeout(giveUp, ms)
+    const touch = () => {
+      clearTimeout(timer)
+      timer = setTimeout(giveUp, ms)
+    }
+    const signal = init.signal ? AbortSignal.any([init.signal, stall.signal]) : stall.signal
+    function giveUp(): void {
+      stall.abort(new StallError(ms))
+    }
+    try {
+      const response = await fetch(input, { ...init, signal })
+      touch()
+      if (!response.body) return settled(response)
+      return new Response(
+        watch(response.body, touch, () => clearTimeout(timer)),
+        response,
+      )
+    } catch (error) {
+      clearTimeout(timer)
+      throw stall.signal.aborted ? stall.signal.reason : error
+    }
+
+    function settled(response: Response): Response {
+      clearTimeout(timer)
+      return response
+    }
+  }
+}
+
+/** The same bytes; `touch` is called at each piece, `end` when there are no more, whatever the reason. */
+function watch(body: ReadableStream<Uint8Array>, touch: () => void, end: () => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        touch()
+        if (!done) return controller.enqueue(value)
+        end()
+        controller.close()
+      } catch (error) {
+        end()
+        controller.error(error)
+      }
+    },
+    async cancel(reason) {
+      end()
+      await reader.cancel(reason)
+    },
+  })
+}

@@ -1,0 +1,240 @@
+/**
+ * An agent as every door opens it: from `palimpsest.json`, the environment and what the door itself was told, which
+ * comes first. The engine gets the agent's model for its summaries, and memory and workspace are those of the user.
+ *
+ * A key comes from the environment only, is handed to the provider's client, and is written nowhere.
+ */
+import { userInfo } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { type AgentConfig, type Config, configPath, readConfig } from '../config.ts'
+import { openPalimpsest, type Palimpsest } from '../engine.ts'
+import { PalimpsestError } from '../errors.ts'
+import type { Memory } from '../memory/memory.ts'
+import { openMemory } from '../memory/open.ts'
+import { defaultWorkspaceFolder } from '../workspace.ts'
+import { type Agent, type AgentOptions, openAgent, personaOf } from './agent.ts'
+import type { Approve } from './approval.ts'
+import type { Demo } from './demo.ts'
+import { type AgentModel, ANTHROPIC_URL, type ModelSettings, OPENAI_URL, openModel, type Provider } from './model.ts'
+import { chosenPersona, findPersona, type PersonaInfo } from './personas.ts'
+import { modelSummary } from './summarizer.ts'
+
+export type { Agent, AgentEvent, AgentModel, AgentOptions, ApprovalRequest, Persona } from './agent.ts'
+export { openAgent } from './agent.ts'
+export { openModel } from './model.ts'
+
+export type OpenAgentOptions = {
+  /** The folder of the ledger; `.agent` unless given. */
+  home?: string | undefined
+  env?: Record<string, string | undefined>
+  /** A scripted model and a sample project, for looking around without a key; always, or where no model is set up. */
+  demo?: boolean | 'without-model' | undefined
+  /** Milliseconds between two words of the demo. */
+  demoPace?: number | undefined
+  persona?: string | undefined
+  model?: string | undefined
+  /** The folder that file tools and commands work in; the working folder unless given. */
+  root?: string | undefined
+  user?: string | undefined
+  /** Everything is allowed without asking. Memory stays with its user. */
+  yes?: boolean | undefined
+  approve?: Approve
+  limits?: AgentOptions['limits']
+  /** Guests of a server may work with files and commands in the root too. */
+  hasFiles?: boolean
+}
+
+/** What a door holds: sessions are opened by name, and closing it closes everything behind it. */
+export type AgentHome = {
+  home: string
+  root: string
+  user: string
+  workspace: string
+  /** Whether others than this machine's user may work with files and commands in the root. */
+  hasFiles: boolean
+  pal: Palimpsest
+  memory: Memory
+  config: AgentConfig
+  /** For small questions on the side: the cheap model, or the main one. */
+  side: AgentModel | undefined
+  demo?: Demo
+  /** The persona that a session gets: the one named, the one it had, the chosen one. */
+  persona(session?: string, named?: string): Promise<PersonaInfo>
+  open(session: string, more?: Partial<AgentOptions> & { personaName?: string | undefined }): Promise<Agent>
+  close(): Promise<void>
+}
+
+export async function openAgentHome(options: OpenAgentOptions = {}): Promise<AgentHome> {
+  const { env = process.env } = options
+  const demo = (await wantsDemo(options, env))
+    ? await (await import('./demo.ts')).startDemo({ home: options.home, pace: options.demoPace })
+    : undefined
+  const home = demo?.home ?? homeIn(options, env)
+  const whole = await readConfig(configPath(home), { mustExist: false })
+  const config = whole?.agent ?? {}
+  const workspace = resolve(
+    demo?.workspace ?? env['PALIMPSEST_WORKSPACE'] ?? config.workspace ?? defaultWorkspaceFolder(),
+  )
+  const settings = demo ? demo.model : findModel({ env, config, whole, named: options.model })
+  const cheap = demo ? undefined : config.cheapModel
+  const side = settings && (await openModel(cheap ? { ...settings, name: cheap } : settings))
+  const pal = await openPalimpsest({
+    home,
+    workspace,
+    ...(side ? { summarize: modelSummary(side) } : {}),
+    ...(demo ? { models: demo.models } : {}),
+  })
+  const memory = await openMemory({ home, env })
+  const root = resolve(demo?.root ?? options.root ?? '.')
+  const user = options.user ?? env['PALIMPSEST_USER'] ?? config.user ?? userInfo().username
+
+  async function persona(session?: string, named = options.persona): Promise<PersonaInfo> {
+    const had = session === undefined ? undefined : personaOf((await pal.find(session))?.about.client)
+    return findPersona(home, named ?? had ?? env['PALIMPSEST_PERSONA'] ?? config.persona ?? (await chosenPersona(home)))
+  }
+
+  return {
+    home,
+    root,
+    user,
+    workspace,
+    hasFiles: options.hasFiles === true,
+    pal,
+    memory,
+    config,
+    side,
+    ...(demo ? { demo } : {}),
+    persona,
+    async open(session, { personaName, ...more } = {}) {
+      const { source: _, path: __, ...chosen } = await persona(session, personaName)
+      return openAgent(session, {
+        pal,
+        memory,
+        user,
+        workspace,
+        root,
+        persona: chosen,
+        model: await modelFor(settings, { persona: chosen, options, isDemo: demo !== undefined, config, env }),
+        allow: { ...inFolder(config.allow, home), ...(options.yes ? { all: true } : {}) },
+        limits: { ...config.limits, ...options.limits },
+        env,
+        ...(options.approve ? { approve: options.approve } : {}),
+        ...(config.retry ? { retry: config.retry } : {}),
+        ...(config.policy ? { policy: config.policy } : {}),
+        ...more,
+      })
+    },
+    async close() {
+      await pal.close()
+      await memory.close()
+      await demo?.close()
+    },
+  }
+}
+
+function homeIn({ home }: OpenAgentOptions, env: Sources['env']): string {
+  return home ?? env['PALIMPSEST_HOME'] ?? '.agent'
+}
+
+async function wantsDemo(options: OpenAgentOptions, env: Sources['env']): Promise<boolean> {
+  if (options.demo !== 'without-model') return options.demo === true
+  const whole = await readConfig(configPath(homeIn(options, env)), { mustExist: false })
+  return findModel({ env, config: whole?.agent ?? {}, whole, named: options.model }) === undefined
+}
+
+/** One session's agent, for doors that need no more; closing it is the caller's. */
+export async function openAgentFrom(
+  options: OpenAgentOptions & { session: string },
+): Promise<{ agent: Agent; home: AgentHome; close(): Promise<void> }> {
+  const home = await openAgentHome(options)
+  try {
+    return { agent: await home.open(options.session), home, close: () => home.close() }
+  } catch (error) {
+    await home.close()
+    throw error
+  }
+}
+
+type Sources = {
+  env: Record<string, string | undefined>
+  config: AgentConfig
+  whole: Config | undefined
+  named: string | undefined
+}
+
+/** Which provider, with which key and model; `undefined` where nothing says so. */
+export function findModel({ env, config, whole, named }: Sources): ModelSettings | undefined {
+  const name = named ?? env['PALIMPSEST_MODEL'] ?? config.model ?? whole?.model
+  const provider = config.provider ?? providerIn(env, name)
+  if (!provider) return undefined
+  const own = PROVIDERS[provider]
+  const key = env[config.keyEnv ?? own.key] || undefined
+  const baseUrl = config.baseUrl ?? withVersion(env[own.url]) ?? own.baseUrl
+  if (key === undefined && config.baseUrl === undefined && !env[own.url]) return undefined
+  return {
+    provider,
+    name: name ?? own.model,
+    baseUrl,
+    temperature: config.temperature ?? TEMPERATURE,
+    ...(key === undefined ? {} : { key }),
+    ...(config.maxOutputTokens === undefined ? {} : { maxOutputTokens: config.maxOutputTokens }),
+    ...(config.stallSeconds === undefined ? {} : { stallMs: config.stallSeconds * 1_000 }),
+  }
+}
+
+const TEMPERATURE = 0.5
+
+const PROVIDERS: Record<Provider, { key: string; url: string; baseUrl: string; model: string }> = {
+  anthropic: {
+    key: 'ANTHROPIC_API_KEY',
+    url: 'ANTHROPIC_BASE_URL',
+    baseUrl: ANTHROPIC_URL,
+    model: 'claude-sonnet-4-5',
+  },
+  'openai-compatible': { key: 'OPENAI_API_KEY', url: 'OPENAI_BASE_URL', baseUrl: OPENAI_URL, model: 'gpt-4.1' },
+}
+
+/** The provider whose key or address the environment has; of two, the one that the model's name tells of. */
+function providerIn(env: Record<string, string | undefined>, model: string | undefined): Provider | undefined {
+  const there = (Object.keys(PROVIDERS) as Provider[]).filter(
+    provider => env[PROVIDERS[provider].key] || env[PROVIDERS[provider].url],
+  )
+  if (there.length < 2 || model === undefined) return there[0]
+  return /claude/i.test(model) ? 'anthropic' : 'openai-compatible'
+}
+
+/** Anthropic's own variable comes without the version, as its SDK takes it. */
+function withVersion(url: string | undefined): string | undefined {
+  if (!url) return undefined
+  return /\/v\d+\/*$/.test(new URL(url).pathname) ? url : `${url.replace(/\/+$/, '')}/v1`
+}
+
+type Wanted = Pick<Sources, 'env' | 'config'> & {
+  persona: AgentOptions['persona']
+  options: OpenAgentOptions
+  isDemo: boolean
+}
+
+/** The model that was named comes first, then the persona's own; a temperature in the configuration is for all. */
+async function modelFor(settings: ModelSettings | undefined, wanted: Wanted): Promise<AgentModel> {
+  const { persona, options, isDemo, config, env } = wanted
+  if (!settings) throw noModel()
+  return openModel({
+    ...settings,
+    name: isDemo ? settings.name : (options.model ?? env['PALIMPSEST_MODEL'] ?? persona.model ?? settings.name),
+    temperature: config.temperature ?? persona.temperature ?? TEMPERATURE,
+  })
+}
+
+function noModel(): PalimpsestError {
+  return new PalimpsestError(
+    'MODEL_MISSING',
+    'No model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), or "agent" in palimpsest.json. To look around without a key, use --demo.',
+  )
+}
+
+/** Folders in a configuration are relative to it. */
+function inFolder(allow: AgentConfig['allow'], home: string): AgentConfig['allow'] {
+  const base = dirname(resolve(home))
+  return allow?.folders ? { ...allow, folders: allow.folders.map(folder => resolve(base, folder)) } : allow
+}

@@ -1,0 +1,122 @@
+/**
+ * Who an agent is: a small JSON file with a name, a system prompt, the tools it gets, a model and a temperature.
+ *
+ * Those that ship lie in the package; a user's own lie in the home, as `personas/NAME.json`, and come before them. A
+ * file is checked when it is read: an error names the file and the key.
+ */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { PalimpsestError } from '../errors.ts'
+
+/** Tools by group; a persona may also name single tools. */
+export const TOOL_GROUPS = ['files', 'shell', 'context', 'memory', 'workspace', 'delegate'] as const
+export type ToolGroup = (typeof TOOL_GROUPS)[number]
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/
+
+export const personaSchema = z.strictObject({
+  $schema: z.string().optional(),
+  name: z.string().regex(NAME, 'a name has 1–40 letters a–z, digits, - or _'),
+  description: z.string().max(300).optional().describe('One line for lists.'),
+  systemPrompt: z.string().min(1).describe('Who the agent is and how it works.'),
+  tools: z.array(z.string().min(1)).optional().describe('Groups or single tools; all groups unless given.'),
+  model: z.string().min(1).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  memoryHeading: z.string().min(1).max(100).optional().describe('What approved memory stands under.'),
+})
+
+export type Persona = z.infer<typeof personaSchema>
+
+export type PersonaInfo = Persona & { source: 'package' | 'home'; path: string }
+
+export const DEFAULT_PERSONA = 'default'
+const CHOSEN = 'chosen'
+const SHIPPED = fileURLToPath(new URL('../../personas/', import.meta.url))
+
+/** All personas by name; one of the home hides one of the package with the same name. */
+export async function listPersonas(home: string): Promise<PersonaInfo[]> {
+  const found = new Map<string, PersonaInfo>()
+  for (const info of await personasIn(SHIPPED, 'package')) found.set(info.name, info)
+  for (const info of await personasIn(join(home, 'personas'), 'home')) found.set(info.name, info)
+  return [...found.values()].sort((a, b) => a.name.localeCompare(b.name))
+}
+
+export async function findPersona(home: string, name: string): Promise<PersonaInfo> {
+  for (const [folder, source] of places(home)) {
+    const path = join(folder, `${name}.json`)
+    const text = NAME.test(name) ? await readIfThere(path) : undefined
+    if (text !== undefined) return { ...parsePersona(text, path), source, path }
+  }
+  const names = (await listPersonas(home)).map(persona => persona.name)
+  throw new PalimpsestError('PERSONA_NOT_FOUND', `There is no persona ${name}; there are ${names.join(', ')}.`, {
+    persona: name,
+    names,
+  })
+}
+
+/** Writes a persona into the home; one that is there already is refused. */
+export async function createPersona(home: string, persona: Persona): Promise<string> {
+  const checked = parsePersona(JSON.stringify(persona), persona.name)
+  const folder = join(home, 'personas')
+  const path = join(folder, `${checked.name}.json`)
+  await mkdir(folder, { recursive: true })
+  await writeFile(path, `${JSON.stringify(checked, null, 2)}\n`, { flag: 'wx' }).catch(cause => {
+    if (cause.code !== 'EEXIST') throw cause
+    throw new PalimpsestError('ALREADY', `There is a persona ${checked.name} already: edit ${path}.`, { path }, cause)
+  })
+  return path
+}
+
+/** Makes a persona the one that new sessions of this home get. */
+export async function choosePersona(home: string, name: string): Promise<PersonaInfo> {
+  const persona = await findPersona(home, name)
+  const folder = join(home, 'personas')
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, CHOSEN), `${name}\n`)
+  return persona
+}
+
+export async function chosenPersona(home: string): Promise<string> {
+  return (await readIfThere(join(home, 'personas', CHOSEN)))?.trim() || DEFAULT_PERSONA
+}
+
+function places(home: string): [folder: string, source: PersonaInfo['source']][] {
+  return [
+    [join(home, 'personas'), 'home'],
+    [SHIPPED, 'package'],
+  ]
+}
+
+async function personasIn(folder: string, source: PersonaInfo['source']): Promise<PersonaInfo[]> {
+  const names = await readdir(folder).catch(() => [])
+  return Promise.all(
+    names
+      .filter(name => name.endsWith('.json'))
+      .map(async name => {
+        const path = join(folder, name)
+        return { ...parsePersona(await readFile(path, 'utf8'), path), source, path }
+      }),
+  )
+}
+
+export function parsePersona(text: string, path: string): Persona {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new PalimpsestError('CONFIG_INVALID', `${path} is not JSON: ${cause}`, { source: path }, cause)
+  }
+  const parsed = personaSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const problems = parsed.error.issues.map(({ path: at, message }) => `${at.join('.') || 'the file'}: ${message}`)
+  throw new PalimpsestError('CONFIG_INVALID', `${path}: ${problems.join('; ')}`, { source: path, problems })
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(error => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
+}

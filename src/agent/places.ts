@@ -1,0 +1,80 @@
+/**
+ * Where a call of a file tool works, and whether somebody has to be asked first.
+ *
+ * Inside the root, in the agent's workspace and in folders that are allowed, nobody is asked. A path that leads
+ * elsewhere needs a yes, and so does a change of the files that Palimpsest itself keeps (ledger, memory, personas,
+ * configuration): an agent must not widen its own rights. The tools below confine every path once more, links
+ * included, to the folder that is chosen here.
+ */
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { CONFIG_FILE } from '../config.ts'
+import type { FileJournal } from '../files/journal.ts'
+import type { Concern } from './approval.ts'
+
+export type Folders = {
+  root: string
+  workspace: string
+  /** Folders outside the root that the user has allowed. */
+  allowed: readonly string[]
+  /** Where the ledger is; undefined for one in memory. */
+  home?: string | undefined
+}
+
+const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'update_section', 'write_file', 'undo_edit'])
+const FOLDER_TOOLS = new Set(['list_files', 'search_files'])
+const FILE_TOOLS = new Set(['read_file', ...FOLDER_TOOLS, ...WRITES])
+/** What an agent is pointed to in the home. */
+const READABLE = ['overflow', 'archive']
+
+export type PlacedCall = {
+  root: string
+  input: Record<string, unknown>
+  /** The folder is not the root, so the journal must tell its files apart. */
+  elsewhere: boolean
+  concern?: Concern
+}
+
+/** Where the call works; `undefined` for a tool that takes no path, or a path that is for the tool to refuse. */
+export function placeCall(name: string, input: Record<string, unknown>, folders: Folders): PlacedCall | undefined {
+  const { path } = input
+  if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
+  const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
+  const writes = WRITES.has(name)
+  const { root, workspace, allowed, home } = folders
+  if (isIn(workspace, whole)) return at(workspace, whole, input)
+  if (writes && isOwn(whole, home)) return { ...at(dirname(whole), whole, input), concern: own(whole) }
+  if (isIn(root, whole)) return { root, input, elsewhere: false }
+  const readable = home === undefined || writes ? [] : READABLE.map(folder => resolve(home, folder))
+  const known = [...allowed, ...readable].find(folder => isIn(folder, whole))
+  if (known !== undefined) return at(known, whole, input)
+  const folder = FOLDER_TOOLS.has(name) ? whole : dirname(whole)
+  return { ...at(folder, whole, input), concern: { kind: 'file', path: whole, writes, where: 'outside' } }
+}
+
+/** A journal for a folder that is not the root: the same files under their whole paths. */
+export function journalFor(folder: string, journal: FileJournal): FileJournal {
+  const whole = (path: string) => join(folder, path)
+  return {
+    record: event => journal.record({ ...event, path: whole(event.path) }),
+    wasRead: path => journal.wasRead(whole(path)),
+    lastWrite: path => journal.lastWrite(whole(path)),
+  }
+}
+
+function at(root: string, whole: string, input: Record<string, unknown>): PlacedCall {
+  return { root, input: { ...input, path: whole }, elsewhere: true }
+}
+
+function isOwn(path: string, home: string | undefined): boolean {
+  return home !== undefined && (isIn(home, path) || path === join(dirname(resolve(home)), CONFIG_FILE))
+}
+
+function own(path: string): Concern {
+  return { kind: 'file', path, writes: true, where: 'own' }
+}
+
+function isIn(folder: string, path: string): boolean {
+  const way = relative(resolve(folder), path)
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+}

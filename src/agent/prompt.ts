@@ -1,0 +1,76 @@
+/**
+ * The system prompt: who the agent is, how its tools are best used, what its user has approved for it to know, and the
+ * workspace's knowledge. What changes least stands first, so that a provider's cache keeps as much as it can.
+ *
+ * A prompt is made when a session starts and stays as it is. It is made anew when memory or the persona have changed
+ * (a user decided so), and when the cache is cold and anything else has: then it costs nothing.
+ */
+import { buildMemoryContext, memoryInstructions } from '../memory/context.ts'
+import type { Memory } from '../memory/memory.ts'
+import { CONTEXT_GUIDE } from '../tools/context.ts'
+import { FILE_TOOL_GUIDE } from '../tools/files.ts'
+import { WORKSPACE_GUIDE } from '../tools/workspace.ts'
+import { loadWorkspace, type Workspace } from '../workspace.ts'
+import type { Persona } from './personas.ts'
+
+export type PromptOptions = {
+  persona: Persona
+  /** Names of the tools that the agent has. */
+  tools: readonly string[]
+  root: string
+  workspace: Workspace
+  memory?: { memory: Memory; user: string } | undefined
+  /** A subagent is told that it is one. */
+  isSubagent: boolean
+}
+
+/** `stable` changes only when a user decides; `knowledge` whenever the workspace does. */
+export type Prompt = { stable: string; knowledge: string }
+
+const HEADING = 'User Context'
+
+export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
+  const { persona, tools, root, workspace, memory, isSubagent } = options
+  const heading = persona.memoryHeading ?? HEADING
+  const has = (name: string) => tools.includes(name)
+  const blocks =
+    memory && has('read_memory_block') ? await buildMemoryContext(memory.memory.store, memory.user, { heading }) : ''
+  const stable = [
+    persona.systemPrompt.trim(),
+    isSubagent ? SUBAGENT : '',
+    `Your working folder is ${root}. Paths of files are relative to it; commands run in it.`,
+    HOW,
+    has('edit_file') ? FILE_TOOL_GUIDE : '',
+    has('context') ? CONTEXT_GUIDE : '',
+    has('workspace_save_fact') ? WORKSPACE_GUIDE : '',
+    has('delegate') ? DELEGATE_GUIDE : '',
+    blocks.trimEnd(),
+    has('read_memory_block') ? memoryInstructions({ heading }) : '',
+  ]
+  return {
+    stable: stable.filter(text => text !== '').join('\n\n'),
+    knowledge: `${await loadWorkspace(workspace)}\n\nThe folder of these files is ${workspace.folder}.`,
+  }
+}
+
+export function promptText({ stable, knowledge }: Prompt): string {
+  return `${stable}\n\n${knowledge}`
+}
+
+/** Whether the prompt that a session has must give way to a new one. */
+export function isOutdated(shown: string, prompt: Prompt, cacheIsCold: boolean): boolean {
+  if (shown === promptText(prompt)) return false
+  return cacheIsCold || !shown.startsWith(`${prompt.stable}\n\n`)
+}
+
+const HOW = `How you work:
+- Calls that do not need each other's results belong in one step: they run at the same time.
+- A result that says an error says what to do. Read it before you try again.
+- Messages that begin with [TASK ANCHOR], ⚠️ CONTEXT or [Summary of earlier conversation] come from the program around you, not from the user.
+- A change that needs the user's approval may be refused. Then say so and go on without it.
+- When the task is done, answer in a few sentences: what you did, and what is left.`
+
+const DELEGATE_GUIDE = `Delegating: work whose details you will not need again goes to a subagent (delegate). Tell it everything it must know: it sees nothing of this conversation. AGENTS.md in the workspace says what to delegate here.`
+
+const SUBAGENT =
+  'You are a subagent: another agent gave you one task. Do that task and nothing else. Nobody can answer questions, so decide what is reasonable, and say in your report what you decided.'

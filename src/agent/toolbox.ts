@@ -1,0 +1,193 @@
+/**
+ * The tools of an agent, and the one way to run a call of theirs.
+ *
+ * Running a call never throws: an unknown tool, arguments that are no JSON, a refusal, a tool that hangs, a turn that
+ * was stopped, a defect of the tool itself are all results in words that the model can act on. What needs approval is
+ * asked before anything happens.
+ */
+import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
+import { PalimpsestError } from '../errors.ts'
+import { runCommand } from '../tools/command.ts'
+import { contextTools, type SessionToolContext } from '../tools/context.ts'
+import { fileTools } from '../tools/files.ts'
+import { type MemoryToolContext, memoryTools } from '../tools/memory.ts'
+import { runTool, type Tool, type ToolContext, type ToolResult, toJsonSchema } from '../tools/tool.ts'
+import { workspaceTools } from '../tools/workspace.ts'
+import type { ToolCallPart } from '../types.ts'
+import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
+import { MALFORMED } from './ask.ts'
+import { type DelegateContext, delegateTool } from './delegate.ts'
+import type { AgentEvent } from './events.ts'
+import { TOOL_GROUPS, type ToolGroup } from './personas.ts'
+import { type Folders, journalFor, placeCall } from './places.ts'
+
+export type AgentToolContext = ToolContext & SessionToolContext & MemoryToolContext & DelegateContext
+export type AgentTool = Tool<AgentToolContext>
+
+const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
+  files: fileTools.filter(tool => tool !== runCommand),
+  shell: [runCommand],
+  context: contextTools,
+  memory: memoryTools,
+  workspace: workspaceTools,
+  delegate: [delegateTool],
+}
+
+/** The tools that a list of groups and names stands for, in a fixed order. */
+export function toolsNamed(names: readonly string[] = TOOL_GROUPS, extra: readonly AgentTool[] = []): AgentTool[] {
+  const all = [...TOOL_GROUPS.flatMap(group => GROUPS[group]), ...extra]
+  const known = new Set<string>([...TOOL_GROUPS, ...all.map(({ name }) => name)])
+  const unknown = names.find(name => !known.has(name))
+  if (unknown !== undefined) {
+    throw new PalimpsestError('CONFIG_INVALID', `There is no tool ${unknown}; there are ${[...known].join(', ')}.`, {
+      tool: unknown,
+      known: [...known],
+    })
+  }
+  const wanted = new Set(names.flatMap(name => (isGroup(name) ? GROUPS[name].map(tool => tool.name) : [name])))
+  return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
+}
+
+export type ToolboxOptions = {
+  tools: readonly AgentTool[]
+  context: Omit<AgentToolContext, 'signal'>
+  folders: Folders
+  allow: AllowRules
+  approve?: Approve | undefined
+  /** Milliseconds after which a call is given up. */
+  timeout: number
+}
+
+export class Toolbox {
+  readonly #tools: ReadonlyMap<string, AgentTool>
+  readonly #options: ToolboxOptions
+  /** People are asked one thing at a time. */
+  #asking: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ToolboxOptions) {
+    this.#options = options
+    this.#tools = new Map(options.tools.map(tool => [tool.name, tool]))
+  }
+
+  /** As the model is offered them. */
+  definitions(): LanguageModelV4FunctionTool[] {
+    return [...this.#tools.values()].map(tool => ({
+      type: 'function',
+      name: tool.name,
+      description: tool.description,
+      inputSchema: toJsonSchema(tool),
+    }))
+  }
+
+  async run(call: ToolCallPart, tell: (event: AgentEvent) => void, signal: AbortSignal): Promise<ToolResult> {
+    const tool = this.#tools.get(call.name)
+    if (!tool) return failed(`There is no tool ${call.name}. There are: ${[...this.#tools.keys()].join(', ')}.`)
+    const input = isObject(call.input) ? call.input : {}
+    if (MALFORMED in input) return failed(malformed(call.name, String(input[MALFORMED])))
+    try {
+      return await this.#runPlaced(tool, { ...call, input }, tell, signal)
+    } catch (error) {
+      if (signal.aborted) return failed(`[No result: ${call.name} was stopped by the user]`)
+      return failed(`${call.name} failed: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+
+  async #runPlaced(
+    tool: AgentTool,
+    call: ToolCallPart & { input: Record<string, unknown> },
+    tell: (event: AgentEvent) => void,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const { context, folders } = this.#options
+    const placed = placeCall(tool.name, call.input, folders)
+    const concern = placed?.concern ?? concernOf(tool, call.input)
+    const refused = concern && (await this.#settle(concern, call, tell, signal))
+    if (refused !== undefined) return failed(refused)
+    const own = placed?.elsewhere ? { root: placed.root, journal: journalFor(placed.root, context.journal) } : {}
+    return this.#withTimeout(tool.name, call.input, signal, limited =>
+      runTool(tool, placed?.input ?? call.input, { ...context, ...own, tell, callId: call.id, signal: limited }),
+    )
+  }
+
+  /** What the model hears when it may not; `undefined` when it may. */
+  async #settle(
+    concern: Concern,
+    call: ToolCallPart,
+    tell: (event: AgentEvent) => void,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { allow, approve } = this.#options
+    if (isAllowed(concern, allow)) return undefined
+    if (!approve) return refusalText(concern, false)
+    const { id, name, input } = call
+    const question = questionAbout(concern)
+    const asked = this.#asking.then(async () => {
+      signal.throwIfAborted()
+      tell({ type: 'approval', id, name, question })
+      const yes = await untilAborted(approve({ id, name, input, question }, signal), signal)
+      tell({ type: 'approved', id, yes })
+      return yes
+    })
+    this.#asking = asked.catch(() => undefined)
+    return (await asked) ? undefined : refusalText(concern, true)
+  }
+
+  /** A tool that does not end is left behind, with its signal aborted. */
+  async #withTimeout(
+    name: string,
+    input: Record<string, unknown>,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    const ms = Math.max(this.#options.timeout, ownTimeout(input))
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), ms)
+    const limited = AbortSignal.any([signal, late.signal])
+    try {
+      return await untilAborted(work(limited), limited)
+    } catch (error) {
+      if (!late.signal.aborted || signal.aborted) throw error
+      return failed(`${name} did not end within ${ms / 1000} s and was given up. What it did until then stands.`)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Rejects when the signal aborts, whatever the work does. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const give = () => reject(signal.reason)
+    if (signal.aborted) give()
+    signal.addEventListener('abort', give, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
+  })
+}
+
+function concernOf(tool: AgentTool, input: Record<string, unknown>): Concern | undefined {
+  return tool.name === runCommand.name ? { kind: 'command', command: String(input['command'] ?? '') } : undefined
+}
+
+const SLACK_MS = 10_000
+
+/** run_command has a limit of its own, and it is the one that tells the model what came out. */
+function ownTimeout({ timeout_seconds: seconds }: Record<string, unknown>): number {
+  return typeof seconds === 'number' ? seconds * 1_000 + SLACK_MS : 0
+}
+
+function malformed(name: string, text: string): string {
+  const shown = text.length > 200 ? `${text.slice(0, 200).toWellFormed()}…` : text
+  return `The arguments of ${name} were not a JSON object, so nothing was done: ${shown}\nCall it again with one valid JSON object.`
+}
+
+function failed(text: string): ToolResult {
+  return { text, isError: true }
+}
+
+function isGroup(name: string): name is ToolGroup {
+  return TOOL_GROUPS.some(group => group === name)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

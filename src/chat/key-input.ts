@@ -1,0 +1,209 @@
+/**
+ * Requests from a terminal with a cursor: readline edits the line (history, completion, the usual keys), and this file
+ * adds what it does not have. A paste stays together, Alt-Enter begins a new line, and keys that are pressed while the
+ * agent works are kept and played when the next line is asked for.
+ *
+ * Every line has a readline interface of its own, so that between two of them all keys come here alone.
+ */
+import { createInterface, emitKeypressEvents, type Interface } from 'node:readline'
+import {
+  answerIn,
+  type ChooseOptions,
+  type Input,
+  type InputOptions,
+  LEAVE,
+  MORE,
+  PROMPT,
+  Request,
+  type Terminal,
+} from './input.ts'
+
+type Key = { name?: string; ctrl?: boolean; meta?: boolean }
+type Pressed = [text: string | undefined, key: Key]
+type Answer = { text: string; goesOn: boolean } | 'interrupt' | 'end'
+
+export class KeyInput implements Input {
+  readonly #options: InputOptions
+  readonly #stdin: Terminal
+  readonly #onKey = (text: string | undefined, key: Key) => this.#key(text, key)
+  #asking: Interface | undefined
+  #choosing: ((text: string | undefined, key: Key) => void) | undefined
+  #answer: Pressed[] = []
+  /** Keys that came when nobody asked for any. */
+  #ahead: Pressed[] = []
+  /** Between two lines of a request keys wait, Ctrl-C too. */
+  #reading = false
+  #pasting = false
+  #goesOn = false
+  interrupted = () => {}
+
+  constructor(options: InputOptions, stdin: Terminal) {
+    this.#options = options
+    this.#stdin = stdin
+    emitKeypressEvents(stdin)
+    stdin.on('keypress', this.#onKey)
+    this.#listen()
+  }
+
+  get typed(): string {
+    return textOf(this.#ahead) + textOf(this.#answer)
+  }
+
+  async read(): Promise<string | undefined> {
+    this.#reading = true
+    try {
+      return await this.#request()
+    } finally {
+      this.#reading = false
+    }
+  }
+
+  async #request(): Promise<string | undefined> {
+    const request = new Request()
+    for (let warned = false; ; ) {
+      const answer = await this.#line(request.begun ? MORE : PROMPT)
+      if (answer === 'end' || (answer === 'interrupt' && warned)) return undefined
+      if (answer === 'interrupt') {
+        warned = true
+        request.clear()
+        this.#options.say(LEAVE)
+        continue
+      }
+      warned = false
+      const whole = request.add(answer.text, answer.goesOn)
+      if (whole === undefined) continue
+      this.#options.history.add(whole)
+      return whole
+    }
+  }
+
+  choose(words: readonly string[], { signal, changed = () => {} }: ChooseOptions = {}): Promise<string | undefined> {
+    return new Promise(resolve => {
+      const end = (word?: string) => {
+        this.#choosing = undefined
+        this.#answer = []
+        signal?.removeEventListener('abort', stop)
+        resolve(word)
+      }
+      const stop = () => end()
+      if (signal?.aborted) return end()
+      signal?.addEventListener('abort', stop)
+      // A line that was begun before the question is ended first: it was not typed as an answer.
+      let isOwn = textOf(this.#ahead).split(ENTER).at(-1) === ''
+      this.#choosing = (text, key) => {
+        const isEnter = key.name === 'return' || key.name === 'enter'
+        if (key.ctrl && key.name === 'c') {
+          end()
+          return this.interrupted()
+        }
+        if (key.name === 'escape') return end()
+        const word = isEnter && isOwn ? answerIn(textOf(this.#answer), words) : undefined
+        if (word !== undefined) return end(word)
+        const line = isOwn ? this.#answer : this.#ahead
+        line.push([text, key])
+        if (isEnter && isOwn) this.#keepAnswer()
+        isOwn ||= isEnter
+        changed()
+      }
+    })
+  }
+
+  close(): void {
+    this.#asking?.close()
+    this.#stdin.removeListener('keypress', this.#onKey)
+    this.#options.io.stdout.write(PASTE_OFF)
+    this.#stdin.setRawMode?.(false)
+    this.#stdin.pause()
+  }
+
+  /** One line of the terminal; what is left of the keys of a paste waits for the next. */
+  #line(prompt: string): Promise<Answer> {
+    const { io, history, complete } = this.#options
+    return new Promise(resolve => {
+      const asking = createInterface({
+        input: this.#stdin,
+        output: io.stdout as NodeJS.WritableStream,
+        terminal: true,
+        prompt,
+        history: history.newestFirst,
+        historySize: 1000,
+        completer: (line: string) => [this.#pasting ? [] : complete(line), line],
+      })
+      this.#asking = asking
+      let answer: Answer = 'end'
+      asking.once('line', text => {
+        answer = { text: text.replace(/\r\n?/g, '\n'), goesOn: this.#goesOn || this.#pasting }
+        this.#goesOn = false
+        asking.close()
+      })
+      asking.once('SIGINT', () => {
+        answer = 'interrupt'
+        this.#pasting = false
+        io.stdout.write('\r\n')
+        asking.close()
+      })
+      asking.once('close', () => {
+        this.#asking = undefined
+        this.#listen()
+        if (answer === 'end') io.stdout.write('\r\n')
+        resolve(answer)
+      })
+      io.stdout.write(PASTE_ON)
+      asking.prompt()
+      this.#replay()
+    })
+  }
+
+  /** What was typed at a question and is no answer to it. */
+  #keepAnswer(): void {
+    const line = this.#answer.splice(0)
+    if (textOf(line).replaceAll(ENTER, '').trim() !== '') this.#ahead.push(...line)
+  }
+
+  #listen(): void {
+    this.#stdin.setRawMode?.(true)
+    this.#stdin.resume()
+  }
+
+  #replay(): void {
+    while (this.#ahead.length > 0 && this.#asking) {
+      const [text, key] = this.#ahead.shift()!
+      this.#stdin.emit('keypress', text, key)
+    }
+  }
+
+  #key(text: string | undefined, key: Key): void {
+    if (this.#choosing) return this.#choosing(text, key)
+    if (this.#asking) {
+      if (key.name === 'paste-start' || key.name === 'paste-end') this.#pasting = key.name === 'paste-start'
+      if (key.meta && key.name === 'return') {
+        this.#goesOn = true
+        this.#asking.write(null, { name: 'return' })
+      }
+      if (this.#pasting && key.name === 'tab') this.#asking.write('\t')
+      return
+    }
+    if (key.ctrl && key.name === 'c' && !this.#reading) {
+      this.#ahead = []
+      this.#pasting = false
+      this.interrupted()
+    } else this.#ahead.push([text, key])
+  }
+}
+
+/** Terminals put marks around what is pasted, so that its line ends are no Enter. */
+const PASTE_ON = '\u001b[?2004h'
+const PASTE_OFF = '\u001b[?2004l'
+
+const ENTER = '⏎ '
+
+/** What pressed keys come to, with a sign for Enter. */
+function textOf(keys: readonly Pressed[]): string {
+  let text = ''
+  for (const [piece, { name, ctrl, meta }] of keys) {
+    if (name === 'backspace') text = text.slice(0, -1)
+    else if (name === 'return' || name === 'enter') text += ENTER
+    else if (piece && !ctrl && !meta) text += piece
+  }
+  return text
+}

@@ -1,0 +1,130 @@
+/**
+ * Markdown that comes in pieces: every block is given out when it is whole, and never changes afterwards.
+ *
+ * The guarantee: however a text is cut into pieces, what comes out is the same, because it is read line by line in any
+ * case. A block is whole when another has begun behind it or an empty line has ended it. `pending` is the rest as it
+ * stands, for a screen that can take it back.
+ */
+import { Lexer, type Token } from 'marked'
+import { printable } from '../cli/output.ts'
+import { type Layout, renderBlock } from './markdown.ts'
+import { type Line, span } from './spans.ts'
+
+/** A block is read again when it has grown by this part of itself. */
+const OFTEN = 16
+/** Of a longer block only the end is shown while it is not whole. */
+const MOST = 20_000
+
+export class MarkdownStream {
+  readonly #layout: () => Layout
+  #lines = ''
+  #rest = ''
+  #begun = false
+  #gap = ''
+  #fence: RegExp | undefined
+  #wait = 0
+
+  constructor(layout: () => Layout) {
+    this.#layout = layout
+  }
+
+  /** The lines of the blocks that this piece completes. */
+  push(text: string): Line[] {
+    const end = text.lastIndexOf('\n') + 1
+    const whole = end > 0 ? this.#rest + text.slice(0, end) : ''
+    this.#rest = end > 0 ? text.slice(end) : this.#rest + text
+    if (end === 0) return []
+    return whole.split(/(?<=\n)/).flatMap(line => this.#line(printable(line)))
+  }
+
+  #line(line: string): Line[] {
+    this.#lines += line
+    // A long block of code is read once, when its fence is closed; another long block from time to time.
+    if (this.#fence ? !this.#fence.test(line) : this.#wait-- > 0) return []
+    const tokens = new Lexer().blockTokens(this.#lines)
+    this.#fence = openFence(tokens.at(-1)?.raw ?? '')
+    const given = this.#give(wholeBlocks(tokens, this.#lines))
+    this.#wait = Math.floor(this.#lines.split('\n').length / OFTEN)
+    return given
+  }
+
+  /** The lines of everything that is left; the next piece begins a new text. */
+  end(): Line[] {
+    this.#lines += printable(this.#rest)
+    this.#rest = ''
+    const lines = this.#give(new Lexer().blockTokens(this.#lines).map(({ raw }) => raw))
+    this.#lines = ''
+    this.#begun = false
+    this.#gap = ''
+    this.#fence = undefined
+    this.#wait = 0
+    return lines
+  }
+
+  /** What is not whole yet, as it would look now. */
+  pending(): Line[] {
+    const text = this.#lines + printable(this.#rest)
+    if (text.trim() === '') return []
+    if (text.length > MOST)
+      return text
+        .slice(-MOST)
+        .split('\n')
+        .slice(1)
+        .map(line => [span(line)])
+    const lines = renderBlock(text, this.#layout())
+    return this.#begun && isGap(this.#gap) ? [[], ...lines] : lines
+  }
+
+  #give(raws: readonly string[]): Line[] {
+    const lines: Line[] = []
+    for (const raw of raws) {
+      this.#lines = this.#lines.slice(raw.length)
+      if (raw.trim() === '') {
+        this.#gap += raw
+        continue
+      }
+      if (this.#begun && isGap(this.#gap)) lines.push([])
+      lines.push(...trimmed(renderBlock(raw, this.#layout())))
+      this.#begun = true
+      this.#gap = /\s*$/.exec(raw)?.[0] ?? ''
+    }
+    return lines
+  }
+}
+
+/** The blocks that no later line can change: all but the last, and that too where an empty line has ended it. */
+function wholeBlocks(tokens: readonly Token[], text: string): string[] {
+  const last = tokens.findLastIndex(token => token.type !== 'space')
+  const isOver = last >= 0 && endsAtEmptyLine(tokens[last]!) && tokens.slice(last + 1).some(({ raw }) => isGap(raw))
+  const whole = tokens.slice(0, isOver ? last + 1 : Math.max(0, last)).map(({ raw }) => raw)
+  // The lexer joins some blocks again; what is not letter for letter in the text waits for the end.
+  return text.startsWith(whole.join('')) ? whole : []
+}
+
+/** Lists, quotes and indented code may go on behind an empty line. */
+function endsAtEmptyLine({ type, raw }: Token): boolean {
+  if (type === 'code') return FENCE.test(raw)
+  return type === 'paragraph' || type === 'heading' || type === 'table' || type === 'hr'
+}
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/
+
+/** What would close the fence that a block has opened; nothing where it is closed, or none was opened. */
+function openFence(raw: string): RegExp | undefined {
+  const fence = FENCE.exec(raw)?.[1]
+  if (fence === undefined) return undefined
+  const closing = new RegExp(`^ {0,3}${fence[0]}{${fence.length},}[ \\t]*$`)
+  const [, ...lines] = raw.trimEnd().split('\n')
+  return lines.some(line => closing.test(line)) ? undefined : new RegExp(`${closing.source.slice(0, -1)}\\r?\\n?$`)
+}
+
+function isGap(space: string): boolean {
+  return (space.match(/\n/g)?.length ?? 0) > 1
+}
+
+function trimmed(lines: Line[]): Line[] {
+  const isEmpty = (line: Line) => line.every(({ text }) => text.trim() === '')
+  const first = lines.findIndex(line => !isEmpty(line))
+  const last = lines.findLastIndex(line => !isEmpty(line))
+  return lines.slice(Math.max(0, first), last + 1)
+}

@@ -1,0 +1,110 @@
+/**
+ * Where the chat writes. On a terminal there is a part at the bottom that moves (what is being written, what runs) and
+ * everything above it stays; lines are laid out to the width. On a dumb terminal nothing moves. In a pipe nothing is
+ * laid out either: text goes through as it is written, so that a program can read it.
+ */
+import type { Io } from '../cli/command.ts'
+import { wantsColour } from '../cli/output.ts'
+import { clipLine, type Line, paintLine } from './spans.ts'
+
+export type Screen = {
+  /** Whether text is laid out for a reader; false in a pipe. */
+  readonly laidOut: boolean
+  readonly colour: boolean
+  /** Whether the cursor may move. */
+  readonly moves: boolean
+  readonly width: number
+  print(...lines: readonly Line[]): void
+  /** Text that is painted already. */
+  write(text: string): void
+  /** Shows these at the bottom until anything else is shown or printed; none to clear it. */
+  live(lines: readonly Line[]): void
+  /** The terminal is gone: nothing is written any more. */
+  mute(): void
+}
+
+type Output = Io['stdout'] & { columns?: number; rows?: number }
+
+const WIDTH = 80
+/** Wider lines are hard to read. */
+const WIDEST = 110
+const HEIGHT = 24
+
+export function createScreen({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Screen {
+  let isMute = false
+  const isTerminal = stdout.isTTY === true
+  const out: Output = {
+    isTTY: isTerminal,
+    write: text => isMute || stdout.write(text),
+    get columns() {
+      return (stdout as Output).columns ?? 0
+    },
+    get rows() {
+      return (stdout as Output).rows ?? 0
+    },
+  }
+  const moves = isTerminal && env['TERM'] !== 'dumb'
+  const colour = wantsColour(env, isTerminal)
+  const columns = () => Math.max(20, out.columns || WIDTH)
+  const drawing = moves ? new Bottom(out, columns, colour) : undefined
+  const write = (text: string) => {
+    if (text === '') return
+    if (drawing) drawing.above(text)
+    else out.write(text)
+  }
+  return {
+    laidOut: isTerminal,
+    colour,
+    moves,
+    get width() {
+      return isTerminal ? Math.min(columns() - 1, WIDEST) : Number.MAX_SAFE_INTEGER
+    },
+    print: (...lines) => write(lines.map(line => `${paintLine(line, colour)}\n`).join('')),
+    write,
+    live: lines => drawing?.show(lines),
+    mute() {
+      isMute = true
+    },
+  }
+}
+
+/** The lines at the bottom: drawn again in place, and taken away before anything is written. */
+class Bottom {
+  readonly #out: Output
+  readonly #columns: () => number
+  readonly #colour: boolean
+  #drawn = 0
+
+  constructor(out: Output, columns: () => number, colour: boolean) {
+    this.#out = out
+    this.#columns = columns
+    this.#colour = colour
+  }
+
+  above(text: string): void {
+    this.#out.write(this.#erased() + text)
+  }
+
+  show(lines: readonly Line[]): void {
+    if (lines.length > 0 || this.#drawn > 0) this.#out.write(this.#erased() + this.#painted(lines))
+  }
+
+  #erased(): string {
+    if (this.#drawn === 0) return ''
+    const up = this.#drawn > 1 ? `\u001b[${this.#drawn - 1}A` : ''
+    this.#drawn = 0
+    return `${up}\r\u001b[J`
+  }
+
+  #painted(all: readonly Line[]): string {
+    const room = Math.max(3, (this.#out.rows || HEIGHT) - 2)
+    const lines = all.slice(-room)
+    this.#drawn = lines.length
+    return lines.map(line => paintLine(clipLine(flat(line), this.#columns() - 1), this.#colour)).join('\r\n')
+  }
+}
+
+/** A tab would move further than it is counted. */
+function flat(line: Line): Line {
+  return line.map(({ text, looks }) => ({ text: text.replaceAll('\t', '    '), looks }))
+}

@@ -1,0 +1,154 @@
+/**
+ * Text with looks, before it becomes bytes: what is laid out (wrapped, padded, cut) has no escape sequences in it, and
+ * every line is painted for itself. So a style never runs on into the next line, and widths are always those of the
+ * text.
+ */
+import { styleText } from 'node:util'
+import { charactersOf, clip, widthOf } from './width.ts'
+
+export type Look =
+  | 'bold'
+  | 'dim'
+  | 'italic'
+  | 'underline'
+  | 'strikethrough'
+  | 'red'
+  | 'green'
+  | 'yellow'
+  | 'blue'
+  | 'magenta'
+  | 'cyan'
+
+export type Span = { text: string; looks: readonly Look[] }
+export type Line = readonly Span[]
+
+export function span(text: string, ...looks: Look[]): Span {
+  return { text, looks }
+}
+
+export function lineWidth(line: Line): number {
+  return line.reduce((sum, { text }) => sum + widthOf(text), 0)
+}
+
+/** The line as the terminal gets it. */
+export function paintLine(line: Line, colour: boolean): string {
+  const whole = joined(line)
+  if (!colour)
+    return whole
+      .map(({ text }) => text)
+      .join('')
+      .trimEnd()
+  return whole
+    .map(({ text, looks }, i) => {
+      const ink = i === whole.length - 1 ? text.trimEnd() : text
+      return looks.length > 0 && ink !== '' ? styleText([...looks], ink, { validateStream: false }) : ink
+    })
+    .join('')
+}
+
+/** Neighbours that look alike as one, so that a line has no more escape sequences than it needs. */
+function joined(line: Line): Span[] {
+  const spans: Span[] = []
+  for (const { text, looks } of line) {
+    const last = spans.at(-1)
+    if (last && last.looks.join() === looks.join()) last.text += text
+    else if (text !== '') spans.push({ text, looks })
+  }
+  return spans
+}
+
+export function clipLine(line: Line, width: number): Line {
+  if (lineWidth(line) <= width) return line
+  const kept: Span[] = []
+  let used = 0
+  for (const { text, looks } of line) {
+    const fits = clip(text, width - used)
+    kept.push({ text: fits, looks })
+    used += widthOf(fits)
+    if (fits !== text) return kept
+    // The next span would lose its mark for what is missing.
+    if (used >= width) return kept
+  }
+  return kept
+}
+
+export function padLine(line: Line, width: number, align: 'left' | 'right' | 'center' = 'left'): Line {
+  const free = Math.max(0, width - lineWidth(line))
+  const before = align === 'left' ? 0 : align === 'right' ? free : Math.floor(free / 2)
+  return [span(' '.repeat(before)), ...line, span(' '.repeat(free - before))]
+}
+
+/** Lines of at most `width` columns, broken at spaces where that is possible; `\n` always breaks. */
+export function wrap(spans: Line, width: number): Line[] {
+  const most = Math.max(1, width)
+  const lines: Span[][] = [[]]
+  let used = 0
+  let space: Span | undefined
+  const newLine = () => {
+    lines.push([])
+    used = 0
+    space = undefined
+  }
+  for (const word of wordsOf(spans)) {
+    if (word === 'break') {
+      newLine()
+      continue
+    }
+    if (word.type === 'space') {
+      space = word.spans[0]
+      continue
+    }
+    const size = lineWidth(word.spans)
+    if (used > 0 && used + (space ? 1 : 0) + size > most) newLine()
+    if (space && used > 0) {
+      lines.at(-1)!.push({ text: ' ', looks: space.looks })
+      used += 1
+    }
+    space = undefined
+    for (const { text, looks } of word.spans) {
+      for (const [index, piece] of piecesOf(text, most - used, most).entries()) {
+        if (index > 0) newLine()
+        lines.at(-1)!.push({ text: piece, looks })
+        used += widthOf(piece)
+      }
+    }
+  }
+  return lines
+}
+
+type Word = { type: 'word' | 'space'; spans: Span[] }
+
+/** Letters without a space between them are one word, whatever their looks. */
+function* wordsOf(spans: Line): Generator<Word | 'break'> {
+  let word: Span[] = []
+  for (const { text, looks } of spans) {
+    for (const part of text.split(/(\n|[ \t]+)/)) {
+      if (part === '') continue
+      const isSpace = /^[ \t\n]/.test(part)
+      if (!isSpace) {
+        word.push({ text: part, looks })
+        continue
+      }
+      if (word.length > 0) yield { type: 'word', spans: word }
+      word = []
+      yield part === '\n' ? 'break' : { type: 'space', spans: [{ text: ' ', looks }] }
+    }
+  }
+  if (word.length > 0) yield { type: 'word', spans: word }
+}
+
+/** A text that is wider than a line, cut into what fits in the rest of this one and in whole ones. */
+function piecesOf(text: string, rest: number, width: number): string[] {
+  if (widthOf(text) <= rest) return [text]
+  const pieces = ['']
+  let free = rest
+  for (const char of charactersOf(text)) {
+    if (char.width > free && free < width) {
+      pieces.push('')
+      free = width
+    }
+    pieces[pieces.length - 1] += char.text
+    free -= char.width
+  }
+  return pieces
+}

@@ -1,0 +1,202 @@
+/** What an agent may do without asking, what it asks, and what it hears when the answer is no. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type ApprovalRequest, fitsPattern } from '../../src/agent/approval.ts'
+import { runCli } from '../e2e/run-cli.ts'
+import { all, doneOf, only, openGround } from './harness.ts'
+
+const run = (command: string) => ({ calls: [{ name: 'run_command', input: { command } }] })
+const END = { text: 'ok' }
+
+test('a command is asked for; yes runs it, no does not, and the model hears which', async () => {
+  for (const yes of [true, false]) {
+    const asked: ApprovalRequest[] = []
+    await using ground = await openGround([run('echo hello'), END], {
+      approve: async request => asked.push(request) > 0 && yes,
+    })
+    const events = await all(ground.agent.run('go'))
+    assert.deepEqual(
+      asked.map(({ name, question }) => [name, question]),
+      [['run_command', 'Run this command? echo hello']],
+    )
+    assert.deepEqual(
+      events.filter(({ type }) => type === 'approval' || type === 'approved').map(({ type }) => type),
+      ['approval', 'approved'],
+    )
+    assert.match(only(events, 'result')[0]!.text, yes ? /^hello\n\[exit code 0\]$/ : /the user said no/)
+  }
+})
+
+test('with nobody to ask it is refused, and the result says what would allow it', async () => {
+  await using ground = await openGround([run('echo hello'), END])
+  const [result] = only(await all(ground.agent.run('go')), 'result')
+  assert.match(result!.text, /needs approval, and nobody is here to give it.*--yes.*agent\.allow\.commands/s)
+  assert.ok(result!.isError)
+})
+
+test('patterns allow commands, and nothing that could begin another one', async () => {
+  await using ground = await openGround([run('echo one two'), run('echo one; touch made'), END], {
+    allow: { commands: ['echo *'] },
+  })
+  const [first, second] = only(await all(ground.agent.run('go')), 'result')
+  assert.match(first!.text, /^one two/)
+  assert.ok(second!.isError && !existsSync(join(ground.root, 'made')))
+})
+
+test('a * never covers what a shell takes as the end of a command', () => {
+  assert.ok(fitsPattern('git status', 'git status'))
+  assert.ok(fitsPattern('npm test -- a.test.ts', 'npm test*'))
+  assert.ok(!fitsPattern('npm tests', 'npm test'))
+  assert.ok(!fitsPattern('git.status', 'git?status'))
+  const special = fc.constantFrom(';', '&', '|', '<', '>', '$', '`', '(', ')', '\n', '\r')
+  fc.assert(
+    fc.property(fc.string(), special, fc.string(), (before, character, behind) => {
+      assert.ok(!fitsPattern(`ls ${before}${character}${behind}x`, 'ls *'))
+    }),
+  )
+})
+
+test('people are asked one thing at a time, also when calls run at once', async () => {
+  let open = 0
+  let most = 0
+  const calls = ['echo a', 'echo b', 'echo c'].flatMap(command => run(command).calls)
+  await using ground = await openGround([{ calls }, END], {
+    approve: async () => {
+      most = Math.max(most, ++open)
+      await new Promise(resolve => setImmediate(resolve))
+      open--
+      return true
+    },
+  })
+  const events = await all(ground.agent.run('go'))
+  assert.equal(only(events, 'approval').length, 3)
+  assert.equal(most, 1)
+})
+
+test('files inside the root need no approval, files outside do, and no means untouched', async () => {
+  const outside = mkdtempSync(join(tmpdir(), 'agent-outside-'))
+  const file = join(outside, 'notes.txt')
+  writeFileSync(file, 'before')
+  const write = { name: 'write_file', input: { path: file, content: 'after' } }
+  for (const yes of [false, true]) {
+    const questions: string[] = []
+    await using ground = await openGround(
+      [
+        {
+          calls: [
+            { name: 'write_file', input: { path: 'inside.txt', content: 'x' } },
+            { name: 'read_file', input: { path: file } },
+            write,
+          ],
+        },
+        END,
+      ],
+      { approve: async ({ question }) => questions.push(question) > 0 && yes },
+    )
+    const results = only(await all(ground.agent.run('go')), 'result')
+    assert.deepEqual(questions.sort(), [
+      `Change a file outside the working folder? ${file}`,
+      `Read a file outside the working folder? ${file}`,
+    ])
+    assert.equal(readFileSync(join(ground.root, 'inside.txt'), 'utf8'), 'x')
+    assert.equal(readFileSync(file, 'utf8'), yes ? 'after' : 'before')
+    assert.equal(results.filter(({ isError }) => isError).length, yes ? 0 : 2)
+  }
+  rmSync(outside, { recursive: true })
+})
+
+test('a path that leads out of the root by .. is outside, and a link that does is refused', async () => {
+  await using ground = await openGround(
+    [
+      {
+        calls: [
+          { name: 'write_file', input: { path: '../escaped.txt', content: 'x' } },
+          { name: 'write_file', input: { path: 'link/escaped.txt', content: 'x' } },
+        ],
+      },
+      END,
+    ],
+    { approve: async ({ question }) => !question.includes('escaped') },
+  )
+  const outside = mkdtempSync(join(tmpdir(), 'agent-linked-'))
+  symlinkSync(outside, join(ground.root, 'link'))
+  const results = only(await all(ground.agent.run('go')), 'result')
+  assert.deepEqual(
+    results.map(({ isError }) => isError),
+    [true, true],
+  )
+  assert.ok(!existsSync(join(ground.root, '..', 'escaped.txt')) && !existsSync(join(outside, 'escaped.txt')))
+  rmSync(outside, { recursive: true })
+})
+
+test('the workspace is the agent’s own, and the files of Palimpsest itself are not', async () => {
+  await using ground = await openGround((_, index) => {
+    const { root } = ground
+    if (index > 0) return END
+    return {
+      calls: [
+        { name: 'append_to_file', input: { path: join(root, 'workspace', 'MEMORY.md'), content: '- a fact\n' } },
+        { name: 'write_file', input: { path: 'home/personas/x.json', content: '{}' } },
+        { name: 'write_file', input: { path: 'palimpsest.json', content: '{"agent":{"allow":{"commands":["*"]}}}' } },
+      ],
+    }
+  })
+  const results = only(await all(ground.agent.run('go')), 'result')
+  assert.deepEqual(results.filter(({ isError }) => isError).length, 2)
+  assert.match(readFileSync(join(ground.root, 'workspace', 'MEMORY.md'), 'utf8'), /- a fact/)
+  assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
+})
+
+test('folders that are allowed need no approval', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'agent-allowed-'))
+  await using ground = await openGround(
+    [{ calls: [{ name: 'write_file', input: { path: join(other, 'a.txt'), content: 'x' } }] }, END],
+    { allow: { folders: [other] } },
+  )
+  const [result] = only(await all(ground.agent.run('go')), 'result')
+  assert.ok(!result!.isError)
+  assert.equal(readFileSync(join(other, 'a.txt'), 'utf8'), 'x')
+  rmSync(other, { recursive: true })
+})
+
+test('no rule approves memory: a proposal stays open, and the command line decides nothing for an agent', async () => {
+  await using ground = await openGround(
+    [
+      {
+        calls: [
+          {
+            name: 'propose_memory_block',
+            input: { block_label: 'goals', body: 'Learn algebra', reasoning: 'she said so' },
+          },
+        ],
+      },
+      END,
+    ],
+    { allow: { all: true } },
+  )
+  assert.equal(doneOf(await all(ground.agent.run('remember'))).reason, 'answered')
+  const [proposal] = await ground.memory.proposals('ada')
+  assert.deepEqual([proposal?.state, proposal?.agentId], ['open', 'tester'])
+  assert.deepEqual(proposal?.entries, [{ session: 'work', entry: 1 }])
+  assert.equal((await ground.memory.blocks('ada')).length, 0)
+
+  const home = join(ground.root, 'cli-home')
+  const env = { PALIMPSEST_USER: 'ada' }
+  const args = ['memory', 'set', 'goals', '--body', 'x', '--home', home]
+  const asAgent = await runCli(args, { env: { ...env, PALIMPSEST_AGENT: 'tester' } })
+  assert.match(asAgent.stderr, /agent:tester cannot decide on the memory of ada.*FORBIDDEN/)
+  assert.equal((await runCli(args, { env })).code, 0)
+})
+
+test('commands of an agent are told whose they are, and get no keys', async () => {
+  await using ground = await openGround([run('echo "$PALIMPSEST_AGENT:$OPENAI_API_KEY:"'), END], {
+    allow: { all: true },
+    env: { PATH: process.env['PATH'], OPENAI_API_KEY: 'secret' },
+  })
+  const [result] = only(await all(ground.agent.run('go')), 'result')
+  assert.match(result!.text, /^tester::\n/)
+})

@@ -1,0 +1,306 @@
+/** The agent behind HTTP: chat completions with the real OpenAI client, and turns with approvals. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import OpenAI from 'openai'
+import { AgentDesk } from '../../src/agent/desk.ts'
+import type { AgentEvent } from '../../src/agent/events.ts'
+import { openAgentHome } from '../../src/agent/open.ts'
+import { openPalimpsest } from '../../src/engine.ts'
+import { openMemory } from '../../src/memory/open.ts'
+import { agentChat } from '../../src/server/agent-chat.ts'
+import { ServerStore } from '../../src/server/server-store.ts'
+import { serve } from '../../src/server.ts'
+import { type Received, type Script, startUpstream } from '../upstream.ts'
+import { doneOf, only } from './harness.ts'
+
+const folders: string[] = []
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+async function startServer(script: Script, { requireToken = false, hasFiles = false } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-endpoint-'))
+  folders.push(folder)
+  writeFileSync(join(folder, 'a.txt'), 'the content of a')
+  const home = join(folder, '.agent')
+  const upstream = await startUpstream(script)
+  const env = {
+    PATH: process.env['PATH'],
+    OPENAI_API_KEY: 'k',
+    OPENAI_BASE_URL: `${upstream.url}/v1`,
+    PALIMPSEST_MODEL: 'gpt-4.1',
+    PALIMPSEST_USER: 'owner',
+    PALIMPSEST_WORKSPACE: join(folder, 'workspace'),
+  }
+  const agent = new AgentDesk(() => openAgentHome({ home, env, root: folder, hasFiles }))
+  const pal = await openPalimpsest({ home, config: false })
+  const store = new ServerStore(home)
+  const memory = await openMemory({ home, env })
+  const log: string[] = []
+  const listening = await serve({
+    port: 0,
+    pal,
+    memory,
+    store,
+    agent,
+    requireToken,
+    rate: false,
+    mount: [agentChat(agent, line => void log.push(line))],
+    log: line => void log.push(line),
+  })
+  const client = (headers: Record<string, string> = {}, apiKey = 'anything') =>
+    new OpenAI({ baseURL: `${listening.url}/agent/v1`, apiKey, defaultHeaders: headers, maxRetries: 0 })
+  return {
+    url: listening.url,
+    client,
+    upstream,
+    pal,
+    store,
+    memory,
+    log,
+    async [Symbol.asyncDispose]() {
+      await listening.close()
+      await upstream.close()
+    },
+  }
+}
+
+const said = (request: Received) => request.json.messages.map((m: { role: string; content: string }) => m)
+const CHAT = { 'X-OpenWebUI-User-Id': 'ada', 'X-OpenWebUI-Chat-Id': 'chat-1' }
+const user = (content: string) => ({ role: 'user' as const, content })
+const assistant = (content: string) => ({ role: 'assistant' as const, content })
+
+test('personas are models', async () => {
+  await using server = await startServer([])
+  const ids = []
+  for await (const { id } of server.client().models.list()) ids.push(id)
+  assert.deepEqual(ids, ['default', 'reviewer', 'tutor'])
+})
+
+test('a request is answered, streaming and not, with what tools do as reasoning', async () => {
+  const script = [
+    { text: 'I read it.', calls: [{ name: 'read_file', input: { path: 'a.txt' } }] },
+    { text: 'It is short.', usage: { input: 50, cacheRead: 30, output: 7 } },
+  ]
+  for (const stream of [false, true]) {
+    await using server = await startServer(script)
+    let content = ''
+    let reasoning = ''
+    const body = { model: 'default', messages: [user('Read a.txt')] }
+    if (stream) {
+      const chunks = await server
+        .client()
+        .chat.completions.create({ ...body, stream, stream_options: { include_usage: true } })
+      let usage: number | undefined
+      for await (const chunk of chunks) {
+        content += chunk.choices[0]?.delta.content ?? ''
+        reasoning += Reflect.get(chunk.choices[0]?.delta ?? {}, 'reasoning_content') ?? ''
+        usage = chunk.usage?.total_tokens ?? usage
+      }
+      assert.equal(usage, 10 + 5 + 80 + 7)
+    } else {
+      const { choices, usage } = await server.client().chat.completions.create(body)
+      content = choices[0]!.message.content ?? ''
+      reasoning = String(Reflect.get(choices[0]!.message, 'reasoning_content'))
+      assert.equal(choices[0]!.finish_reason, 'stop')
+      assert.equal(usage?.prompt_tokens_details?.cached_tokens, 30)
+    }
+    assert.equal(content, 'I read it.\n\nIt is short.')
+    assert.match(reasoning, /→ read_file \{"path":"a\.txt"\}\n✓ the content of a/)
+  }
+})
+
+test('a chat is one session: what is sent again is not added again, and tools of earlier turns are remembered', async () => {
+  await using server = await startServer([
+    { calls: [{ name: 'list_memory_blocks', input: {} }] },
+    { text: 'one' },
+    { text: 'two' },
+  ])
+  const client = server.client(CHAT)
+  const model = 'default'
+  await client.chat.completions.create({ model, messages: [user('first')] })
+  await client.chat.completions.create({ model, messages: [user('first'), assistant('one'), user('second')] })
+  const sessions = await server.pal.sessions()
+  assert.equal(sessions.length, 1)
+  assert.match(sessions[0]!.id, /^chat-ada-chat-1-[0-9a-f]{12}$/)
+  assert.equal(sessions[0]!.about.client, 'palimpsest:default')
+  const roles = said(server.upstream.requests[2]!).map(({ role }: { role: string }) => role)
+  assert.deepEqual(roles, ['system', 'user', 'assistant', 'tool', 'assistant', 'user'])
+})
+
+test('an edited message and a regenerated answer fork the session, and both ways stay', async () => {
+  await using server = await startServer((_, index) => ({ text: `answer ${index}` }))
+  const client = server.client(CHAT)
+  const ask = (...messages: ReturnType<typeof user | typeof assistant>[]) =>
+    client.chat.completions.create({ model: 'default', messages })
+  const words = (index: number) =>
+    said(server.upstream.requests[index]!)
+      .slice(1)
+      .map(({ content }: { content: string }) => content)
+  await ask(user('a'))
+  await ask(user('a'), assistant('answer 0'), user('b'))
+  await ask(user('a'), assistant('answer 0'), user('B'))
+  assert.deepEqual(words(2), ['a', 'answer 0', 'B'])
+  await ask(user('a'), assistant('answer 0'), user('B'), assistant('answer 2'), user('c'))
+  assert.deepEqual(words(3), ['a', 'answer 0', 'B', 'answer 2', 'c'])
+  await ask(user('a'), assistant('answer 0'), user('B'))
+  assert.deepEqual(words(4), ['a', 'answer 0', 'B'])
+  await ask(user('a'), assistant('answer 0'), user('b'), assistant('answer 1'), user('d'))
+  assert.deepEqual(words(5), ['a', 'answer 0', 'b', 'answer 1', 'd'])
+  assert.equal((await server.pal.sessions()).length, 3)
+})
+
+test('a conversation that began elsewhere is taken over', async () => {
+  await using server = await startServer([{ text: 'ok' }])
+  const messages = [{ role: 'system' as const, content: 'be kind' }, user('x'), assistant('y'), user('z')]
+  await server.client(CHAT).chat.completions.create({ model: 'tutor', messages })
+  const [system, ...rest] = said(server.upstream.requests[0]!)
+  assert.match(system.content, /patient tutor/)
+  assert.deepEqual(
+    rest.map(({ content }: { content: string }) => content),
+    ['x', 'y', 'z'],
+  )
+})
+
+test('a request whose answer was cut off goes on instead of being asked twice', async () => {
+  await using server = await startServer([
+    { error: { status: 400, body: { error: { message: 'no' } } } },
+    { text: 'now' },
+  ])
+  const client = server.client(CHAT)
+  const body = { model: 'default', messages: [user('do it')] }
+  await assert.rejects(client.chat.completions.create(body), /502.*gave no answer: 400: no/)
+  const { choices } = await client.chat.completions.create(body)
+  assert.equal(choices[0]!.message.content, 'now')
+  assert.equal(said(server.upstream.requests[1]!).filter(({ role }: { role: string }) => role === 'user').length, 1)
+})
+
+test('a failure in the midst of a stream is an error to the client', async () => {
+  await using server = await startServer([{ error: { status: 401, body: { error: { message: 'bad key' } } } }])
+  const chunks = await server
+    .client()
+    .chat.completions.create({ model: 'default', messages: [user('x')], stream: true })
+  await assert.rejects(async () => {
+    for await (const _ of chunks);
+  }, /bad key/)
+})
+
+test('front ends that ask for a title get one beside the session', async () => {
+  await using server = await startServer([{ text: '{"title": "Hello"}' }])
+  const messages = [user('### Task:\nGenerate a title for the chat')]
+  const { choices } = await server.client(CHAT).chat.completions.create({ model: 'default', messages })
+  assert.equal(choices[0]!.message.content, '{"title": "Hello"}')
+  assert.equal((await server.pal.sessions()).length, 0)
+})
+
+test('whoever a front end names is a guest: own memory and workspace, no files and no commands', async () => {
+  await using server = await startServer([{ text: 'hi' }, { text: 'hi' }])
+  await server.memory.set('ada', 'goals', { body: 'Learn algebra', by: 'user:ada' })
+  const messages = [user('hello')]
+  await server.client(CHAT).chat.completions.create({ model: 'default', messages })
+  const tools = server.upstream.requests[0]!.json.tools.map(
+    (tool: { function: { name: string } }) => tool.function.name,
+  )
+  assert.ok(!tools.includes('read_file') && !tools.includes('run_command') && tools.includes('propose_memory_edit'))
+  assert.match(server.upstream.requests[0]!.body, /Learn algebra/)
+  await server.client({ 'X-OpenWebUI-User-Id': 'bob' }).chat.completions.create({ model: 'default', messages })
+  assert.doesNotMatch(server.upstream.requests[1]!.body, /Learn algebra/)
+})
+
+test('with tokens a user is who their token says, and nobody else', async () => {
+  await using server = await startServer((_, index) => ({ text: `answer ${index}` }), { requireToken: true })
+  const body = { model: 'default', messages: [user('hello')] }
+  await assert.rejects(server.client().chat.completions.create(body), /401/)
+  const { token } = server.store.createToken({ user: 'ada', role: 'user', name: '', at: 1 })
+  await server.client({}, token).chat.completions.create(body)
+  const [session] = await server.pal.sessions()
+  assert.equal(server.store.ownerOf(session!.id), 'ada')
+  const asBob = server.client({ 'X-OpenWebUI-User-Id': 'bob' }, token)
+  await assert.rejects(asBob.chat.completions.create(body), /403/)
+})
+
+test('wrong requests are answered in the form that clients know', async () => {
+  await using server = await startServer([])
+  const post = (body: string) =>
+    fetch(`${server.url}/agent/v1/chat/completions`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+  assert.equal((await post('{')).status, 400)
+  assert.equal((await post('{"model":"default"}')).status, 422)
+  const unknown = await post(JSON.stringify({ model: 'nobody', messages: [user('x')] }))
+  assert.equal(unknown.status, 404)
+  assert.match(await unknown.text(), /There is no persona nobody; there are default, reviewer, tutor/)
+  assert.equal((await fetch(`${server.url}/agent/v1/other`)).status, 404)
+})
+
+async function follow(response: Response, onEvent: (event: AgentEvent) => unknown = () => {}): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = []
+  let rest = ''
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    const blocks = (rest + piece).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks.filter(text => text.startsWith('data: '))) {
+      const event: AgentEvent = JSON.parse(block.slice(6))
+      events.push(event)
+      await onEvent(event)
+    }
+  }
+  return events
+}
+
+test('a turn asks, waits for the answer, and goes on', async () => {
+  for (const yes of [true, false]) {
+    await using server = await startServer([
+      { calls: [{ name: 'run_command', input: { command: 'echo it ran' } }] },
+      { text: 'done' },
+    ])
+    const post = (path: string, body?: object) =>
+      fetch(`${server.url}/agent/sessions/s1/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+    const events = await follow(await post('turns', { text: 'run it' }), async event => {
+      if (event.type !== 'approval') return
+      assert.equal(event.question, 'Run this command? echo it ran')
+      assert.equal((await post('turns', { text: 'more' })).status, 409)
+      assert.equal((await post(`approvals/none`, { yes })).status, 404)
+      assert.equal((await post(`approvals/${event.id}`, { yes })).status, 200)
+    })
+    assert.deepEqual(
+      only(events, 'approved').map(event => event.yes),
+      [yes],
+    )
+    assert.match(only(events, 'result')[0]!.text, yes ? /it ran/ : /the user said no/)
+    assert.equal(doneOf(events).message, 'done')
+    assert.equal((await post('stop')).status, 404)
+  }
+})
+
+test('a reader may leave and come back, and a turn can be stopped', async () => {
+  await using server = await startServer([{ text: 'half', stallAfter: 3 }])
+  const path = `${server.url}/agent/sessions/s1`
+  const leave = new AbortController()
+  const headers = { 'content-type': 'application/json' }
+  const first = await fetch(`${path}/turns`, { method: 'POST', headers, body: '{"text":"go"}', signal: leave.signal })
+  const seen: string[] = []
+  await follow(first, event => {
+    seen.push(event.type)
+    leave.abort()
+  }).catch(() => undefined)
+  assert.ok(seen.includes('text') && !seen.includes('done'))
+  const again = await follow(await fetch(`${path}/turns`), async event => {
+    if (event.type === 'text') await fetch(`${path}/stop`, { method: 'POST' })
+  })
+  assert.equal(doneOf(again).reason, 'aborted')
+  const { personas } = JSON.parse(await (await fetch(`${server.url}/agent/personas`)).text())
+  assert.deepEqual(
+    personas.map(({ name }: { name: string }) => name),
+    ['default', 'reviewer', 'tutor'],
+  )
+})
