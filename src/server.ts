@@ -8,9 +8,11 @@
 import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
+import type { AgentDesk } from './agent/desk.ts'
 import type { Palimpsest } from './engine.ts'
 import { PalimpsestError } from './errors.ts'
 import type { Memory } from './memory/memory.ts'
+import { agentRoutes } from './server/agent.ts'
 import { type AnswerContext, admitCaller, answer } from './server/answer.ts'
 import { blockRoutes } from './server/blocks.ts'
 import { docsRoutes } from './server/docs.ts'
@@ -23,12 +25,19 @@ import { type Rate, RateLimiter, Slots } from './server/rates.ts'
 import { toRefusal, toResponse } from './server/refusals.ts'
 import type { Doors, Route } from './server/route.ts'
 import type { ServerStore } from './server/server-store.ts'
+import { compactRoutes } from './server/session-compact.ts'
 import { SessionDesk } from './server/session-desk.ts'
 import { editRoutes } from './server/session-edits.ts'
 import { lookRoutes } from './server/session-look.ts'
+import { mapRoutes } from './server/session-map.ts'
+import { timelineRoutes } from './server/session-timeline.ts'
 import { sessionRoutes } from './server/sessions.ts'
+import { Timelines } from './server/timelines.ts'
 import { tokenRoutes } from './server/tokens.ts'
 import { transcriptRoutes } from './server/transcripts.ts'
+import { userRoutes } from './server/users.ts'
+import { workspaceRoutes } from './server/workspace.ts'
+import { defaultWorkspaceFolder } from './workspace.ts'
 
 export type ServerOptions = {
   pal: Palimpsest
@@ -46,6 +55,10 @@ export type ServerOptions = {
   maxBody?: number
   /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
   mount?: readonly Mounted[]
+  /** The folder of the knowledge files; PALIMPSEST_WORKSPACE, or `~/.agent/workspace`. */
+  workspace?: string
+  /** Our own agent; without it its routes say that there is none. Closed with the server. */
+  agent?: AgentDesk
   version?: string
   clock?: () => number
   log?: (line: string) => void
@@ -57,8 +70,8 @@ export type Mounted = {
   handle(request: Request, context: { caller: Caller; doors: Doors }): Response | Promise<Response>
   /** Needs no token: files that hold no data. */
   public?: boolean
-  /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`. */
-  foreignAuthorization?: boolean
+  /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
+  foreignAuthorization?: boolean | 'unless-ours'
 }
 
 export type Server = {
@@ -86,7 +99,10 @@ export function createServer(options: ServerOptions): Server {
   const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
   const hub = new EventHub()
   const desk = new SessionDesk(pal, store, hub)
-  const doors: Doors = { pal, memory, desk, store, hub, heavy: new Slots(HEAVY_AT_ONCE), clock }
+  const workspace = options.workspace ?? process.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder()
+  const timelines = new Timelines()
+  const heavy = new Slots(HEAVY_AT_ONCE)
+  const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
   const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
   const context: AnswerContext = {
     gate: { store, requireToken, hosts, anyAddress: !isLocal, clock },
@@ -130,6 +146,7 @@ export function createServer(options: ServerOptions): Server {
       closing = true
       clearInterval(looking)
       hub.close()
+      await options.agent?.close()
       await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
       await memory.close()
       store.close()
@@ -143,10 +160,16 @@ const allRoutes: readonly Route[] = [
   ...sessionRoutes,
   ...editRoutes,
   ...lookRoutes,
+  ...mapRoutes,
+  ...timelineRoutes,
+  ...compactRoutes,
   ...transcriptRoutes,
+  ...userRoutes,
   ...blockRoutes,
   ...proposalRoutes,
+  ...agentRoutes,
   ...eventRoutes,
+  ...workspaceRoutes,
   ...tokenRoutes,
 ]
 

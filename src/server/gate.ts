@@ -67,8 +67,11 @@ export function checkOrigin(request: Request): void {
 
 export type Credentials = {
   /** The caller's `Authorization` is for somebody else (a provider behind a proxy): only our own header counts. */
-  foreignAuthorization?: boolean
+  foreignAuthorization?: boolean | 'unless-ours'
 }
+
+/** What every token of ours begins with. */
+const OURS = /^Bearer +pal_/i
 
 /** The token's owner; without a token the person at this machine, where that is allowed. */
 export function authenticate(request: Request, options: GateOptions, credentials: Credentials = {}): Caller {
@@ -91,8 +94,9 @@ export function mayActFor(caller: Caller, user: string): boolean {
 function shownToken({ headers }: Request, { foreignAuthorization }: Credentials): string | undefined {
   const own = headers.get('x-palimpsest-token')
   if (own !== null) return own.trim()
-  const authorization = foreignAuthorization ? null : headers.get('authorization')
-  if (authorization === null) return undefined
+  const authorization = headers.get('authorization')
+  if (authorization === null || foreignAuthorization === true) return undefined
+  if (foreignAuthorization === 'unless-ours' && !OURS.test(authorization.trim())) return undefined
   return /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
 }
 

@@ -6,6 +6,7 @@
  * answer as a value (sent as JSON) or, for pages and streams, as a Response.
  */
 import { z } from 'zod'
+import type { AgentDesk } from '../agent/desk.ts'
 import type { Palimpsest } from '../engine.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { EventHub } from './event-hub.ts'
@@ -13,6 +14,7 @@ import type { Caller } from './gate.ts'
 import type { Slots } from './rates.ts'
 import type { Role, ServerStore } from './server-store.ts'
 import type { SessionDesk } from './session-desk.ts'
+import type { Timelines } from './timelines.ts'
 
 /** What routes work with. */
 export type Doors = {
@@ -21,6 +23,11 @@ export type Doors = {
   desk: SessionDesk
   store: ServerStore
   hub: EventHub
+  timelines: Timelines
+  /** The folder of the knowledge files. */
+  workspace: string
+  /** Our own agent, where this server has one. */
+  agent?: AgentDesk | undefined
   /** For work that takes seconds. */
   heavy: Slots
   clock: () => number
@@ -43,7 +50,7 @@ export type Asked<P extends Shape, Q extends Shape, B extends z.ZodType> = {
 export type RouteSpec<P extends Shape, Q extends Shape, B extends z.ZodType, A extends z.ZodType> = {
   method: 'get' | 'post' | 'put' | 'delete'
   path: string
-  tag: 'sessions' | 'memory' | 'server'
+  tag: 'sessions' | 'memory' | 'agent' | 'server'
   summary: string
   description?: string
   /** Who may; `public` needs no token. */

@@ -167,6 +167,30 @@ export const View = z
   })
   .meta({ id: 'View' })
 
+export const SummaryOut = z
+  .object({
+    title: z.string().describe('The first thing that was asked for.'),
+    entries: z.number(),
+    turns: z.number().describe('Requests of the user.'),
+    calls: z.number().describe('Calls of the model.'),
+    edits: z.number().describe('In force.'),
+    tokens: z
+      .object({ raw: z.number(), shown: z.number(), window: z.number() })
+      .describe('Of the next call: everything that happened, and what is shown of it.'),
+    sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
+    money: z
+      .object({ without: z.number(), with: z.number() })
+      .describe('Dollars, of input: the same calls and the same caching by the provider, without our edits and with.'),
+    reported: z
+      .object({ calls: z.number(), cost: z.number() })
+      .nullable()
+      .describe('What providers reported, in dollars, answers included.'),
+    series: z
+      .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
+      .describe('Tokens sent call by call, in at most 40 steps.'),
+  })
+  .meta({ id: 'Summary' })
+
 export const SessionOut = z
   .object({
     id: z.string(),
@@ -176,9 +200,17 @@ export const SessionOut = z
     length: z.number().describe('Number of events.'),
     createdAt: Time,
     updatedAt: Time,
-    parent: z.object({ id: z.string(), seq: z.number() }).optional(),
+    parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('Where it was forked from.'),
+    about: z
+      .object({ client: z.string().optional(), title: z.string().optional(), parent: z.string().optional() })
+      .describe('Who works in it, what it is called, and which session started it.'),
   })
   .meta({ id: 'Session' })
+
+/** A row of the list. */
+export const SessionRow = SessionOut.extend({
+  summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
+}).meta({ id: 'SessionRow' })
 
 export const Hit = z
   .object({

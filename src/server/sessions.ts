@@ -1,9 +1,11 @@
 /** Routes: the sessions themselves. List, make, append, look at the entries and at the view. */
 import { z } from 'zod'
+import { renderEntry } from '../edits.ts'
 import { explainView, tokensSaved } from '../explain.ts'
 import type { Session } from '../session.ts'
 import type { View as EngineView } from '../session-state.ts'
 import type { Message as EngineMessage } from '../types.ts'
+import { editsInside, type Fold, isPinned, rangeAround } from '../view.ts'
 import { forbidden } from './refusals.ts'
 import {
   defineRoute,
@@ -17,7 +19,7 @@ import {
   SessionParam,
   Time,
 } from './route.ts'
-import { type EditState, Message, Messages, SessionOut, View } from './schemas.ts'
+import { type EditState, Message, Messages, SessionOut, SessionRow, View } from './schemas.ts'
 import type { OwnedSession } from './session-desk.ts'
 
 const MAX_OVERHEAD = 10_000_000
@@ -34,7 +36,7 @@ const list = defineRoute({
     ...PageQuery,
     contains: z.string().min(1).max(200).optional().describe('Only with this text in name, policy or model.'),
   },
-  answer: z.object({ sessions: z.array(SessionOut), next: Next }),
+  answer: z.object({ sessions: z.array(SessionRow), next: Next }),
   refusals: [404],
   async run({ query, caller, doors }) {
     const { contains } = query
@@ -43,7 +45,8 @@ const list = defineRoute({
       page => doors.desk.list(caller, { ...page, contains }),
       ({ id }) => id,
     )
-    return { sessions: page.items, next: page.next }
+    const sessions = page.items.map(row => ({ ...row, summary: doors.timelines.known(row) ?? null }))
+    return { sessions, next: page.next }
   },
 })
 
@@ -122,7 +125,18 @@ const entries = defineRoute({
     cursor: numberIn(0, LARGEST).optional().describe('The number of the first entry.'),
   },
   answer: z.object({
-    entries: z.array(z.object({ entry: z.number(), seq: z.number(), at: Time, message: Message })),
+    entries: z.array(
+      z.object({
+        entry: z.number(),
+        seq: z.number(),
+        at: Time,
+        message: Message,
+        shown: Message.nullable().optional().describe('As it is shown, where that differs; null where it is hidden.'),
+        edits: z.array(z.string()).describe('The edits in force that touch it.'),
+        pinned: z.boolean().describe('It, or a part of it.'),
+      }),
+    ),
+    total: z.number().describe('Entries of the session.'),
     next: z.number().nullable(),
   }),
   refusals: [404],
@@ -131,7 +145,8 @@ const entries = defineRoute({
     const from = query.cursor ?? 0
     const page = await originals(session, from, from + (query.limit ?? DEFAULT_PAGE))
     const to = from + page.length
-    return { entries: page, next: to < session.fold.entries.length ? to : null }
+    const total = session.fold.entries.length
+    return { entries: page, total, next: to < total ? to : null }
   },
 })
 
@@ -258,16 +273,28 @@ function viewOut(session: Session, view: EngineView): z.input<typeof View> {
   return { session: session.id, messages, tokens, edits, pending, ...(decision ? { decision } : {}), waiting, report }
 }
 
-/** Entries with their content; what is not in view is read from the ledger. */
+/** Entries with their content, and as they are shown; what is not in view is read from the ledger. */
 async function originals(session: Session, from: number, to: number) {
-  const found = session.fold.entries.slice(from, to)
-  const isWhole = found.every(({ message }) => message)
-  const bySeq = isWhole ? undefined : new Map((await session.events()).map(({ seq, event }) => [seq, event]))
+  const { fold } = session
+  const found = fold.entries.slice(from, to)
+  const hidden = found.filter(({ message }) => !message).map(({ seq }) => seq)
+  const loaded = new Map(
+    (hidden.length > 0 ? await session.eventsAt(hidden) : []).map(({ seq, event }) => [seq, event]),
+  )
   return found.map(({ seq, at, message }, i) => {
-    const event = bySeq?.get(seq)
+    const event = loaded.get(seq)
     const whole = message ?? (event?.type === 'entry' ? event.message : undefined)
-    return { entry: from + i, seq, at, message: whole! }
+    return { entry: from + i, seq, at, message: whole!, ...shownAs(fold, from + i, whole!) }
   })
+}
+
+function shownAs(fold: Fold, entry: number, message: EngineMessage) {
+  const range = rangeAround(fold, entry)
+  const inside = editsInside(fold, entry)
+  const edits = [...(range ? [range] : []), ...inside].map(({ id }) => id)
+  const pinned = isPinned(fold, entry) || message.parts.some((_, part) => isPinned(fold, entry, part))
+  if (range) return { shown: null, edits, pinned }
+  return { ...(inside.length > 0 ? { shown: renderEntry(message, inside) ?? null } : {}), edits, pinned }
 }
 
 async function statsOf(session: Session) {

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { isPalimpsestError, PalimpsestError } from '../errors.ts'
 import { importSession } from '../import-transcript.ts'
-import { OWN, prepareSession, sumUp, tryPolicy } from '../measure-policies.ts'
+import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../measure-policies.ts'
+import { type Model, modelInfo } from '../prices.ts'
 import { readTranscript, type Transcript } from '../read-transcript.ts'
+import { inSteps } from '../session-summary.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
 
@@ -17,6 +19,8 @@ const MAX_SESSIONS = 1000
 const MAX_POLICIES = 8
 const MAX_CALLS = 5000
 const NAME_LENGTH = 200
+const SERIES = 300
+const DECISIONS = 100
 
 const importRoute = defineRoute({
   method: 'post',
@@ -66,6 +70,13 @@ const Costs = z.object({
   evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
   busts: z.number(),
   edits: z.number(),
+  dollars: z.number().describe('The cost by the price table; of input, like all of these.'),
+  series: z
+    .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
+    .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
+  decisions: z
+    .array(z.object({ call: z.number(), edits: z.number(), saved: z.number(), text: z.string() }))
+    .describe(`The first ${DECISIONS} calls that edits were made for, from 1, with the sum behind them.`),
 })
 
 const compare = defineRoute({
@@ -78,9 +89,9 @@ const compare = defineRoute({
   params: SessionParam,
   body: z.strictObject({
     policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
-    model: nameSchema(100).optional(),
+    model: nameSchema(100).optional().describe('That of the session, if left out.'),
   }),
-  answer: z.object({ session: z.string(), policies: z.array(Costs) }),
+  answer: z.object({ session: z.string(), model: z.string(), policies: z.array(Costs) }),
   refusals: [404, 409],
   unkeyed: true,
   run: ({ params, body, caller, doors }) =>
@@ -90,32 +101,46 @@ const compare = defineRoute({
       const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
       const recorded = prepareSession(session.id, messages)
       if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
-      const options = body.model === undefined ? {} : { model: body.model }
+      const info = await doors.desk.find(session.id)
+      const model = body.model ?? info!.model
+      // What the provider counted in front of the messages, where it told us; the usual amount otherwise.
+      const { overhead } = await doors.timelines.of(session, info!)
+      const options = { model, ...(overhead > 0 ? { overhead } : {}) }
       const base = await tryPolicy(recorded, 'none', options)
       const policies: z.input<typeof Costs>[] = []
       for (const policy of body.policies) {
         const outcome = policy === 'none' ? base : await tryPolicy(recorded, policy, options)
-        const row = sumUp(policy, [{ measures: outcome.measures, base: base.measures }], { prices: OWN })
-        const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
-        const edits = outcome.decisions.reduce((total, decision) => total + decision.edits, 0)
-        policies.push({
-          policy,
-          calls,
-          tokens,
-          peak,
-          cost,
-          effective,
-          costShare,
-          effectiveShare,
-          evidence,
-          busts,
-          edits,
-        })
+        policies.push(costsOf(policy, outcome, base, modelInfo(model)))
         await new Promise(resolve => setImmediate(resolve))
       }
-      return { session: session.id, policies }
+      return { session: session.id, model, policies }
     }),
 })
+
+function costsOf(policy: string, outcome: Outcome, base: Outcome, { input, scale }: Model): z.input<typeof Costs> {
+  const { measures, decisions } = outcome
+  const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
+  const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
+  const toDollars = (units: number) => (units * input * scale) / 1_000_000
+  let spent = 0
+  return {
+    policy,
+    ...{ calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts },
+    edits: decisions.reduce((total, decision) => total + decision.edits, 0),
+    dollars: toDollars(cost),
+    series: {
+      tokens: inSteps(
+        measures.perCall.map(call => call.tokens),
+        SERIES,
+      ),
+      cost: inSteps(
+        measures.perCall.map(call => (spent += toDollars(call.cost))),
+        SERIES,
+      ),
+    },
+    decisions: decisions.slice(0, DECISIONS).map(({ call, ...rest }) => ({ call: call + 1, ...rest })),
+  }
+}
 
 export const transcriptRoutes: readonly Route[] = [importRoute, compare]
 

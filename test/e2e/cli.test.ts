@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { commandHelp } from '../../src/cli/help.ts'
 import { openPalimpsest } from '../../src/engine.ts'
+import { openSmall } from '../small-session.ts'
 import { CLI, type Ran, ROOT, runCli } from './run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-cli-'))
@@ -17,10 +18,10 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const home = join(folder, 'home')
 let homes = 0
 
-/** A home with the sample in it that a test may change. */
-async function freshHome(): Promise<string> {
-  const own = join(folder, `home-${homes++}`)
-  assert.equal((await runCli(['sample', '--home', own])).code, 0)
+/** A home with the small session in it that a test may change. */
+async function freshHome(own = join(folder, `home-${homes++}`)): Promise<string> {
+  await using pal = await openPalimpsest({ home: own })
+  await openSmall(pal)
   return own
 }
 
@@ -42,11 +43,23 @@ function assertFails(ran: Ran, exit: number, code: string, message: RegExp): voi
   assert.doesNotMatch(ran.stderr + ran.stdout, /^\s+at .*:\d+:\d+/m)
 }
 
-before(async () => {
-  const { code, stdout } = await at('sample')
-  assert.equal(code, 0)
-  assert.match(stdout, /2 edits save [\d,]+ tokens/)
-  assert.equal(stdout.match(/^ {2}npx palimpsest /gm)?.length, 3)
+before(() => freshHome(home))
+
+describe('sample', () => {
+  test('is made once, shown, and says what to try; all of that works', async () => {
+    const own = join(folder, 'sampled')
+    const { code, stdout } = await runCli(['sample', '--home', own])
+    assert.equal(code, 0)
+    assert.match(stdout, /\d+ edits save [\d,]+ tokens/)
+    const tries = [...stdout.matchAll(/^ {2}npx palimpsest (.*?) {2}/gm)].map(match => match[1]!)
+    assert.equal(tries.length, 4)
+    for (const line of tries) {
+      const args = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!)
+      assert.deepEqual((await runCli(args)).code, 0, line)
+    }
+    assert.equal((await runCli(['sample', '--home', own])).code, 0)
+    assert.equal((await json('verify', 'sample', '--home', own)).ok, true)
+  })
 })
 
 describe('help', () => {
@@ -98,15 +111,15 @@ describe('help', () => {
 
 describe('sessions', () => {
   test('lists what is there, as a table and as JSON', async () => {
-    assert.match((await at('sessions')).stdout, /^SESSION .*\nsample .* claude-sonnet-4-5\n$/)
+    assert.match((await at('sessions')).stdout, /^SESSION .*\nsmall .* claude-sonnet-4-5\n$/)
     const { sessions } = await json('sessions', '--home', home)
     const [{ id, policy, model, length }] = sessions
-    assert.deepEqual([sessions.length, id, policy, model, length], [1, 'sample', 'none', 'claude-sonnet-4-5', 20])
+    assert.deepEqual([sessions.length, id, policy, model, length], [1, 'small', 'none', 'claude-sonnet-4-5', 20])
     assert.deepEqual(await json('sessions', '--home', home, '--contains', 'nothing'), { sessions: [] })
   })
 
   test('takes the home from the environment, and .agent without it', async () => {
-    assert.match((await runCli(['sessions'], { env: { PALIMPSEST_HOME: home } })).stdout, /sample/)
+    assert.match((await runCli(['sessions'], { env: { PALIMPSEST_HOME: home } })).stdout, /small/)
     const { code, stderr } = await runCli(['sessions'], { cwd: folder })
     assert.deepEqual([code, stderr], [0, 'There are no sessions in .agent.\n'])
   })
@@ -121,7 +134,7 @@ describe('sessions', () => {
 
 describe('show', () => {
   test('says what is hidden, by whom, why, and what it saves', async () => {
-    const { stdout } = await at('show', 'sample')
+    const { stdout } = await at('show', 'small')
     assert.match(stdout, /▲ e1 by agent: replace, saves [\d,]+ tokens/)
     assert.match(stdout, /▲ e2 by user: discard, saves [\d,]+ tokens/)
     assert.match(stdout, /#1 user pinned/)
@@ -129,21 +142,21 @@ describe('show', () => {
   })
 
   test('has whole texts with --full and originals with --original', async () => {
-    assert.doesNotMatch((await at('show', 'sample', '--full')).stdout, /more lines\n/)
-    const { stdout } = await at('show', 'sample', '--original', '--full')
+    assert.doesNotMatch((await at('show', 'small', '--full')).stdout, /more lines\n/)
+    const { stdout } = await at('show', 'small', '--original', '--full')
     assert.match(stdout, /slow query 1204ms/)
     assert.match(stdout, /▲ e1 by agent: replace/)
   })
 
   test('has a JSON form with slots, messages, ids and edits', async () => {
-    const shown = await json('show', 'sample', '--home', home)
+    const shown = await json('show', 'small', '--home', home)
     assert.deepEqual(Object.keys(shown).slice(0, 6), ['session', 'policy', 'entries', 'messages', 'tokens', 'saved'])
     const slot = shown.slots[7]
     assert.deepEqual([slot.from, slot.to, slot.pinned, slot.messages.length], [7, 7, false, 1])
     assert.match(slot.messages[0].ids[0], /^[0-9a-f]{8}$/)
     const [edit] = slot.edits
     assert.deepEqual([edit.id, edit.by, edit.why, edit.shows], ['e1', 'agent', 'replace', true])
-    const original = await json('show', 'sample', '--home', home, '--original', '--last', '2')
+    const original = await json('show', 'small', '--home', home, '--original', '--last', '2')
     assert.deepEqual(
       original.entries.map(({ entry }: { entry: number }) => entry),
       [15, 16],
@@ -165,7 +178,7 @@ describe('show', () => {
 describe('edits', () => {
   test('are listed, undone, redone, and every undo is one step in any order', async () => {
     const own = await freshHome()
-    const { edits } = await json('edits', 'sample', '--home', own)
+    const { edits } = await json('edits', 'small', '--home', own)
     assert.deepEqual(
       edits.map(({ id, active, by }: { id: string; active: boolean; by: string }) => [id, active, by]),
       [
@@ -173,23 +186,23 @@ describe('edits', () => {
         ['e2', true, 'user'],
       ],
     )
-    const before = await json('show', 'sample', '--home', own)
-    assert.deepEqual((await json('undo', 'sample', 'e1', '--home', own)).undone, ['e1'])
-    assert.match((await runCli(['edits', 'sample', '--home', own])).stdout, /^e1 +undone/m)
-    assert.deepEqual((await json('undo', 'sample', '--last', '--home', own)).undone, ['e2'])
-    await json('redo', 'sample', 'e1', 'e2', '--home', own)
-    assert.deepEqual((await json('show', 'sample', '--home', own)).slots, before.slots)
-    assertFails(await runCli(['redo', 'sample', 'e1', '--home', own]), 4, 'ALREADY', /in force already/)
-    assertFails(await runCli(['undo', 'sample', 'e9', '--home', own]), 3, 'EDIT_NOT_FOUND', /no edit e9/)
-    assertFails(await runCli(['undo', 'sample', '--home', own]), 2, 'INVALID_INPUT', /Name an edit/)
+    const before = await json('show', 'small', '--home', own)
+    assert.deepEqual((await json('undo', 'small', 'e1', '--home', own)).undone, ['e1'])
+    assert.match((await runCli(['edits', 'small', '--home', own])).stdout, /^e1 +undone/m)
+    assert.deepEqual((await json('undo', 'small', '--last', '--home', own)).undone, ['e2'])
+    await json('redo', 'small', 'e1', 'e2', '--home', own)
+    assert.deepEqual((await json('show', 'small', '--home', own)).slots, before.slots)
+    assertFails(await runCli(['redo', 'small', 'e1', '--home', own]), 4, 'ALREADY', /in force already/)
+    assertFails(await runCli(['undo', 'small', 'e9', '--home', own]), 3, 'EDIT_NOT_FOUND', /no edit e9/)
+    assertFails(await runCli(['undo', 'small', '--home', own]), 2, 'INVALID_INPUT', /Name an edit/)
   })
 
   test('are made from flags, from a file and from stdin', async () => {
     const own = await freshHome()
-    const { slots } = await json('show', 'sample', '--home', own)
+    const { slots } = await json('show', 'small', '--home', own)
     const id = (entry: number) => slots[entry].messages[0].ids[0]
     const flags = ['--discard', id(3), '--distill', `${id(5)}=All 14 pass.`]
-    const made = await json('edit', 'sample', ...flags, '--home', own)
+    const made = await json('edit', 'small', ...flags, '--home', own)
     assert.deepEqual(
       made.edits.map((edit: { id: string; by: string; why: string }) => [edit.id, edit.by, edit.why]),
       [
@@ -201,60 +214,60 @@ describe('edits', () => {
     const file = join(folder, 'targets.json')
     const target = { start: '> shop-reports@2.3.0', end: 'fail 0', replacement: 'all pass' }
     writeFileSync(file, JSON.stringify({ action: 'replace', targets: [target] }))
-    assert.equal((await json('edit', 'sample', '--file', file, '--home', own)).replacements[0].entry, 15)
-    const piped = await runCli(['edit', 'sample', '--file', '-', '--home', own], { input: JSON.stringify([[id(13)]]) })
+    assert.equal((await json('edit', 'small', '--file', file, '--home', own)).replacements[0].entry, 15)
+    const piped = await runCli(['edit', 'small', '--file', '-', '--home', own], { input: JSON.stringify([[id(13)]]) })
     assert.match(piped.stdout, /^e6 {2}#13 /)
-    assert.match(piped.stdout, /palimpsest undo sample e6/)
+    assert.match(piped.stdout, /palimpsest undo small e6/)
   })
 
   test('that are suggested can be made as they are', async () => {
     const own = await freshHome()
-    const { suggestions } = await json('edit', 'sample', '--suggest', '--home', own)
+    const { suggestions } = await json('edit', 'small', '--suggest', '--home', own)
     assert.ok(suggestions[0].tokens > 50)
-    assert.match((await runCli(['edit', 'sample', '--suggest', '--home', own])).stdout, /^#5 package manager output/)
+    assert.match((await runCli(['edit', 'small', '--suggest', '--home', own])).stdout, /^#5 package manager output/)
     const input = JSON.stringify([suggestions[0].operation])
-    const { code, stdout } = await runCli(['edit', 'sample', '--file', '-', '--home', own], { input })
+    const { code, stdout } = await runCli(['edit', 'small', '--file', '-', '--home', own], { input })
     assert.equal(code, 0)
     assert.match(stdout, /#5 /)
   })
 
   test('that do not fit are refused by name, and nothing changes', async () => {
-    const before = await json('edits', 'sample', '--home', home)
-    const edit = (...args: string[]) => at('edit', 'sample', ...args)
+    const before = await json('edits', 'small', '--home', home)
+    const edit = (...args: string[]) => at('edit', 'small', ...args)
     assertFails(await edit(), 2, 'INVALID_INPUT', /nothing to edit/)
     assertFails(await edit('--discard', 'ffffffff'), 3, 'PATTERN_NOT_FOUND', /ffffffff/)
     assertFails(await edit('--start', 'no such text', '--end', 'x'), 3, 'PATTERN_NOT_FOUND', /not in view/)
     assertFails(await edit('--start', 'Sunday is', '--end', 'back'), 4, 'MATCH_TOO_SHORT', /minimum 30 characters/)
     assertFails(await edit('--distill', 'abc'), 2, 'INVALID_INPUT', /--distill takes/)
-    const broken = await runCli(['edit', 'sample', '--file', '-', '--home', home], { input: '{' })
+    const broken = await runCli(['edit', 'small', '--file', '-', '--home', home], { input: '{' })
     assertFails(broken, 5, 'FORMAT_BROKEN', /stdin is not valid JSON/)
-    const wrong = await runCli(['edit', 'sample', '--file', '-', '--home', home], { input: '[{"start":1}]' })
+    const wrong = await runCli(['edit', 'small', '--file', '-', '--home', home], { input: '[{"start":1}]' })
     assertFails(wrong, 2, 'INVALID_INPUT', /list of targets/)
     assertFails(await edit('--file', join(folder, 'missing.json')), 3, 'FILE_NOT_FOUND', /Cannot read/)
-    assert.deepEqual(await json('edits', 'sample', '--home', home), before)
+    assert.deepEqual(await json('edits', 'small', '--home', home), before)
   })
 
   test('leave what is pinned to the user', async () => {
     const own = await freshHome()
-    assert.deepEqual(await json('pin', 'sample', '3', '--home', own), {
-      session: 'sample',
+    assert.deepEqual(await json('pin', 'small', '3', '--home', own), {
+      session: 'small',
       entry: 3,
       part: null,
       pinned: true,
     })
-    assert.match((await runCli(['show', 'sample', '--home', own])).stdout, /#3 tool pinned/)
-    assert.equal((await json('unpin', 'sample', '3', '--home', own)).pinned, false)
-    assert.doesNotMatch((await runCli(['show', 'sample', '--home', own])).stdout, /#3 tool pinned/)
-    assertFails(await runCli(['pin', 'sample', '99', '--home', own]), 3, 'ENTRY_NOT_FOUND', /0–16/)
+    assert.match((await runCli(['show', 'small', '--home', own])).stdout, /#3 tool pinned/)
+    assert.equal((await json('unpin', 'small', '3', '--home', own)).pinned, false)
+    assert.doesNotMatch((await runCli(['show', 'small', '--home', own])).stdout, /#3 tool pinned/)
+    assertFails(await runCli(['pin', 'small', '99', '--home', own]), 3, 'ENTRY_NOT_FOUND', /0–16/)
   })
 
   test('end where a fork begins', async () => {
     const own = await freshHome()
-    const made = await json('fork', 'sample', '--at', '7', '--as', 'other', '--home', own)
-    assert.deepEqual(made, { session: 'other', parent: 'sample', entries: 8 })
-    assert.match((await runCli(['sessions', '--home', own])).stdout, /^other .* sample$/m)
-    assert.match((await runCli(['fork', 'sample', '--home', own])).stdout, /^sample-fork-1: 17 entries of sample/)
-    assertFails(await runCli(['fork', 'sample', '--as', 'other', '--home', own]), 4, 'ALREADY', /other/)
+    const made = await json('fork', 'small', '--at', '7', '--as', 'other', '--home', own)
+    assert.deepEqual(made, { session: 'other', parent: 'small', entries: 8 })
+    assert.match((await runCli(['sessions', '--home', own])).stdout, /^other .* small$/m)
+    assert.match((await runCli(['fork', 'small', '--home', own])).stdout, /^small-fork-1: 17 entries of small/)
+    assertFails(await runCli(['fork', 'small', '--as', 'other', '--home', own]), 4, 'ALREADY', /other/)
   })
 })
 
@@ -262,8 +275,8 @@ describe('looking back', () => {
   test('recall finds what is no longer in view, in one session and in all', async () => {
     const { hits } = await json('recall', 'slow', 'query', '--home', home)
     const log = hits.find((hit: { entry: number }) => hit.entry === 7)
-    assert.deepEqual([log.session, log.role, log.tool, log.inView], ['sample', 'tool', 'run_command', false])
-    const one = await json('recall', 'slow query', '--session', 'sample', '--home', home)
+    assert.deepEqual([log.session, log.role, log.tool, log.inView], ['small', 'tool', 'run_command', false])
+    const one = await json('recall', 'slow query', '--session', 'small', '--home', home)
     assert.deepEqual(one.hits, hits)
     assert.match((await at('recall', 'upper end')).stdout, /#16 assistant .* in view\n/)
     const none = await at('recall', 'zebra')
@@ -272,16 +285,16 @@ describe('looking back', () => {
 
   test('restore brings an original back at the end', async () => {
     const own = await freshHome()
-    const { restored } = await json('restore', 'sample', 'e2', '--home', own)
+    const { restored } = await json('restore', 'small', 'e2', '--home', own)
     assert.equal(restored.entry, 9)
-    assert.match((await runCli(['show', 'sample', '--last', '1', '--home', own])).stdout, /\[Restored from entry 9\]/)
-    assertFails(await runCli(['restore', 'sample', 'nothing', '--home', own]), 3, 'EDIT_NOT_FOUND', /nothing/)
+    assert.match((await runCli(['show', 'small', '--last', '1', '--home', own])).stdout, /\[Restored from entry 9\]/)
+    assertFails(await runCli(['restore', 'small', 'nothing', '--home', own]), 3, 'EDIT_NOT_FOUND', /nothing/)
   })
 
   test('changelog tells what was changed and why', async () => {
-    const { stdout } = await at('changelog', 'sample')
+    const { stdout } = await at('changelog', 'small')
     assert.match(stdout, /^- src\/report\.ts: the upper end of the week is exclusive/m)
-    const { changes } = await json('changelog', 'sample', '--home', home)
+    const { changes } = await json('changelog', 'small', '--home', home)
     assert.deepEqual(
       [changes.length, changes[0].path, changes[0].kind, changes[0].turn],
       [2, 'src/report.ts', 'edit', 5],
@@ -289,24 +302,24 @@ describe('looking back', () => {
   })
 
   test('file-at rebuilds a file, byte for byte, or says that it cannot', async () => {
-    const earlier = await at('file-at', 'sample', 'src/report.ts', '4')
-    const later = await at('file-at', 'sample', 'src/report.ts', '5')
+    const earlier = await at('file-at', 'small', 'src/report.ts', '4')
+    const later = await at('file-at', 'small', 'src/report.ts', '5')
     assert.equal(later.stdout, earlier.stdout.replace('addDays(from, 6)', 'addDays(from, 7)'))
     assert.match(later.stderr, /^Based on:\n {2}turn 4: read\n {2}turn 5: edited\n$/)
-    const unknown = await runCli(['file-at', 'sample', 'src/other.ts', '5', '--json', '--home', home])
+    const unknown = await runCli(['file-at', 'small', 'src/other.ts', '5', '--json', '--home', home])
     assert.equal(unknown.code, 1)
     const { known, content, basis } = JSON.parse(unknown.stdout)
     assert.deepEqual([known, content, basis.length], [false, null, 1])
-    assertFails(await at('file-at', 'sample', 'a.ts', 'last'), 2, 'INVALID_INPUT', /TURN must be a whole number/)
+    assertFails(await at('file-at', 'small', 'a.ts', 'last'), 2, 'INVALID_INPUT', /TURN must be a whole number/)
   })
 })
 
 describe('verify', () => {
   test('goes through one session or all', async () => {
-    const one = await json('verify', 'sample', '--home', home)
+    const one = await json('verify', 'small', '--home', home)
     assert.deepEqual(one, {
       ok: true,
-      sessions: [{ session: 'sample', events: 20, entries: 17, edits: 2, violations: [] }],
+      sessions: [{ session: 'small', events: 20, entries: 17, edits: 2, violations: [] }],
     })
     assert.deepEqual(await json('verify', '--home', home), one)
     assertFails(await at('verify', 'nobody'), 3, 'SESSION_NOT_FOUND', /nobody/)
@@ -314,13 +327,13 @@ describe('verify', () => {
 
   test('finds a changed event, and checks the other sessions all the same', async () => {
     const own = await freshHome()
-    await json('fork', 'sample', '--at', '1', '--as', 'short', '--home', own)
+    await json('fork', 'small', '--at', '1', '--as', 'short', '--home', own)
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
     db.exec(`UPDATE events SET body = replace(body, 'npm test', 'npm TEST') WHERE body LIKE '%Now the tests%'`)
     db.close()
     const { code, stdout } = await runCli(['verify', '--home', own])
     assert.equal(code, 6)
-    assert.match(stdout, /^damaged {2}sample {2}.*does not fit its hash.*\(LEDGER_CORRUPT\)$/m)
+    assert.match(stdout, /^damaged {2}small {2}.*does not fit its hash.*\(LEDGER_CORRUPT\)$/m)
     assert.match(stdout, /^whole +short /m)
   })
 })
@@ -332,7 +345,7 @@ describe('bad input', () => {
   })
 
   test('options and arguments that do not fit are named', async () => {
-    assertFails(await at('show', 'sample', '--fulll'), 2, 'INVALID_INPUT', /'--fulll'.*palimpsest show --help/)
+    assertFails(await at('show', 'small', '--fulll'), 2, 'INVALID_INPUT', /'--fulll'.*palimpsest show --help/)
     assertFails(await at('show'), 2, 'INVALID_INPUT', /SESSION is missing/)
     assertFails(await at('show', 'a', 'b'), 2, 'INVALID_INPUT', /"b" is too much/)
     assertFails(await at('sessions', '--limit', 'many'), 2, 'INVALID_INPUT', /--limit must be a whole number/)
@@ -377,17 +390,17 @@ describe('bad input', () => {
     const own = await freshHome()
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
     db.exec('BEGIN IMMEDIATE')
-    assertFails(await runCli(['undo', 'sample', 'e1', '--home', own]), 7, 'STORE_LOCKED', /locked by another process/)
+    assertFails(await runCli(['undo', 'small', 'e1', '--home', own]), 7, 'STORE_LOCKED', /locked by another process/)
     db.exec('ROLLBACK')
     db.close()
-    assert.equal((await runCli(['undo', 'sample', 'e1', '--home', own])).code, 0)
+    assert.equal((await runCli(['undo', 'small', 'e1', '--home', own])).code, 0)
   })
 })
 
 describe('the terminal', () => {
   test('gets colours only where they are wanted', async () => {
     const coloured = async (env: Record<string, string>) =>
-      (await runCli(['show', 'sample', '--home', home], { env })).stdout.includes('\u001b[')
+      (await runCli(['show', 'small', '--home', home], { env })).stdout.includes('\u001b[')
     assert.equal(await coloured({}), false)
     assert.equal(await coloured({ FORCE_COLOR: '1' }), true)
     assert.equal(await coloured({ FORCE_COLOR: '1', NO_COLOR: '1' }), false)

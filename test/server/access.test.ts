@@ -3,11 +3,18 @@
  * the document, so a new route is in it without anybody thinking of it.
  */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { AgentDesk } from '../../src/agent/desk.ts'
+import { openAgentHome } from '../../src/agent/open.ts'
 import { said, startServer } from './harness.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
-const served: Served = await startServer({ requireToken: true })
+const home = mkdtempSync(join(tmpdir(), 'palimpsest-access-'))
+const desk = new AgentDesk(() => openAgentHome({ home, env: { PALIMPSEST_WORKSPACE: home } }))
+const served: Served = await startServer({ requireToken: true, agent: desk })
 const { call, token, store } = served
 
 const admin = token('root', 'admin')
@@ -26,6 +33,11 @@ const BODIES: Record<string, unknown> = {
   'post /sessions/{session}/edits/apply': { edits: [{ target: { entry: 0 }, replacement: 'x', why: 'y' }] },
   'post /sessions/{session}/pin': { entry: 0 },
   'post /sessions/{session}/restore': { id: 'e1' },
+  'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
+  'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },
+  'put /workspace/{file}': { text: 'overwritten', version: null },
+  'post /agent/sessions/{session}/turns': { text: 'do something' },
+  'post /agent/sessions/{session}/approvals/{id}': { yes: true },
   'post /sessions/{session}/compare': { policies: ['none'] },
   'put /users/{user}/blocks/{label}': { body: 'overwritten' },
   'post /users/{user}/blocks/{label}/propose': { append: 'more', reasoning: 'why not' },
@@ -37,6 +49,7 @@ let ids: { proposal: string } = { proposal: '' }
 
 before(async () => {
   await call('POST', '/sessions', { token: alice.token, body: { id: 'alices', messages: [said('hello')] } })
+  await call('POST', '/workspace', { token: admin.token })
   await call('PUT', '/users/alice/blocks/goals', { token: alice.token, body: { body: 'Learn Go.\n' } })
   const made = await call('POST', '/users/alice/blocks/goals/propose', {
     token: agent.token,
@@ -44,7 +57,10 @@ before(async () => {
   })
   ids = { proposal: made.json.id }
 })
-after(() => served.server.close())
+after(async () => {
+  await served.server.close()
+  rmSync(home, { recursive: true, force: true })
+})
 
 const OPERATIONS = Object.entries(served.server.document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { 'x-roles': roles }]) => ({ name: `${method} ${path}`, path, method, roles })),
@@ -58,6 +74,9 @@ function requestOf({ name, path, method }: (typeof OPERATIONS)[number]) {
     id: ids.proposal,
     edit: 'e1',
     token: revoked.id,
+    entry: '0',
+    part: '0',
+    file: 'MEMORY.md',
   }
   const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => values[key]!)
   const query = path.endsWith('/recall') ? '?q=hello' : path.endsWith('/file') ? '?path=a.txt' : ''
@@ -164,12 +183,23 @@ test('after all these attempts nothing has changed', async () => {
 const NOT_FOR_AGENTS = [
   'post /sessions/{session}/edits/apply',
   'post /sessions/{session}/pin',
+  'post /sessions/{session}/compact/preview',
+  'post /sessions/{session}/compact',
   'put /users/{user}/blocks/{label}',
   'delete /users/{user}/blocks/{label}',
   'post /users/{user}/blocks/{label}/restore',
   'post /users/{user}/proposals/{id}/approve',
   'post /users/{user}/proposals/{id}/reject',
   'post /users/{user}/proposals/{id}/revert',
+  'get /agent/personas',
+  'post /agent/sessions/{session}/turns',
+  'get /agent/sessions/{session}/turns',
+  'post /agent/sessions/{session}/approvals/{id}',
+  'post /agent/sessions/{session}/stop',
+  'get /workspace',
+  'post /workspace',
+  'get /workspace/{file}',
+  'put /workspace/{file}',
   'get /tokens',
   'post /tokens',
   'delete /tokens/{token}',
@@ -181,7 +211,7 @@ test('the document says of every route whom it is for', () => {
   assert.deepEqual(without('agent'), NOT_FOR_AGENTS)
   assert.deepEqual(
     without('user'),
-    NOT_FOR_AGENTS.filter(name => name.includes('/tokens')),
+    NOT_FOR_AGENTS.filter(name => /\/(?:tokens|workspace)/.test(name)),
   )
   assert.deepEqual(without('admin'), [])
   assert.deepEqual(

@@ -1,4 +1,7 @@
 /** A server without a port, on stores in memory, with a token of every kind. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { openPalimpsest } from '../../src/engine.ts'
 import { Memory } from '../../src/memory/memory.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
@@ -13,7 +16,11 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
   const memory = new Memory(new SqliteMemory(':memory:'))
   const store = new ServerStore(':memory:')
   const logged: string[] = []
-  const server = createServer({ pal, memory, store, rate: false, log: line => logged.push(line), ...options })
+  const workspace = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
+  const log = (line: string) => void logged.push(line)
+  const server = createServer({ pal, memory, store, workspace, rate: false, log, ...options })
+  const close = server.close
+  server.close = () => close().finally(() => rmSync(workspace, { recursive: true, force: true }))
 
   const token = (user: string, role: Role, name = role === 'agent' ? 'tutor' : '') =>
     store.createToken({ user, role, name, at: 1 })
@@ -37,7 +44,7 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
   }
 
-  return { server, pal, memory, store, logged, token, call }
+  return { server, pal, memory, store, workspace, logged, token, call }
 }
 
 export const said = (text: string, role: 'user' | 'assistant' = 'user') => ({

@@ -105,8 +105,9 @@ describe('on a port', () => {
 })
 
 /** Starts the command and waits for its address. */
-async function started(args: string[]) {
-  const child = spawn(process.execPath, [CLI, 'serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function started(args: string[], env: Record<string, string> = {}) {
+  const own = { ...process.env, ...env }
+  const child = spawn(process.execPath, [CLI, 'serve', ...args], { env: own, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', chunk => {
@@ -127,7 +128,31 @@ async function started(args: string[]) {
   }
 }
 
+async function isDemo(url: string): Promise<boolean> {
+  const { demo } = (await (await fetch(`${url}/agent/personas`)).json()) as { demo: boolean }
+  return demo
+}
+
 describe('palimpsest serve', () => {
+  test('--demo answers where no model is set up, and stands back where one is', async () => {
+    const keyless = { ANTHROPIC_API_KEY: '', ANTHROPIC_BASE_URL: '', OPENAI_API_KEY: '', OPENAI_BASE_URL: '' }
+    const args = ['--demo', '--port', '0', '--home', join(base, 'demo')]
+    const server = await started(args, keyless)
+    assert.equal(await isDemo(server.url), true)
+    const sent = { method: 'POST', body: '{"text":"Hello"}', headers: { 'content-type': 'application/json' } }
+    const turn = await fetch(`${server.url}/agent/sessions/first/turns`, sent)
+    const reader = turn.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let told = ''
+    while (!told.includes('"type":"approval"')) told += (await reader.read()).value
+    assert.match(told, /"model":"palimpsest-demo"/)
+    assert.equal((await fetch(`${server.url}/agent/sessions/first/stop`, { ...sent, body: '{}' })).status, 200)
+    await reader.cancel()
+    assert.equal(await server.stop(), 0)
+    const withKey = await started(args, { ...keyless, OPENAI_API_KEY: 'sk-none' })
+    assert.equal(await isDemo(withKey.url), false)
+    assert.equal(await withKey.stop(), 0)
+  })
+
   test('serves the sample, keeps to its port, and ends cleanly when told to', async () => {
     const home = join(base, 'cli')
     const server = await started(['--sample', '--port', '0', '--home', home])

@@ -1,11 +1,11 @@
 /** Sessions over HTTP, from the first message to a comparison of policies. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { openSample, SAMPLE } from '../../src/sample.ts'
+import { openSmall, SMALL } from '../small-session.ts'
 import { said, startServer } from './harness.ts'
 
 const { server, call, pal } = await startServer()
-await openSample(pal)
+await openSmall(pal)
 after(() => server.close())
 
 const get = async (path: string) => {
@@ -43,10 +43,10 @@ test('messages that do not fit the session are refused whole', async () => {
   assert.equal((await call('POST', '/sessions/strict/messages', { body: shapeless })).status, 422)
 })
 
-describe('the sample', () => {
+describe('a small session', () => {
   test('shows its entries in pages, also those that are not in view', async () => {
-    const first = await get(`/sessions/${SAMPLE}/entries?limit=10`)
-    const rest = await get(`/sessions/${SAMPLE}/entries?limit=10&cursor=${first.next}`)
+    const first = await get(`/sessions/${SMALL}/entries?limit=10`)
+    const rest = await get(`/sessions/${SMALL}/entries?limit=10&cursor=${first.next}`)
     assert.equal(rest.next, null)
     const all = [...first.entries, ...rest.entries]
     assert.deepEqual(
@@ -57,61 +57,61 @@ describe('the sample', () => {
   })
 
   test('explains its view, and undoing an edit brings the original back', async () => {
-    const { slots, saved } = await get(`/sessions/${SAMPLE}/explained`)
+    const { slots, saved } = await get(`/sessions/${SMALL}/explained`)
     assert.ok(saved > 1000)
     assert.equal(slots.length, 17)
-    const { edits } = await get(`/sessions/${SAMPLE}/edits`)
+    const { edits } = await get(`/sessions/${SMALL}/edits`)
     const mine = edits.find(({ by }: { by: string }) => by === 'user')
-    assert.equal((await post(`/sessions/${SAMPLE}/edits/${mine.id}/undo`)).active, false)
-    assert.equal((await post(`/sessions/${SAMPLE}/edits/${mine.id}/redo`)).active, true)
-    assert.equal((await call('POST', `/sessions/${SAMPLE}/edits/e99/undo`)).status, 404)
+    assert.equal((await post(`/sessions/${SMALL}/edits/${mine.id}/undo`)).active, false)
+    assert.equal((await post(`/sessions/${SMALL}/edits/${mine.id}/redo`)).active, true)
+    assert.equal((await call('POST', `/sessions/${SMALL}/edits/e99/undo`)).status, 404)
   })
 
   test('is searched, also over all sessions, and says what is in view', async () => {
     const { hits } = await get('/recall?q=slow%20query')
-    assert.equal(hits[0].session, SAMPLE)
+    assert.equal(hits[0].session, SMALL)
     assert.equal(hits[0].inView, false)
-    const own = await get(`/sessions/${SAMPLE}/recall?q=slow%20query`)
+    const own = await get(`/sessions/${SMALL}/recall?q=slow%20query`)
     assert.deepEqual(own.hits, hits)
   })
 
   test('restores what is not in view at its end', async () => {
     const [hit] = (await get('/recall?q=slow%20query')).hits
-    const { edit, text } = await post(`/sessions/${SAMPLE}/restore`, { id: hit.hash })
+    const { edit, text } = await post(`/sessions/${SMALL}/restore`, { id: hit.hash })
     assert.match(text, /slow query/)
-    await post(`/sessions/${SAMPLE}/edits/${edit.id}/undo`)
+    await post(`/sessions/${SMALL}/edits/${edit.id}/undo`)
   })
 
   test('protects what is pinned', async () => {
-    const { parts } = await get(`/sessions/${SAMPLE}/parts`)
+    const { parts } = await get(`/sessions/${SMALL}/parts`)
     const [largest] = parts
-    await post(`/sessions/${SAMPLE}/pin`, { entry: largest.entry })
-    await post(`/sessions/${SAMPLE}/pin`, { entry: largest.entry, on: false })
-    assert.equal((await call('POST', `/sessions/${SAMPLE}/pin`, { body: { entry: 9999 } })).status, 404)
+    await post(`/sessions/${SMALL}/pin`, { entry: largest.entry })
+    await post(`/sessions/${SMALL}/pin`, { entry: largest.entry, on: false })
+    assert.equal((await call('POST', `/sessions/${SMALL}/pin`, { body: { entry: 9999 } })).status, 404)
   })
 
   test('tells what was changed, and what a file looked like', async () => {
-    assert.equal((await get(`/sessions/${SAMPLE}/changelog`)).changes.length, 2)
-    const before = await get(`/sessions/${SAMPLE}/file?path=src/report.ts&turn=1`)
+    assert.equal((await get(`/sessions/${SMALL}/changelog`)).changes.length, 2)
+    const before = await get(`/sessions/${SMALL}/file?path=src/report.ts&turn=1`)
     assert.match(before.content, /addDays\(from, 6\)/)
-    assert.match((await get(`/sessions/${SAMPLE}/file?path=src/report.ts`)).content, /addDays\(from, 7\)/)
-    assert.equal((await get(`/sessions/${SAMPLE}/file?path=none.ts`)).content, null)
+    assert.match((await get(`/sessions/${SMALL}/file?path=src/report.ts`)).content, /addDays\(from, 7\)/)
+    assert.equal((await get(`/sessions/${SMALL}/file?path=none.ts`)).content, null)
   })
 
   test('verifies, counts itself, suggests, and forks', async () => {
-    assert.equal((await get(`/sessions/${SAMPLE}/verify`)).ok, true)
-    const stats = await get(`/sessions/${SAMPLE}/stats`)
+    assert.equal((await get(`/sessions/${SMALL}/verify`)).ok, true)
+    const stats = await get(`/sessions/${SMALL}/stats`)
     assert.deepEqual([stats.entries, stats.calls], [17, 8])
-    assert.ok(Array.isArray((await get(`/sessions/${SAMPLE}/suggestions`)).suggestions))
-    const fork = await post(`/sessions/${SAMPLE}/fork`, { at: 3, id: 'sample-short' }, 201)
-    assert.equal(fork.parent.id, SAMPLE)
-    assert.equal((await get('/sessions/sample-short/view')).messages.length, 4)
+    assert.ok(Array.isArray((await get(`/sessions/${SMALL}/suggestions`)).suggestions))
+    const fork = await post(`/sessions/${SMALL}/fork`, { at: 3, id: 'small-short' }, 201)
+    assert.equal(fork.parent.id, SMALL)
+    assert.equal((await get('/sessions/small-short/view')).messages.length, 4)
   })
 
   test('is replayed under several policies without a trace', async () => {
-    const before = await get(`/sessions/${SAMPLE}`)
+    const before = await get(`/sessions/${SMALL}`)
     const body = { policies: ['none', 'stale-output', 'thrifty'] }
-    const { policies } = await post(`/sessions/${SAMPLE}/compare`, body)
+    const { policies } = await post(`/sessions/${SMALL}/compare`, body)
     assert.deepEqual(
       policies.map(({ policy, calls }: { policy: string; calls: number }) => [policy, calls]),
       [
@@ -121,8 +121,8 @@ describe('the sample', () => {
       ],
     )
     assert.equal(policies[0].costShare, 1)
-    assert.deepEqual(await get(`/sessions/${SAMPLE}`), before)
-    const unknown = await call('POST', `/sessions/${SAMPLE}/compare`, { body: { policies: ['nonsense'] } })
+    assert.deepEqual(await get(`/sessions/${SMALL}`), before)
+    const unknown = await call('POST', `/sessions/${SMALL}/compare`, { body: { policies: ['nonsense'] } })
     assert.equal(unknown.json.error.code, 'CONFIG_INVALID')
   })
 })
@@ -164,11 +164,11 @@ test('the list is paged and searched, and a place that is gone is told', async (
     cursor = page.next
   }
   assert.equal(new Set(ids).size, ids.length)
-  assert.ok(ids.includes('a/b c') && ids.includes(SAMPLE))
-  const found = await get('/sessions?contains=sample-sh')
+  assert.ok(ids.includes('a/b c') && ids.includes(SMALL))
+  const found = await get('/sessions?contains=small-sh')
   assert.deepEqual(
     found.sessions.map(({ id }: { id: string }) => id),
-    ['sample-short'],
+    ['small-short'],
   )
   assert.equal((await call('GET', '/sessions?cursor=gone')).status, 404)
 })

@@ -1,0 +1,170 @@
+/**
+ * The pictures of the web UI in README and docs: `npm run screenshots` takes them anew into docs/img.
+ *
+ * A real server (`serve --sample --demo`) on a home of its own, a real browser, and nothing arranged: what a newcomer
+ * sees after `npm start`. Fonts are those of the machine; the pictures in the repository were taken with Inter, P052 and
+ * JetBrains Mono (Debian: fonts-inter fonts-urw-base35 fonts-jetbrains-mono), which stand in for what systems bring.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { buildWeb } from './build-web.ts'
+import { CHROMIUM_ARGS, findChromium } from './chromium.ts'
+import { smallerPng } from './png.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const PLACE = join(ROOT, 'docs/img')
+const WIDTH = 1360
+const SCALE = 1.5
+const LARGEST_BYTES = 250_000
+
+type Shot = {
+  name: string
+  hash: string
+  height: number
+  colorScheme?: BrowserContextOptions['colorScheme']
+  /** Brings the page to where the picture is taken. */
+  prepare(page: Page): Promise<void>
+}
+
+const SHOTS: readonly Shot[] = [
+  {
+    name: 'ui-sessions',
+    hash: '#/sessions',
+    height: 540,
+    prepare: page => page.getByText('42 calls').waitFor(),
+  },
+  { name: 'ui-session', hash: '#/sessions/sample?at=42&entry=15', height: 900, prepare: session },
+  {
+    name: 'ui-session-dark',
+    hash: '#/sessions/sample?at=40&entry=65',
+    height: 900,
+    colorScheme: 'dark',
+    prepare: edits,
+  },
+  {
+    name: 'ui-memory',
+    hash: '#/memory',
+    height: 680,
+    prepare: page => page.getByRole('button', { name: 'Approve', exact: true }).waitFor(),
+  },
+  { name: 'ui-compare', hash: '#/sessions/sample/compare', height: 1120, prepare: compared },
+  { name: 'ui-chat', hash: '#/chat', height: 900, prepare: chatted },
+]
+
+async function session(page: Page): Promise<void> {
+  await page.getByTestId('context-map').waitFor()
+  await page.locator('[data-entry="15"] .part').waitFor()
+  await page.getByRole('img', { name: /^Tokens: / }).waitFor()
+}
+
+async function edits(page: Page): Promise<void> {
+  await page.locator('[data-entry="65"] .part').waitFor()
+  await page.getByRole('tab', { name: /Edits/ }).click()
+}
+
+async function compared(page: Page): Promise<void> {
+  for (const name of ['smart-history', 'stale-output', 'agent']) await page.getByRole('checkbox', { name }).check()
+  await page.getByRole('table').getByText('agent').waitFor()
+}
+
+/** One turn of the demo; it asks before each of its two commands. */
+async function chatted(page: Page): Promise<void> {
+  await page.getByLabel('Message to the agent').fill('The total of the cart is wrong. Please mend it.')
+  await page.keyboard.press('Enter')
+  for (let asked = 0; asked < 2; asked++) {
+    await page.getByRole('alertdialog').getByText('Run this command?').waitFor()
+    await page.keyboard.press('y')
+    await page.locator('.chat-tool-done', { hasText: 'run_command' }).nth(asked).waitFor()
+  }
+  await page.getByText('With a real model behind it').waitFor()
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+}
+
+async function main(only: readonly string[]): Promise<void> {
+  const executablePath = findChromium()
+  if (executablePath === undefined) throw new Error('There is no Chromium: install it, or set CHROMIUM_PATH.')
+  await buildWeb()
+  mkdirSync(PLACE, { recursive: true })
+  const folder = mkdtempSync(join(tmpdir(), 'palimpsest-shots-'))
+  const server = startServer(folder)
+  const env = { ...process.env, FONTCONFIG_FILE: fontsIn(folder) }
+  const browser = await chromium.launch({ executablePath, args: [...CHROMIUM_ARGS], env })
+  try {
+    const url = await addressOf(server)
+    for (const shot of SHOTS) if (only.length === 0 || only.includes(shot.name)) await take(browser, url, shot)
+  } finally {
+    await browser.close()
+    server.kill()
+    await once(server, 'exit')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function take(browser: Browser, url: string, { name, hash, height, colorScheme, prepare }: Shot): Promise<void> {
+  const page = await browser.newPage({
+    viewport: { width: WIDTH, height },
+    deviceScaleFactor: SCALE,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    ...(colorScheme ? { colorScheme } : {}),
+  })
+  await page.goto(`${url}/${hash}`)
+  await prepare(page)
+  await page.evaluate('document.activeElement?.blur()')
+  await page.evaluate(
+    'document.fonts.ready.then(() => new Promise(next => requestAnimationFrame(() => setTimeout(next, 300))))',
+  )
+  const png = smallerPng(await page.screenshot())
+  writeFileSync(join(PLACE, `${name}.png`), png)
+  console.log(`${name}.png  ${Math.round(png.length / 1024)} KB`)
+  if (png.length > LARGEST_BYTES) throw new Error(`${name}.png is larger than ${LARGEST_BYTES} bytes.`)
+  await page.close()
+}
+
+/** A server without any key of whoever runs this, on a free port. */
+function startServer(folder: string): ChildProcess {
+  const home = join(folder, '.agent')
+  const args = ['serve', '--sample', '--demo', '--port', '0', '--home', home]
+  return spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, PALIMPSEST_USER: 'local' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+async function addressOf(server: ChildProcess): Promise<string> {
+  let out = ''
+  for await (const chunk of server.stdout ?? []) {
+    out += chunk
+    const found = /Palimpsest is at (\S+)/.exec(out)
+    if (found) return found[1]!
+  }
+  throw new Error(`The server did not start: ${out}`)
+}
+
+/** What the page calls `system-ui` is Inter where that is installed. */
+function fontsIn(folder: string): string {
+  const path = join(folder, 'fonts.conf')
+  const prefer = (name: string, font: string) =>
+    `<alias binding="strong"><family>${name}</family><prefer><family>${font}</family></prefer></alias>`
+  const lines = [
+    '<include>/etc/fonts/fonts.conf</include>',
+    // The browser knows fonts of Type 1 by name and cannot draw them.
+    '<selectfont><rejectfont><pattern><patelt name="fontformat"><string>Type 1</string></patelt></pattern></rejectfont></selectfont>',
+    prefer('system-ui', 'Inter'),
+    prefer('sans-serif', 'Inter'),
+  ]
+  writeFileSync(
+    path,
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${lines.join('')}</fontconfig>`,
+  )
+  return path
+}
+
+await main(process.argv.slice(2))

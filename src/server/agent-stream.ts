@@ -1,0 +1,40 @@
+/** Events as a stream of lines (server-sent events), with a sign of life now and then. */
+
+const ALIVE_MS = 15_000
+
+export const STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+}
+
+/** `lines` gives whole blocks; `left` is called when the reader goes away before the end. */
+export function toEventStream(lines: AsyncIterable<string>, left: () => void = () => {}): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const iterator = lines[Symbol.asyncIterator]()
+  let alive: NodeJS.Timeout | undefined
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      alive = setInterval(() => controller.enqueue(encoder.encode(': still here\n\n')), ALIVE_MS)
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await iterator.next()
+        if (!done) return controller.enqueue(encoder.encode(value))
+        clearInterval(alive)
+        controller.close()
+      } catch (error) {
+        clearInterval(alive)
+        controller.error(error)
+      }
+    },
+    cancel() {
+      clearInterval(alive)
+      left()
+    },
+  })
+}
+
+export function dataBlock(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`
+}

@@ -1,0 +1,57 @@
+/** A session under several policies, in a real browser. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { seriousFindings } from './axe.ts'
+import { longConversation, openWeb, skip, type Web } from './harness.ts'
+
+describe('the comparison', { skip }, () => {
+  let web: Web
+  before(async () => {
+    web = await openWeb()
+    const session = await web.pal.session('long', { policy: 'none' })
+    await session.append(...longConversation(120))
+    await web.pal.session('empty', {})
+  })
+  after(() => web?.close())
+
+  test('has a row for each policy that is ticked, with its plots and its decisions', async () => {
+    const page = await web.page('#/sessions/long/compare')
+    await page.getByText('Done. Nothing was recorded').waitFor()
+    const rows = page.locator('.compare-table tbody tr')
+    assert.equal(await rows.count(), 3)
+    await page.getByRole('checkbox', { name: /^stale-output/ }).check()
+    const stale = page.getByRole('row', { name: /^stale-output/ })
+    await stale.waitFor()
+    assert.equal(await page.locator('.plot svg').count(), 2)
+    await stale.getByRole('button').click()
+    await page
+      .getByRole('dialog')
+      .getByText(/^call \d+$/)
+      .first()
+      .waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('checkbox', { name: /^stale-output/ }).uncheck()
+    await stale.waitFor({ state: 'detached' })
+    assert.deepEqual(web.problems, [])
+  })
+
+  test('says when there is nothing to replay, and when there is no such session', async () => {
+    const page = await web.page('#/sessions/empty/compare')
+    await page.getByText('There is nothing to replay yet.').waitFor()
+    const none = await web.page('#/sessions/nowhere/compare')
+    await none.getByRole('alert').getByText('There is no session nowhere.').waitFor()
+  })
+
+  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1280, 390]) {
+        const page = await web.page('#/sessions/long/compare', { colorScheme, viewport: { width, height: 844 } })
+        await page.getByText('Done. Nothing was recorded').waitFor()
+        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
+        await page.close()
+      }
+    }
+  })
+})

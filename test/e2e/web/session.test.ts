@@ -1,0 +1,242 @@
+/** The page of a session in a real browser: the map, its past, the conversation, and every action on it. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import type { Session } from '../../../src/session.ts'
+import type { Pending } from '../../../web/src/api-types.ts'
+import { openSmall } from '../../small-session.ts'
+import { seriousFindings } from './axe.ts'
+import { longConversation, openWeb, skip, type Web } from './harness.ts'
+
+const entry = (page: Page, number: number) => page.locator(`[data-entry="${number}"]`)
+const part = (page: Page, number: number, index = 0) => entry(page, number).locator('article.part').nth(index)
+const button = (where: Locator, name: string | RegExp) =>
+  where.getByRole('button', { name, exact: typeof name === 'string' })
+const map = (page: Page) => page.getByTestId('context-map')
+
+describe('the page of a session', { skip }, () => {
+  let web: Web
+  let session: Session
+  let page: Page
+  let made = 0
+  before(async () => {
+    web = await openWeb()
+  })
+  after(() => web?.close())
+  beforeEach(async () => {
+    const small = await openSmall(web.pal)
+    session = await small.fork(undefined, `of-the-small-one-${++made}`)
+    await page?.close()
+    page = await web.page(`#/sessions/${session.id}`)
+    await map(page).waitFor()
+    await part(page, 0).waitFor()
+  })
+
+  const active = () => session.view({ plan: false }).then(() => session.edits().filter(({ active }) => active).length)
+
+  test('the map tells every part by its place, kind, size and state, also to those who do not see it', async () => {
+    assert.match(await page.getByLabel('Tokens by kind').innerText(), /Read\s+6\.5K → 273/)
+    await map(page).focus()
+    await page.keyboard.press('End')
+    assert.match((await map(page).getAttribute('aria-valuetext')) ?? '', /entry 16/)
+    await page.keyboard.press('Home')
+    assert.match((await map(page).getAttribute('aria-valuetext')) ?? '', /^system You are a careful engineer/)
+    await page.keyboard.press('ArrowRight')
+    assert.match((await map(page).getAttribute('aria-valuetext')) ?? '', /entry 1, 21 tokens, pinned$/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/entry=1/)
+    assert.deepEqual(web.problems, [])
+  })
+
+  test('the map is drawn, hatched and coloured, and a click on it goes to the part', async () => {
+    const colours = await page.evaluate(() => {
+      const canvas = document.querySelector('canvas')!
+      const { data } = canvas.getContext('2d')!.getImageData(0, 10, canvas.width, 1)
+      const found = new Set<string>()
+      for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(data.slice(i, i + 3).join())
+      return found.size
+    })
+    assert.ok(colours > 5, `${colours} colours in the upper row`)
+    const box = (await map(page).boundingBox())!
+    await page.mouse.click(box.x + box.width / 2, box.y + 15)
+    await page.waitForURL(/entry=7/)
+    assert.equal(await entry(page, 7).evaluate(element => element.classList.contains('entry-chosen')), true)
+  })
+
+  test('scrubbing shows the map as it was at a call, by slider and by keys, and a link leads back to it', async () => {
+    const text = page.getByTestId('scrubber-text')
+    await text.getByText('Next call').waitFor()
+    await page.keyboard.press('[')
+    await text.getByText('Call 8 of 8').waitFor()
+    await page.getByLabel('Tokens by kind').getByText('6.5K', { exact: true }).waitFor()
+    assert.doesNotMatch(await page.getByLabel('Tokens by kind').innerText(), /→/, 'nothing was edited at that call')
+    await page.getByLabel('Call', { exact: true }).fill('2')
+    await text.getByText('Call 2 of 8').waitFor()
+    await page.locator('.entry-later').first().waitFor()
+    await page.reload()
+    await text.getByText('Call 2 of 8').waitFor()
+    await text.getByRole('button', { name: 'Back to now' }).click()
+    await text.getByText('Next call').waitFor()
+    await page.getByLabel('Tokens by kind').getByText('6.5K → 273').waitFor()
+  })
+
+  test('an edited part can be seen as shown, as it was, and as a diff, with why, by whom and what it saved', async () => {
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
+    const log = part(page, 7)
+    await log.getByText('180 lines of the server log').waitFor()
+    assert.match(await log.locator('.reason').innerText(), /e1\s*replace\s*by agent\s*6,0\d\d tokens saved/)
+    await button(log, 'As it was').click()
+    await log.getByText('GET /health 200').first().waitFor()
+    await button(log, /^Show all/).click()
+    await log.getByText('slow query 1204ms').waitFor()
+    await button(log, 'Diff').click()
+    await log.locator('ins').first().waitFor()
+    assert.match(await log.locator('ins').first().innerText(), /180 lines/)
+    await button(log, 'History').click()
+    await log.getByLabel('History of this part').getByText('before call 9').waitFor()
+  })
+
+  test('undo and redo change what is shown, at once', async () => {
+    await page.getByRole('tab', { name: /Edits/ }).click()
+    const first = page.locator('[data-edit="e1"]')
+    await button(first, 'Undo').click()
+    await button(first, 'Redo').waitFor()
+    assert.equal(await active(), 1)
+    await page.getByLabel('Tokens by kind').getByText('6.5K → 6.4K').waitFor()
+    await button(first, 'Redo').click()
+    await button(first, 'Undo').waitFor()
+    assert.equal(await active(), 2)
+  })
+
+  test('discard, with its notice to take it back', async () => {
+    const report = part(page, 3)
+    await button(report, 'Discard').click()
+    await report.locator('.reason').getByText('by user').waitFor()
+    assert.equal(await active(), 3)
+    await button(page.getByLabel('Notices'), 'Undo').click()
+    await report.locator('.reason').waitFor({ state: 'detached' })
+    assert.equal(await active(), 2)
+  })
+
+  test('distil a part to words of one’s own', async () => {
+    await button(part(page, 5), 'Distil').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What the model should keep of it').fill('14 tests pass, none covers Sunday.')
+    await button(dialog, 'Show this instead').click()
+    await part(page, 5).getByText('14 tests pass, none covers Sunday.').waitFor()
+    assert.equal(await dialog.count(), 0)
+  })
+
+  test('restore brings the original back at the end, where it costs no cache', async () => {
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
+    await button(part(page, 7), 'Restore').click()
+    await page.getByLabel('Notices').getByText('shown again at the end').waitFor()
+    const { messages } = await session.view({ plan: false })
+    assert.match(JSON.stringify(messages.at(-1)), /Restored from entry 7/)
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=16`)
+    await entry(page, 16).getByText('[Restored from entry 7]').waitFor()
+  })
+
+  test('pin and unpin, a part and a whole entry', async () => {
+    const pinned = (index: number, part = 0) => entry(page, index).locator('article.part').nth(part).getByText('pinned')
+    await button(part(page, 2, 1), 'Pin').click()
+    await pinned(2, 1).waitFor()
+    assert.equal(await pinned(2, 0).count(), 0, 'the other part is not')
+    await button(part(page, 2, 1), 'Unpin').click()
+    await pinned(2, 1).waitFor({ state: 'detached' })
+    await pinned(1).waitFor()
+    await button(part(page, 1), 'Unpin').click()
+    await pinned(1).waitFor({ state: 'detached' })
+    await button(entry(page, 2), 'Pin entry').click()
+    await pinned(2, 0).waitFor()
+    await pinned(2, 1).waitFor()
+    await button(entry(page, 2), 'Unpin entry').click()
+    await pinned(2, 0).waitFor({ state: 'detached' })
+  })
+
+  test('compact from here to here, with a summary that was read and changed first', async () => {
+    await entry(page, 2).hover()
+    await button(entry(page, 2), 'Compact from here').click()
+    await button(entry(page, 5), 'Compact to here').click()
+    const dialog = page.getByRole('dialog')
+    const text = dialog.getByLabel('The model will read this instead')
+    await dialog.getByText('fewer in every later call').waitFor()
+    assert.match(await text.inputValue(), /report/)
+    await text.fill('The agent read the report and ran the tests: all pass.')
+    await button(dialog, 'Use this summary').click()
+    await page.getByLabel('Instead of entries 2–5').getByText('The agent read the report').waitFor()
+    await page.getByLabel('Tokens by kind').getByText('Inserted').waitFor()
+    await button(page.getByLabel('Instead of entries 2–5'), 'Undo').click()
+    await page.getByLabel('Instead of entries 2–5').waitFor({ state: 'detached' })
+  })
+
+  test('fork at an entry', async () => {
+    await entry(page, 1).hover()
+    await button(entry(page, 1), 'Fork here').click()
+    await button(page.getByLabel('Notices'), 'Open').click()
+    await page.getByRole('heading', { name: `${session.id}-fork-1` }).waitFor()
+    await page.locator('[data-total="2"]').waitFor()
+  })
+
+  test('the search marks what is out of view and jumps to it', async () => {
+    await page.keyboard.press('/')
+    await page.getByLabel('Search this session').fill('slow query')
+    const hit = page.locator('.hit').first()
+    await hit.getByText('out of view').waitFor()
+    assert.ok((await hit.locator('mark').count()) > 0)
+    await hit.click()
+    await page.waitForURL(/entry=7/)
+    assert.equal(await entry(page, 7).isVisible(), true)
+  })
+
+  test('the calls are plotted, and a click on a plot chooses the call', async () => {
+    const plot = page.getByRole('img', { name: /^Tokens: / })
+    const box = (await plot.boundingBox())!
+    await page.mouse.click(box.x + 2, box.y + 40)
+    await page.getByTestId('scrubber-text').getByText('Call 1 of 8').waitFor()
+    await page.getByText('The cache was never lost.').waitFor()
+  })
+
+  test('what the policy holds back is told with its sum', async () => {
+    await page.getByRole('tab', { name: 'Pending' }).click()
+    await page.getByText('No policy', { exact: true }).waitFor()
+    const thrifty = await web.pal.session('held-back', { policy: 'thrifty', model: 'claude-sonnet-4-5' })
+    await thrifty.append(...longConversation(400))
+    const asked = await fetch(`${web.url}/sessions/held-back/pending`)
+    const pending: Pending = JSON.parse(await asked.text())
+    assert.ok(pending.decision && pending.now.length + pending.later.length > 0, 'there is something to tell')
+    await page.goto(`${web.url}/#/sessions/held-back`)
+    await page.getByRole('tab', { name: 'Pending' }).click()
+    await page.getByText(pending.decision).waitFor()
+    assert.equal(await page.locator('.held li').count(), pending.now.length + pending.later.length)
+  })
+
+  test('what another process appends appears by itself', async () => {
+    await session.append({ role: 'user', parts: [{ type: 'text', text: 'And on Mondays?' }] })
+    await page.locator('[data-total="18"]').waitFor()
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=17`)
+    await part(page, 17).getByText('And on Mondays?').waitFor()
+  })
+
+  test('axe finds nothing serious, light and dark, wide and on a phone, and in the dialogs', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1280, 390]) {
+        const other = await web.page(`#/sessions/${session.id}`, { colorScheme, viewport: { width, height: 844 } })
+        await part(other, 0).waitFor()
+        await other.getByRole('img', { name: /^Tokens: / }).waitFor()
+        assert.deepEqual(await seriousFindings(other), [], `${colorScheme} ${width}`)
+        const overflow = await other.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
+        await button(part(other, 1), 'Distil').click()
+        await other.getByRole('dialog').waitFor()
+        assert.deepEqual(await seriousFindings(other), [], `dialog ${colorScheme} ${width}`)
+        await other.close()
+      }
+    }
+  })
+
+  test('a session that is not there is told, with its code', async () => {
+    await page.goto(`${web.url}/#/sessions/no-such-session`)
+    await page.getByRole('alert').getByText('SESSION_NOT_FOUND').waitFor()
+  })
+})

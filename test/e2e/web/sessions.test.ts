@@ -1,0 +1,155 @@
+/** The list of sessions in a real browser: first start, numbers, search, import, sign-in, two tabs, a restart. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { openSample } from '../../../src/sample.ts'
+import { seriousFindings } from './axe.ts'
+import { longConversation, openWeb, skip, type Web } from './harness.ts'
+
+/** As Claude Code records a session, in its least form. */
+const TRANSCRIPT = [
+  { type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'What is two and two?' } },
+  {
+    type: 'assistant',
+    uuid: 'u2',
+    parentUuid: 'u1',
+    message: { id: 'm1', role: 'assistant', content: [{ type: 'text', text: 'Four.' }] },
+  },
+]
+  .map((line, i) => ({ ...line, sessionId: 'recorded', timestamp: `2026-05-01T10:00:0${i}.000Z` }))
+  .map(line => JSON.stringify(line))
+  .join('\n')
+
+const row = (page: Page, session: string) => page.locator(`tr[data-session="${session}"]`)
+
+describe('the list of sessions', { skip }, () => {
+  let web: Web
+  before(async () => {
+    web = await openWeb()
+    await openSample(web.pal)
+  })
+  after(() => web?.close())
+
+  test('a first start shows the sample and says what to do next', async () => {
+    const page = await web.page()
+    await page.getByLabel('What to do next').waitFor()
+    assert.equal(await page.getByLabel('What to do next').locator('li').count(), 3)
+    await row(page, 'sample').getByText('42 calls').waitFor()
+    assert.match(await row(page, 'sample').innerText(), /weekly report leaves out Sunday/)
+    assert.match(await row(page, 'sample').innerText(), /\$0\.\d+ →[\s\S]*\$0\.\d+\s+\d+ % less/)
+    assert.equal(await page.locator('svg.sparkline').count(), 1)
+    await row(page, 'sample').getByRole('link').click()
+    await page.getByRole('heading', { name: 'sample', level: 1 }).waitFor()
+    assert.deepEqual(web.problems, [])
+  })
+
+  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1280, 390]) {
+        const page = await web.page('#/sessions', { colorScheme, viewport: { width, height: 844 } })
+        await row(page, 'sample').getByText('42 calls').waitFor()
+        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
+        await page.close()
+      }
+    }
+  })
+
+  test('a transcript that is chosen or dropped becomes a session, and a broken one says why', async () => {
+    const page = await web.page()
+    const file = { mimeType: 'application/jsonl', buffer: Buffer.from(TRANSCRIPT) }
+    const imports = page.getByRole('region', { name: 'Imports' })
+    await page.locator('input[type=file]').setInputFiles([{ name: 'chosen.jsonl', ...file }])
+    await imports.getByRole('link').waitFor()
+    await imports.getByRole('button', { name: 'Dismiss' }).click()
+    assert.equal(await imports.count(), 0)
+    await dropFile(page, 'dropped.json', 'this is no transcript')
+    await imports.locator('.problem').waitFor()
+    assert.match(await imports.innerText(), /dropped\.json/)
+    await row(page, 'recorded').waitFor()
+    assert.equal(await page.getByLabel('What to do next').count(), 0, 'the welcome is for a first start')
+  })
+
+  test('the search finds sessions by name and says where something was said', async () => {
+    const page = await web.page()
+    await row(page, 'recorded').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('sam')
+    await row(page, 'recorded').waitFor({ state: 'detached' })
+    assert.equal(await page.locator('table.sessions tbody tr').count(), 1)
+    await page.getByLabel('Search sessions').fill('mailed attachments')
+    const hit = page.getByRole('region', { name: 'In the conversations' }).getByRole('link').first()
+    await hit.getByText('out of view').waitFor()
+    await hit.click()
+    await page.locator('[data-entry="15"]').waitFor()
+    assert.match(page.url(), /#\/sessions\/sample\?entry=15/)
+  })
+
+  test('a session that another tab or process makes appears by itself', async () => {
+    const [one, two] = [await web.page(), await web.page()]
+    await Promise.all([row(one, 'sample').waitFor(), row(two, 'sample').waitFor()])
+    const session = await web.pal.session('made-elsewhere')
+    await session.append(...longConversation(4))
+    await Promise.all([row(one, 'made-elsewhere').waitFor(), row(two, 'made-elsewhere').waitFor()])
+    await row(one, 'made-elsewhere').getByText('2 calls').waitFor()
+  })
+
+  test('a restart of the server is shown, and the page goes on by itself', async () => {
+    const page = await web.page()
+    await row(page, 'sample').waitFor()
+    const state = page.getByTestId('connection')
+    await web.restart(() => state.getByText('Connection lost').waitFor())
+    await state.getByText('Reconnected').waitFor()
+    const session = await web.pal.session('after-the-restart')
+    await session.append(...longConversation(4))
+    await row(page, 'after-the-restart').waitFor()
+  })
+
+  test('colours follow the choice, and it stays', async () => {
+    const page = await web.page('', { colorScheme: 'light' })
+    const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    const light = await background()
+    await page.getByRole('button', { name: /^Colours: system/ }).click()
+    await page.getByRole('button', { name: /^Colours: light/ }).click()
+    const dark = await background()
+    assert.notEqual(dark, light)
+    await page.reload()
+    assert.equal(await background(), dark)
+  })
+})
+
+test('where a token is needed the page asks for it, refuses a wrong one, and forgets it with the tab', {
+  skip,
+}, async t => {
+  const web = await openWeb({ requireToken: true })
+  t.after(() => web.close())
+  await openSample(web.pal)
+  const { token } = web.store.createToken({ user: 'ada', role: 'admin', name: '', at: Date.now() })
+  const page = await web.page()
+  const signIn = page.getByRole('button', { name: 'Sign in' })
+  await page.getByLabel('Token').fill('pal_wrong')
+  await signIn.click()
+  await page.getByRole('alert').waitFor()
+  await page.getByLabel('Token').fill(token)
+  await signIn.click()
+  await row(page, 'sample').waitFor()
+  const other = await web.page()
+  await other.getByRole('button', { name: 'Sign in' }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn.waitFor()
+})
+
+async function dropFile(page: Page, name: string, text: string): Promise<void> {
+  const data = await page.evaluateHandle(
+    ([name, text]) => {
+      const transfer = new DataTransfer()
+      transfer.items.add(new File([text], name))
+      return transfer
+    },
+    [name, text] as const,
+  )
+  await page.dispatchEvent('main', 'dragover', { dataTransfer: data })
+  await page.locator('.import-over').waitFor()
+  await page.dispatchEvent('main', 'drop', { dataTransfer: data })
+}

@@ -1,0 +1,124 @@
+/**
+ * Live events of the server (server-sent events), read by fetch because EventSource cannot carry a token.
+ *
+ * One connection for the whole page. When it breaks it is opened again, with longer waits in between, and goes on at
+ * the event where it stopped; after a `reset` everybody reads their state anew.
+ */
+import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
+import { ApiError, fetchApi } from './api.ts'
+
+export type LiveEvent =
+  | { type: 'open' | 'reset' }
+  | { type: 'session.changed'; session: string; length: number; at: number }
+  | { type: 'block.changed'; user: string; label: string; at: number }
+  | { type: 'proposal.opened' | 'proposal.decided'; user: string; label: string; id: string; state: string; at: number }
+
+export type Connection = 'connecting' | 'open' | 'lost'
+
+const FIRST_WAIT = 500
+const LONGEST_WAIT = 10_000
+
+const listeners = new Set<(event: LiveEvent) => void>()
+const watchers = new Set<() => void>()
+let connection: Connection = 'connecting'
+let lastId: string | undefined
+let running: AbortController | undefined
+
+/** Calls `take` for every live event while the component is shown. */
+export function useLive(take: (event: LiveEvent) => void): void {
+  const latest = useEffectEvent(take)
+  useEffect(() => {
+    const listener = (event: LiveEvent) => latest(event)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }, [])
+}
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(watch, () => connection)
+}
+
+/** Opens the connection; the answer closes it. */
+export function connectLive(): () => void {
+  const stop = new AbortController()
+  running = stop
+  void keepOpen(stop.signal)
+  return () => stop.abort()
+}
+
+async function keepOpen(signal: AbortSignal): Promise<void> {
+  let wait = FIRST_WAIT
+  while (!signal.aborted) {
+    try {
+      const headers: Record<string, string> = lastId === undefined ? {} : { 'last-event-id': lastId }
+      const response = await fetchApi('/events', { headers, signal })
+      change('open', signal)
+      wait = FIRST_WAIT
+      await readEvents(response, signal)
+    } catch (error) {
+      // Without a good token there is nothing to wait for: signing in opens a new connection.
+      if (error instanceof ApiError && error.status === 401) return
+    }
+    change('lost', signal)
+    await pause(wait, signal)
+    wait = Math.min(wait * 2, LONGEST_WAIT)
+  }
+}
+
+async function readEvents({ body }: Response, signal: AbortSignal): Promise<void> {
+  if (!body) return
+  let rest = ''
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    if (signal.aborted) return
+    const blocks = (rest + text).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) takeBlock(block)
+  }
+}
+
+function takeBlock(block: string): void {
+  const { id, data } = parseBlock(block)
+  if (id !== undefined) lastId = id
+  if (data === undefined) return
+  const event = JSON.parse(data) as LiveEvent
+  for (const listener of listeners) listener(event)
+}
+
+/** One event of the stream; comments have neither id nor data. */
+export function parseBlock(block: string): { id?: string; data?: string } {
+  const fields: Record<string, string> = {}
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) fields[line.slice(0, colon)] = line.slice(colon + 1).replace(/^ /, '')
+  }
+  const { id, data } = fields
+  return { ...(id === undefined ? {} : { id }), ...(data === undefined ? {} : { data }) }
+}
+
+function change(next: Connection, signal: AbortSignal): void {
+  if (signal !== running?.signal || signal.aborted || next === connection) return
+  connection = next
+  for (const watcher of watchers) watcher()
+}
+
+function watch(watcher: () => void): () => void {
+  watchers.add(watcher)
+  return () => void watchers.delete(watcher)
+}
+
+/** Waits, or less when the network comes back or the reader looks at the page again. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      removeEventListener('online', done)
+      document.removeEventListener('visibilitychange', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    addEventListener('online', done)
+    document.addEventListener('visibilitychange', done)
+    signal.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,74 @@
+/** What the agent's model is shown, beside the chat: how full its window is, the map, and what was edited and why. */
+import { getJson, sessionPath } from '../../api.ts'
+import type { ContextMap as MapData, Summary } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { hrefOf } from '../../route.ts'
+import { Bar } from '../../ui/bar.tsx'
+import { count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { ContextMap } from '../session/context-map.tsx'
+
+const FULL = 0.65
+
+export function ContextSide({ session, round }: { session: string; round: number }) {
+  const map = useResource(
+    `${session} ${round}`,
+    signal => getJson<MapData>(sessionPath(session, 'map'), { query: { max: 400 }, signal }),
+    { keep: true },
+  )
+  const summary = useResource(
+    `${session} ${round}`,
+    signal => getJson<Summary>(sessionPath(session, 'summary'), { signal }),
+    { keep: true },
+  )
+  const shown = map.value
+  const sum = summary.value
+  if (!shown) return null
+  const used = shown.tokens.shown + shown.overhead
+  const share = used / shown.window
+  return (
+    <aside className="chat-side card" aria-label="Context">
+      <header className="chat-side-head">
+        <h2>Context</h2>
+        <a href={hrefOf('sessions', session)}>Open the session</a>
+      </header>
+      <div className="chat-window">
+        <Bar
+          share={share}
+          tone={share > FULL ? 'warn' : 'plain'}
+          label={`${count(used)} of ${count(shown.window)} tokens`}
+        />
+        <p>
+          <b>{tokens(used)}</b> of {tokens(shown.window)} tokens, {percent(share)}
+        </p>
+      </div>
+      <ContextMap map={shown} />
+      {sum && (
+        <dl className="chat-facts">
+          <div>
+            <dt>calls</dt>
+            <dd>{count(sum.calls)}</dd>
+          </div>
+          <div>
+            <dt>edits</dt>
+            <dd>{count(sum.edits)}</dd>
+          </div>
+          <div>
+            <dt>kept out</dt>
+            <dd>{tokens(Math.max(0, sum.tokens.raw - sum.tokens.shown))}</dd>
+          </div>
+          <div>
+            <dt>cost</dt>
+            <dd title="By the price table; with answers where the provider reported them">
+              {money(sum.reported?.cost ?? sum.money.with)}
+            </dd>
+          </div>
+        </dl>
+      )}
+      <p className="dim chat-side-note">
+        {shown.calls === 0
+          ? 'Nothing was sent yet.'
+          : `${plural(shown.calls, 'call')} so far; ${shown.cold ? 'the provider has forgotten the prefix' : `${tokens(shown.cached)} tokens are in the provider’s cache`}.`}
+      </p>
+    </aside>
+  )
+}

@@ -1,0 +1,130 @@
+/** A turn of the agent, as the page follows it: sends the request, takes the events as they come, can be stopped. */
+import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
+import type { AgentEvent } from '../../../../src/agent/events.ts'
+import { ApiError, fetchApi, sendJson } from '../../api.ts'
+import { parseBlock } from '../../live.ts'
+import { type ChatItem, withEvent } from './chat-items.ts'
+
+export type Turn = {
+  items: readonly ChatItem[]
+  running: boolean
+  /** Whether the agent has answered anything yet: from then on there is a session. */
+  begun: boolean
+  error: unknown
+  /** What the turn cost so far, in dollars. */
+  cost: number
+  send(request: { session: string; text: string; persona: string | undefined }): void
+  stop(): void
+  answer(id: string, yes: boolean): Promise<void>
+  clear(): void
+}
+
+type TurnOptions = {
+  /** Whether a turn may be running already. */
+  follows: boolean
+  /** Called when everything of the turn is in the ledger. */
+  onEnd(): void
+}
+
+export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn {
+  const [items, setItems] = useState<readonly ChatItem[]>([])
+  const [running, setRunning] = useState(false)
+  const [begun, setBegun] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const [cost, setCost] = useState(0)
+  const stream = useRef<AbortController>(null)
+  // Leaving the page stops following, not the agent.
+  useEffect(() => () => stream.current?.abort(), [])
+  const take = (event: AgentEvent) => {
+    setBegun(true)
+    setItems(old => withEvent(old, event))
+    if (event.type === 'usage') setCost(old => old + event.cost)
+  }
+  const run = (start: readonly ChatItem[], open: (signal: AbortSignal) => Promise<Response | undefined>) => {
+    const own = new AbortController()
+    stream.current?.abort()
+    stream.current = own
+    setError(undefined)
+    setCost(0)
+    const begin = (response: Response | undefined) => {
+      if (!response || own.signal.aborted) return undefined
+      setItems(start)
+      setRunning(true)
+      return follow(response, take).then(() => {
+        setRunning(false)
+        onEnd()
+      })
+    }
+    open(own.signal)
+      .then(begin)
+      .catch(failed => {
+        if (own.signal.aborted) return
+        setError(failed)
+        setRunning(false)
+        onEnd()
+      })
+  }
+  const send: Turn['send'] = ({ text, ...request }) => {
+    const start: ChatItem[] = [{ kind: 'user', text }]
+    setItems(start)
+    setRunning(true)
+    run(start, signal => startTurn({ text, ...request }, signal))
+  }
+  const attach = useEffectEvent(() => {
+    run([], signal => findTurn(session, signal))
+  })
+  // A turn goes on when nobody looks: whoever opens its session again follows it from its beginning.
+  useEffect(() => {
+    if (follows) attach()
+  }, [follows])
+  const clear = useCallback(() => setItems([]), [])
+  return {
+    items,
+    running,
+    begun,
+    error,
+    cost,
+    send,
+    clear,
+    stop: () => void sendJson('POST', agentPath(session, 'stop')).catch(setError),
+    answer: async (id, yes) => {
+      // Told at once, so that a key that is pressed twice answers once.
+      take({ type: 'approved', id, yes })
+      await sendJson('POST', agentPath(session, 'approvals', id), { yes })
+    },
+  }
+}
+
+export function agentPath(session: string, ...rest: string[]): string {
+  return ['/agent/sessions', ...[session, ...rest].map(encodeURIComponent)].join('/')
+}
+
+type Request = Parameters<Turn['send']>[0]
+
+function startTurn({ session, text, persona }: Request, signal: AbortSignal): Promise<Response> {
+  const body = JSON.stringify({ text, ...(persona === undefined ? {} : { persona }) })
+  const headers = { 'content-type': 'application/json' }
+  return fetchApi(agentPath(session, 'turns'), { method: 'POST', body, headers, signal })
+}
+
+/** The turn that runs in a session, if one does. */
+async function findTurn(session: string, signal: AbortSignal): Promise<Response | undefined> {
+  try {
+    return await fetchApi(agentPath(session, 'turns'), { signal })
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+async function follow({ body }: Response, take: (event: AgentEvent) => void): Promise<void> {
+  let rest = ''
+  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const blocks = (rest + piece).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const { data } = parseBlock(block)
+      if (data !== undefined) take(JSON.parse(data) as AgentEvent)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/** The blocks themselves: each with its text, its history and what every version changed. */
+import { useState } from 'react'
+import { useResource } from '../../resource.ts'
+import { replaceQuery, useRoute } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ago, plural } from '../../ui/format.ts'
+import { useKeys } from '../../ui/keyboard.ts'
+import { Split, SplitItem } from '../../ui/split.tsx'
+import { InlineText } from '../../ui/text.tsx'
+import { BlockView } from './block-view.tsx'
+import { useReload } from './inbox.tsx'
+import { readBlocks } from './memory-api.ts'
+import { NewBlockDialog } from './new-block.tsx'
+
+export function Blocks({ user, changes }: { user: string; changes: number }) {
+  const { query } = useRoute()
+  const list = useResource(user, signal => readBlocks(user, signal))
+  useReload(changes, list.reload)
+  const [making, setMaking] = useState(false)
+  const blocks = list.value ?? []
+  const named = query.get('id')
+  const chosen = named ?? blocks[0]?.label
+  const move = (step: number) => {
+    const at = blocks.findIndex(({ label }) => label === chosen)
+    const next = blocks[Math.min(blocks.length - 1, Math.max(0, at + step))]
+    if (next) replaceQuery({ id: next.label })
+  }
+  useKeys({ j: () => move(1), k: () => move(-1), n: () => setMaking(true) })
+  if (list.error !== undefined) return <Failure error={list.error} retry={list.reload} />
+  return (
+    <>
+      {list.value && blocks.length === 0 && named === null && (
+        <EmptyState title="There are no blocks yet.">
+          <p>A block is a page of what agents should know of you: goals, preferences, how you like to work.</p>
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            Write the first
+          </Button>
+        </EmptyState>
+      )}
+      {(blocks.length > 0 || named !== null) && (
+        <Split
+          label="Blocks"
+          head={
+            <div className="blocks-head">
+              <span className="dim">{plural(blocks.length, 'block')}</span>
+              <Button small onClick={() => setMaking(true)}>
+                New block
+              </Button>
+            </div>
+          }
+          items={blocks.map(({ label, title, updated_at: at, body }) => (
+            <SplitItem
+              key={label}
+              chosen={label === chosen}
+              onChoose={() => replaceQuery({ id: label })}
+              title={<InlineText text={label} />}
+              aside={<time>{ago(at, Date.now())}</time>}
+              words={<InlineText text={title || body.slice(0, 200)} />}
+            />
+          ))}
+          foot={
+            <span>
+              <kbd>j</kbd> <kbd>k</kbd> move · <kbd>n</kbd> new
+            </span>
+          }
+        >
+          {chosen !== undefined && (
+            <BlockView
+              key={chosen}
+              user={user}
+              label={chosen}
+              block={blocks.find(({ label }) => label === chosen)}
+              changes={changes}
+              onChanged={list.reload}
+            />
+          )}
+        </Split>
+      )}
+      {making && (
+        <NewBlockDialog
+          user={user}
+          onClose={() => setMaking(false)}
+          onMade={label => {
+            setMaking(false)
+            list.reload()
+            replaceQuery({ id: label })
+          }}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,76 @@
+/** What a person decides on proposals, told when it is done; an approval can be taken back at once. */
+import { ApiError } from '../../api.ts'
+import { plural } from '../../ui/format.ts'
+import { useToasts } from '../../ui/toast.tsx'
+import { approve, type OwnWords, type Proposal, reject, revert } from './memory-api.ts'
+
+export function useDecisions(user: string, list: { leave(gone: readonly Proposal[]): void; reload(): void }) {
+  const { leave, reload } = list
+  const toasts = useToasts()
+  const takeBack = async (proposals: readonly Proposal[]) => {
+    for (const { id } of proposals) {
+      const done = await revert(user, id).then(isDone, toasts.fail)
+      if (done) toasts.show({ text: 'Taken back.' })
+    }
+    reload()
+  }
+  const approveOne = async (proposal: Proposal, own?: OwnWords): Promise<boolean> => {
+    try {
+      await approve(user, proposal.id, own)
+      leave([proposal])
+      toasts.show({
+        text: `Approved: ${proposal.label}.`,
+        action: { label: 'Revert', run: () => void takeBack([proposal]) },
+      })
+      return true
+    } catch (error) {
+      toasts.fail(error)
+      return false
+    } finally {
+      reload()
+    }
+  }
+  return {
+    approveOne,
+    /** One after the other: a later one may build on an earlier one. What conflicts stays, and is told. */
+    async approve(proposals: readonly Proposal[]) {
+      const [only] = proposals
+      if (proposals.length === 1 && only) return void (await approveOne(only))
+      const done: Proposal[] = []
+      const left: string[] = []
+      for (const proposal of proposals) {
+        const error = await approve(user, proposal.id).then(
+          () => undefined,
+          failed => failed,
+        )
+        if (error === undefined) done.push(proposal)
+        else if (error instanceof ApiError) left.push(proposal.label)
+        else toasts.fail(error)
+      }
+      const rest = left.length > 0 ? ` ${plural(left.length, 'one needs', 'need')} your eyes: ${left.join(', ')}.` : ''
+      leave(done)
+      toasts.show({
+        text: `Approved ${done.length}.${rest}`,
+        ...(done.length > 0 ? { action: { label: 'Revert', run: () => void takeBack(done.toReversed()) } } : {}),
+      })
+      reload()
+    },
+    async reject(proposals: readonly Proposal[], why: string) {
+      const done: Proposal[] = []
+      for (const proposal of proposals) {
+        if (await reject(user, proposal.id, why).then(isDone, toasts.fail)) done.push(proposal)
+      }
+      leave(done)
+      if (done.length > 0) toasts.show({ text: done.length === 1 ? 'Rejected.' : `Rejected ${done.length}.` })
+      reload()
+    },
+    /** Throws what the server says, so that a conflict can be shown where it is settled. */
+    async revert(proposal: Proposal, body?: string) {
+      await revert(user, proposal.id, body)
+      toasts.show({ text: `Taken back: ${proposal.label}.` })
+      reload()
+    },
+  }
+}
+
+const isDone = () => true

@@ -1,0 +1,68 @@
+/**
+ * A text in one's own words, with what it changes shown below while one types. Hidden characters, which no text field
+ * shows, are counted and can be taken out.
+ */
+import { type ReactNode, useDeferredValue, useId, useState } from 'react'
+import { hiddenIn, reveal } from '../../../../src/memory/diff.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextDiff } from '../../ui/diff.tsx'
+import { plural } from '../../ui/format.ts'
+
+const NAMED = /⟨U\+[0-9A-F]{4,6}⟩/g
+const FEWEST_ROWS = 6
+const MOST_ROWS = 24
+
+type OwnWordsProps = {
+  label: string
+  text: string
+  onChange(text: string): void
+  /** What is there now. */
+  now: string
+  title?: string | undefined
+  onTitle?: (title: string) => void
+  /** What cannot be saved as it is, and why. */
+  problem?: string | undefined
+  children: ReactNode
+}
+
+export function OwnWordsEditor({ label, text, onChange, now, title, onTitle, problem, children }: OwnWordsProps) {
+  const field = useId()
+  const settled = useDeferredValue(text)
+  const hidden = hiddenIn(text)
+  const rows = Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, text.split('\n').length + 1))
+  return (
+    <div className="own-words">
+      {onTitle && (
+        <label className="own-title">
+          <span>Title</span>
+          <input value={title} maxLength={200} onChange={event => onTitle(event.target.value)} />
+        </label>
+      )}
+      <label htmlFor={field}>{label}</label>
+      <textarea id={field} rows={rows} value={text} onChange={event => onChange(event.target.value)} spellCheck />
+      {hidden.length > 0 && (
+        <p className="notice notice-warn">
+          {hidden.map(({ char, name, count }) => `${plural(count, name)} (${char})`).join(', ')} in this text.{' '}
+          <Button small onClick={() => onChange(reveal(text).replace(NAMED, ''))}>
+            Take them out
+          </Button>
+        </p>
+      )}
+      {problem && <p className="notice notice-bad">{problem}</p>}
+      <div className="own-actions">{children}</div>
+      {problem === undefined && (
+        <>
+          <h3>What this changes</h3>
+          {settled === now ? <p className="dim">Nothing.</p> : <TextDiff before={now} after={settled} />}
+        </>
+      )}
+    </div>
+  )
+}
+
+/** What one types, kept apart from what it began with. */
+export function useOwnWords(start: { body: string; title?: string | undefined }) {
+  const [body, setBody] = useState(start.body)
+  const [title, setTitle] = useState(start.title ?? '')
+  return { body, setBody, title, setTitle }
+}

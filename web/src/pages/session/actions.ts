@@ -1,0 +1,128 @@
+/**
+ * What a person can do to what the model is shown. Each is one request to the API, told in a notice that offers to
+ * take it back; then the page reads anew.
+ */
+import { createContext, useContext, useMemo } from 'react'
+import { getJson, sendJson, sessionPath } from '../../api.ts'
+import type { Edit, PartDetail, SessionInfo } from '../../api-types.ts'
+import { hrefOf, navigate } from '../../route.ts'
+import { count } from '../../ui/format.ts'
+import { useToasts } from '../../ui/toast.tsx'
+
+export type Place = { entry: number; part: number; hash: string }
+
+export type Actions = {
+  discard(place: Place): Promise<void>
+  distill(place: Place, summary: string): Promise<void>
+  restore(place: Place): Promise<void>
+  undo(edit: string): Promise<void>
+  redo(edit: string): Promise<void>
+  pin(entry: number, part?: number): Promise<void>
+  unpin(entry: number, parts: readonly number[]): Promise<void>
+  fork(at: number): Promise<void>
+  compact(from: number, to: number, text: string): Promise<boolean>
+}
+
+type Done = { edits: Edit[]; tokensSaved: number }
+
+export function useActions(session: string, reload: () => void): Actions {
+  const { show, fail } = useToasts()
+  return useMemo(() => {
+    const post = <T>(body: unknown, ...path: string[]) => sendJson<T>('POST', sessionPath(session, ...path), body)
+    const run = (work: () => Promise<void>) => tryOut(work, { fail, reload })
+    const undo = async (edit: string) => {
+      await run(async () => {
+        await post({}, 'edits', edit, 'undo')
+        show({ text: `${edit} is undone.`, action: { label: 'Redo', run: () => void redo(edit) } })
+      })
+    }
+    const redo = async (edit: string) => {
+      await run(async () => {
+        await post({}, 'edits', edit, 'redo')
+        show({ text: `${edit} is in force again.`, action: { label: 'Undo', run: () => void undo(edit) } })
+      })
+    }
+    const made = (text: string, edit: Edit | undefined) =>
+      show({ text, ...(edit ? { action: { label: 'Undo', run: () => void undo(edit.id) } } : {}) })
+    const change = async (what: string, body: unknown) => {
+      await run(async () => {
+        const { edits, tokensSaved } = await post<Done>(body, 'edits')
+        made(`${what}: ${count(tokensSaved)} tokens fewer.`, edits[0])
+      })
+    }
+    return {
+      undo,
+      redo,
+      discard: ({ hash }) => change('Discarded', { action: 'discard', targets: [[hash]] }),
+      distill: ({ hash }, summary) => change('Distilled', { action: 'distill', targets: [[hash, summary]] }),
+      restore: async ({ hash, entry }) => {
+        await run(async () => {
+          const { edit } = await post<{ edit?: Edit }>({ id: hash }, 'restore')
+          const text = edit
+            ? `Entry ${entry} is shown again at the end, where it costs no cache.`
+            : 'A tool call waits for its result: try again after it.'
+          made(text, edit)
+        })
+      },
+      // A part is pinned by itself or with its entry: both are taken back.
+      unpin: async (entry, parts) => {
+        await run(async () => {
+          await post({ entry, on: false }, 'pin')
+          for (const part of parts) {
+            const { pinned } = await getJson<PartDetail>(sessionPath(session, 'parts', entry, part))
+            if (pinned) await post({ entry, part, on: false }, 'pin')
+          }
+          show({ text: `Entry ${entry} is not pinned any more.` })
+        })
+      },
+      pin: async (entry, part) => {
+        await run(async () => {
+          await post({ entry, ...(part === undefined ? {} : { part }) }, 'pin')
+          show({ text: `Entry ${entry} is pinned: only you can change it.` })
+        })
+      },
+      fork: async at => {
+        await run(async () => {
+          const { id } = await post<SessionInfo>({ at }, 'fork')
+          show({ text: `Forked to ${id}.`, action: { label: 'Open', run: () => navigate(hrefOf('sessions', id)) } })
+        })
+      },
+      compact: (from, to, text) =>
+        run(async () => {
+          const { edit } = await post<{ edit: Edit }>({ from, to, text }, 'compact')
+          made(`Entries ${from}–${to} are compacted: ${count(edit.saved)} tokens fewer.`, edit)
+        }),
+    }
+  }, [session, reload, show, fail])
+}
+
+/** Says whether it was done. The page reads anew in any case: what failed may have met a change by others. */
+async function tryOut(work: () => Promise<void>, after: { fail(error: unknown): void; reload(): void }) {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    after.fail(error)
+    return false
+  } finally {
+    after.reload()
+  }
+}
+
+/** What rows deep in the conversation need. */
+export type Steering = {
+  actions: Actions
+  /** Where "compact from here" was pressed. */
+  compactFrom: number | undefined
+  startCompact(entry: number | undefined): void
+  openCompact(from: number, to: number): void
+  openDistill(place: Place, text: string): void
+}
+
+export const SteeringContext = createContext<Steering | undefined>(undefined)
+
+export function useSteering(): Steering {
+  const steering = useContext(SteeringContext)
+  if (!steering) throw new Error('Steering is used outside of a session page.')
+  return steering
+}

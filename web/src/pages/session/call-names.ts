@@ -1,0 +1,34 @@
+/**
+ * What a call does and to what, by the same rules as the engine: a result is named after its call. Calls are learnt as
+ * their entries are read; a result whose call was not read yet is named by its tool alone. Pure.
+ */
+import { type CallInfo, describeCall } from '../../../../src/tool-kinds.ts'
+import type { Message, Part } from '../../api-types.ts'
+
+export class CallNames {
+  readonly #calls = new Map<string, CallInfo>()
+
+  /** The kind of a part, and the file, command or query it is about. */
+  of({ role }: Message, part: Part): { kind: string; label: string } {
+    if (part.type === 'tool-call') {
+      const info = this.#calls.get(part.id) ?? describeCall(part.name, part.input)
+      this.#calls.set(part.id, info)
+      return { kind: info.kind, label: labelOf(info) }
+    }
+    if (part.type === 'tool-result') {
+      const info = this.#calls.get(part.id) ?? describeCall(part.name, undefined)
+      return { kind: info.kind, label: labelOf(info) }
+    }
+    if (part.type === 'text') return { kind: role === 'tool' ? 'other' : role, label: '' }
+    return { kind: part.type, label: '' }
+  }
+}
+
+const MOST = 60
+
+/** Of a long path the end says more, of a command the beginning. */
+function labelOf({ path, command, query }: CallInfo): string {
+  if (path !== undefined) return path.length > MOST ? `…${path.slice(1 - MOST)}` : path
+  const text = (command ?? query ?? '').replace(/\s+/g, ' ')
+  return text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text
+}

@@ -1,0 +1,129 @@
+/** "Compact from here to here": the summary that would stand there, to be read and changed before it is used. */
+import { useState } from 'react'
+import { messageOf, sendJson, sessionPath } from '../../api.ts'
+import type { CompactPreview } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { count, plural } from '../../ui/format.ts'
+import { InlineText } from '../../ui/text.tsx'
+import type { Actions } from './actions.ts'
+
+type CompactDialogProps = {
+  session: string
+  from: number
+  to: number
+  last: number
+  actions: Actions
+  onClose(): void
+}
+
+export function CompactDialog({ session, last, actions, onClose, ...chosen }: CompactDialogProps) {
+  const [range, setRange] = useState({ from: chosen.from, to: chosen.to })
+  const [own, setOwn] = useState<string>()
+  const [busy, setBusy] = useState(false)
+  const body = { ...range, ...(own === undefined ? {} : { text: own }) }
+  const preview = useResource(
+    JSON.stringify(body),
+    async signal => {
+      await pause(own === undefined ? 0 : TYPING_MS, signal)
+      return sendJson<CompactPreview>('POST', sessionPath(session, 'compact', 'preview'), body)
+    },
+    { keep: true },
+  )
+  const shown = preview.value
+  const problem = preview.error === undefined ? shown?.problem : messageOf(preview.error)
+  const change = (part: Partial<typeof range>) => {
+    setRange(old => ({ ...old, ...part }))
+    setOwn(undefined)
+  }
+  const apply = async () => {
+    if (!shown) return
+    setBusy(true)
+    if (await actions.compact(shown.from, shown.to, own ?? shown.text)) onClose()
+    setBusy(false)
+  }
+  return (
+    <Dialog
+      wide
+      title="Compact a stretch"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" disabled={busy || preview.loading || !shown || !!problem} onClick={apply}>
+            Use this summary
+          </Button>
+        </>
+      }
+    >
+      <div className="compact-range">
+        <EntryInput label="From entry" value={range.from} max={range.to} onChange={from => change({ from })} />
+        <EntryInput label="to entry" value={range.to} min={range.from} max={last} onChange={to => change({ to })} />
+        {shown?.narrowed && (
+          <p className="dim">
+            Narrowed to whole steps: entries {shown.from}–{shown.to}.
+          </p>
+        )}
+      </div>
+      <label>
+        The model will read this instead
+        <textarea
+          rows={14}
+          value={own ?? shown?.text ?? ''}
+          placeholder={preview.loading ? 'Writing a summary …' : ''}
+          onChange={event => setOwn(event.target.value)}
+        />
+      </label>
+      {shown && <PreviewNumbers preview={shown} />}
+      {problem && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </Dialog>
+  )
+}
+
+function PreviewNumbers({ preview: { tokens, rewritten, request } }: { preview: CompactPreview }) {
+  return (
+    <>
+      <p>
+        {count(tokens.replaced)} tokens become {count(tokens.summary)}: <b>{count(tokens.saved)} fewer</b> in every
+        later call.{' '}
+        <span className="dim">The {plural(rewritten, 'token')} behind it are written to the cache once more.</span>
+      </p>
+      {request && (
+        <p className="dim">
+          The last request stays as it is: “<InlineText text={request.slice(0, 160)} />”
+        </p>
+      )}
+    </>
+  )
+}
+
+type EntryInputProps = { label: string; value: number; min?: number; max: number; onChange(value: number): void }
+
+function EntryInput({ label, value, min = 0, max, onChange }: EntryInputProps) {
+  return (
+    <label>
+      {label}
+      <input
+        type="number"
+        min={min}
+        max={max}
+        value={value}
+        onChange={({ target }) => target.validity.valid && target.value !== '' && onChange(Number(target.value))}
+      />
+    </label>
+  )
+}
+
+const TYPING_MS = 300
+
+/** While somebody types, the sum is asked for when they pause. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    setTimeout(() => (signal.aborted ? reject(signal.reason) : resolve()), ms)
+  })
+}

@@ -1,0 +1,251 @@
+/**
+ * The context map: every part of the conversation as a bar in order, its width its tokens, its colour its kind; above
+ * as it happened, below as the model is shown it. A click, or the arrows and Enter, go to the part.
+ */
+import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import type { Bar, ContextMap as MapData } from '../../api-types.ts'
+import { count, percent, plural, tokens } from '../../ui/format.ts'
+import { useWidth } from '../../ui/size.ts'
+import { InlineText } from '../../ui/text.tsx'
+import { KIND_NAMES, type KindGroup } from './kinds.ts'
+import { drawMap, GAP, HEIGHT, ROW, readPalette, TOP } from './map-drawing.ts'
+import { type Box, boxAt, type KindTotal, layoutMap, type MapLayout, spanOf, totalsOf } from './map-layout.ts'
+import './context-map.css'
+
+export type ContextMapProps = {
+  map: MapData
+  /** The entries that the reader sees in the conversation. */
+  visible?: { from: number; to: number } | undefined
+  onChoose?: (bar: Bar) => void
+}
+
+export function ContextMap({ map, visible, onChoose }: ContextMapProps) {
+  const { ref, width } = useWidth<HTMLDivElement>()
+  const layout = useMemo(() => layoutMap(map, width), [map, width])
+  const [place, setPlace] = useState<number>()
+  const [pointed, setPointed] = useState<{ box: Box; x: number }>()
+  const [only, setOnly] = useState<KindGroup>()
+  const chosen = place === undefined ? undefined : layout.boxes[Math.min(place, layout.boxes.length - 1)]
+  const choose = (box: Box | undefined) => {
+    if (!box) return
+    setPlace(layout.boxes.indexOf(box))
+    onChoose?.(box.bar)
+  }
+  const move = (event: KeyboardEvent) => {
+    const last = layout.boxes.length - 1
+    const next = nextPlace(event.key, place ?? -1, last)
+    if (next !== undefined) {
+      event.preventDefault()
+      setPlace(next)
+    } else if (event.key === 'Enter') choose(chosen)
+  }
+  const point = (event: PointerEvent<HTMLElement>) => {
+    const { box, x } = found(event, layout)
+    setPointed(box && { box, x })
+  }
+  return (
+    <div className="map">
+      <div className="map-rows" aria-hidden="true">
+        <span>as it happened</span>
+        <span>as shown</span>
+      </div>
+      <div
+        ref={ref}
+        className="map-area"
+        role="slider"
+        tabIndex={0}
+        aria-label="Context map: parts in order"
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, layout.boxes.length - 1)}
+        aria-valuenow={place ?? 0}
+        aria-valuetext={chosen ? inWords(chosen.bar) : summaryOf(map)}
+        data-testid="context-map"
+        style={{ height: HEIGHT }}
+        onKeyDown={move}
+        onPointerMove={point}
+        onPointerLeave={() => setPointed(undefined)}
+        onClick={event => choose(found(event, layout).box)}
+      >
+        <MapCanvas layout={layout} only={only} chosen={chosen} cold={map.cold} />
+        <Visible layout={layout} visible={visible} />
+        {pointed && <Tip box={pointed.box} x={pointed.x} width={width} />}
+      </div>
+      <Gauge map={map} />
+      <Legend map={map} only={only} onOnly={setOnly} />
+      <p className="visually-hidden">{summaryOf(map)}</p>
+    </div>
+  )
+}
+
+function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts) {
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const round = useThemeRounds()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round has other colours
+  useLayoutEffect(() => {
+    const element = canvas.current
+    const context = element?.getContext('2d')
+    if (!element || !context || layout.width === 0) return
+    const ratio = devicePixelRatio
+    element.width = layout.width * ratio
+    element.height = HEIGHT * ratio
+    context.scale(ratio, ratio)
+    drawMap(context, layout, { palette: readPalette(element), only, chosen, cold })
+  }, [layout, only, chosen, cold, round])
+  return <canvas ref={canvas} style={{ width: layout.width, height: HEIGHT }} />
+}
+
+type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
+
+/** What of the conversation is on the screen, as a bracket over the upper row. */
+function Visible({ layout, visible }: { layout: MapLayout; visible: ContextMapProps['visible'] }) {
+  const span = visible && spanOf(layout, 'raw', visible.from, visible.to)
+  return span && <div className="map-visible" style={{ left: span.x, width: span.width }} />
+}
+
+function Tip({ box: { bar, group }, x, width }: { box: Box; x: number; width: number }) {
+  const side = x > width / 2 ? { right: width - x } : { left: x }
+  return (
+    <div className="map-tip" style={side} aria-hidden="true">
+      <span className={`kind kind-${group}`}>{nameOf(bar, group)}</span> <InlineText text={bar.label} />
+      <span className="map-tip-numbers">
+        {bar.raw === bar.shown ? (
+          `${count(bar.raw)} tokens`
+        ) : (
+          <>
+            {count(bar.raw)} → {bar.shown === 0 ? 'hidden' : count(bar.shown)}
+          </>
+        )}
+        {bar.edits.length > 0 && ` · ${bar.edits.slice(0, 3).join(', ')}`}
+        {bar.pinned && ' · pinned'}
+      </span>
+    </div>
+  )
+}
+
+/** The window on a scale of its own: how much of it is used, how much would be, and where the policy makes room. */
+function Gauge({ map: { window, overhead, tokens: size, marks } }: { map: MapData }) {
+  const at = (value: number) => `${Math.min(100, (value / Math.max(1, window)) * 100).toFixed(2)}%`
+  const used = overhead + size.shown
+  const label = `${count(used)} of the window's ${count(window)} tokens are used; ${count(overhead + size.raw)} without edits`
+  return (
+    <>
+      <span className="gauge-name" aria-hidden="true">
+        window
+      </span>
+      <div className="gauge" role="img" aria-label={label} title={label}>
+        <div className="gauge-raw" style={{ width: at(overhead + size.raw) }} />
+        <div className={used > window ? 'gauge-shown gauge-over' : 'gauge-shown'} style={{ width: at(used) }} />
+        {marks.map(mark => (
+          <div key={mark} className="gauge-mark" style={{ left: at(mark) }} />
+        ))}
+        <div className="gauge-limit" />
+      </div>
+    </>
+  )
+}
+
+function Legend({ map, only, onOnly }: { map: MapData; only: KindGroup | undefined; onOnly(group?: KindGroup): void }) {
+  const totals = useMemo(() => totalsOf(map.bars), [map])
+  return (
+    <ul className="map-legend" aria-label="Tokens by kind">
+      {totals.map(({ group, raw, shown }) => (
+        <li key={group}>
+          <button
+            type="button"
+            className={`kind kind-${group}`}
+            aria-pressed={only === group}
+            onClick={() => onOnly(only === group ? undefined : group)}
+          >
+            {KIND_NAMES[group]} <b>{numbersOf({ raw, shown })}</b>
+          </button>
+        </li>
+      ))}
+      {map.overhead > 0 && (
+        <li className="map-key" title="What is sent in front of the messages: definitions of tools, a prompt">
+          <i className="key-overhead" aria-hidden="true" /> in front {tokens(map.overhead)}
+        </li>
+      )}
+      <li className="map-key">
+        <i className="key-hatched" aria-hidden="true" /> edited
+      </li>
+      <li className="map-key">
+        <i className="key-cached" aria-hidden="true" /> {map.cold ? 'nothing cached' : `cached ${tokens(map.cached)}`}
+      </li>
+    </ul>
+  )
+}
+
+/** Counts up when the colours of the page change. */
+function useThemeRounds(): number {
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    const next = () => setRound(old => old + 1)
+    const system = matchMedia('(prefers-color-scheme: dark)')
+    const observer = new MutationObserver(next)
+    system.addEventListener('change', next)
+    observer.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+    return () => {
+      system.removeEventListener('change', next)
+      observer.disconnect()
+    }
+  }, [])
+  return round
+}
+
+function found(
+  { currentTarget, clientX, clientY }: { currentTarget: Element; clientX: number; clientY: number },
+  layout: MapLayout,
+) {
+  const area = currentTarget.getBoundingClientRect()
+  const x = clientX - area.left
+  const row = clientY - area.top < TOP + ROW + GAP / 2 ? 'raw' : 'shown'
+  return { box: boxAt(layout, row, x), x }
+}
+
+const STEPS: Record<string, number> = {
+  ArrowRight: 1,
+  ArrowDown: 1,
+  ArrowLeft: -1,
+  ArrowUp: -1,
+  PageDown: 10,
+  PageUp: -10,
+}
+
+function nextPlace(key: string, place: number, last: number): number | undefined {
+  if (key === 'Home') return 0
+  if (key === 'End') return last
+  const step = STEPS[key]
+  return step === undefined ? undefined : Math.min(last, Math.max(0, place + step))
+}
+
+function numbersOf({ raw, shown }: Pick<KindTotal, 'raw' | 'shown'>): string {
+  return raw === shown ? tokens(shown) : `${tokens(raw)} → ${tokens(shown)}`
+}
+
+function nameOf({ tool, parts }: Bar, group: KindGroup): string {
+  return parts > 1 ? plural(parts, 'part') : (tool ?? KIND_NAMES[group])
+}
+
+function inWords(bar: Bar): string {
+  const { label, raw, shown, entry, to, parts, tool, kind, pinned } = bar
+  const where = parts > 1 ? `${plural(parts, 'part')} of entries ${entry} to ${to}` : `entry ${entry}`
+  const size =
+    raw === shown
+      ? `${count(raw)} tokens`
+      : `${count(raw)} tokens, ${shown === 0 ? 'hidden' : `shown as ${count(shown)}`}`
+  return `${tool ?? kind} ${label}, ${where}, ${size}${pinned ? ', pinned' : ''}`
+}
+
+/** The whole map in a sentence or two, for those who do not see it. */
+function summaryOf({ tokens: size, overhead, window, cached, cold, bars }: MapData): string {
+  const edited = bars.filter(({ edits }) => edits.length > 0).length
+  const kinds = totalsOf(bars)
+    .map(({ group, raw, shown }) => `${KIND_NAMES[group]} ${numbersOf({ raw, shown })}`)
+    .join(', ')
+  const used = percent((overhead + size.shown) / Math.max(1, window))
+  const cache = cold ? 'nothing is cached' : `${count(cached)} tokens are cached`
+  return (
+    `${count(size.raw)} tokens happened, ${count(size.shown)} are shown, ${used} of the window; ${cache}; ` +
+    `${plural(edited, 'bar')} edited. By kind: ${kinds}.`
+  )
+}

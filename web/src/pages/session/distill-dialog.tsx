@@ -1,0 +1,42 @@
+/** A part is replaced by a summary in the user's own words. */
+import { useState } from 'react'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Text } from '../../ui/text.tsx'
+import type { Actions, Place } from './actions.ts'
+
+type DistillDialogProps = { place: Place; text: string; actions: Actions; onClose(): void }
+
+export function DistillDialog({ place, text, actions, onClose }: DistillDialogProps) {
+  const [summary, setSummary] = useState('')
+  const [busy, setBusy] = useState(false)
+  const apply = async () => {
+    setBusy(true)
+    await actions.distill(place, summary.trim())
+    onClose()
+  }
+  return (
+    <Dialog
+      wide
+      title={`Distil a part of entry ${place.entry}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" disabled={busy || summary.trim() === ''} onClick={apply}>
+            Show this instead
+          </Button>
+        </>
+      }
+    >
+      <label>
+        What the model should keep of it
+        <textarea rows={6} value={summary} onChange={event => setSummary(event.target.value)} />
+      </label>
+      <details open>
+        <summary>What it is shown now</summary>
+        <Text text={text} code />
+      </details>
+    </Dialog>
+  )
+}

@@ -1,0 +1,92 @@
+/**
+ * The edits of a session by where they show: by id, the summaries that stand for whole stretches, and what was put
+ * behind an entry. Pure.
+ */
+import type { EditState, Entry, Message, Part } from '../../api-types.ts'
+
+export type Stretch = { from: number; to: number; edit: EditState }
+
+export type EditIndex = {
+  all: readonly EditState[]
+  byId: ReadonlyMap<string, EditState>
+  /** Stretches in force that lie in no other, by their first entry. */
+  stretches: ReadonlyMap<number, Stretch>
+  behind: ReadonlyMap<number, readonly EditState[]>
+}
+
+export function indexEdits(all: readonly EditState[]): EditIndex {
+  const byId = new Map(all.map(edit => [edit.id, edit]))
+  const stretches = new Map<number, Stretch>()
+  const behind = new Map<number, EditState[]>()
+  let end = -1
+  for (const stretch of all.flatMap(toStretch).sort(outerFirst)) {
+    if (stretch.to <= end) continue
+    stretches.set(stretch.from, stretch)
+    end = stretch.to
+  }
+  for (const edit of all) {
+    if (!edit.active || !('after' in edit.target)) continue
+    const { after } = edit.target
+    behind.set(after, [...(behind.get(after) ?? []), edit])
+  }
+  return { all, byId, stretches, behind }
+}
+
+function toStretch(edit: EditState): Stretch[] {
+  const { active, target } = edit
+  if (!active) return []
+  if ('from' in target) return [{ from: target.from, to: target.to, edit }]
+  return 'entry' in target && target.part === undefined ? [{ from: target.entry, to: target.entry, edit }] : []
+}
+
+function outerFirst(a: Stretch, b: Stretch): number {
+  return a.from - b.from || b.to - a.to || b.edit.seq - a.edit.seq
+}
+
+/** The messages that an edit puts into the view. */
+export function messagesOf({ replacement }: Pick<EditState, 'replacement'>): readonly Message[] {
+  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+    ? replacement.messages
+    : []
+}
+
+export type PartState = {
+  index: number
+  original: Part
+  /** What is shown of it; null where it is dropped or hidden. The original itself where nothing touches it. */
+  shown: Part | null
+  /** The edits in force inside this part. */
+  edits: EditState[]
+}
+
+/** Each part of an entry with what is shown of it. A dropped part leaves no gap in what is shown, so they are matched. */
+export function partStates(entry: Entry, byId: ReadonlyMap<string, EditState>): PartState[] {
+  const own = entry.edits.flatMap(id => byId.get(id) ?? [])
+  const left = [...(entry.shown?.parts ?? [])]
+  return entry.message.parts.map((original, index) => {
+    const edits = own.filter(({ target }) => 'entry' in target && target.part === index)
+    if (entry.shown === undefined) return { index, original, shown: original, edits }
+    if (entry.shown === null) return { index, original, shown: null, edits }
+    const next = left[0]
+    const isShown = next !== undefined && (edits.length === 0 || isOf(next, index, byId))
+    if (isShown) left.shift()
+    return { index, original, shown: isShown ? (edits.length === 0 ? original : next) : null, edits }
+  })
+}
+
+function isOf({ edit }: Part, index: number, byId: ReadonlyMap<string, EditState>): boolean {
+  const target = edit === undefined ? undefined : byId.get(edit)?.target
+  return target !== undefined && 'entry' in target && target.part === index
+}
+
+/** Who made an edit, as one says it: `policy:thrifty` is the policy thrifty. */
+export function authorName(by: string): string {
+  return by.startsWith('policy:') ? `policy ${by.slice('policy:'.length)}` : by
+}
+
+/** Where an edit applies, in words. */
+export function placeName({ target }: Pick<EditState, 'target'>): string {
+  if ('from' in target) return `entries ${target.from}–${target.to}`
+  if ('after' in target) return `behind entry ${target.after}`
+  return `entry ${target.entry}`
+}

@@ -1,0 +1,157 @@
+/**
+ * Draws the context map on a canvas: a session of ten thousand parts is one picture, not ten thousand elements.
+ * Edited parts are hatched; a ribbon leads from what a part was to what is shown of it.
+ */
+import { KIND_NAMES, type KindGroup } from './kinds.ts'
+import type { Box, MapLayout, Span } from './map-layout.ts'
+
+export const ROW = 30
+export const GAP = 26
+export const TOP = 4
+export const CACHE_LINE = 12
+export const HEIGHT = TOP + ROW + GAP + ROW + CACHE_LINE
+const SHOWN_Y = TOP + ROW + GAP
+/** Thinner bars touch each other. */
+const SEPARATE_FROM = 4
+
+export type Palette = Record<KindGroup | 'sheet' | 'accent' | 'bad' | 'line' | 'ink', string>
+
+/** The colours of the page as it is now, light or dark. */
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element)
+  const read = (name: string) => style.getPropertyValue(name).trim()
+  const groups = Object.keys(KIND_NAMES) as KindGroup[]
+  const kinds = Object.fromEntries(groups.map(group => [group, read(`--kind-${group}`)])) as Record<KindGroup, string>
+  return {
+    ...kinds,
+    sheet: read('--sheet'),
+    accent: read('--accent'),
+    bad: read('--bad'),
+    line: read('--line-strong'),
+    ink: read('--ink-2'),
+  }
+}
+
+export type DrawOptions = { palette: Palette; only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
+
+export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, options: DrawOptions): void {
+  const { palette, only, chosen, cold } = options
+  context.clearRect(0, 0, layout.width, HEIGHT)
+  const hatch = hatchOf(context, palette.sheet)
+  drawOverhead(context, layout, palette)
+  for (const box of layout.boxes) {
+    const faint = only !== undefined && box.group !== only
+    const isEdited = box.bar.edits.length > 0
+    context.fillStyle = palette[box.group]
+    drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
+    const style = { hatch: isEdited ? hatch : undefined }
+    drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
+    drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
+  }
+  context.globalAlpha = 1
+  drawCache(context, layout, { palette, cold })
+  if (layout.limit !== undefined) drawLimit(context, layout.limit, palette.bad)
+  if (chosen) drawChosen(context, chosen, palette.ink)
+}
+
+type BarStyle = { hatch: CanvasPattern | undefined; alpha: number }
+
+function drawBar(context: CanvasRenderingContext2D, { x, width }: Span, y: number, { hatch, alpha }: BarStyle): void {
+  if (width <= 0) return
+  const drawn = width >= SEPARATE_FROM ? width - 1 : width
+  context.globalAlpha = alpha
+  context.fillRect(x, y, drawn, ROW)
+  if (!hatch) return
+  const fill = context.fillStyle
+  context.fillStyle = hatch
+  context.fillRect(x, y, drawn, ROW)
+  context.fillStyle = fill
+}
+
+function drawRibbon(context: CanvasRenderingContext2D, { raw, shown }: Box, alpha: number): void {
+  const upper = TOP + ROW
+  const middle = upper + GAP / 2
+  context.globalAlpha = alpha
+  context.beginPath()
+  context.moveTo(raw.x, upper)
+  context.bezierCurveTo(raw.x, middle, shown.x, middle, shown.x, SHOWN_Y)
+  context.lineTo(shown.x + shown.width, SHOWN_Y)
+  const [from, to] = [shown.x + shown.width, raw.x + raw.width]
+  context.bezierCurveTo(from, middle, to, middle, to, upper)
+  context.fill()
+}
+
+function drawOverhead(context: CanvasRenderingContext2D, { overhead }: MapLayout, palette: Palette): void {
+  if (overhead <= 0) return
+  context.globalAlpha = 0.45
+  context.fillStyle = palette.system
+  const width = Math.max(1, overhead - 1)
+  context.fillRect(0, TOP, width, ROW)
+  context.fillRect(0, SHOWN_Y, width, ROW)
+  context.globalAlpha = 0.08
+  context.fillRect(0, TOP + ROW, width, GAP)
+}
+
+/** Under the second row: what the provider has cached is a line, what it must read anew is dots. */
+function drawCache(
+  context: CanvasRenderingContext2D,
+  { cached, boxes, overhead }: MapLayout,
+  { palette, cold }: { palette: Palette; cold: boolean },
+): void {
+  const y = SHOWN_Y + ROW + 6.5
+  const last = boxes.at(-1)
+  const end = last ? last.shown.x + last.shown.width : overhead
+  context.lineWidth = 3
+  context.strokeStyle = palette.accent
+  line(context, 0, y, cold ? 0 : cached)
+  context.strokeStyle = palette.line
+  context.setLineDash([2, 4])
+  line(context, cold ? 0 : cached + 2, y, end)
+  context.setLineDash([])
+}
+
+function drawLimit(context: CanvasRenderingContext2D, x: number, colour: string): void {
+  context.strokeStyle = colour
+  context.lineWidth = 1.5
+  context.setLineDash([4, 3])
+  context.beginPath()
+  context.moveTo(x, 0)
+  context.lineTo(x, HEIGHT)
+  context.stroke()
+  context.setLineDash([])
+}
+
+function drawChosen(context: CanvasRenderingContext2D, { raw, shown }: Box, colour: string): void {
+  context.strokeStyle = colour
+  context.lineWidth = 2
+  context.strokeRect(raw.x, TOP, Math.max(2, raw.width), ROW)
+  if (shown.width > 0) context.strokeRect(shown.x, SHOWN_Y, Math.max(2, shown.width), ROW)
+}
+
+function line(context: CanvasRenderingContext2D, from: number, y: number, to: number): void {
+  if (to <= from) return
+  context.beginPath()
+  context.moveTo(from, y)
+  context.lineTo(to, y)
+  context.stroke()
+}
+
+const HATCH = 6
+
+function hatchOf(context: CanvasRenderingContext2D, colour: string): CanvasPattern | undefined {
+  const tile = document.createElement('canvas')
+  tile.width = HATCH
+  tile.height = HATCH
+  const drawing = tile.getContext('2d')
+  if (!drawing) return undefined
+  drawing.strokeStyle = colour
+  drawing.globalAlpha = 0.75
+  drawing.lineWidth = 1.6
+  for (const shift of [-HATCH, 0, HATCH]) {
+    drawing.beginPath()
+    drawing.moveTo(shift - 1, HATCH + 1)
+    drawing.lineTo(shift + HATCH + 1, -1)
+    drawing.stroke()
+  }
+  return context.createPattern(tile, 'repeat') ?? undefined
+}

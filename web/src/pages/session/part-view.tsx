@@ -1,0 +1,213 @@
+/**
+ * One part of an entry: what it is, how large, what is shown of it, and what can be done about it. An edited part can
+ * be looked at as shown, as it was, and as the difference of the two; its edits say why, by whom and what they saved.
+ */
+import { memo, useState } from 'react'
+import { textOf } from '../../../../src/leaves.ts'
+import { partId } from '../../../../src/shown-texts.ts'
+import { getJson, sessionPath } from '../../api.ts'
+import type { Bar, EditState, PartDetail } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextDiff } from '../../ui/diff.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { count, dateTime } from '../../ui/format.ts'
+import { InlineText } from '../../ui/text.tsx'
+import { useSteering } from './actions.ts'
+import { authorName, type PartState } from './edit-index.ts'
+import { KIND_NAMES, type KindGroup } from './kinds.ts'
+import { PartContent } from './part-content.tsx'
+
+export type PartViewProps = {
+  session: string
+  entry: number
+  role: string
+  state: PartState
+  /** What it is, and in which words: from the call that it belongs to. */
+  group: KindGroup
+  label: string
+  bar: Bar | undefined
+  pinned: boolean
+  marks: readonly string[]
+}
+
+type Face = 'shown' | 'original' | 'diff'
+
+export const PartView = memo(function PartView(props: PartViewProps) {
+  const { session, entry, role, state, group, label, marks } = props
+  const { original, shown, edits, index } = state
+  const isEdited = shown !== original
+  const [face, setFace] = useState<Face>('shown')
+  const [why, setWhy] = useState(false)
+  const classes = ['part', `kind-${group}`, isEdited && 'part-edited', shown === null && 'part-hidden']
+  return (
+    <article className={classes.filter(Boolean).join(' ')} aria-label={`${nameOf(props)}, entry ${entry}`}>
+      <header className="part-head">
+        <span className={`kind kind-${group}`}>{nameOf(props)}</span>
+        {label && (
+          <span className="part-label">
+            <InlineText text={label} />
+          </span>
+        )}
+        <Size bar={props.bar} />
+        {props.pinned && <span className="badge badge-accent">pinned</span>}
+        {isEdited && shown === null && <span className="badge badge-warn">hidden</span>}
+        {isEdited && <Faces face={face} hidden={shown === null} onFace={setFace} />}
+        <PartActions {...props} why={why} onWhy={() => setWhy(old => !old)} />
+      </header>
+      <div className="part-body">
+        {face === 'diff' ? (
+          <TextDiff before={textOf(original)} after={shown ? textOf(shown) : ''} label="From as it was to as shown" />
+        ) : (
+          <PartContent part={face === 'original' || !shown ? original : shown} role={role} marks={marks} />
+        )}
+      </div>
+      {edits.map(edit => (
+        <Reason key={edit.id} edit={edit} />
+      ))}
+      {why && <History session={session} entry={entry} part={index} />}
+    </article>
+  )
+})
+
+function nameOf({ state: { original }, role, group }: PartViewProps): string {
+  if (original.type === 'tool-call') return original.name
+  if (original.type === 'tool-result') return `${original.name} result`
+  if (original.type === 'text') return role === 'tool' ? KIND_NAMES[group] : role
+  return original.type
+}
+
+function Size({ bar }: { bar: Bar | undefined }) {
+  if (!bar) return null
+  return (
+    <span className="part-size" title="Tokens, as it happened and as shown">
+      {bar.raw === bar.shown ? count(bar.raw) : `${count(bar.raw)} → ${count(bar.shown)}`}
+    </span>
+  )
+}
+
+const FACES: readonly [Face, string][] = [
+  ['shown', 'As shown'],
+  ['original', 'As it was'],
+  ['diff', 'Diff'],
+]
+
+function Faces({ face, hidden, onFace }: { face: Face; hidden: boolean; onFace(face: Face): void }) {
+  if (hidden) return null
+  return (
+    <fieldset className="faces" aria-label="How to look at it">
+      {FACES.map(([key, label]) => (
+        <button key={key} type="button" aria-pressed={key === face} onClick={() => onFace(key)}>
+          {label}
+        </button>
+      ))}
+    </fieldset>
+  )
+}
+
+function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why: boolean; onWhy(): void }) {
+  const { actions, openDistill } = useSteering()
+  const { index, original, shown } = state
+  const place = { entry, part: index, hash: partId(entry, index, original) }
+  const isText = original.type === 'text' || original.type === 'tool-result'
+  return (
+    <div className="part-actions">
+      {isText && shown !== null && (
+        <Button kind="quiet" small onClick={() => actions.discard(place)}>
+          Discard
+        </Button>
+      )}
+      {isText && shown !== null && (
+        <Button kind="quiet" small onClick={() => openDistill(place, textOf(shown))}>
+          Distil
+        </Button>
+      )}
+      {shown !== original && (
+        <Button
+          kind="quiet"
+          small
+          title="Show the original again at the end of the view"
+          onClick={() => actions.restore(place)}
+        >
+          Restore
+        </Button>
+      )}
+      <Button
+        kind="quiet"
+        small
+        aria-pressed={pinned}
+        onClick={() => (pinned ? actions.unpin(entry, [index]) : actions.pin(entry, index))}
+      >
+        {pinned ? 'Unpin' : 'Pin'}
+      </Button>
+      <Button kind="quiet" small aria-expanded={why} onClick={onWhy}>
+        History
+      </Button>
+    </div>
+  )
+}
+
+/** Why a part is not shown as it was: the edit's own sentence. */
+export function Reason({ edit }: { edit: EditState }) {
+  const { actions } = useSteering()
+  return (
+    <p className="reason">
+      <code>{edit.id}</code>
+      <span>
+        <InlineText text={edit.why} />
+      </span>
+      <span className="dim">by {authorName(edit.by)}</span>
+      {edit.saved !== 0 && (
+        <span className={edit.saved > 0 ? 'reason-saved' : 'reason-added'}>{saved(edit.saved)}</span>
+      )}
+      <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
+        {edit.active ? 'Undo' : 'Redo'}
+      </Button>
+    </p>
+  )
+}
+
+/** Every edit that this part ever had, undone ones too. */
+function History({ session, entry, part }: { session: string; entry: number; part: number }) {
+  const path = sessionPath(session, 'parts', entry, part)
+  const detail = useResource(path, signal => getJson<PartDetail>(path, { signal }))
+  const { actions } = useSteering()
+  if (detail.error !== undefined) return <Failure error={detail.error} retry={detail.reload} />
+  if (!detail.value) return <p className="dim part-history">Reading …</p>
+  const { edits, at, tokens, hash } = detail.value
+  const act = async (work: Promise<void>) => {
+    await work
+    detail.reload()
+  }
+  return (
+    <section className="part-history" aria-label="History of this part">
+      <p className="dim">
+        Added {dateTime(at)}, {count(tokens.original)} tokens;{' '}
+        {edits.length === 0 ? 'never edited' : `now ${count(tokens.shown)}`}. Its id is <code>{hash}</code>.
+      </p>
+      <ol>
+        {edits.map(edit => (
+          <li key={edit.id} className={edit.active ? undefined : 'undone'}>
+            <code>{edit.id}</code> <InlineText text={edit.why} />{' '}
+            <span className="dim">
+              by {authorName(edit.by)}, {dateTime(edit.at)}, before call {edit.call}, {saved(edit.saved)}
+              {edit.active ? (edit.shows ? '' : ', inside another edit') : ', undone'}
+            </span>
+            <Button kind="quiet" small onClick={() => act(edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
+              {edit.active ? 'Undo' : 'Redo'}
+            </Button>
+            {edit.decision && (
+              <p className="decision">
+                <InlineText text={edit.decision} />
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+export function saved(tokens: number): string {
+  return tokens >= 0 ? `${count(tokens)} tokens saved` : `${count(-tokens)} tokens added`
+}

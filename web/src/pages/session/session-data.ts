@@ -1,0 +1,107 @@
+/**
+ * Everything that the page of a session reads, kept fresh: when the session grows or an action changed it, what is
+ * shown is read anew, and the old stays until the new is there.
+ */
+import { useCallback, useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { getJson, sessionPath } from '../../api.ts'
+import type { ContextMap, EditState, SessionInfo, Summary, Timeline, TimelineCall } from '../../api-types.ts'
+import { useLive } from '../../live.ts'
+import { type Resource, useResource } from '../../resource.ts'
+import { type EditIndex, indexEdits } from './edit-index.ts'
+import { EntryPages } from './entry-pages.ts'
+
+/** More bars than a screen has pixels would not be seen. */
+const BARS = 1500
+const CALLS_AT_ONCE = 2000
+
+export type SessionData = {
+  info: Resource<SessionInfo>
+  summary: Summary | undefined
+  /** The map as it is now, and the one that is looked at: that of an earlier call, where one is chosen. */
+  now: ContextMap | undefined
+  map: ContextMap | undefined
+  calls: readonly TimelineCall[]
+  edits: EditIndex
+  entries: EntryPages
+  /** The number of entries, once it is known. */
+  total: number | undefined
+  reload(): void
+}
+
+export function useSessionData(session: string, at: number | undefined): SessionData {
+  // The first entries are asked for first: they are what one reads while the rest is on its way.
+  const [entries] = useState(() => new EntryPages(session))
+  useSyncExternalStore(entries.subscribe, entries.version)
+  useEffect(() => {
+    entries.need(0, 0)
+    return () => entries.close()
+  }, [entries])
+  const read = <T>(signal: AbortSignal, path: string, query = {}) =>
+    getJson<T>(sessionPath(session, path), { query, signal })
+  const info = useResource(session, signal => getJson<SessionInfo>(sessionPath(session), { signal }))
+  // What grows with the session waits until they are there, so that a long one is on the screen as soon as a short one.
+  const then = entries.total === undefined && entries.error === undefined ? undefined : session
+  const summary = useResource(then, signal => read<Summary>(signal, 'summary'))
+  const now = useResource(then, signal => read<ContextMap>(signal, 'map', { max: BARS }))
+  const asked = useDeferredValue(at)
+  const past = useResource(
+    asked === undefined ? undefined : `${session}\n${asked}`,
+    signal => settled(signal).then(() => read<ContextMap>(signal, 'map', { at: asked, max: BARS })),
+    { keep: true },
+  )
+  const timeline = useResource(then, signal => readCalls(session, signal))
+  const edits = useResource(then, signal => read<{ edits: EditState[] }>(signal, 'edits'))
+  const index = useMemo(() => indexEdits(edits.value?.edits ?? []), [edits.value])
+  const again = [info.reload, summary.reload, now.reload, timeline.reload, edits.reload] as const
+  const [readInfo, readSummary, readMap, readTimeline, readEdits] = again
+  const reload = useCallback(() => {
+    for (const read of [readInfo, readSummary, readMap, readTimeline, readEdits]) read()
+    entries.refresh()
+  }, [readInfo, readSummary, readMap, readTimeline, readEdits, entries])
+  useLive(event => {
+    if (event.type === 'reset' || (event.type === 'session.changed' && event.session === session)) reload()
+  })
+  return {
+    info,
+    summary: summary.value,
+    now: now.value,
+    map: at === undefined ? now.value : (past.value ?? now.value),
+    calls: timeline.value ?? NONE,
+    edits: index,
+    entries,
+    total: largest(entries.total, now.value?.entries),
+    reload,
+  }
+}
+
+/** A session only grows: of two numbers that are known, the larger is the newer. */
+function largest(...values: (number | undefined)[]): number | undefined {
+  const known = values.filter(value => value !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+const NONE: readonly TimelineCall[] = []
+
+async function readCalls(session: string, signal: AbortSignal): Promise<TimelineCall[]> {
+  const calls: TimelineCall[] = []
+  for (let from: number | null = 1; from !== null; ) {
+    const query: Record<string, number> = { from, limit: CALLS_AT_ONCE }
+    const page: Timeline = await getJson<Timeline>(sessionPath(session, 'timeline'), { query, signal })
+    calls.push(...page.calls)
+    from = page.next
+  }
+  return calls
+}
+
+const SETTLE_MS = 40
+
+/** While somebody drags through the calls, only where they stop for a moment is read. */
+function settled(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, SETTLE_MS)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}

@@ -1,0 +1,99 @@
+/** The calls as plots: tokens raw and sent, cost, and what of each call the provider had cached, with every bust. */
+import { useMemo } from 'react'
+import type { TimelineCall } from '../../api-types.ts'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { count, money, percent, tokens } from '../../ui/format.ts'
+import { Plot, type PlotMark } from '../../ui/plot.tsx'
+import { InlineText } from '../../ui/text.tsx'
+
+type TimelineTabProps = {
+  calls: readonly TimelineCall[]
+  window: number
+  at: number | undefined
+  onAt(at: number | undefined): void
+}
+
+const MISSES = 20
+
+export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
+  const data = useMemo(() => toSeries(calls), [calls])
+  if (calls.length === 0) return <EmptyState title="No call was made yet" />
+  const common = {
+    ...(at === undefined ? {} : { at: at - 1 }),
+    onChoose: (place: number) => onAt(place + 1),
+    placeName: (place: number) => `call ${count(place + 1)}`,
+  }
+  return (
+    <div className="timeline">
+      <Plot
+        {...common}
+        title="Tokens"
+        format={tokens}
+        limit={{ value: window, label: `The window: ${count(window)} tokens` }}
+        series={[
+          { name: 'raw', values: data.raw, tone: 0, fill: true },
+          { name: 'sent', values: data.sent, tone: 1 },
+        ]}
+      />
+      <Plot
+        {...common}
+        title="Cost"
+        format={money}
+        series={[
+          { name: 'without', values: data.costWithout, tone: 0, fill: true },
+          { name: 'with', values: data.cost, tone: 1 },
+        ]}
+      />
+      <Plot
+        {...common}
+        title="Cached"
+        format={percent}
+        marks={data.marks}
+        series={[{ name: 'share', values: data.cached, tone: 3, fill: true }]}
+      />
+      <Misses calls={calls} onAt={onAt} />
+    </div>
+  )
+}
+
+/** Each time that the provider had to read again what it had read before, and why. */
+function Misses({ calls, onAt }: { calls: readonly TimelineCall[]; onAt(at: number): void }) {
+  const misses = calls.filter(({ miss }) => miss)
+  if (misses.length === 0) return <p className="dim">The cache was never lost.</p>
+  return (
+    <section aria-label="Cache misses">
+      <h3>Cache lost</h3>
+      <ul className="misses">
+        {misses.slice(-MISSES).map(({ call, miss }) => (
+          <li key={call}>
+            <button type="button" className="link" onClick={() => onAt(call)}>
+              call {count(call)}
+            </button>
+            <span className={miss?.kind === 'cold' ? 'badge' : 'badge badge-bad'}>
+              {miss?.kind === 'cold' ? 'cold' : `${tokens(miss?.lost ?? 0)} lost`}
+            </span>
+            <span>
+              <InlineText text={miss?.cause ?? ''} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function toSeries(calls: readonly TimelineCall[]) {
+  const marks: PlotMark[] = calls.flatMap(({ call, miss }) =>
+    miss
+      ? [{ at: call - 1, label: miss.cause, tone: miss.kind === 'edit' ? ('bad' as const) : ('note' as const) }]
+      : [],
+  )
+  return {
+    raw: calls.map(({ raw }) => raw.tokens),
+    sent: calls.map(({ sent }) => sent.tokens),
+    cost: calls.map(({ sent }) => sent.cost),
+    costWithout: calls.map(({ raw }) => raw.cost),
+    cached: calls.map(({ sent }) => sent.cached / Math.max(1, sent.tokens)),
+    marks,
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * One knowledge file: read it, edit it, save it. While one writes, the text stands for the version that it began
+ * with; when the file is changed underneath, the change is shown, and taken in by hand.
+ */
+import { useDeferredValue, useState } from 'react'
+import { ApiError, getJson, sendJson } from '../../api.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextDiff } from '../../ui/diff.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { count } from '../../ui/format.ts'
+import { Markdown } from '../../ui/markdown.tsx'
+import { InlineText } from '../../ui/text.tsx'
+import { useToasts } from '../../ui/toast.tsx'
+
+export type WorkspaceFile = { path: string; text: string; version: string; bytes: number }
+
+const ROWS = 22
+
+export function filePath(path: string): string {
+  return `/workspace/${encodeURIComponent(path)}`
+}
+
+type FileEditorProps = { path: string; version: string; limit: number; onSaved(): void }
+
+export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
+  const file = useResource(`${path} ${version}`, signal => getJson<WorkspaceFile>(filePath(path), { signal }), {
+    keep: true,
+  })
+  const [editing, setEditing] = useState(false)
+  if (file.error !== undefined && !file.value) return <Failure error={file.error} retry={file.reload} />
+  if (!file.value) return <p className="loading">Loading…</p>
+  const { text } = file.value
+  const done = (saved: WorkspaceFile) => {
+    file.set(saved)
+    setEditing(false)
+    onSaved()
+  }
+  return (
+    <article className="card file" aria-label={path}>
+      <header className="file-head">
+        <h2>
+          <InlineText text={path} />
+        </h2>
+        {!editing && (
+          <Button small onClick={() => setEditing(true)}>
+            Edit
+          </Button>
+        )}
+      </header>
+      {text.length > limit && (
+        <p className="notice notice-warn">
+          A session is given {count(limit)} characters of a file; this one has {count(text.length)} and is cut.
+        </p>
+      )}
+      {editing ? (
+        <Draft file={file.value} onSaved={done} onCancel={() => setEditing(false)} />
+      ) : text.trim() === '' ? (
+        <p className="dim">Empty.</p>
+      ) : (
+        <Markdown text={text} />
+      )}
+    </article>
+  )
+}
+
+type DraftProps = { file: WorkspaceFile; onSaved(file: WorkspaceFile): void; onCancel(): void }
+
+function Draft({ file, onSaved, onCancel }: DraftProps) {
+  const [base, setBase] = useState(file)
+  const [seen, setSeen] = useState(file)
+  const [text, setText] = useState(file.text)
+  const [busy, setBusy] = useState(false)
+  const toasts = useToasts()
+  const settled = useDeferredValue(text)
+  // The newest that is known: from looking now and then, or from a save that was refused.
+  const now = file.version === base.version ? seen : file
+  const isOld = now.version !== base.version
+  const save = async () => {
+    setBusy(true)
+    try {
+      onSaved(await sendJson<WorkspaceFile>('PUT', filePath(file.path), { text, version: base.version }))
+      toasts.show({ text: `Saved ${file.path}.` })
+    } catch (error) {
+      const there = error instanceof ApiError ? changedIn(error, file.path) : undefined
+      if (there) setSeen(there)
+      else toasts.fail(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <div className="draft">
+      {isOld && (
+        <section className="notice notice-warn" role="alert">
+          <p>
+            <b>This file was changed while you were writing.</b> Nothing of it is lost: here is what changed. Take it
+            into your text, then save.
+          </p>
+          <TextDiff before={base.text} after={now.text} label="What changed underneath" />
+          <div className="draft-actions">
+            <Button
+              small
+              onClick={() => {
+                setBase(now)
+                setSeen(now)
+              }}
+            >
+              I have seen it: compare mine with that
+            </Button>
+            <Button
+              small
+              kind="quiet"
+              onClick={() => {
+                setBase(now)
+                setSeen(now)
+                setText(now.text)
+              }}
+            >
+              Take theirs, drop mine
+            </Button>
+          </div>
+        </section>
+      )}
+      <textarea
+        aria-label={`Text of ${file.path}`}
+        rows={ROWS}
+        value={text}
+        onChange={event => setText(event.target.value)}
+      />
+      <div className="draft-actions">
+        <Button kind="primary" disabled={busy || isOld || text === base.text} onClick={() => void save()}>
+          Save
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+      {settled !== base.text && (
+        <>
+          <h3>What this changes</h3>
+          <TextDiff before={base.text} after={settled} />
+        </>
+      )}
+    </div>
+  )
+}
+
+/** What is there now, as a refused save tells it. */
+function changedIn({ code, data }: ApiError, path: string): WorkspaceFile | undefined {
+  const { now, version } = data
+  if (code !== 'FILE_CHANGED' || typeof version !== 'string' || typeof now !== 'string') return undefined
+  return { path, text: now, version, bytes: now.length }
+}

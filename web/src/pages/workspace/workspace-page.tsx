@@ -1,0 +1,136 @@
+/**
+ * The workspace: the knowledge files that every session starts with. What somebody else writes meanwhile is shown and
+ * never overwritten: each save names the version that it was written for.
+ */
+import { useState } from 'react'
+import { ApiError, getJson, sendJson } from '../../api.ts'
+import { useResource } from '../../resource.ts'
+import { replaceQuery, useRoute } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { useEvery } from '../../ui/every.ts'
+import { Failure } from '../../ui/failure.tsx'
+import { count } from '../../ui/format.ts'
+import { Split, SplitItem } from '../../ui/split.tsx'
+import { InlineText } from '../../ui/text.tsx'
+import { useToasts } from '../../ui/toast.tsx'
+import { FileEditor } from './file-editor.tsx'
+import { NewFileDialog } from './new-file.tsx'
+import '../../ui/notice.css'
+import './workspace.css'
+
+type FileInfo = { path: string; version: string; bytes: number }
+type Listing = { folder: string; limit: number; files: FileInfo[] }
+
+const LOOK_MS = 4000
+
+/** What each of the usual files is for. */
+const ABOUT: Record<string, string> = {
+  'SOUL.md': 'who the agent is and how it behaves',
+  'TOOLS.md': 'how tools are best used here',
+  'AGENTS.md': 'what to delegate, and to whom',
+  'MEMORY.md': 'facts that stay true between sessions',
+  '.learnings/LEARNINGS.md': 'what turned out to work',
+  '.learnings/ERRORS.md': 'errors and what solved them',
+  '.learnings/FEATURE_REQUESTS.md': 'what is missing',
+}
+
+export function WorkspacePage() {
+  const { query } = useRoute()
+  const list = useResource('workspace', signal => getJson<Listing>('/workspace', { signal }))
+  const [making, setMaking] = useState(false)
+  // Files change without an event: agents write them on the disk.
+  useEvery(LOOK_MS, list.reload)
+  const files = list.value?.files ?? []
+  const chosen = query.get('file') ?? files[0]?.path
+  const file = files.find(({ path }) => path === chosen)
+  if (list.error !== undefined && !list.value) return <Refused error={list.error} retry={list.reload} />
+  return (
+    <>
+      <header className="page-head">
+        <h1>Workspace</h1>
+        <p className="dim">
+          Every session starts with these files. <InlineText text={list.value?.folder ?? ''} />
+        </p>
+      </header>
+      {list.value && files.length === 0 && <MakeFiles onMade={list.reload} />}
+      {files.length > 0 && (
+        <Split
+          label="Knowledge files"
+          head={
+            <div className="workspace-head">
+              <span className="dim">{count(files.length)} files</span>
+              <Button small onClick={() => setMaking(true)}>
+                New file
+              </Button>
+            </div>
+          }
+          items={files.map(({ path, bytes }) => (
+            <SplitItem
+              key={path}
+              chosen={path === chosen}
+              onChoose={() => replaceQuery({ file: path })}
+              title={<InlineText text={path} />}
+              aside={<span className="dim">{sizeOf(bytes)}</span>}
+              words={ABOUT[path] ?? (path.startsWith('memory/') ? 'what happened that day' : undefined)}
+            />
+          ))}
+        >
+          {file && (
+            <FileEditor
+              key={file.path}
+              path={file.path}
+              version={file.version}
+              limit={list.value!.limit}
+              onSaved={list.reload}
+            />
+          )}
+          {chosen !== undefined && !file && <EmptyState title={`${chosen} is not there any more.`} />}
+        </Split>
+      )}
+      {making && (
+        <NewFileDialog
+          onClose={() => setMaking(false)}
+          onMade={path => {
+            setMaking(false)
+            list.reload()
+            replaceQuery({ file: path })
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function MakeFiles({ onMade }: { onMade(): void }) {
+  const toasts = useToasts()
+  const make = async () => {
+    try {
+      await sendJson('POST', '/workspace')
+      onMade()
+    } catch (error) {
+      toasts.fail(error)
+    }
+  }
+  return (
+    <EmptyState title="There are no knowledge files yet.">
+      <p>They are made from templates that explain themselves, the first time an agent starts; or now.</p>
+      <Button kind="primary" onClick={() => void make()}>
+        Make them
+      </Button>
+    </EmptyState>
+  )
+}
+
+function Refused({ error, retry }: { error: unknown; retry(): void }) {
+  if (!(error instanceof ApiError) || error.status !== 403) return <Failure error={error} retry={retry} />
+  return (
+    <EmptyState title="The workspace is for admins.">
+      <p>It belongs to the server and not to one user: its daily log tells of everybody’s sessions.</p>
+    </EmptyState>
+  )
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1000 ? `${bytes} B` : `${(bytes / 1000).toFixed(1)} kB`
+}

@@ -1,0 +1,14 @@
+/** A button. `kind` says how much it asks for attention; an icon-only one needs its `label`. */
+import type { ButtonHTMLAttributes } from 'react'
+
+export type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
+  kind?: 'plain' | 'primary' | 'quiet' | 'danger'
+  /** For a button that shows no words of its own. */
+  label?: string
+  small?: boolean
+}
+
+export function Button({ kind = 'plain', label, small, className, type = 'button', ...rest }: ButtonProps) {
+  const classes = ['button', `button-${kind}`, small && 'button-small', className].filter(Boolean).join(' ')
+  return <button type={type} className={classes} aria-label={label} title={label} {...rest} />
+}

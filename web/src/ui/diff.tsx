@@ -1,0 +1,66 @@
+/**
+ * What a change takes away and brings, word by word; for long texts line by line, so that no page waits for it.
+ * Long stretches that are the same are folded.
+ */
+import { useMemo, useState } from 'react'
+import type { DiffPart } from '../../../src/memory/diff.ts'
+import { Button } from './button.tsx'
+import { diffOf } from './diff-parts.ts'
+import { plural } from './format.ts'
+import { Named } from './text.tsx'
+import { visibleText } from './visible.ts'
+
+/** Lines of context around a change; what is left out is at least this many more. */
+const AROUND = 3
+const FOLD_AT = 6
+/** Of a long stretch that went or came, the first and the last lines are shown. */
+const FIRST = 12
+const LAST = 4
+
+export function TextDiff({ before, after, label }: { before: string; after: string; label?: string }) {
+  const parts = useMemo(() => diffOf(visibleText(before), visibleText(after)), [before, after])
+  return <DiffParts parts={parts} {...(label ? { label } : {})} />
+}
+
+/** A diff that is made already, for instance by the server. */
+export function DiffParts({ parts, label = 'Changes' }: { parts: readonly DiffPart[]; label?: string }) {
+  return (
+    <section className="diff text-code" aria-label={label}>
+      {/* biome-ignore-start lint/suspicious/noArrayIndexKey: the pieces of one diff never move */}
+      {parts.map((part, i) => {
+        if (part.type === 'same') {
+          const [first, last] = [i === 0 ? 0 : AROUND, i === parts.length - 1 ? 0 : AROUND]
+          return <Folded key={i} text={part.text} first={first} last={last} what="unchanged" />
+        }
+        const Tag = part.type === 'added' ? 'ins' : 'del'
+        return (
+          <Tag key={i}>
+            <Folded text={part.text} first={FIRST} last={LAST} what={part.type} />
+          </Tag>
+        )
+      })}
+      {/* biome-ignore-end lint/suspicious/noArrayIndexKey: the pieces of one diff never move */}
+    </section>
+  )
+}
+
+type FoldedProps = { text: string; first: number; last: number; what: string }
+
+/** A stretch of a diff; the middle of a long one is shown when it is asked for. */
+function Folded({ text, first, last, what }: FoldedProps) {
+  const [open, setOpen] = useState(false)
+  const lines = text.split('\n')
+  const hidden = lines.length - first - last
+  if (open || hidden < FOLD_AT) return <Named text={text} />
+  const head = lines.slice(0, first).map(line => `${line}\n`)
+  const tail = lines.slice(lines.length - last).map(line => `\n${line}`)
+  return (
+    <>
+      <Named text={head.join('')} />
+      <Button kind="quiet" small className="diff-fold" onClick={() => setOpen(true)}>
+        {plural(hidden, 'line')} {what}
+      </Button>
+      <Named text={last > 0 ? tail.join('') : ''} />
+    </>
+  )
+}

@@ -1,0 +1,15 @@
+/** Looks again now and then while the page is looked at, and when somebody comes back to it: for what tells no events. */
+import { useEffect, useEffectEvent } from 'react'
+
+export function useEvery(ms: number, run: () => void): void {
+  const latest = useEffectEvent(run)
+  useEffect(() => {
+    const look = () => document.visibilityState === 'visible' && latest()
+    const timer = setInterval(look, ms)
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [ms])
+}

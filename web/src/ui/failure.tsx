@@ -1,0 +1,17 @@
+/** Something could not be read: what went wrong, with its code, and a way to try again. */
+import { ApiError, messageOf } from '../api.ts'
+import { Button } from './button.tsx'
+
+export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+  return (
+    <div className="failure" role="alert">
+      <p>{messageOf(error)}</p>
+      {error instanceof ApiError && <code>{error.code}</code>}
+      {retry && (
+        <Button small onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}

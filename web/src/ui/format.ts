@@ -1,0 +1,50 @@
+/** Numbers, money and times as people read them. Pure. */
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** 12,345 */
+export function count(value: number): string {
+  return whole.format(value)
+}
+
+/** 12.3K: for places where a digit more would be noise. */
+export function tokens(value: number): string {
+  return Math.abs(value) < 1000 ? whole.format(value) : short.format(value)
+}
+
+/** $1.23; small sums keep two digits that say something. */
+export function money(dollars: number): string {
+  const size = Math.abs(dollars)
+  if (size === 0) return '$0'
+  const digits = size >= 0.1 ? 2 : size >= 0.001 ? 4 : 6
+  return `${dollars < 0 ? '−' : ''}$${size.toFixed(digits)}`
+}
+
+export function percent(share: number): string {
+  const value = share * 100
+  return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : Math.round(value)} %`
+}
+
+/** `1 call`, `2 calls`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`
+}
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** `3 min ago`; older than a week: the day. */
+export function ago(at: number, now: number): string {
+  const passed = now - at
+  if (passed < MINUTE) return 'just now'
+  if (passed < HOUR) return `${Math.floor(passed / MINUTE)} min ago`
+  if (passed < DAY) return `${Math.floor(passed / HOUR)} h ago`
+  if (passed < 7 * DAY) return `${plural(Math.floor(passed / DAY), 'day')} ago`
+  return new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' })
+}
+
+export function dateTime(at: number): string {
+  return new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+}

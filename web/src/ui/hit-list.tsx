@@ -1,0 +1,64 @@
+/** Places where something was said: the words marked, whether the model sees them now, and the way there. */
+import type { Hit } from '../api-types.ts'
+import { hrefOf } from '../route.ts'
+import { InlineText } from './text.tsx'
+
+type HitListProps = {
+  hits: readonly Hit[]
+  query: string
+  withSession?: boolean
+  /** Goes there within the page; without it the hits are links. */
+  onOpen?(hit: Hit): void
+}
+
+export function HitList({ hits, query, withSession, onOpen }: HitListProps) {
+  const marks = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  return (
+    <ul className="hits">
+      {hits.map(hit => (
+        <li key={`${hit.session} ${hit.hash}`}>
+          {onOpen ? (
+            <button type="button" className="hit" onClick={() => onOpen(hit)}>
+              <HitText hit={hit} marks={marks} withSession={withSession} />
+            </button>
+          ) : (
+            <a
+              className="hit"
+              href={`${hrefOf('sessions', hit.session)}?entry=${hit.entry}&q=${encodeURIComponent(query)}`}
+            >
+              <HitText hit={hit} marks={marks} withSession={withSession} />
+            </a>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function HitText({
+  hit,
+  marks,
+  withSession,
+}: {
+  hit: Hit
+  marks: readonly string[]
+  withSession?: boolean | undefined
+}) {
+  return (
+    <>
+      <span className="hit-head">
+        {withSession && (
+          <b>
+            <InlineText text={hit.session} />
+          </b>
+        )}
+        <span>{hit.tool ?? hit.role}</span>
+        <span className="dim">entry {hit.entry}</span>
+        <span className={hit.inView ? 'badge badge-good' : 'badge'}>{hit.inView ? 'in view' : 'out of view'}</span>
+      </span>
+      <span className="hit-text">
+        <InlineText text={hit.snippet} marks={marks} />
+      </span>
+    </>
+  )
+}

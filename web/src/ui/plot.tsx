@@ -1,0 +1,131 @@
+/**
+ * A plot of one or a few series over the calls of a session, as SVG in the page's own colours.
+ *
+ * More values than pixels are thinned to the highest of each pixel, so that a peak is never lost. A click or drag
+ * chooses a call; the numbers at the chosen or pointed call stand in the caption, which also reads for screen readers.
+ */
+import { type PointerEvent, useState } from 'react'
+import { maxOf, type Point, thin } from './plot-points.ts'
+import { useWidth } from './size.ts'
+
+export type Series = { name: string; values: readonly (number | null)[]; tone: number; fill?: boolean; step?: boolean }
+export type PlotMark = { at: number; label: string; tone: 'bad' | 'note' }
+
+export type PlotProps = {
+  title: string
+  series: readonly Series[]
+  format(value: number): string
+  marks?: readonly PlotMark[]
+  /** A line across, such as the window's limit; drawn where it lies in the range. */
+  limit?: { value: number; label: string }
+  height?: number
+  /** The chosen place, from 0. */
+  at?: number
+  onChoose?(at: number): void
+  /** What a place is called: `call 12`. */
+  placeName?(at: number): string
+}
+
+const TOP = 8
+const BOTTOM = 4
+
+export function Plot({ title, series, format, marks = [], limit, height = 96, at, onChoose, placeName }: PlotProps) {
+  const { ref, width } = useWidth<HTMLDivElement>()
+  const [pointed, setPointed] = useState<number>()
+  const length = Math.max(0, ...series.map(({ values }) => values.length))
+  const highest = Math.max(1e-12, ...series.map(({ values }) => maxOf(values)))
+  const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - value / highest)
+  const x = (place: number) => (length <= 1 ? width / 2 : (place / (length - 1)) * (width - 2) + 1)
+  const placeAt = (event: PointerEvent<SVGSVGElement>) => {
+    const box = event.currentTarget.getBoundingClientRect()
+    const share = (event.clientX - box.left) / Math.max(1, box.width)
+    return Math.min(length - 1, Math.max(0, Math.round(share * (length - 1))))
+  }
+  const place = Math.min(pointed ?? at ?? length - 1, length - 1)
+  const summary = series.map(({ name, values }) => `${name} ${text(values[place], format)}`).join(', ')
+  const mark = marks.findLast(one => one.at === place)
+  return (
+    <figure className="plot">
+      <figcaption>
+        <span className="plot-title">{title}</span>
+        <span className="plot-legend">
+          {length > 0 && <span className="plot-place">{placeName?.(place) ?? place + 1}</span>}
+          {series.map(({ name, values, tone }) => (
+            <span key={name} className={`plot-key tone-${tone}`}>
+              <i aria-hidden="true" />
+              {name} <b>{text(values[place], format)}</b>
+            </span>
+          ))}
+          {mark && <span className={`plot-note plot-note-${mark.tone}`}>{mark.label}</span>}
+        </span>
+      </figcaption>
+      <div ref={ref} className="plot-area" style={{ height }}>
+        {width > 0 && length > 0 && (
+          <svg
+            width={width}
+            height={height}
+            role="img"
+            aria-label={`${title}: ${summary}. Highest ${format(highest)}.`}
+            onPointerMove={event => {
+              setPointed(placeAt(event))
+              if (event.buttons === 1) onChoose?.(placeAt(event))
+            }}
+            onPointerLeave={() => setPointed(undefined)}
+            onPointerDown={event => onChoose?.(placeAt(event))}
+          >
+            <line className="plot-axis" x1={0} x2={width} y1={height - BOTTOM + 0.5} y2={height - BOTTOM + 0.5} />
+            {limit && limit.value <= highest && (
+              <line className="plot-limit" x1={0} x2={width} y1={y(limit.value)} y2={y(limit.value)}>
+                <title>{limit.label}</title>
+              </line>
+            )}
+            {series.map(({ name, values, tone, fill, step }) => {
+              const points = thin(values, width)
+              return (
+                <g key={name} className={`tone-${tone}`}>
+                  {fill && <path className="plot-fill" d={areaPath(points, x, y, height - BOTTOM)} />}
+                  <path className="plot-line" d={linePath(points, x, y, step)} />
+                </g>
+              )
+            })}
+            {marks.map(one => (
+              <path key={`${one.at} ${one.label}`} className={`plot-mark plot-mark-${one.tone}`} d={tick(x(one.at))}>
+                <title>{one.label}</title>
+              </path>
+            ))}
+            <line className="plot-cursor" x1={x(place)} x2={x(place)} y1={0} y2={height - BOTTOM} />
+          </svg>
+        )}
+      </div>
+    </figure>
+  )
+}
+
+type Scale = (value: number) => number
+
+function linePath(points: readonly Point[], x: Scale, y: Scale, step = false): string {
+  const [only] = points
+  if (points.length === 1 && only) return `M${x(only[0]) - 2} ${y(only[1])}h4`
+  return points
+    .map(([place, value], i) => {
+      const to = `${x(place).toFixed(1)} ${y(value).toFixed(1)}`
+      if (i === 0) return `M${to}`
+      return step ? `H${x(place).toFixed(1)}V${y(value).toFixed(1)}` : `L${to}`
+    })
+    .join('')
+}
+
+function areaPath(points: readonly Point[], x: Scale, y: Scale, floor: number): string {
+  const first = points[0]
+  const last = points.at(-1)
+  if (!first || !last) return ''
+  return `${linePath(points, x, y)}L${x(last[0]).toFixed(1)} ${floor}L${x(first[0]).toFixed(1)} ${floor}Z`
+}
+
+function tick(x: number): string {
+  return `M${(x - 3).toFixed(1)} 0h6l-3 6Z`
+}
+
+function text(value: number | null | undefined, format: (value: number) => string): string {
+  return value == null ? '–' : format(value)
+}

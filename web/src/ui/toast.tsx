@@ -1,0 +1,63 @@
+/** Short notices at the foot of the page: what was done, with a way to take it back, or what went wrong. */
+import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from 'react'
+import { ApiError, messageOf } from '../api.ts'
+import { Button } from './button.tsx'
+
+export type Notice = { text: string; kind?: 'done' | 'failed'; action?: { label: string; run(): void } }
+
+type Toasts = {
+  show(notice: Notice): void
+  /** Tells of a failure; the answer of a refused sign-in is told by the sign-in page. */
+  fail(error: unknown): void
+}
+
+const SHOWN_MS = 6000
+const FAILED_MS = 15_000
+const MOST = 4
+
+const Context = createContext<Toasts>({ show: () => {}, fail: () => {} })
+
+export function useToasts(): Toasts {
+  return useContext(Context)
+}
+
+export function ToastProvider({ children }: { children: ReactNode }) {
+  const [notices, setNotices] = useState<(Notice & { id: string })[]>([])
+  const dismiss = useCallback((id: string) => setNotices(old => old.filter(notice => notice.id !== id)), [])
+  const toasts = useMemo(() => {
+    const show = (notice: Notice) => {
+      const id = crypto.randomUUID()
+      setNotices(old => [...old, { ...notice, id }].slice(-MOST))
+      setTimeout(() => dismiss(id), notice.kind === 'failed' ? FAILED_MS : SHOWN_MS)
+    }
+    const fail = (error: unknown) => {
+      if (error instanceof ApiError && error.status === 401) return
+      show({ text: messageOf(error), kind: 'failed' })
+    }
+    return { show, fail }
+  }, [dismiss])
+  const act = (id: string, action: { run(): void }) => {
+    dismiss(id)
+    action.run()
+  }
+  return (
+    <Context value={toasts}>
+      {children}
+      <section className="toasts" aria-label="Notices" aria-live="polite">
+        {notices.map(({ id, text, kind = 'done', action }) => (
+          <div key={id} className={`toast toast-${kind}`}>
+            <span>{text}</span>
+            {action && (
+              <Button kind="quiet" small onClick={() => act(id, action)}>
+                {action.label}
+              </Button>
+            )}
+            <Button kind="quiet" small label="Dismiss" onClick={() => dismiss(id)}>
+              ✕
+            </Button>
+          </div>
+        ))}
+      </section>
+    </Context>
+  )
+}
