@@ -26,7 +26,7 @@ const LAYERS: readonly Layer[] = [
     pure: true,
     files:
       'legality edits view messages repairs scope doctor sync shown-texts context-edits suggest explain file-history ' +
-      'units cuts stretches summary summary-notes planner',
+      'units cuts stretches summary summary-notes planner part-map timeline session-summary',
   },
   { name: 'policies', pure: true, files: 'policies/ model-summary kept-files' },
   { name: 'formats', pure: true, files: 'adapters/ transcripts/ wire-form' },
@@ -40,7 +40,7 @@ const LAYERS: readonly Layer[] = [
     files:
       'replay report measure measure-* plot import-transcript conversation-file sample ai-sdk langchain agent/ proxy/',
   },
-  { name: 'doors', pure: false, files: 'index server server/ mcp mcp-* mcp/ cli/ cli' },
+  { name: 'doors', pure: false, files: 'index server server/ mcp mcp-* mcp/ chat/ cli/ cli' },
 ]
 
 export type Source = { path: string; imports: string[] }

@@ -57,6 +57,30 @@ export function entriesOf(target: Target): { from: number; to: number } {
   return target
 }
 
+/**
+ * What each of several edits saves, given by how many tokens its entries are shorter after all of them: an insertion
+ * costs what it adds, and the others of the same entries share the rest.
+ */
+export function savingsOf(
+  edits: readonly Edit[],
+  shorter: readonly number[],
+  tokensIn: (messages: readonly Message[]) => number,
+): number[] {
+  const spans = edits.map(({ target }) => entriesOf(target))
+  const added = edits.map(({ target, replacement }) => {
+    const inserts = 'after' in target && replacement !== null && typeof replacement === 'object'
+    return inserts && 'messages' in replacement ? tokensIn(replacement.messages) : 0
+  })
+  return edits.map((_, i) => {
+    if (added[i]! > 0) return -added[i]!
+    const beside = edits.flatMap((_, k) =>
+      spans[k]!.from === spans[i]!.from && spans[k]!.to === spans[i]!.to ? k : [],
+    )
+    const sharing = beside.filter(k => added[k] === 0).length
+    return Math.round(beside.reduce((sum, k) => sum + added[k]!, shorter[i]!) / sharing)
+  })
+}
+
 /** Whether an entry is one of those. */
 export function contains(target: Target, entry: number): boolean {
   const { from, to } = entriesOf(target)

@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
 import { isPalimpsestError, PalimpsestError } from './errors.ts'
+import { Ledger, type Timed } from './ledger/ledger.ts'
 import { SqliteLedger } from './ledger/sqlite.ts'
 import type { Hit, LedgerStore, SessionRow } from './ledger/store.ts'
 import type { WriteSummary } from './model-summary.ts'
@@ -36,6 +37,8 @@ export type PalimpsestOptions = {
   keepFile?: (path: string, text: string) => Promise<void>
   /** Has a model write the summaries that policies plan; ours are used where it fails. */
   summarize?: WriteSummary
+  /** The workspace whose daily log gets a line when old entries are summarised; the one in the home unless given. */
+  workspace?: string
   /**
    * A configuration, or the path of one; `false` for none. By default `palimpsest.json` in the folder that holds
    * the home, if it is there. What is given here as an option comes before what it says.
@@ -131,6 +134,14 @@ export class Palimpsest {
     return new Session(state, { store: this.#store, ...tools, open: name => this.session(name, options) })
   }
 
+  /** Opens a session that was recorded elsewhere; makes it of its events, at their times, where it is not there yet. */
+  async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
+    const session = await this.session(id, options)
+    if (session.fold.entries.length > 0) return session
+    await new Ledger(this.#store, id).appendTimed(events)
+    return this.session(id)
+  }
+
   /** The sessions, the last used first. */
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
     return (await this.#store.list(options)).map(toInfo)
@@ -178,7 +189,7 @@ export class Palimpsest {
 
   /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
   #records(clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
-    const workspace = { folder: join(this.home, 'workspace'), now: clock }
+    const workspace = { folder: this.#options.workspace ?? join(this.home, 'workspace'), now: clock }
     return {
       home: this.home,
       archive: (path, text) => this.#archive(path, text),

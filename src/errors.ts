@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   BLOCK_NOT_FOUND: 3,
   PROPOSAL_NOT_FOUND: 3,
   VERSION_NOT_FOUND: 3,
+  PERSONA_NOT_FOUND: 3,
   /** `replace`: the pattern is not in view. */
   PATTERN_NOT_FOUND: 3,
   /** `replace`: the match is under 30 characters. */
@@ -65,6 +66,9 @@ export const ERROR_CODES = {
   STORE_FAILED: 7,
   /** The database server does not answer in time. */
   STORE_UNAVAILABLE: 7,
+  /** The agent: no model is configured, or the model gave no answer. */
+  MODEL_MISSING: 2,
+  MODEL_FAILED: 7,
   /** Node too old, a peer dependency missing, … */
   UNSUPPORTED: 8,
   /** The server: no token, or one that is not known. */

@@ -5,7 +5,7 @@
  * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
  * one session are served one after the other; another process may append to the same session at any time.
  */
-import { entriesOf } from './edits.ts'
+import { entriesOf, savingsOf } from './edits.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from './errors.ts'
 import { type KeepFile, keepFiles, keepRecords } from './kept-files.ts'
 import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from './ledger/codec.ts'
@@ -228,8 +228,9 @@ export class SessionState {
     })
   }
 
-  async eventAt(seq: number): Promise<Event | undefined> {
-    return (await this.#ledger.events([seq]))[0]?.event
+  /** The events at some places of the ledger. */
+  eventsAt(seqs: readonly number[]): Promise<Placed[]> {
+    return this.#ledger.events(seqs)
   }
 
   /** Every event in order, read from the store with its hashes checked. */
@@ -253,17 +254,18 @@ export class SessionState {
       session: this.id,
       ...(this.options.home === undefined ? {} : { home: this.options.home }),
     })
+    const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // Its numbers change with every call.
     const report: Violation[] = []
     const summarized = await withModelSummaries(plan.proposals, this.#fold, this.options.summarize)
     const proposals = await keepFiles(summarized, this.options.keepFile, report)
     if (proposals.length > 0) {
       await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
       await keepRecords(proposals, this.options, report)
-    } else if (plan.decision && plan.decision !== this.#lastDecision) {
+    } else if (plan.decision && kind !== this.#lastDecision) {
       const { decision } = plan
       await this.#write(() => [{ type: 'decision', text: decision }])
     }
-    this.#lastDecision = plan.decision
+    this.#lastDecision = kind
     return this.#result({ ...plan, report })
   }
 
@@ -318,11 +320,9 @@ export class SessionState {
       takeBack()
       throw illegal(violations)
     }
-    for (const [i, edit] of edits.entries()) {
-      const { from, to } = spans[i]!
-      const sharing = spans.filter(span => span.from === from && span.to === to).length
-      edit.saved = Math.round((before[i]! - views.tokensOf(this.#fold, from, to)) / sharing)
-    }
+    const shorter = spans.map(({ from, to }, i) => before[i]! - views.tokensOf(this.#fold, from, to))
+    const saved = savingsOf(edits, shorter, messages => messagesTokens(messages, this.#fold.count))
+    for (const [i, edit] of edits.entries()) edit.saved = saved[i]!
     return takeBack
   }
 

@@ -263,8 +263,13 @@ export class Session {
     return this.#state.files()
   }
 
-  eventAt(seq: number): Promise<Event | undefined> {
-    return this.#state.eventAt(seq)
+  async eventAt(seq: number): Promise<Event | undefined> {
+    return (await this.#state.eventsAt([seq]))[0]?.event
+  }
+
+  /** The events at some places of the ledger, whole. */
+  eventsAt(seqs: readonly number[]): ReturnType<SessionState['eventsAt']> {
+    return this.#state.eventsAt(seqs)
   }
 
   /** Every event, oldest first. */

@@ -136,12 +136,12 @@ function sectionsFrom(notes: Notes, requests: readonly string[], { earlier, boun
 /** The first request verbatim up to a bound, the others in a line each; what an earlier summary told comes first. */
 function overview(requests: readonly string[], earlier: readonly string[], bounds: Bounds): string[] {
   const quoted = earlier.filter(line => line.startsWith('> '))
-  const told = earlier.filter(line => !line.startsWith('> ') && line !== FIRST && line !== FURTHER)
+  const told = earlier.filter(line => !line.startsWith('> ') && !['', FIRST, FURTHER].includes(line))
   const isFirst = earlier.length === 0
   const first = isFirst ? quote(requests[0] ?? '', bounds.request) : quoted
   const further = (isFirst ? requests.slice(1) : requests).map(text => `- ${JSON.stringify(headOf(text, bounds.line))}`)
   const lines = [...new Set([...told, ...further])].slice(-bounds.requests)
-  return [...(first.length > 0 ? [FIRST, ...first] : []), ...(lines.length > 0 ? [FURTHER, ...lines] : [])]
+  return [...(first.length > 0 ? [FIRST, ...first] : []), ...(lines.length > 0 ? ['', FURTHER, ...lines] : [])]
 }
 
 function quote(text: string, length: number): string[] {

@@ -5,6 +5,7 @@
 
 const EXIT_LINES = [
   /^Exit [Cc]ode:? (-?\d+)$/,
+  /^\[exit code (-?\d+)\]$/,
   /^Process exited with code (-?\d+)$/,
   /^Command exited with code (-?\d+)$/,
   /^<returncode>(-?\d+)<\/returncode>/,

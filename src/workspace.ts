@@ -47,7 +47,7 @@ const FILES: readonly KnowledgeFile[] = [
   {
     path: 'AGENTS.md',
     keep: 'beginning',
-    template: `# Agents\n\nWhat to delegate, to whom, and what to tell them. Read at the start of every session. ${PERSIST}\n`,
+    template: `# Agents\n\nWhat to delegate, to whom, and what to tell them. Read at the start of every session. ${PERSIST}\n\n- Search: one subagent for each question over many files; ask for paths, names and exact lines.\n- Try out: a subagent that may fail, with what counts as success; ask for what worked and what did not.\n- Check: a subagent that sees only the result and the requirements; ask for what is wrong.\n- Keep for yourself: decisions, changes that depend on each other, and everything that the user must approve.\n`,
   },
   {
     path: 'MEMORY.md',

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPalimpsest } from '../src/engine.ts'
 import { explainView, tokensSaved } from '../src/explain.ts'
-import { openSample, SAMPLE, sampleMessages } from '../src/sample.ts'
 import type { Session } from '../src/session.ts'
 import type { Message } from '../src/types.ts'
 
@@ -95,20 +94,4 @@ test('pins are told', async () => {
     (await explain(session)).map(slot => slot.pinned),
     [false, true],
   )
-})
-
-test('the sample is the same every time, whole, and made once', async () => {
-  const views = []
-  for (let i = 0; i < 2; i++) {
-    const pal = await openPalimpsest({ home: ':memory:' })
-    const session = await openSample(pal)
-    assert.deepEqual((await session.verify()).violations, [])
-    views.push((await session.view({ plan: false })).messages)
-    assert.equal((await openSample(pal)).fold.entries.length, sampleMessages().length)
-    assert.deepEqual(
-      (await pal.sessions()).map(({ id }) => id),
-      [SAMPLE],
-    )
-  }
-  assert.deepEqual(views[0], views[1])
 })

@@ -78,7 +78,10 @@ describe('the package', () => {
 
   test('holds no sources, tests or traces of this machine', async () => {
     for (const path of await files())
-      assert.match(path, /^(?:bin|dist|docs|schema)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/)
+      assert.match(
+        path,
+        /^(?:bin|dist|docs|personas|sample|schema)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
+      )
   })
 
   test('says in one line what to do on a Node that is too old', async () => {

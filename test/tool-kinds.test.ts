@@ -366,6 +366,7 @@ test('exit codes are read in the forms that agents print', () => {
     ['<returncode>-9</returncode>\n<output>\n', -9],
     ['text\n<shellId: 3 completed with exit code 1>', 1],
     ['text\n\nCommand exited with code 1', 1],
+    ['3 tests failed\n[exit code 1]', 1],
     ['text\n[The command completed with exit code 3.]\n[Current working directory: /w]', 3],
     ['Output: x\nExit Code: 1\nProcess Group PGID: 7', 1],
     ['all well', undefined],

@@ -16,9 +16,11 @@ export type Turn = {
   calls?: { id?: string; name: string; input: unknown; arguments?: string }[]
   usage?: { input?: number; cacheRead?: number; cacheWrite?: number; output?: number }
   /** Sent instead of an answer. */
-  error?: { status: number; body: unknown }
+  error?: { status: number; body: unknown; headers?: Record<string, string> }
   /** The connection breaks after so many events of a stream. */
   cutAfter?: number
+  /** Nothing more is sent after so many events of a stream, and the connection stays open. */
+  stallAfter?: number
 }
 
 export type Received = {
@@ -55,10 +57,10 @@ export async function startUpstream(script: Script): Promise<Upstream> {
     const index = requests.push(received) - 1
     const turn = typeof script === 'function' ? script(received, index) : script[index]
     if (!turn) return send(response, 500, { error: { message: `the script has no turn ${index}` } })
-    if (turn.error) return send(response, turn.error.status, turn.error.body)
+    if (turn.error) return send(response, turn.error.status, turn.error.body, turn.error.headers)
     const answer = { turn, index, model: String(received.json.model), request: received.json }
     if (received.json.stream !== true) return send(response, 200, dialect.whole(answer))
-    stream(response, [...dialect.events(answer)], turn.cutAfter)
+    stream(response, [...dialect.events(answer)], turn)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const close = () =>
@@ -78,17 +80,18 @@ async function receive(request: IncomingMessage): Promise<Received> {
   return { method, path, headers, body, json: body === '' ? undefined : JSON.parse(body) }
 }
 
-function send(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-function stream(response: ServerResponse, events: SseEvent[], cutAfter = Number.POSITIVE_INFINITY): void {
+function stream(response: ServerResponse, events: SseEvent[], { cutAfter, stallAfter }: Turn): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-  for (const { event, data } of events.slice(0, cutAfter)) {
+  for (const { event, data } of events.slice(0, stallAfter ?? cutAfter ?? events.length)) {
     const line = typeof data === 'string' ? data : JSON.stringify(data)
     response.write(`${event ? `event: ${event}\n` : ''}data: ${line}\n\n`)
   }
-  if (events.length > cutAfter) setImmediate(() => response.destroy())
+  if (stallAfter !== undefined) return
+  if (cutAfter !== undefined && events.length > cutAfter) setImmediate(() => response.destroy())
   else response.end()
 }
 

@@ -42,8 +42,11 @@ export type Context<O extends Options = Options> = {
   /** The folder that holds the ledger. */
   home: string
   io: Io
-  /** The engine on the home; closed when the command is done. Reading never makes a home that is not there. */
-  open(options?: { create?: boolean }): Promise<Palimpsest>
+  /**
+   * The engine on the home; closed when the command is done. Reading never makes a home that is not there. Whoever
+   * serves many at once has it `threaded`: then nobody waits for another's write to reach the disk.
+   */
+  open(options?: { create?: boolean; threaded?: boolean }): Promise<Palimpsest>
   /** The same, or nothing where there is no ledger yet. */
   openIfThere(): Promise<Palimpsest | undefined>
   /** A session that must exist. */

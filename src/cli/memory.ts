@@ -49,7 +49,9 @@ export const memory = defineCommand({
     const user = context.values.user ?? context.io.env['PALIMPSEST_USER'] ?? userInfo().username
     const opened = await open(context, action)
     try {
-      return await action.run({ context, memory: opened, user, by: `user:${user}` }, args)
+      // A command that an agent runs is the agent's: it can propose, and decides nothing.
+      const agent = context.io.env['PALIMPSEST_AGENT']
+      return await action.run({ context, memory: opened, user, by: agent ? `agent:${agent}` : `user:${user}` }, args)
     } finally {
       await opened.close()
     }

@@ -6,8 +6,9 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { PalimpsestError } from '../errors.ts'
 import type { Totals } from '../proxy/meter.ts'
-import { defineCommand, shareOption } from './command.ts'
+import { defineCommand } from './command.ts'
 import type { Launch } from './launch.ts'
+import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
 
 export const runAgent = defineCommand({
   name: 'run',
@@ -18,31 +19,21 @@ export const runAgent = defineCommand({
     'Put -- before the agent, so that its own options are not taken for ours.',
   ].join('\n'),
   examples: ['palimpsest run -- claude', 'palimpsest run --policy thrifty -- codex exec "fix the tests"'],
-  options: {
-    policy: { type: 'string', value: 'NAME', about: 'how the session is looked after (thrifty)' },
-    holdout: { type: 'string', value: 'SHARE', about: 'leave this share of conversations unedited: 10% (0%)' },
-    'anthropic-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Anthropic' },
-    'openai-upstream': { type: 'string', value: 'URL', about: 'in place of the address of OpenAI' },
-  },
-  async run({ args: [command = '', ...args], values, io, open }) {
+  options: PROXY_OPTIONS,
+  async run({ args: [command = '', ...args], values, io, open, home }) {
     const { mkdtemp, rm } = await import('node:fs/promises')
     const { tmpdir } = await import('node:os')
     const { join } = await import('node:path')
     const { createProxy } = await import('../proxy/proxy.ts')
     const { serveProxy } = await import('../proxy/front.ts')
-    const { launchOf, upstreamsIn } = await import('./launch.ts')
+    const { launchOf } = await import('./launch.ts')
+    const { openMemory } = await import('../memory/open.ts')
     const faults: string[] = []
-    const upstreams = {
-      ...upstreamsIn(io.env),
-      ...(values['anthropic-upstream'] ? { anthropic: values['anthropic-upstream'] } : {}),
-      ...(values['openai-upstream'] ? { openai: values['openai-upstream'] } : {}),
-    }
+    const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
     const proxy = createProxy({
-      pal: await open({ create: true }),
-      upstreams,
-      holdout: shareOption(values.holdout, '--holdout') ?? 0,
+      pal: await open({ create: true, threaded: true }),
       log: line => faults.push(line),
-      ...(values.policy ? { policy: values.policy } : {}),
+      ...proxyOptionsFrom(values, { env: io.env, memory: async () => memory! }),
     })
     const front = await serveProxy(proxy)
     const folder = await mkdtemp(join(tmpdir(), 'palimpsest-run-'))
@@ -54,14 +45,16 @@ export const runAgent = defineCommand({
       return { json: { exit, ...totals, faults }, text: () => '', notes, exit }
     } finally {
       await front.close()
+      await memory?.close()
       await rm(folder, { recursive: true, force: true })
     }
   },
 })
 
 /** What a run saved, in one line. Caching by the provider is not in it. */
-export function summaryOf({ calls, tokensIn, tokensSent, saved, rewritten, edits, cost }: Totals): string {
-  if (calls === 0) return 'palimpsest: no calls went through the proxy'
+export function summaryOf({ calls, passed, tokensIn, tokensSent, saved, rewritten, edits, cost }: Totals): string {
+  if (calls === 0 && passed === 0) return 'palimpsest: nothing went through the proxy'
+  if (calls === 0) return `palimpsest: ${passed} request${passed === 1 ? '' : 's'} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
   const net = saved - rewritten
   const money = `${net < 0 ? 'lost' : 'saved'} ${dollars(Math.abs(net))} of ${dollars(cost + Math.max(0, net))}`

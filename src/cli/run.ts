@@ -50,15 +50,17 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
   const { args, values, io, opened } = given
   const named = values['home'] ?? io.env['PALIMPSEST_HOME']
   const home = typeof named === 'string' && named !== '' ? named : '.agent'
-  const start = async (): Promise<Palimpsest> => {
+  const start = async (threaded = false): Promise<Palimpsest> => {
     const { openPalimpsest } = await import('../engine.ts')
-    const pal = await openPalimpsest({ home })
+    const { ThreadedLedger } = await import('../ledger/threaded.ts')
+    const store = threaded ? { store: new ThreadedLedger(join(home, 'ledger.sqlite')) } : {}
+    const pal = await openPalimpsest({ home, ...store })
     opened.push(pal)
     return pal
   }
   const openIfThere = async () => (existsSync(join(home, 'ledger.sqlite')) ? start() : undefined)
-  const open = async ({ create = false }: { create?: boolean } = {}): Promise<Palimpsest> => {
-    const pal = create ? await start() : await openIfThere()
+  const open = async ({ create = false, threaded = false } = {}): Promise<Palimpsest> => {
+    const pal = create ? await start(threaded) : await openIfThere()
     if (pal) return pal
     throw new PalimpsestError(
       'SESSION_NOT_FOUND',

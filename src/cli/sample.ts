@@ -1,9 +1,11 @@
-/** `sample`: a session to look at. Made once, under the name `sample`; shown with what to try next. */
+/** `sample`: a session to look at. Made once, under the name `sample`; its end is shown, with what to try next. */
 import { defineCommand } from './command.ts'
+
+const SHOWN = 24
 
 export const sample = defineCommand({
   name: 'sample',
-  summary: 'make a small session of an agent at work, show it, and say what to try',
+  summary: 'make a session of an agent at work, show the end of it, and say what to try',
   usage: '',
   examples: ['palimpsest sample', 'palimpsest sample --home /tmp/try'],
   options: { full: { type: 'boolean', about: 'show whole texts' } },
@@ -11,12 +13,13 @@ export const sample = defineCommand({
     const { openSample, SAMPLE } = await import('../sample.ts')
     const { reportView } = await import('./show.ts')
     const session = await openSample(await open({ create: true }))
-    const report = await reportView(session, { full: values.full === true })
+    const report = await reportView(session, { full: values.full === true, last: SHOWN })
     const at = home === '.agent' ? '' : ` --home ${home}`
-    const [discarded] = session.edits().filter(({ edit, active }) => active && edit.by === 'user')
+    const distilled = session.edits().find(({ edit, active }) => active && edit.by === 'agent')
     const next = [
-      ['bring back what was discarded', `undo ${SAMPLE} ${discarded?.edit.id ?? '--last'}`],
-      ['search what is no longer in view', `recall "slow query" --session ${SAMPLE}`],
+      ['all of it, from the first request on', `show ${SAMPLE}`],
+      ['bring back the log that the agent distilled', `undo ${SAMPLE} ${distilled?.edit.id ?? '--last'}`],
+      ['search what is no longer in view', `recall "weekly-report mailed" --session ${SAMPLE}`],
       ['see what else could go', `edit ${SAMPLE} --suggest`],
     ] as const
     return {

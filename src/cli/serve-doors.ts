@@ -1,43 +1,38 @@
 /**
- * The doors that the server has beside its own routes: the proxy for agents, its numbers for Prometheus, and MCP.
+ * The doors that the server has beside its own routes: the proxy for agents, its numbers for Prometheus, MCP, and the
+ * files of the web UI.
  *
  * Over HTTP, MCP offers no file tools and no commands: whoever reaches a port is not thereby at home in a folder.
  */
 
+import type { AgentDesk } from '../agent/desk.ts'
 import type { Palimpsest } from '../engine.ts'
 import { createMcpHandler } from '../mcp.ts'
 import type { Memory } from '../memory/memory.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
 import { createProxy } from '../proxy/proxy.ts'
+import { agentChat } from '../server/agent-chat.ts'
+import { webMounts } from '../server/web.ts'
 import type { Mounted } from '../server.ts'
-import { shareOption } from './command.ts'
-import { upstreamsIn } from './launch.ts'
+import { type ProxyValues, proxyOptionsFrom } from './proxy-options.ts'
 
 export type DoorOptions = {
   pal: Palimpsest
   memory: Memory
-  values: { policy?: string; holdout?: string; 'anthropic-upstream'?: string; 'openai-upstream'?: string }
+  agent: AgentDesk
+  values: ProxyValues
   env: Record<string, string | undefined>
   log: (line: string) => void
 }
 
-export function doorsOf({ pal, memory, values, env, log }: DoorOptions): Mounted[] {
-  const holdout = shareOption(values.holdout, '--holdout')
-  const proxy = createProxy({
-    pal,
-    log,
-    upstreams: {
-      ...upstreamsIn(env),
-      ...(values['anthropic-upstream'] ? { anthropic: values['anthropic-upstream'] } : {}),
-      ...(values['openai-upstream'] ? { openai: values['openai-upstream'] } : {}),
-    },
-    ...(values.policy ? { policy: values.policy } : {}),
-    ...(holdout === undefined ? {} : { holdout }),
-  })
+export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): Mounted[] {
+  const proxy = createProxy({ pal, log, ...proxyOptionsFrom(values, { env, memory: async () => memory }) })
   return [
     ...proxyMounts(proxy),
     { prefix: '/metrics', handle: async () => new Response(proxy.metrics(), { headers: METRICS }) },
     { prefix: '/mcp', handle: (request, { caller }) => mcpFor(pal, memory, caller.user ?? 'local')(request) },
+    agentChat(agent, log),
+    ...webMounts(),
   ]
 }
 

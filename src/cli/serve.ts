@@ -1,13 +1,17 @@
 /** `serve`: the HTTP server on a home, until it is told to stop. */
+import type { AgentDesk } from '../agent/desk.ts'
+import type { Palimpsest } from '../engine.ts'
 import { PalimpsestError } from '../errors.ts'
+import type { Memory } from '../memory/memory.ts'
 import type { Listening } from '../server.ts'
 import { defineCommand, type Io, numberOption } from './command.ts'
+import { PROXY_OPTIONS } from './proxy-options.ts'
 
 const PORT = 8787
 
 export const serve = defineCommand({
   name: 'serve',
-  summary: 'serve sessions, memory, the proxy and MCP over HTTP',
+  summary: 'serve sessions, memory, the agent, the proxy and MCP over HTTP',
   usage: '',
   details:
     'On loopback it needs no token; beyond it, and under names of your own, always (palimpsest token create).\n' +
@@ -23,11 +27,14 @@ export const serve = defineCommand({
     'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'a further name under which it is reached' },
     'require-token': { type: 'boolean', about: 'ask for a token on loopback too' },
     rate: { type: 'string', value: 'N', about: 'requests a second of one caller (50; 0 for no limit)' },
-    policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
-    holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
-    'anthropic-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Anthropic' },
-    'openai-upstream': { type: 'string', value: 'URL', about: 'in place of the address of OpenAI' },
-    sample: { type: 'boolean', about: 'make a sample session first, if there is none' },
+    ...PROXY_OPTIONS,
+    'agent-root': {
+      type: 'string',
+      value: 'DIR',
+      about: 'let everybody the agent serves work with files and commands in this folder',
+    },
+    sample: { type: 'boolean', about: 'make a sample session first, if there is none, with its proposal to remember' },
+    demo: { type: 'boolean', about: 'where no model is set up, let a script on a sample project be the agent' },
   },
   async run({ values, home, io, open }) {
     const port = numberOption(values.port, '--port')
@@ -35,11 +42,13 @@ export const serve = defineCommand({
     if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
     const { openMemory } = await import('../memory/open.ts')
     const { ServerStore } = await import('../server/server-store.ts')
+    const { findWeb } = await import('../server/web.ts')
     const { doorsOf } = await import('./serve-doors.ts')
-    const pal = await open({ create: true })
-    if (values.sample) await (await import('../sample.ts')).openSample(pal)
+    const pal = await open({ create: true, threaded: true })
     const store = new ServerStore(home)
     const memory = await openMemory({ home, env: io.env })
+    if (values.sample) await makeSample(pal, memory)
+    const agent = await openDesk(home, io.env, { root: values['agent-root'], demo: values.demo === true })
     const log = (line: string) => void io.stderr.write(`${line}\n`)
     const { serve: start } = await import('../server.ts')
     const listening = await start({
@@ -48,7 +57,8 @@ export const serve = defineCommand({
       pal,
       memory,
       store,
-      mount: doorsOf({ pal, memory, values, env: io.env, log }),
+      agent,
+      mount: doorsOf({ pal, memory, agent, values, env: io.env, log }),
       requireToken: values['require-token'] === true,
       ...(values.host === undefined ? {} : { host: values.host }),
       allowHosts: values['allow-host'] ?? [],
@@ -56,7 +66,8 @@ export const serve = defineCommand({
       log,
     })
     const stopped = untilStopped()
-    announce(listening, { io, home, port, hasTokens: store.tokens({ limit: 1 }).length > 0 })
+    const hasWeb = findWeb() !== undefined
+    announce(listening, { io, home, port, hasWeb, hasTokens: store.tokens({ limit: 1 }).length > 0 })
     await stopped
     io.stderr.write('Stopping: running requests are finished first.\n')
     await listening.close()
@@ -64,7 +75,29 @@ export const serve = defineCommand({
   },
 })
 
-type Announced = { io: Io; home: string; port: number | undefined; hasTokens: boolean }
+/** The sample session, and in the inbox of whoever looks what its agent proposed to remember. */
+async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
+  const { offerSampleProposals, openSample } = await import('../sample.ts')
+  const { ownName } = await import('../server/users.ts')
+  await openSample(pal)
+  await offerSampleProposals(memory, ownName())
+}
+
+/** The agent of this home, opened when it is first asked. */
+async function openDesk(
+  home: string,
+  env: Io['env'],
+  { root, demo }: { root: string | undefined; demo: boolean },
+): Promise<AgentDesk> {
+  const { AgentDesk } = await import('../agent/desk.ts')
+  const options = {
+    ...(root === undefined ? {} : { root, hasFiles: true }),
+    ...(demo ? { demo: 'without-model' as const } : {}),
+  }
+  return new AgentDesk(async () => (await import('../agent/open.ts')).openAgentHome({ home, env, ...options }))
+}
+
+type Announced = { io: Io; home: string; port: number | undefined; hasWeb: boolean; hasTokens: boolean }
 
 function announce({ url, port, server }: Listening, given: Announced): void {
   const { io, home } = given
@@ -72,9 +105,11 @@ function announce({ url, port, server }: Listening, given: Announced): void {
     `Palimpsest is at ${url}`,
     `  routes   ${url}/docs`,
     `  proxy    ANTHROPIC_BASE_URL=${url}, or OPENAI_BASE_URL=${url}/v1`,
+    `  agent    ${url}/agent/v1, for chat front ends`,
     `  mcp      ${url}/mcp`,
     `  home     ${home}`,
   ]
+  if (!given.hasWeb) lines.push('  web UI   not built: node scripts/build-web.ts')
   if (given.port === undefined && port !== PORT) lines.push(`  port     ${PORT} is taken, so this is a free one`)
   lines.push(`  token    ${server.requireToken ? 'needed' : 'not needed on this machine'}`)
   if (server.requireToken && !given.hasTokens) {

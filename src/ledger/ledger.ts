@@ -9,7 +9,8 @@ import type { Event, Message } from '../types.ts'
 import { chainHash, contentHash, decodeEvent, encodeEvent, GENESIS, referencesIn } from './codec.ts'
 import type { LedgerStore, Row } from './store.ts'
 
-export type Placed = { seq: number; at: number; event: Event }
+export type Timed = { at: number; event: Event }
+export type Placed = Timed & { seq: number }
 
 export class Ledger {
   readonly id: string
@@ -45,16 +46,21 @@ export class Ledger {
     return this.#decode(rows)
   }
 
-  async append(events: readonly Event[], at: number): Promise<Placed[] | undefined> {
+  append(events: readonly Event[], at: number): Promise<Placed[] | undefined> {
+    return this.appendTimed(events.map(event => ({ event, at: timeOf(event, at) })))
+  }
+
+  /** Events that each have a time of their own. */
+  async appendTimed(events: readonly Timed[]): Promise<Placed[] | undefined> {
     let prev = this.#hash
-    const rows = events.map((event, i) => {
-      const row = encodeEvent(event, { prev, seq: this.#head + 1 + i, at: timeOf(event, at) })
+    const rows = events.map(({ event, at }, i) => {
+      const row = encodeEvent(event, { prev, seq: this.#head + 1 + i, at })
       prev = row.hash
       return row
     })
     if (!(await this.#store.append(this.id, rows))) return undefined
     this.#moveTo(rows)
-    return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]! }))
+    return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]!.event }))
   }
 
   /** The events at some places, whole. */

@@ -6,15 +6,19 @@
  */
 import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../adapters/anthropic.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
+import { toAnthropicTools } from '../tools/tool.ts'
 import type { Message } from '../types.ts'
-import { type Answer, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
+import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
 
 export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
   path: '/messages',
+  list: 'messages',
   read,
   write,
+  addSystem,
+  defineTool: tool => ({ ...toAnthropicTools([tool])[0] }),
   untouchable,
   event,
   whole,
@@ -34,6 +38,13 @@ function write(body: Wire, messages: readonly Message[]): Wire {
   if (system === undefined) delete out['system']
   else out['system'] = system
   return out
+}
+
+/** A block of its own, so that the client's blocks and their cache marks stay as they are. */
+function addSystem(body: Wire, text: string): Wire {
+  const { system } = body
+  if (Array.isArray(system)) return { ...body, system: [...system, { type: 'text', text }] }
+  return { ...body, system: typeof system === 'string' && system !== '' ? `${system}\n\n${text}` : text }
 }
 
 function untouchable(body: Wire): Untouchable | undefined {
@@ -60,7 +71,10 @@ function event(answer: Answer, data: Wire): void {
   if (type === 'message_start' && isWire(message)) takeUsage(answer, message)
   if (type === 'message_delta') takeUsage(answer, data)
   if (type === 'content_block_start' && isWire(block)) takeBlock(answer, block)
-  if (type === 'content_block_delta' && isWire(delta) && typeof delta['text'] === 'string') answer.text += delta['text']
+  if (type === 'content_block_delta' && isWire(delta)) {
+    if (typeof delta['text'] === 'string') answer.text += delta['text']
+    if (delta['type'] === 'input_json_delta') addArguments(answer.calls.at(-1), delta['partial_json'])
+  }
   if (type === 'error') answer.error = JSON.stringify(data['error'])
 }
 
@@ -71,7 +85,8 @@ function whole(answer: Answer, body: Wire): void {
 }
 
 function takeBlock(answer: Answer, block: Wire): void {
-  if (block['type'] === 'tool_use' && typeof block['id'] === 'string') answer.calls.push(block['id'])
+  const { type, id, name, input } = block
+  if (type === 'tool_use' && typeof id === 'string') answer.calls.push({ id, name: String(name), input })
   if (block['type'] === 'text' && typeof block['text'] === 'string') answer.text += block['text']
 }
 

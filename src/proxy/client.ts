@@ -57,6 +57,30 @@ function idIn(headers: Headers, name: string): string | undefined {
   return value ? value.slice(0, LONGEST_ID) : undefined
 }
 
+/** Programs by what their `User-Agent` begins with; SDKs say which program only here. */
+const AGENTS: readonly [RegExp, string][] = [
+  [/^claude-cli\b|^claude-code\b/i, 'claude-code'],
+  [/^codex/i, 'codex'],
+  [/^opencode/i, 'opencode'],
+  [/^pi(?:-coding-agent)?[/ ]/i, 'pi'],
+  [/^gemini-?cli/i, 'gemini'],
+  [/^qwen-?code/i, 'qwen'],
+  [/^cline/i, 'cline'],
+  [/^litellm/i, 'litellm'],
+  [/^Anthropic\//, 'anthropic-sdk'],
+  [/^OpenAI\//, 'openai-sdk'],
+  [/^ai(?:-sdk)?\/|\bai-sdk\//, 'ai-sdk'],
+]
+
+/** Which program asks, where its headers tell. */
+export function clientNameOf(headers: Headers): string | undefined {
+  if (headers.has('x-claude-code-session-id')) return 'claude-code'
+  const originator = headers.get('originator')
+  if (originator?.startsWith('codex')) return 'codex'
+  const agent = headers.get('user-agent') ?? ''
+  return AGENTS.find(([pattern]) => pattern.test(agent))?.[1]
+}
+
 export type Side = 'title' | 'commit' | 'compaction'
 
 /** What a client asks of a model beside the conversation, by the words that it uses for it. */

@@ -87,7 +87,7 @@ export class Conversations {
 
   /** Remembers what was answered in a session, so that it is known when it comes back. */
   answered(session: string, { calls, text }: Pick<Answer, 'calls' | 'text'>): void {
-    for (const id of calls) this.#calls.set(id, session)
+    for (const { id } of calls) this.#calls.set(id, session)
     if (calls.length === 0 && text.trim().length >= TELLING_TEXT) this.#texts.set(digest(text.trim()), session)
   }
 
@@ -162,16 +162,27 @@ export class Conversations {
   }
 }
 
-/** The hash of everything up to each message; a system prompt in front does not count, because it may change. */
-export function chainOf(messages: readonly Message[]): string[] {
-  const chain: string[] = []
-  let before = ''
-  for (const message of messages) {
-    if (chain.length === 0 && message.role === 'system') continue
+/**
+ * The hash of everything up to each message; a system prompt in front does not count, because it may change. What is
+ * known of a conversation that begins with the same objects is taken over.
+ */
+export function chainOf(messages: readonly Message[], known?: { messages: readonly Message[]; chain: string[] }) {
+  const first = leadingSystem(messages)
+  const isLike = known !== undefined && leadingSystem(known.messages) === first
+  let same = first
+  while (isLike && same < messages.length && messages[same] === known.messages[same]) same++
+  const chain: string[] = known?.chain.slice(0, same - first) ?? []
+  let before = chain.at(-1) ?? ''
+  for (const message of messages.slice(first + chain.length)) {
     before = digest(before + keyOf(message))
     chain.push(before)
   }
   return chain
+}
+
+function leadingSystem(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
 }
 
 function scoped(client: ClientKey | undefined, end: string): string {

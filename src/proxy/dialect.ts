@@ -6,12 +6,15 @@
  * and edits.test.ts.
  */
 import type { Wire } from '../adapters/original.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { Message, Usage } from '../types.ts'
+
+/** A tool call as the model makes it; the arguments are JSON text, or an object where they came in one piece. */
+export type CallMade = { id: string; name: string; input: unknown }
 
 /** What an answer has told so far. */
 export type Answer = {
-  /** Ids of the tool calls that it makes. */
-  calls: string[]
+  calls: CallMade[]
   text: string
   usage: Usage
   /** The provider's error, where one came in the middle of a stream. */
@@ -27,10 +30,16 @@ export type ProxyDialect = {
   upstream: 'anthropic' | 'openai'
   /** The path of generation, behind `/v1`. */
   path: string
+  /** The list in a request that holds the conversation. */
+  list: string
   /** The conversation that a request carries; nothing where there is none. */
   read(body: Wire): Message[] | undefined
   /** The request with these messages in place of its own. */
   write(body: Wire, messages: readonly Message[]): Wire
+  /** The request with a text behind its system prompt. */
+  addSystem(body: Wire, text: string): Wire
+  /** A tool of ours as requests define it. */
+  defineTool(tool: Tool<never>): Wire
   /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
   untouchable(body: Wire): Untouchable | undefined
   /** Takes in one event of a stream. */
@@ -45,6 +54,11 @@ export type ProxyDialect = {
 
 export function emptyAnswer(): Answer {
   return { calls: [], text: '', usage: {} }
+}
+
+/** Takes in a piece of a call's arguments. */
+export function addArguments(call: CallMade | undefined, piece: unknown): void {
+  if (call && typeof piece === 'string') call.input = (typeof call.input === 'string' ? call.input : '') + piece
 }
 
 /** How providers, and servers that imitate them, say that a request does not fit the window. */

@@ -7,8 +7,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
 import { PalimpsestError } from '../errors.ts'
+import { type NodeBody, nodeBodyOf, toWebBody } from './node-body.ts'
 
 export type FrontOptions = { port?: number; host?: string; token?: string }
 
@@ -77,7 +77,7 @@ function toRequest(incoming: IncomingMessage, path: string, signal: AbortSignal)
     method,
     headers,
     signal,
-    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' as const } : {}),
+    ...(hasBody ? { body: toWebBody({ source: incoming, first: [] }), duplex: 'half' as const } : {}),
   })
 }
 
@@ -88,7 +88,40 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
     return
   }
   outgoing.flushHeaders()
-  const reader = response.body.getReader()
+  const direct = nodeBodyOf(response.body)
+  if (direct) await pump(direct, outgoing)
+  else await pumpWeb(response.body, outgoing)
+}
+
+/** From Node to Node; breaks off on one side when the other does. */
+function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse): Promise<void> {
+  for (const chunk of first) outgoing.write(chunk)
+  return new Promise((resolve, reject) => {
+    source
+      .on('data', (chunk: Uint8Array) => {
+        take?.(chunk)
+        if (!outgoing.write(chunk)) source.pause()
+      })
+      .on('end', async () => {
+        await end?.()
+        outgoing.end(resolve)
+      })
+      .on('error', async error => {
+        await end?.()
+        reject(error)
+      })
+    outgoing
+      .on('drain', () => source.resume())
+      .on('close', async () => {
+        source.destroy()
+        await end?.()
+        resolve()
+      })
+  })
+}
+
+async function pumpWeb(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
+  const reader = body.getReader()
   outgoing.on('close', () => void reader.cancel().catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     if (!outgoing.write(next.value)) await drained(outgoing)

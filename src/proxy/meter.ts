@@ -8,6 +8,8 @@ import type { Usage } from '../types.ts'
 
 export type Totals = {
   calls: number
+  /** Requests that went by unrecorded: lists of models, token counts, dialects that we do not speak. */
+  passed: number
   /** Tokens of messages that clients sent, and that we sent on. */
   tokensIn: number
   tokensSent: number
@@ -32,6 +34,7 @@ export class Meter {
   readonly #counts = new Map<string, Map<string, number>>()
   readonly totals: Totals = {
     calls: 0,
+    passed: 0,
     tokensIn: 0,
     tokensSent: 0,
     input: 0,
@@ -95,8 +98,8 @@ export class Meter {
   text(): string {
     const lines: string[] = []
     for (const [metric, about] of Object.entries(METRICS)) {
-      const counts = this.#counts.get(metric)
-      if (!counts) continue
+      // A counter that is there from the start is one whose first step can be seen.
+      const counts = this.#counts.get(metric) ?? new Map([['', 0]])
       lines.push(`# HELP ${metric} ${about}`, `# TYPE ${metric} counter`)
       for (const [labels, value] of counts) lines.push(`${metric}${labels ? `{${labels}}` : ''} ${value}`)
     }

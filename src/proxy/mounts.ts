@@ -3,7 +3,7 @@ import type { PalimpsestProxy } from './proxy.ts'
 
 export type ProxyMount = {
   prefix: string
-  handle(request: Request): Promise<Response>
+  handle(request: Request, context: { caller: { user: string | undefined } }): Promise<Response>
   /** `Authorization` is the provider's; the server's own token comes as `X-Palimpsest-Token`. */
   foreignAuthorization: true
 }
@@ -13,7 +13,7 @@ export const PROXY_PATHS = ['/v1', '/anthropic', '/openai', '/gemini'] as const
 export function proxyMounts(proxy: PalimpsestProxy): ProxyMount[] {
   return PROXY_PATHS.map(prefix => ({
     prefix,
-    handle: (request: Request) => proxy(request),
+    handle: (request, { caller }) => proxy(request, caller),
     foreignAuthorization: true as const,
   }))
 }

@@ -4,19 +4,37 @@
  */
 import { fromOpenAIChat, toOpenAIChat } from '../adapters/openai-chat.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
-import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+import { toOpenAITools } from '../tools/tool.ts'
+import { type Answer, addArguments, numberIn, type ProxyDialect } from './dialect.ts'
 
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
   upstream: 'openai',
   path: '/chat/completions',
+  list: 'messages',
   read: ({ messages }) => (Array.isArray(messages) ? fromOpenAIChat(messages) : undefined),
   write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),
+  addSystem,
+  defineTool: tool => ({ ...toOpenAITools([tool])[0] }),
   untouchable: () => undefined,
   event,
   whole: event,
   isOpening: () => false,
   error: openaiError,
+}
+
+/** Into the system message that stands first: some servers take no second one. */
+function addSystem(body: Wire, text: string): Wire {
+  const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
+  const [first, ...rest] = messages
+  if (!isWire(first) || (first['role'] !== 'system' && first['role'] !== 'developer')) {
+    return { ...body, messages: [{ role: 'system', content: text }, ...messages] }
+  }
+  const { content } = first
+  const more = Array.isArray(content)
+    ? [...content, { type: 'text', text }]
+    : `${content ? `${content}\n\n` : ''}${text}`
+  return { ...body, messages: [{ ...first, content: more }, ...rest] }
 }
 
 /** Chunks and whole completions differ in one name: `delta` and `message`. */
@@ -30,9 +48,14 @@ function event(answer: Answer, data: Wire): void {
   if (!isWire(said)) return
   if (typeof said['content'] === 'string') answer.text += said['content']
   if (!Array.isArray(said['tool_calls'])) return
-  for (const call of said['tool_calls']) {
-    if (isWire(call) && typeof call['id'] === 'string' && call['id'] !== '') answer.calls.push(call['id'])
-  }
+  for (const call of said['tool_calls']) if (isWire(call)) takeCall(answer, call)
+}
+
+/** The first piece of a call has its id; the others only its place in the batch. */
+function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
+  const { name, arguments: text } = isWire(body) ? body : {}
+  if (typeof id === 'string' && id !== '') answer.calls.push({ id, name: String(name), input: '' })
+  addArguments(typeof index === 'number' ? answer.calls[index] : answer.calls.at(-1), text)
 }
 
 function takeUsage(answer: Answer, usage: Wire): void {

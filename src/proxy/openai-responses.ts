@@ -5,6 +5,7 @@
  */
 import { fromOpenAIResponses, toOpenAIResponses } from '../adapters/openai-responses.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
+import { toOpenAIResponsesTools } from '../tools/tool.ts'
 import type { Message } from '../types.ts'
 import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
 import { openaiError } from './openai-chat.ts'
@@ -13,8 +14,11 @@ export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
   path: '/responses',
+  list: 'input',
   read,
   write,
+  addSystem,
+  defineTool: tool => ({ ...toOpenAIResponsesTools([tool])[0] }),
   untouchable: body => (body['previous_response_id'] || body['conversation'] ? 'pass' : undefined),
   event,
   whole,
@@ -37,6 +41,12 @@ function write(body: Wire, messages: readonly Message[]): Wire {
   return out
 }
 
+function addSystem(body: Wire, text: string): Wire {
+  const { instructions } = body
+  const before = typeof instructions === 'string' && instructions !== '' ? `${instructions}\n\n` : ''
+  return { ...body, instructions: before + text }
+}
+
 function event(answer: Answer, data: Wire): void {
   const { type, item, response, delta } = data
   if (type === 'response.output_item.done' && isWire(item)) takeItem(answer, item)
@@ -57,7 +67,8 @@ function whole(answer: Answer, body: Wire): void {
 }
 
 function takeItem(answer: Answer, item: Wire): void {
-  if (typeof item['call_id'] === 'string') answer.calls.push(item['call_id'])
+  const { call_id: id, name, arguments: input } = item
+  if (typeof id === 'string') answer.calls.push({ id, name: String(name), input })
 }
 
 function textOf({ content }: Wire): string {

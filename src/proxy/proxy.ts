@@ -13,11 +13,14 @@ import { isPalimpsestError } from '../errors.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { anthropic } from './anthropic.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
+import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
+import { bytesOf } from './node-body.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
+import { type Reading, Readings } from './reading.ts'
 import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
-import { jsonObject, type Turn, Turns } from './turns.ts'
+import { type Found, type Incoming, type Turn, Turns } from './turns.ts'
 import {
   type Exchange,
   exchange,
@@ -39,13 +42,18 @@ export type ProxyOptions = {
   policy?: string | PlannerFactory
   /** The share of conversations that are never edited, for comparison: 0 to 1. */
   holdout?: number
+  /** What new conversations get beside what their client sends; nothing by default. */
+  inject?: InjectionOptions
   /** Takes one line for every fault. No header and no content is in it. */
   log?: (line: string) => void
   clock?: () => number
 }
 
+export type Who = { user?: string | undefined }
+
 export type PalimpsestProxy = {
-  (request: Request): Promise<Response>
+  /** `user`: whose conversation it is, where that is known. */
+  (request: Request, who?: Who): Promise<Response>
   readonly meter: Meter
   /** The numbers in Prometheus' text format. */
   metrics(): string
@@ -55,7 +63,7 @@ export type PalimpsestProxy = {
 
 export function createProxy(options: ProxyOptions): PalimpsestProxy {
   const handler = new Handler(options)
-  return Object.assign((request: Request) => handler.handle(request), {
+  return Object.assign((request: Request, who?: Who) => handler.handle(request, who), {
     meter: handler.meter,
     metrics: () => handler.meter.text(),
     idle: () => handler.idle(),
@@ -63,11 +71,12 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
 }
 
 /** What is known of a generation request while it is under way. */
-type Call = { dialect: ProxyDialect; outgoing: Outgoing; turn: Turn | undefined }
+type Call = { dialect: ProxyDialect; outgoing: Outgoing; user: string | undefined }
 
 class Handler {
   readonly meter = new Meter()
   readonly #turns: Turns
+  readonly #readings = new Readings()
   readonly #upstreams: Upstreams
   readonly #log: (line: string) => void
   /** Whether anything is ever edited. */
@@ -77,15 +86,16 @@ class Handler {
   #lockedUntil = 0
 
   constructor(options: ProxyOptions) {
-    const { pal, policy = 'thrifty', holdout = 0, clock = Date.now, log = () => {} } = options
+    const { pal, policy = 'thrifty', holdout = 0, inject = {}, clock = Date.now, log = () => {} } = options
     this.#upstreams = { ...PROVIDERS, ...options.upstreams }
     this.#log = log
     this.#edits = policy !== 'none'
     const newName = () => `chat-${randomBytes(6).toString('hex')}`
-    this.#turns = new Turns({ pal, policy, holdout, clock, newName })
+    const fault = (kind: string, error: unknown) => this.#fault(kind, error)
+    this.#turns = new Turns({ pal, policy, holdout, inject, clock, newName, fault })
   }
 
-  async handle(request: Request): Promise<Response> {
+  async handle(request: Request, who: Who = {}): Promise<Response> {
     const url = new URL(request.url)
     const route = routeOf(url, request.headers)
     const dialect = dialectOf(request, route)
@@ -98,8 +108,11 @@ class Handler {
       signal: request.signal,
     }
     try {
-      if (!dialect) return this.#pass(await exchange(outgoing), request.method)
-      return await this.#generate(request, dialect, outgoing)
+      if (!dialect) {
+        this.meter.totals.passed++
+        return this.#pass(await exchange(outgoing), request.method)
+      }
+      return await this.#generate(request, { dialect, outgoing, user: who.user })
     } catch (error) {
       return this.#unreachable(error, dialect ?? (route.upstream === 'anthropic' ? anthropic : openaiChat), outgoing)
     }
@@ -109,40 +122,71 @@ class Handler {
     while (this.#recording.size > 0) await Promise.all(this.#recording)
   }
 
-  async #generate(request: Request, dialect: ProxyDialect, outgoing: Outgoing): Promise<Response> {
-    const bytes = new Uint8Array(await request.arrayBuffer())
+  async #generate(request: Request, call: Call): Promise<Response> {
+    const { dialect, outgoing } = call
+    const bytes = await bytesOf(request)
     outgoing.body = bytes
-    const body = request.headers.has('content-encoding') ? undefined : readBody(bytes)
-    const untouchable = body && dialect.untouchable(body.json)
+    const reading = request.headers.has('content-encoding') ? undefined : this.#read(dialect, bytes)
+    const untouchable = reading && dialect.untouchable(reading.body)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonResponse(untouchable.status, untouchable.body)
-    const call: Call = { dialect, outgoing, turn: undefined }
-    if (body && !untouchable) call.turn = await this.#prepare(call, request.headers, body)
-    if (call.turn?.text !== undefined) setBody(outgoing, call.turn.text)
-    return this.#send(call)
+    const { headers } = request
+    const found = reading && !untouchable ? await this.#find({ ...reading, headers, user: call.user }) : undefined
+    if (found?.asIs) return this.#sendAsIs(call, found)
+    const turn = found && (await this.#prepare(found))
+    if (turn?.text !== undefined) setBody(outgoing, turn.text)
+    return this.#answer(call, await exchange(outgoing), turn)
   }
 
-  async #prepare({ dialect }: Call, headers: Headers, body: { text: string; json: Wire }): Promise<Turn | undefined> {
-    if (Date.now() < this.#lockedUntil) return undefined
+  /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
+  async #sendAsIs(call: Call, found: Found): Promise<Response> {
+    const sending = exchange(call.outgoing)
+    // The bytes leave first: a store that is not on a thread of its own would hold them up.
+    const turning = new Promise<void>(resolve => setImmediate(resolve)).then(() => this.#prepare(found))
+    const [sent, turn] = await Promise.allSettled([sending, turning])
+    if (sent.status === 'rejected') throw sent.reason
+    return this.#answer(call, sent.value, turn.status === 'fulfilled' ? turn.value : undefined)
+  }
+
+  #read(dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
     try {
-      const turn = await this.#turns.prepare({ dialect, headers, text: body.text, body: body.json })
-      this.meter.edits(turn?.made ?? [])
-      if (turn?.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
-      return turn
+      return this.#readings.read(dialect, bytes)
     } catch (error) {
-      // Each try waits for the lock. What is missed is made up for: the next request carries the whole conversation.
-      if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
-      this.#fault('prepare', error)
+      this.#fault('read', error)
       return undefined
     }
   }
 
-  async #send(call: Call): Promise<Response> {
-    const { turn, dialect } = call
-    const answer = await exchange(call.outgoing)
-    this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
+  async #find(incoming: Incoming): Promise<Found | undefined> {
+    if (Date.now() < this.#lockedUntil) return undefined
+    try {
+      return await this.#turns.find(incoming)
+    } catch (error) {
+      return this.#unprepared(error)
+    }
+  }
+
+  async #prepare(found: Found): Promise<Turn | undefined> {
+    try {
+      const turn = await this.#turns.prepare(found)
+      this.meter.edits(turn.made)
+      if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
+      return turn
+    } catch (error) {
+      return this.#unprepared(error)
+    }
+  }
+
+  #unprepared(error: unknown): undefined {
+    // Each try waits for the lock. What is missed is made up for: the next request carries the whole conversation.
+    if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
+    this.#fault('prepare', error)
+  }
+
+  async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<Response> {
+    this.meter.add('palimpsest_requests_total', { dialect: call.dialect.name, status: String(answer.status) })
     if (!turn) return this.#pass(answer, 'POST')
     if (answer.status >= 400) return this.#refused(call, turn, answer)
-    const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
+    const reader = new BodyReader(call.dialect, answer.headers, said => this.#record(turn, said))
     const first = await takeOpening(answer.body, reader)
     if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
       const again = await this.#again(call, turn)
@@ -184,7 +228,7 @@ class Handler {
       answer.body.resume()
       return new Response(null, answer)
     }
-    return new Response(passOn(answer.body, undefined), answer)
+    return new Response(passOn(answer.body), answer)
   }
 
   #record(turn: Turn, said: Answer): void {
@@ -223,18 +267,6 @@ const NO_BODY = new Set([204, 205, 304])
 function dialectOf(request: Request, { upstream, path }: Route): ProxyDialect | undefined {
   if (request.method !== 'POST') return undefined
   return DIALECTS.find(dialect => dialect.upstream === upstream && path === `/v1${dialect.path}`)
-}
-
-/** The body as text and JSON; nothing where it is not the JSON object that we expect. */
-function readBody(bytes: Uint8Array): { text: string; json: Wire } | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    const json = jsonObject(text)
-    return json && { text, json }
-  } catch {
-    // Not UTF-8: whatever it is, the provider will know.
-    return undefined
-  }
 }
 
 function setBody(outgoing: Outgoing, text: string): void {

@@ -10,39 +10,15 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { isWire } from '../adapters/original.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
+import { toWebBody } from './node-body.ts'
 
 /** Answers in one piece are read only up to this size. */
 const MOST_WHOLE = 64 * 1024 * 1024
 
 /** The answer as a stream for the client; `first` are chunks that have been taken off it already. */
-export function passOn(body: IncomingMessage, reader: BodyReader | undefined, first: readonly Uint8Array[] = []) {
-  const held = [...first]
-  const chunks = body[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const waiting = held.shift()
-          const { done, value } = waiting ? { done: false, value: waiting } : await chunks.next()
-          if (done) {
-            await reader?.end()
-            controller.close()
-            return
-          }
-          if (!waiting) reader?.take(value)
-          controller.enqueue(value)
-        } catch (error) {
-          await reader?.end()
-          controller.error(error)
-        }
-      },
-      async cancel() {
-        body.destroy()
-        await reader?.end()
-      },
-    },
-    { highWaterMark: 0 },
-  )
+export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Uint8Array[] = []) {
+  if (!reader) return toWebBody({ source, first })
+  return toWebBody({ source, first, take: chunk => reader.take(chunk), end: () => reader.end() })
 }
 
 /**

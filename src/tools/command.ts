@@ -83,6 +83,8 @@ function looksSecret(name: string, value: string): boolean {
 type Execution = { cwd: string; env: Record<string, string>; seconds: number; signal?: AbortSignal }
 
 async function execute(command: string, { cwd, env, seconds, signal }: Execution) {
+  // A signal that was given before does not tell us again.
+  signal?.throwIfAborted()
   const kept = new BoundedText(KEPT_CHARS)
   const child = spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const exit = ended(child)

@@ -15,6 +15,7 @@ import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
 import { anthropic } from '../../src/proxy/anthropic.ts'
 import type { ProxyDialect } from '../../src/proxy/dialect.ts'
 import { type Front, serveProxy } from '../../src/proxy/front.ts'
+import type { InjectionOptions } from '../../src/proxy/injection.ts'
 import { openaiChat } from '../../src/proxy/openai-chat.ts'
 import { openaiResponses } from '../../src/proxy/openai-responses.ts'
 import { createProxy, type PalimpsestProxy } from '../../src/proxy/proxy.ts'
@@ -137,13 +138,13 @@ type World = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-async function worldFor(script: Script, policy = 'thrifty'): Promise<World> {
+async function worldFor(script: Script, policy = 'thrifty', inject: InjectionOptions = {}): Promise<World> {
   const upstream = await startUpstream(script)
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-client-'))
   const pal = await openPalimpsest({ home: join(home, '.palimpsest') })
   const faults: string[] = []
   const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1` }
-  const proxy = createProxy({ pal, policy, upstreams, log: line => faults.push(line) })
+  const proxy = createProxy({ pal, policy, inject, upstreams, log: line => faults.push(line) })
   const received: World['received'] = []
   const front = await serveProxy(async request => {
     if (request.method === 'POST') {
@@ -214,7 +215,7 @@ const isThere = (program: string) => CLIENTS !== '' && existsSync(join(CLIENTS, 
 
 function clientTest(name: string, client: Client, work: (client: Client) => Promise<void>): void {
   const skip = isThere(client.program) ? false : `${client.name} is not installed: npm run test:clients`
-  test(name, { skip, timeout: 120_000 }, () => work(client))
+  test(name, { skip, timeout: 240_000 }, () => work(client))
 }
 
 /** The longest conversation that the agent sent. */
@@ -308,15 +309,48 @@ for (const one of CLIENTS_TO_RUN) {
   )
 }
 
-const CODEX_CLIENT = CLIENTS_TO_RUN.find(({ program }) => program === 'codex')!
+/** A model that runs one command, asks our own tool about it, and is done. */
+function recalling(): (received: Received) => Turn {
+  let round = 0
+  return received => {
+    const call = shellCall(received, 1)
+    if (!call) return { text: 'A title' }
+    round++
+    if (round === 1) return { text: 'Part 1.', calls: [call] }
+    if (round === 2) return { text: 'What was it?', calls: [{ name: 'recall', input: { query: 'compiled warning' } }] }
+    return { text: DONE }
+  }
+}
 
-clientTest('Codex is spared its own compaction when the provider counts high', CODEX_CLIENT, async client => {
-  const answers = building(40)
-  await using world = await worldFor(received => ({ ...answers(received), usage: { input: received.body.length } }))
-  const { out, err, code } = await runClient(client, world)
-  assert.equal(code, 0, err + out.slice(-2000))
-  assert.match(out, /all of it works/)
-  const unedited = world.received.at(-1)!.body.length
-  assert.ok(unedited > 272_000, `the agent sent only ${unedited} bytes`)
-  assert.ok(!world.received.some(({ body }) => /CHECKPOINT COMPACTION|compaction_trigger/.test(body)))
-})
+for (const one of CLIENTS_TO_RUN) {
+  clientTest(`${one.name} lets the model use tools of ours that it does not have`, one, async client => {
+    const system = async () => 'The user likes short answers.'
+    await using world = await worldFor(recalling(), 'thrifty', { tools: true, system })
+    const { out, err, code } = await runClient(client, world)
+    await world.proxy.idle()
+    assert.equal(code, 0, err + out.slice(-2000))
+    assert.match(out, /all of it works/)
+    assert.deepEqual(world.faults, [])
+    const last = world.upstream.requests.filter(received => shellCall(received, 1)).at(-1)!.body
+    assert.match(last, /\d hits?, \d+ of them not in view/)
+    assert.equal(last.split('The user likes short answers.').length, 2)
+    // The client's own words about it are in the ledger, and nowhere else.
+    assert.ok(world.received.some(({ body }) => !body.includes('of them not in view') && /recall/.test(body)))
+  })
+}
+
+/** Those that compact by themselves when they read that the window fills, and then do not stop any more. */
+for (const one of CLIENTS_TO_RUN.filter(({ program }) => program === 'codex' || program === 'opencode')) {
+  clientTest(`${one.name} is spared its own compaction when the provider counts high`, one, async client => {
+    const answers = building(40)
+    await using world = await worldFor(received => ({ ...answers(received), usage: { input: received.body.length } }))
+    const { out, err, code } = await runClient(client, world)
+    assert.equal(code, 0, err + out.slice(-2000))
+    assert.match(out, /all of it works/)
+    const unedited = Math.max(...world.received.map(({ body }) => body.length))
+    assert.ok(unedited > 272_000, `the agent sent only ${unedited} bytes`)
+    const compacts = /CHECKPOINT COMPACTION|compaction_trigger|anchored summary|detailed prompt for continuing/
+    assert.ok(!world.received.some(({ body }) => compacts.test(body)))
+    assert.ok(world.received.length < 60, `it asked ${world.received.length} times`)
+  })
+}

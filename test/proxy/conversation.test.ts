@@ -47,12 +47,19 @@ test('a client that says which conversation it is has its sessions under that na
   await Promise.all([
     run(it.url, 'same task', 4, { 'x-claude-code-session-id': 'aa' }),
     run(it.url, 'same task', 4, { 'x-claude-code-session-id': 'aa', 'x-claude-code-agent-id': 'sub' }),
-    run(it.url, 'same task', 4, { 'thread-id': 'bb' }),
-    run(it.url, 'same task', 4, { 'x-session-id': 'cc', 'x-parent-session-id': 'dd' }),
+    run(it.url, 'same task', 4, { 'thread-id': 'bb', 'user-agent': 'codex_exec/0.166.0 (Linux)' }),
+    run(it.url, 'same task', 4, { 'x-session-id': 'cc', 'x-parent-session-id': 'dd', 'user-agent': 'opencode/1.18' }),
   ])
   assert.deepEqual((await names(it)).sort(), ['claude-aa', 'claude-aa.sub', 'codex-bb', 'session-cc'])
   const [born] = await (await it.pal.session('claude-aa.sub')).events()
   assert.ok(born?.event.type === 'decision' && /from claude-aa\b/.test(born.event.text))
+  const about = Object.fromEntries((await it.pal.sessions()).map(({ id, about }) => [id, about]))
+  assert.deepEqual(about, {
+    'claude-aa': { client: 'claude-code' },
+    'claude-aa.sub': { client: 'claude-code', parent: 'claude-aa' },
+    'codex-bb': { client: 'codex' },
+    'session-cc': { client: 'opencode', parent: 'session-dd' },
+  })
 })
 
 test('without headers, the calls that come back lead to the conversation', async () => {

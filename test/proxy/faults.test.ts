@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -181,6 +181,23 @@ test('a ledger that somebody holds costs the record of a while, and it is made u
   const [only, ...more] = await pal.sessions()
   assert.deepEqual(more, [])
   assert.equal((await pal.session(only!.id)).fold.entries.length, 3)
+})
+
+test('the key of the provider is nowhere in the home', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
+  t.after(() => rm(home, { recursive: true }))
+  const pal = await openPalimpsest({ home })
+  {
+    await using it = await setUp(builder(3), { pal, inject: { tools: true, system: async () => 'Hm.' } })
+    for (const { run } of LOOPS) await run(it.url)
+    assert.ok(it.upstream.requests.some(({ headers }) => JSON.stringify(headers).includes('sk-secret')))
+  }
+  await pal.close()
+  const files = await readdir(home, { recursive: true, withFileTypes: true })
+  assert.ok(files.some(file => file.name === 'ledger.sqlite'))
+  for (const file of files.filter(one => one.isFile())) {
+    assert.ok(!(await readFile(join(file.parentPath, file.name))).includes('sk-secret'), file.name)
+  }
 })
 
 test('ids that a client uses twice cost the ledger, not the client', async () => {

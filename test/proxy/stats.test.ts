@@ -118,7 +118,16 @@ test('a share is a percentage or a fraction', () => {
 })
 
 test('a loss is called a loss', () => {
-  const totals = { calls: 2, tokensIn: 100, tokensSent: 90, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  const totals = {
+    calls: 2,
+    passed: 0,
+    tokensIn: 100,
+    tokensSent: 90,
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+  }
   assert.match(
     summaryOf({ ...totals, cost: 1, saved: 0.1, rewritten: 0.3, edits: 1, faults: 0 }),
     /lost \$0\.20 of \$1\.00/,

@@ -76,6 +76,13 @@ test('a cancelled call ends the command and is thrown', async () => {
   await assert.rejects(running, { name: 'AbortError' })
 })
 
+test('a call that was cancelled before it began starts nothing', async () => {
+  const { context } = await makeSandbox()
+  const stopped = { ...context, signal: AbortSignal.abort() }
+  await assert.rejects(runTool(runCommand, { command: 'touch begun' }, stopped), { name: 'AbortError' })
+  assert.equal((await runTool(runCommand, { command: 'ls' }, context)).text.includes('begun'), false)
+})
+
 test('secrets of the environment stay out, by name and by value', async () => {
   const env = {
     PATH: process.env.PATH,

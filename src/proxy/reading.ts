@@ -1,0 +1,172 @@
+/**
+ * Requests as what they say, at a cost for what is new in them only.
+ *
+ * A client sends its whole conversation each time, and most of it is, byte for byte, what it sent the last time. The
+ * last bodies are remembered: elements that lie in a beginning shared with one of them are not parsed, read or
+ * hashed again, but taken over as the same objects, so that everything that is kept by object (keys, token counts)
+ * holds for them too. What is given is the same as without a memory; only the time differs.
+ */
+import { isWire, sameJson, UNKNOWN_TOOL, type Wire } from '../adapters/original.ts'
+import type { Message } from '../types.ts'
+import { chainOf } from './conversation.ts'
+import type { ProxyDialect } from './dialect.ts'
+import { behindElement, type ListSpan, scanList, scanOn } from './list-bytes.ts'
+
+export type Reading = {
+  dialect: ProxyDialect
+  bytes: Buffer
+  body: Wire
+  /** The conversation that the body carries; nothing where there is none. */
+  messages: Message[] | undefined
+  /** See `chainOf`. */
+  chain: string[]
+  list: ListSpan | undefined
+}
+
+const MOST_BODIES = 128
+const MOST_BYTES = 64 * 1024 * 1024
+
+export class Readings {
+  /** The last used at the end. */
+  #known: Reading[] = []
+  #bytes = 0
+
+  /** Nothing where the body is not the JSON object that we expect. */
+  read(dialect: ProxyDialect, given: Uint8Array): Reading | undefined {
+    const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+    const before = this.#like(dialect, bytes)
+    const reading = (before && readOn(before.reading, before.shared, bytes)) ?? readWhole(dialect, bytes)
+    if (!reading?.list) return reading
+    if (before && goesOn(before)) this.#forget(before.reading)
+    this.#remember(reading)
+    return reading
+  }
+
+  /** The body that shares most elements with this one, and how many those are. */
+  #like(dialect: ProxyDialect, bytes: Buffer): Like | undefined {
+    let best: Like | undefined
+    for (const reading of this.#known.toReversed()) {
+      if (reading.dialect !== dialect || !sharesElement(reading, bytes, best?.shared ?? 0)) continue
+      best = { reading, shared: sharedElements(reading, bytes) }
+      if (goesOn(best)) break
+    }
+    return best
+  }
+
+  #remember(reading: Reading): void {
+    this.#known.push(reading)
+    this.#bytes += reading.bytes.length
+    while (this.#known.length > MOST_BODIES || (this.#bytes > MOST_BYTES && this.#known.length > 1)) {
+      this.#bytes -= this.#known.shift()!.bytes.length
+    }
+  }
+
+  #forget(reading: Reading): void {
+    const at = this.#known.indexOf(reading)
+    if (at < 0) return
+    this.#known.splice(at, 1)
+    this.#bytes -= reading.bytes.length
+  }
+}
+
+type Like = { reading: Reading; shared: number }
+
+/** A client changes so many of its last messages when it goes on, by moving its cache marks. */
+const FEW = 3
+
+function goesOn({ reading, shared }: Like): boolean {
+  return shared >= reading.list!.ends.length - FEW
+}
+
+/** Whether the element at an index, and everything before it, is the same in both. */
+function sharesElement({ bytes: known, list }: Reading, bytes: Buffer, index: number): boolean {
+  const end = list?.ends[index]
+  return end !== undefined && end <= bytes.length && known.subarray(0, end).equals(bytes.subarray(0, end))
+}
+
+function sharedElements(reading: Reading, bytes: Buffer): number {
+  let low = 1
+  let high = reading.list!.ends.length
+  // Mostly nearly all of it is shared: look from the end first.
+  for (let i = high; i > Math.max(1, high - FEW); i--) if (sharesElement(reading, bytes, i - 1)) return i
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (sharesElement(reading, bytes, middle - 1)) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function readWhole(dialect: ProxyDialect, bytes: Buffer): Reading | undefined {
+  const body = parseObject(bytes)
+  if (!body) return undefined
+  const messages = dialect.read(body)
+  const list = messages && scanList(bytes, dialect.list)
+  return { dialect, bytes, body, messages, chain: chainOf(messages ?? []), list }
+}
+
+/** Nothing where it turns out that this body must be read as a whole. */
+function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undefined {
+  const { dialect } = before
+  const { open, ends } = before.list!
+  const list = scanOn(bytes, open, ends.slice(0, shared))
+  if (!list || bytes.indexOf(JSON.stringify(dialect.list), list.close) >= 0) return undefined
+  const rest = bytes.subarray(behindElement(bytes, ends[shared - 1]!))
+  const body = parseObject(Buffer.concat([bytes.subarray(0, open), rest]))
+  const fresh = body?.[dialect.list]
+  const old = before.body[dialect.list]
+  if (!Array.isArray(old) || !Array.isArray(fresh) || fresh.length !== list.ends.length - shared) return undefined
+  const elements: unknown[] = [...old.slice(0, shared), ...fresh]
+  const whole = { ...body, [dialect.list]: elements }
+  const read = readTail(before, { body: whole, old, elements, shared }) ?? dialect.read(whole)
+  if (!read) return undefined
+  const known = before.messages ?? []
+  const messages = read.map((message, i) => (known[i] && isSame(known[i], message) ? known[i] : message))
+  const chain = chainOf(messages, { messages: known, chain: before.chain })
+  return { dialect, bytes, body: whole, messages, chain, list }
+}
+
+type Tail = { body: Wire; old: readonly unknown[]; elements: readonly unknown[]; shared: number }
+
+/**
+ * The messages without reading their beginning again: that ends where a turn of the assistant begins, because no
+ * dialect joins anything across that place, and the calls that new results answer lie behind it.
+ */
+function readTail(before: Reading, { body, old, elements, shared }: Tail): Message[] | undefined {
+  const { dialect, messages } = before
+  const from = turnBefore(dialect, elements, shared)
+  if (!messages || from === undefined) return undefined
+  const part = (list: readonly unknown[]) => dialect.read({ [dialect.list]: list }) ?? []
+  const tail = part(elements.slice(from))
+  const isStray = tail.some(({ parts }) => parts.some(one => one.type === 'tool-result' && one.name === UNKNOWN_TOOL))
+  if (isStray) return undefined
+  const leading = (of: Wire) => dialect.read({ ...of, [dialect.list]: [] }) ?? []
+  const kept = messages.slice(leading(before.body).length, messages.length - part(old.slice(from)).length)
+  return [...leading(body), ...kept, ...tail]
+}
+
+const LOOK_BACK = 32
+
+function turnBefore(dialect: ProxyDialect, elements: readonly unknown[], shared: number): number | undefined {
+  const isAssistant = (at: number) => dialect.read({ [dialect.list]: [elements[at]] })?.[0]?.role === 'assistant'
+  for (let at = shared - 1; at > Math.max(0, shared - LOOK_BACK); at--) {
+    if (isAssistant(at) && !isAssistant(at - 1)) return at
+  }
+  return undefined
+}
+
+function isSame(one: Message, other: Message): boolean {
+  return one.role === other.role && sameJson(one.parts, other.parts) && sameJson(one.original, other.original)
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function parseObject(bytes: Buffer): Wire | undefined {
+  try {
+    const value: unknown = JSON.parse(UTF8.decode(bytes))
+    return isWire(value) ? value : undefined
+  } catch {
+    // Not UTF-8, or no JSON: whatever it is, the provider will know.
+    return undefined
+  }
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { ThreadedLedger } from '../../src/ledger/threaded.ts'
+import { ledgerStoreContract } from '../contracts/ledger-store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+ledgerStoreContract('threaded', async name => new ThreadedLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
+
+const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: 'x'.repeat(9000) })
+
+test('a lock is the same error as on one thread, and the main thread does not wait for it', async () => {
+  const path = join(folder, 'locked.sqlite')
+  const store = new ThreadedLedger(path, { busyMs: 300 })
+  await store.open('a', { at: 0, meta: '{}' })
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  let ticks = 0
+  const ticking = setInterval(() => ticks++, 5)
+  await assert.rejects(store.append('a', [row(0)]), { code: 'STORE_LOCKED' })
+  clearInterval(ticking)
+  assert.ok(ticks > 3, `the main thread ran ${ticks} times while the other one waited`)
+  other.exec('ROLLBACK')
+  other.close()
+  assert.equal(await store.append('a', [row(0)]), true)
+  await store.close()
+})
+
+test('a full disk is an error and loses nothing that was acknowledged', async () => {
+  const store = new ThreadedLedger(join(folder, 'full.sqlite'), { maxPages: 40 })
+  await store.open('a', { at: 0, meta: '{}' })
+  let kept = 0
+  const fill = async () => {
+    for (; kept < 1000; kept++) await store.append('a', [row(kept)])
+  }
+  await assert.rejects(fill, { code: 'STORE_FULL' })
+  assert.equal((await store.read('a')).length, kept)
+  await store.close()
+})
+
+test('a search waits for whoever writes', async () => {
+  const path = join(folder, 'searched.sqlite')
+  const store = new ThreadedLedger(path)
+  await store.open('a', { at: 0, meta: '{}' })
+  await store.append('a', [{ ...row(0), body: 'a needle' }])
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  const docs = ({ seq, body }: { seq: number; body: string | undefined }) => [{ seq, part: 0, text: body ?? '' }]
+  const found = store.search('needle', { limit: 5, docs })
+  setImmediate(() => {
+    other.exec('ROLLBACK')
+    other.close()
+  })
+  assert.equal((await found).length, 1)
+  await store.close()
+})
+
+test('closing waits for what is being written, and then refuses', async () => {
+  const path = join(folder, 'closing.sqlite')
+  const store = new ThreadedLedger(path)
+  await store.open('a', { at: 0, meta: '{}' })
+  const written = Promise.all(Array.from({ length: 20 }, (_, seq) => store.append('a', [row(seq)])))
+  await store.close()
+  assert.ok((await written).every(Boolean))
+  await assert.rejects(store.append('a', [row(20)]), { code: 'STORE_FAILED' })
+  const again = new ThreadedLedger(path)
+  assert.equal((await again.read('a')).length, 20)
+  await again.close()
+})
+
+test('a file that is no database is refused by whoever opens it', () => {
+  assert.throws(() => new ThreadedLedger(join(folder, 'closing.sqlite', 'x.sqlite')), { code: 'STORE_FAILED' })
+})
