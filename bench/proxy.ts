@@ -9,7 +9,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -68,7 +68,8 @@ const results: Results = {
   node: process.version,
   conversations: Number(values.conversations),
   kb: Number(values.kb),
-  contenders: {},
+  // With --only, what was measured of the others stays.
+  contenders: values.only && existsSync(values.out) ? JSON.parse(readFileSync(values.out, 'utf8')).contenders : {},
 }
 const upstream = await startNode('proxy-provider.ts', [])
 const load = await startNode('proxy-load.ts', [])
@@ -81,7 +82,7 @@ for (const contender of CONTENDERS) {
 for (const name of missingPeers()) console.log(`${name}: skipped, not installed (scripts/proxy-peers.sh gets it)`)
 await load.stop()
 await upstream.stop()
-if (!values.only) console.log(tableOf(results))
+console.log(tableOf(results))
 writeFileSync(values.out, `${JSON.stringify(results, null, 2)}\n`)
 
 async function measure({ start, memory }: Contender): Promise<Measured> {

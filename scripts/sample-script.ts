@@ -126,7 +126,7 @@ const SUNDAY: Turn = {
       call: run('cat logs/reports.log'),
     },
     {
-      say: 'Every run selects `day < ` the Sunday of its week, so the end is one day early in all twenty weeks. How does the selection treat its end?',
+      say: 'Every run selects the days before the Sunday of its week, so the end is one day early in all twenty weeks. How does the selection treat its end?',
       call: read('src/orders.js'),
     },
     {

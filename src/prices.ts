@@ -98,6 +98,8 @@ const MODELS: Record<string, Model> = {
   o4: { ...openai, window: 200_000, input: 1.1, output: 4.4, read: 0.25 },
   gemini,
   deepseek,
+  // The script that stands in for a model in demos costs nothing; its cache behaves like others.
+  'palimpsest-demo': { ...openai, window: 200_000, input: 0, output: 0, dialect: 'openai-chat', source: 'the demo' },
 }
 
 export type ModelTable = Record<string, Partial<Model>>

@@ -5,7 +5,6 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { ModelTable } from '../prices.ts'
 import { DEMO_MODEL, startDemoModel } from './demo-model.ts'
 import type { ModelSettings } from './model.ts'
 
@@ -14,8 +13,6 @@ export type Demo = {
   root: string
   workspace: string
   model: ModelSettings
-  /** The demo costs nothing. */
-  models: ModelTable
   close(): Promise<void>
 }
 
@@ -35,7 +32,6 @@ export async function startDemo({
     root,
     workspace: join(folder, 'workspace'),
     model: { provider: 'openai-compatible', name: DEMO_MODEL, baseUrl: server.url },
-    models: { [DEMO_MODEL]: { input: 0, output: 0, read: 0.1, write: 1, dialect: 'openai-chat', source: 'the demo' } },
     close: () => server.close(),
   }
 }

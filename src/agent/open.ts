@@ -82,7 +82,6 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
     home,
     workspace,
     ...(side ? { summarize: modelSummary(side) } : {}),
-    ...(demo ? { models: demo.models } : {}),
   })
   const memory = await openMemory({ home, env })
   const root = resolve(demo?.root ?? options.root ?? '.')

@@ -56,6 +56,8 @@ export type SqliteOptions = {
   busyMs?: number
   /** A limit to the size of the file, in pages. */
   maxPages?: number
+  /** Whether a commit may move the log into the file, which takes its time; if not, somebody else has to. */
+  checkpoints?: boolean
   readOnly?: boolean
 }
 
@@ -76,6 +78,7 @@ export class SqliteLedger implements LedgerStore {
       this.#db.exec('PRAGMA journal_mode = WAL')
       this.#db.exec(`PRAGMA synchronous = ${options.sync === 'normal' ? 'NORMAL' : 'FULL'}`)
       this.#db.exec('PRAGMA foreign_keys = ON')
+      if (options.checkpoints === false) this.#db.exec('PRAGMA wal_autocheckpoint = 0')
       migrate(this.#db, path, MIGRATIONS)
     })
   }
@@ -176,6 +179,11 @@ export class SqliteLedger implements LedgerStore {
         rank: Number(hit['rank']),
       }))
     })
+  }
+
+  /** Moves what is in the log into the file, and begins it anew: most of it while others write, the rest alone. */
+  async checkpoint(): Promise<void> {
+    guard(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE); PRAGMA wal_checkpoint(RESTART)'))
   }
 
   async close(): Promise<void> {

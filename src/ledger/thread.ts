@@ -1,4 +1,4 @@
-/** The thread that writes for ThreadedLedger: one request after the other, each answered when it is on disk. */
+/** The thread of ThreadedLedger, for what takes long: one request after the other, each answered when it is on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { isPalimpsestError } from '../errors.ts'
 import { SqliteLedger } from './sqlite.ts'

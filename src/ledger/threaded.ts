@@ -1,30 +1,32 @@
 /**
  * The SQLite ledger for processes that serve many at once: whatever a write has to wait for, nobody waits with it.
  *
- * Most commits take less than a millisecond, and are made right here. When another process holds the database, or the
- * disk has just been slow, they go to a thread, which has the time. Either way a write resolves when it is on disk.
- * Reads use the connection of this thread, which sees everything that was committed. A database in memory cannot be
- * shared by two connections: use SqliteLedger for that.
+ * A commit is made here, which takes a tenth of a millisecond, and leaves the log unsynced; then the log is synced
+ * by the system's own threads, once for all commits that wait for it, and only after that the write resolves. So it
+ * promises what every store promises, and the main thread never stands still for the disk. What would stand in line
+ * goes to a thread of our own: a write while another process holds the database, and moving the log into the file.
+ * A database in memory cannot be shared by two connections: use SqliteLedger for that.
  */
 import { once } from 'node:events'
+import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 
 /** What the thread is asked for, and what it answers. */
-export type Asked = { n: number; method: Write; args: unknown[] }
+export type Asked = { n: number; method: Write | 'checkpoint'; args: unknown[] }
 type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
 
 /** How long a write may wait here for another process. */
 const BRIEFLY_MS = 5
-/** A commit that took longer sends so many of those behind it to the thread. */
-const SLOW_MS = 5
-const SLOW_FOR = 50
-
+/** After so many writes the log is moved into the file. */
+const CHECKPOINT_AFTER = 300
 /** How often a search asks again, and after what time, when the index cannot be filled yet. */
 const SEARCH_TRIES = 50
 const SEARCH_WAIT_MS = 100
@@ -33,17 +35,20 @@ type Waiting = { resolve(result: never): void; reject(error: Error): void }
 
 export class ThreadedLedger implements LedgerStore {
   readonly #here: SqliteLedger
+  readonly #log: SyncedFile
   readonly #thread: Worker
   readonly #waiting = new Map<number, Waiting>()
+  readonly #writing = new Set<Promise<unknown>>()
   #asked = 0
-  #slow = 0
+  #written = 0
   #closed = false
 
   /** Opens (or makes) the database at a path. */
   constructor(path: string, options: SqliteOptions = {}) {
     // Made with patience, so that two can open it at once; what is wrong with the file is thrown here.
-    new SqliteLedger(path, options).close()
-    this.#here = new SqliteLedger(path, { ...options, busyMs: BRIEFLY_MS })
+    void new SqliteLedger(path, options).close()
+    this.#here = new SqliteLedger(path, { ...options, sync: 'normal', checkpoints: false, busyMs: BRIEFLY_MS })
+    this.#log = new SyncedFile(`${path}-wal`)
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js'
     this.#thread = new Worker(new URL(file, import.meta.url), { workerData: { path, options }, execArgv: [] })
     this.#thread.unref()
@@ -86,7 +91,7 @@ export class ThreadedLedger implements LedgerStore {
       try {
         return await this.#here.search(query, options)
       } catch (error) {
-        if (!isPalimpsestError(error) || error.code !== 'STORE_LOCKED' || tries >= SEARCH_TRIES) throw error
+        if (!isLocked(error) || tries >= SEARCH_TRIES) throw error
         await sleep(SEARCH_WAIT_MS)
       }
     }
@@ -96,31 +101,35 @@ export class ThreadedLedger implements LedgerStore {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    await Promise.allSettled(this.#writing)
     const ended = once(this.#thread, 'exit')
     this.#thread.ref()
     this.#thread.postMessage('close')
     await ended
+    this.#log.close()
     await this.#here.close()
   }
 
-  async #write<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
-    if (this.#closed) throw closed()
-    if (this.#slow > 0) {
-      this.#slow--
-      return this.#ask(method, ...args)
-    }
-    const from = performance.now()
-    try {
-      return await here()
-    } catch (error) {
-      if (!isPalimpsestError(error) || error.code !== 'STORE_LOCKED') throw error
-      return this.#ask(method, ...args)
-    } finally {
-      if (performance.now() - from > SLOW_MS) this.#slow = SLOW_FOR
-    }
+  #write<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
+    if (this.#closed) return Promise.reject(closed())
+    const writing = this.#writeHere(here).catch(error => {
+      if (!isLocked(error)) throw error
+      return this.#ask<T>(method, ...args)
+    })
+    this.#writing.add(writing)
+    const done = () => this.#writing.delete(writing)
+    writing.then(done, done)
+    return writing
   }
 
-  #ask<T>(method: Write, ...args: unknown[]): Promise<T> {
+  async #writeHere<T>(here: () => Promise<T>): Promise<T> {
+    const result = await here()
+    await this.#log.sync()
+    if (++this.#written % CHECKPOINT_AFTER === 0 && !this.#closed) this.#ask('checkpoint').catch(() => {})
+    return result
+  }
+
+  #ask<T>(method: Asked['method'], ...args: unknown[]): Promise<T> {
     const n = this.#asked++
     // The process stays while something is being written, and no longer.
     this.#thread.ref()
@@ -133,7 +142,7 @@ export class ThreadedLedger implements LedgerStore {
   #settle({ n, result, error }: Answered): void {
     const waiting = this.#waiting.get(n)
     this.#waiting.delete(n)
-    if (this.#waiting.size === 0) this.#thread.unref()
+    if (this.#waiting.size === 0 && !this.#closed) this.#thread.unref()
     if (error) waiting?.reject(toError(error))
     else waiting?.resolve(result as never)
   }
@@ -143,6 +152,49 @@ export class ThreadedLedger implements LedgerStore {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
+}
+
+/** A file whose content is brought to the disk by the system's threads; those who ask meanwhile share the next time. */
+class SyncedFile {
+  readonly #file: number
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'r+')
+    const folder = openSync(dirname(path), 'r')
+    // So that the file itself is found again.
+    fsyncSync(folder)
+    closeSync(folder)
+  }
+
+  /** Resolves when everything that was written before the call is on disk. */
+  sync(): Promise<void> {
+    if (!this.#running) {
+      this.#running = toDisk(this.#file).finally(() => {
+        this.#running = undefined
+      })
+      return this.#running
+    }
+    // The one that is running may have begun before the last write.
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined
+        return this.sync()
+      })
+    return this.#next
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+}
+
+const toDisk = promisify(fdatasync)
+
+function isLocked(error: unknown): boolean {
+  return isPalimpsestError(error) && error.code === 'STORE_LOCKED'
 }
 
 function closed(): PalimpsestError {

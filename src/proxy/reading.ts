@@ -6,6 +6,7 @@
  * hashed again, but taken over as the same objects, so that everything that is kept by object (keys, token counts)
  * holds for them too. What is given is the same as without a memory; only the time differs.
  */
+import { isAscii } from 'node:buffer'
 import { isWire, sameJson, UNKNOWN_TOOL, type Wire } from '../adapters/original.ts'
 import type { Message } from '../types.ts'
 import { chainOf } from './conversation.ts'
@@ -160,6 +161,12 @@ function isSame(one: Message, other: Message): boolean {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The bytes as text, where they are known to be UTF-8. */
+export function textOf(bytes: Buffer): string {
+  // Looking first is faster than decoding with care, and most requests have nothing else in them.
+  return isAscii(bytes) ? bytes.toString('latin1') : bytes.toString()
+}
 
 function parseObject(bytes: Buffer): Wire | undefined {
   try {

@@ -22,7 +22,7 @@ import type { Answer, ProxyDialect } from './dialect.ts'
 import { inject } from './injection.ts'
 import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
 import { type Live, type LiveOptions, LiveSessions } from './live-sessions.ts'
-import type { Reading } from './reading.ts'
+import { type Reading, textOf } from './reading.ts'
 import { splice } from './splice.ts'
 
 export type Incoming = Reading & { headers: Headers; user: string | undefined }
@@ -98,7 +98,7 @@ export class Turns {
       const view = await session.view()
       live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
       const text = textFor(incoming, view, { ...live, session, messages: inPresentForm(session.fold, messages) })
-      if (text === undefined || text === (turn.text ?? incoming.bytes.toString())) return undefined
+      if (text === undefined || text === (turn.text ?? textOf(incoming.bytes))) return undefined
       turn.saved = savedBy(view)
       live.last = { bytes: incoming.bytes, text, saved: turn.saved }
       return text
@@ -196,7 +196,7 @@ function textFor(incoming: Incoming, view: View, { session, injection, messages 
   if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
   const written = edited ? dialect.write(body, shown) : body
-  return splice(bytes.toString(), body, injection ? inject(dialect, written, injection) : written)
+  return splice(textOf(bytes), body, injection ? inject(dialect, written, injection) : written)
 }
 
 /** A rule of this dialect that the view breaks and the client's own messages do not. */

@@ -26,6 +26,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   SCHEMA_VIOLATION: 422,
   KEY_REUSED: 409,
   CONFIG_INVALID: 409,
+  MODEL_MISSING: 409,
 }
 
 const OUR_FAULT = 500

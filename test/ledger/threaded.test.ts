@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -57,6 +57,17 @@ test('a search waits for whoever writes', async () => {
     other.close()
   })
   assert.equal((await found).length, 1)
+  await store.close()
+})
+
+test('the log is moved into the file from time to time, so that it does not grow for ever', async () => {
+  const path = join(folder, 'log.sqlite')
+  const store = new ThreadedLedger(path)
+  await store.open('a', { at: 0, meta: '{}' })
+  for (let seq = 0; seq < 1500; seq++) assert.equal(await store.append('a', [row(seq)]), true)
+  const log = statSync(`${path}-wal`).size
+  assert.ok(log < 1000 * 9000, `the log has ${log} bytes`)
+  assert.equal((await store.read('a')).length, 1500)
   await store.close()
 })
 

@@ -275,12 +275,14 @@ const TOO_LONG = {
 }
 
 /** A model behind a bad line: overloaded once, broken off once, with a call of a tool that is not there, and narrow. */
-function troubled(rounds: number, most: number) {
+function troubled(rounds: number, room: number) {
   const answers = building(rounds)
   const seen = { refused: 0, requests: 0 }
+  let most: number | undefined
   const script = (received: Received): Turn => {
     if (!shellCall(received, 0)) return { text: 'A title' }
     seen.requests++
+    most ??= received.body.length + room
     if (seen.requests === 2) return { error: OVERLOADED }
     if (received.body.length > most) {
       seen.refused++
@@ -298,7 +300,7 @@ for (const one of CLIENTS_TO_RUN) {
     `${one.name} comes through an overload, a cut stream, an unknown tool and an overflow`,
     one,
     async client => {
-      const { script, seen } = troubled(16, 190_000)
+      const { script, seen } = troubled(16, 60_000)
       await using world = await worldFor(script)
       const { out, err, code } = await runClient(client, world)
       assert.equal(code, 0, err + out.slice(-2000))

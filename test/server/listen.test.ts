@@ -161,6 +161,11 @@ describe('palimpsest serve', () => {
       sessions.map(({ id }) => id),
       ['sample'],
     )
+    const { own, users } = (await (await fetch(`${server.url}/users`)).json()) as {
+      own: string
+      users: { user: string; open: number }[]
+    }
+    assert.equal(users.find(({ user }) => user === own)?.open, 1, 'what its agent proposed waits')
     const taken = await runCli(['serve', '--port', new URL(server.url).port, '--home', home])
     assert.equal(taken.code, 4)
     assert.match(taken.stderr, /is taken/)

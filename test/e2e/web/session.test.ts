@@ -80,6 +80,19 @@ describe('the page of a session', { skip }, () => {
     await page.getByLabel('Tokens by kind').getByText('6.5K → 273').waitFor()
   })
 
+  test('a link to an entry leads below the map, and what stands beside is never under it', async () => {
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=9`)
+    const panel = page.getByRole('region', { name: 'Context map' })
+    const bottom = async () => panel.evaluate(element => element.getBoundingClientRect().bottom)
+    const topOf = (where: Locator) => where.evaluate(element => element.getBoundingClientRect().top)
+    await page.waitForFunction(() => {
+      const map = document.querySelector('.map-panel')!.getBoundingClientRect()
+      const row = document.querySelector('[data-entry="9"]')?.getBoundingClientRect()
+      return row !== undefined && map.height > 100 && row.top >= map.bottom && row.top < innerHeight / 2
+    })
+    assert.ok((await topOf(page.getByRole('tab', { name: 'Calls' }))) >= (await bottom()))
+  })
+
   test('an edited part can be seen as shown, as it was, and as a diff, with why, by whom and what it saved', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     const log = part(page, 7)

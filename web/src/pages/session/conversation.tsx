@@ -34,6 +34,8 @@ export type ConversationProps = {
   until: number
   marks: readonly string[]
   jump: RefObject<Jump | undefined>
+  /** Whether what stands above has the size that it keeps. */
+  settled: boolean
   onVisible(from: number, to: number): void
 }
 
@@ -43,7 +45,7 @@ const OVERSCAN = 4
 const CLEAR = 24
 
 export const Conversation = memo(function Conversation(props: ConversationProps) {
-  const { session, total, pages, edits, bars, chosen, until, marks, jump, onVisible } = props
+  const { session, total, pages, edits, bars, chosen, until, marks, jump, settled, onVisible } = props
   const list = useRef<HTMLDivElement>(null)
   const [names] = useState(() => new CallNames())
   const { margin, stuck } = useMeasures(list)
@@ -58,7 +60,7 @@ export const Conversation = memo(function Conversation(props: ConversationProps)
   })
   const items = rows.getVirtualItems()
   const isRead = items.every(({ index }) => pages.get(index) !== undefined)
-  useJump(jump, entry => rows.scrollToIndex(entry, { align: 'start' }), isRead)
+  useJump(jump, entry => rows.scrollToIndex(entry, { align: 'start' }), isRead && settled)
   const first = items[0]?.index
   const last = items.at(-1)?.index
   useEffect(() => {
@@ -99,10 +101,10 @@ export const Conversation = memo(function Conversation(props: ConversationProps)
 })
 
 /**
- * A leap lands on rows whose size is not known before they are read and drawn: it is made again until they are, unless
- * the reader takes over.
+ * A leap lands on rows whose size is not known before they are read and drawn, below a map that is still to come: it is
+ * made again until they are there, unless the reader takes over.
  */
-function useJump(jump: ConversationProps['jump'], leap: Jump, isRead: boolean): void {
+function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean): void {
   const goal = useRef<number>(undefined)
   const latest = useEffectEvent(leap)
   useEffect(() => {
@@ -125,7 +127,7 @@ function useJump(jump: ConversationProps['jump'], leap: Jump, isRead: boolean): 
       frame = requestAnimationFrame(() => {
         if (goal.current === undefined) return
         latest(goal.current)
-        if (isRead) goal.current = undefined
+        if (isThere) goal.current = undefined
       })
     })
     return () => cancelAnimationFrame(frame)

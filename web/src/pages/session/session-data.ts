@@ -39,8 +39,8 @@ export function useSessionData(session: string, at: number | undefined): Session
   const read = <T>(signal: AbortSignal, path: string, query = {}) =>
     getJson<T>(sessionPath(session, path), { query, signal })
   const info = useResource(session, signal => getJson<SessionInfo>(sessionPath(session), { signal }))
-  // What grows with the session waits until they are there, so that a long one is on the screen as soon as a short one.
-  const then = entries.total === undefined && entries.error === undefined ? undefined : session
+  // What grows with the session waits until they are painted, so that a long one is on the screen as soon as a short one.
+  const then = usePainted(entries.total !== undefined || entries.error !== undefined) ? session : undefined
   const summary = useResource(then, signal => read<Summary>(signal, 'summary'))
   const now = useResource(then, signal => read<ContextMap>(signal, 'map', { max: BARS }))
   const asked = useDeferredValue(at)
@@ -78,6 +78,26 @@ export function useSessionData(session: string, at: number | undefined): Session
 function largest(...values: (number | undefined)[]): number | undefined {
   const known = values.filter(value => value !== undefined)
   return known.length === 0 ? undefined : Math.max(...known)
+}
+
+const HIDDEN_MS = 100
+
+/** Whether what has come is on the screen. A tab that nobody sees paints nothing: there it is a moment later. */
+function usePainted(isThere: boolean): boolean {
+  const [painted, setPainted] = useState(false)
+  useEffect(() => {
+    if (!isThere) return
+    const done = () => setPainted(true)
+    const timer = setTimeout(done, HIDDEN_MS)
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(done)
+    })
+    return () => {
+      clearTimeout(timer)
+      cancelAnimationFrame(frame)
+    }
+  }, [isThere])
+  return painted
 }
 
 const NONE: readonly TimelineCall[] = []

@@ -80,6 +80,7 @@ export function SessionPage({ session }: { session: string }) {
             pages={data.entries}
             edits={data.edits}
             marks={marks}
+            settled={data.map !== undefined && data.summary !== undefined}
             {...{ bars, chosen, until, jump, onVisible }}
           />
         )}
