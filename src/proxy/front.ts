@@ -87,8 +87,9 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
     outgoing.end()
     return
   }
-  outgoing.flushHeaders()
   const direct = nodeBodyOf(response.body)
+  // Headers leave with the first bytes, where those are here already.
+  if (!direct || direct.first.length === 0) outgoing.flushHeaders()
   if (direct) await pump(direct, outgoing)
   else await pumpWeb(response.body, outgoing)
 }

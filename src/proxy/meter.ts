@@ -50,9 +50,8 @@ export class Meter {
 
   add(metric: Metric, labels: Labels = {}, amount = 1): void {
     const byLabels = this.#counts.get(metric) ?? new Map<string, number>()
-    const key = Object.entries(labels)
-      .map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, '_')}"`)
-      .join(',')
+    let key = ''
+    for (const name in labels) key += `${key === '' ? '' : ','}${name}="${plain(labels[name]!)}"`
     byLabels.set(key, (byLabels.get(key) ?? 0) + amount)
     this.#counts.set(metric, byLabels)
   }
@@ -106,6 +105,13 @@ export class Meter {
     return `${lines.join('\n')}\n`
   }
 }
+
+/** A value that needs no escapes. */
+function plain(value: string): string {
+  return UNPLAIN.test(value) ? value.replaceAll(new RegExp(UNPLAIN, 'g'), '_') : value
+}
+
+const UNPLAIN = /[\\"\n]/
 
 const METRICS = {
   palimpsest_requests_total: 'Requests by dialect and status.',
