@@ -187,6 +187,7 @@ async function obey(order: Order): Promise<unknown> {
 
 /** As a process: takes orders, one after the other, and sends back what was measured. */
 if (import.meta.main) {
+  process.on('disconnect', () => process.exit(0))
   process.on('message', (order: Order) => {
     obey(order).then(
       measured => process.send?.({ measured }),

@@ -29,6 +29,7 @@ function* eventsOf(call: number): Generator<{ type: string }> {
 }
 
 if (import.meta.main) {
+  process.on('disconnect', () => process.exit(0))
   let calls = 0
   const server = createServer({ noDelay: true }, async (incoming, response) => {
     const chunks: Buffer[] = []

@@ -4,10 +4,11 @@
  *
  *     node bench/proxy.ts [--seconds 40] [--conversations 50] [--kb 200] [--requests 10000] [--only NAME]
  *
- * Provider, proxy and agents are processes of their own. Our home is a folder on disk, and every entry is synced to
- * it before the provider is called. Other proxies run where scripts/proxy-peers.sh has installed them.
+ * Provider, proxy and agents are processes of their own. Ours is `palimpsest serve` as anybody would start it, on a
+ * home on disk, where every turn is before its answer is passed on. A proxy that does nothing shows what a second hop
+ * costs by itself. Other proxies run where scripts/proxy-peers.sh has installed them.
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -35,6 +36,7 @@ type Started = { url: string; stop(): Promise<void>; child?: ChildProcess }
 type Contender = { name: string; start(upstream: string): Promise<Started>; memory?: true }
 
 const CONTENDERS: readonly Contender[] = [
+  { name: 'nothing but a hop', start: upstream => startNode('proxy-bare.ts', [upstream]) },
   { name: 'palimpsest, none', start: upstream => startOurs(upstream, 'none') },
   { name: 'palimpsest, thrifty', start: upstream => startOurs(upstream, 'thrifty'), memory: true },
   ...installedPeers(),
@@ -127,9 +129,7 @@ async function memoryOf(url: string, child: ChildProcess): Promise<number[]> {
   const sizes: number[] = []
   for (let tenth = 0; tenth < 10; tenth++) {
     await order({ kind: 'many', url, from: tenth * all, requests: all / 10 })
-    child.send('memory')
-    const [{ rss }] = await once(child, 'message')
-    sizes.push(Math.round(rss / 2 ** 20))
+    sizes.push(Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)])) / 1024))
   }
   return sizes
 }
@@ -152,24 +152,33 @@ async function order(what: object): Promise<any> {
   return measured
 }
 
+const CLI = new URL('../src/cli.ts', import.meta.url).pathname
+
 async function startOurs(upstream: string, policy: string): Promise<Started> {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-bench-'))
   const profile = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${values.profile}`] : []
-  const started = await startNode('proxy-ours.ts', [upstream, policy, home], profile)
+  const args = ['serve', '--home', home, '--port', '0', '--rate', '0', '--anthropic-upstream', upstream]
+  const child = spawn(process.execPath, [...profile, CLI, ...args, '--policy', policy], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let said = ''
+  while (!said.includes('\n')) said += (await once(child.stdout, 'data'))[0]
+  child.stdout.resume()
   const stop = async () => {
-    await started.stop()
+    await stopped(child)
     rmSync(home, { recursive: true })
   }
-  return { ...started, stop }
+  return { url: /http:\S+/.exec(said)![0], child, stop }
 }
 
-async function startNode(file: string, args: string[], flags: readonly string[] = []): Promise<Started> {
-  const child = fork(new URL(file, import.meta.url).pathname, args, { execArgv: ['--expose-gc', ...flags] })
+async function startNode(file: string, args: string[]): Promise<Started> {
+  const child = fork(new URL(file, import.meta.url).pathname, args)
   const [url] = await once(child, 'message')
-  const stop = async () => {
-    const ended = once(child, 'exit')
-    child.kill('SIGTERM')
-    await ended
-  }
-  return { url, child, stop }
+  return { url, child, stop: () => stopped(child) }
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
 }

@@ -158,6 +158,16 @@ export class Palimpsest {
     return this.#store.search(query, { limit, docs: docsOf })
   }
 
+  /**
+   * The same sessions for one who has more to do before what he writes must be on disk: writes resolve when they
+   * outlive this process, and `synced` when everything written so far outlives the machine.
+   */
+  early(): { pal: Palimpsest; synced(): Promise<void> } {
+    const early = this.#store.early?.()
+    if (!early) return { pal: this, synced: async () => {} }
+    return { pal: new Palimpsest(this.home, early.store, this.#options), synced: early.synced }
+  }
+
   close(): Promise<void> {
     return this.#store.close()
   }

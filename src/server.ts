@@ -5,13 +5,15 @@
  * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
  * `close` lets running requests finish, ends the live streams, and then closes the stores that it was given.
  */
-import { createAdaptorServer } from '@hono/node-server'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { AgentDesk } from './agent/desk.ts'
 import type { Palimpsest } from './engine.ts'
 import { PalimpsestError } from './errors.ts'
 import type { Memory } from './memory/memory.ts'
+import { type AnyRequest, answerNode, type NodeRequest } from './proxy/node-http.ts'
 import { agentRoutes } from './server/agent.ts'
 import { type AnswerContext, admitCaller, answer } from './server/answer.ts'
 import { blockRoutes } from './server/blocks.ts'
@@ -67,15 +69,29 @@ export type ServerOptions = {
 /** A handler for everything under a path. `/` gets what no route of ours takes. */
 export type Mounted = {
   prefix: string
-  handle(request: Request, context: { caller: Caller; doors: Doors }): Response | Promise<Response>
   /** Needs no token: files that hold no data. */
   public?: boolean
   /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
   foreignAuthorization?: boolean | 'unless-ours'
+} & (WholeHandler | LightHandler)
+
+type MountContext = { caller: Caller; doors: Doors }
+type WholeHandler = {
+  light?: false
+  handle(request: Request, context: MountContext): Response | Promise<Response>
+}
+/** One through which much streams: it does without a web `Request`, and is then given the bytes as they come. */
+type LightHandler = {
+  light: true
+  handle(request: AnyRequest, context: MountContext): Response | Promise<Response>
 }
 
+type From = { address?: string | undefined }
+
 export type Server = {
-  fetch(request: Request, env?: { address?: string | undefined }): Promise<Response>
+  fetch(request: Request, from?: From): Promise<Response>
+  /** The same for Node's requests to a light mount; nothing where none is under that path. */
+  pass(url: URL): ((request: NodeRequest, from?: From) => Promise<Response>) | undefined
   close(): Promise<void>
   document: Document
   requireToken: boolean
@@ -119,12 +135,23 @@ export function createServer(options: ServerOptions): Server {
   const running = new Set<Promise<unknown>>()
   let closing = false
 
-  async function respond(request: Request, from: string): Promise<Response> {
+  /** Every answer leaves through here. */
+  async function respond(request: AnyRequest, handle: () => Response | Promise<Response>): Promise<Response> {
+    const work = admitted(request, handle)
+    running.add(work)
+    try {
+      return withSecurityHeaders(await work, closing)
+    } finally {
+      running.delete(work)
+    }
+  }
+
+  async function admitted(request: AnyRequest, handle: () => Response | Promise<Response>): Promise<Response> {
     try {
       if (closing) throw new PalimpsestError('CLOSING', 'The server is shutting down.', { retryAfter: 5 })
       checkHost(request, context.gate)
       checkOrigin(request)
-      return await (handleMounted(request, from, mount, context) ?? app.fetch(request, { from }))
+      return await handle()
     } catch (error) {
       return toResponse(toRefusal(error, log))
     }
@@ -133,14 +160,17 @@ export function createServer(options: ServerOptions): Server {
   return {
     document,
     requireToken,
-    async fetch(request, { address = 'unknown' } = {}) {
-      const work = respond(request, address)
-      running.add(work)
-      try {
-        return withSecurityHeaders(await work, closing)
-      } finally {
-        running.delete(work)
-      }
+    fetch(request, { address: from = 'unknown' } = {}) {
+      const found = mountedAt(new URL(request.url), mount)
+      return respond(request, () => {
+        return found ? call(found, found.handle, request, from, context) : app.fetch(request, { from })
+      })
+    },
+    pass(url) {
+      const found = mountedAt(url, mount)
+      if (!found?.light) return undefined
+      return (request, { address: from = 'unknown' } = {}) =>
+        respond(request, () => call(found, found.handle, request, from, context))
     },
     async close() {
       closing = true
@@ -186,34 +216,28 @@ function createApp(routes: readonly Route[], mount: readonly Mounted[], context:
   }
   const rest = mount.find(({ prefix }) => prefix === '/')
   if (!routes.some(({ path }) => path === '/') && !rest) app.get('/', c => c.redirect('/docs'))
-  app.notFound(c => (rest ? callMounted(rest, c.req.raw, c.env.from, context) : refuse(unknownPath())))
+  app.notFound(c => (rest ? call(rest, rest.handle, c.req.raw, c.env.from, context) : refuse(unknownPath())))
   app.onError(error => refuse(error))
   return app
 }
 
 /** What lies under the path of another door goes there; `/` comes last, when nothing of ours fits. */
-function handleMounted(
-  request: Request,
-  from: string,
-  mount: readonly Mounted[],
-  context: AnswerContext,
-): Promise<Response> | undefined {
-  const { pathname } = new URL(request.url)
-  const found = mount
+function mountedAt({ pathname }: URL, mount: readonly Mounted[]): Mounted | undefined {
+  return mount
     .filter(({ prefix }) => prefix !== '/' && (pathname === prefix || pathname.startsWith(`${prefix}/`)))
     .sort((a, b) => b.prefix.length - a.prefix.length)[0]
-  return found && callMounted(found, request, from, context)
 }
 
-async function callMounted(
+async function call<R extends AnyRequest>(
   mounted: Mounted,
-  request: Request,
+  handle: (request: R, context: MountContext) => Response | Promise<Response>,
+  request: R,
   from: string,
   { gate, rates, doors }: AnswerContext,
 ): Promise<Response> {
   const { foreignAuthorization = false } = mounted
   const find = () => (mounted.public ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
-  return mounted.handle(request, { caller: admitCaller(find, rates, from), doors })
+  return handle(request, { caller: admitCaller(find, rates, from), doors })
 }
 
 const SECURITY_HEADERS: Record<string, string> = {
@@ -253,9 +277,16 @@ export type Listening = { url: string; port: number; server: Server; close(): Pr
 export async function serve(options: ServerOptions & { port: number; orFreePort?: boolean }): Promise<Listening> {
   const { port, host = '127.0.0.1', orFreePort = false } = options
   const server = createServer(options)
-  const http = createAdaptorServer({
-    fetch: (request, { incoming }) => server.fetch(request, { address: incoming.socket?.remoteAddress }),
-    serverOptions: { maxHeaderSize: MAX_HEADERS },
+  const addressOf = ({ socket }: IncomingMessage) => ({ address: socket.remoteAddress })
+  const answer = getRequestListener((request, { incoming }) =>
+    server.fetch(request, addressOf(incoming as IncomingMessage)),
+  )
+  const http = createHttpServer({ maxHeaderSize: MAX_HEADERS }, (incoming, outgoing) => {
+    const url = URL.parse(incoming.url ?? '/', 'http://localhost')
+    const pass = url && server.pass(url)
+    if (!pass) return answer(incoming, outgoing)
+    const handle = (request: NodeRequest) => pass(request, addressOf(incoming))
+    answerNode(incoming, outgoing, { url, handle }).catch(() => outgoing.destroy())
   })
   const listen = (on: number) =>
     new Promise<void>((resolve, reject) => {
@@ -276,11 +307,10 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
       const closed = new Promise<void>(resolve => http.close(() => resolve()))
       await server.close()
       // Connections that wait for a next request are not waited for; one that is still read or written is, for a while.
-      const isHttp1 = 'closeIdleConnections' in http
-      const idle = setInterval(() => isHttp1 && http.closeIdleConnections(), IDLE_MS)
+      const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS)
       await Promise.race([closed, patience(GRACE_MS)])
       clearInterval(idle)
-      if (isHttp1) http.closeAllConnections()
+      http.closeAllConnections()
       await closed
     },
   }

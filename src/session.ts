@@ -62,6 +62,8 @@ export class Session {
   readonly #state: SessionState
   readonly #tools: ToolTable | undefined
   readonly #open: (id: string) => Promise<Session>
+  /** What the client sent last: it says what the entries say, as long as there are as many. */
+  #synced: readonly Message[] | undefined
 
   /** Use `pal.session(id)`. */
   constructor(
@@ -97,7 +99,8 @@ export class Session {
    * appended; where the client went back and took another way, the answer comes from a fork.
    */
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
-    const known = await this.#messages()
+    const { entries } = this.fold
+    const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
     const plan = syncPlan(known, messages, this.#systemPrompt())
     if (plan.kind === 'fork') {
       const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
@@ -105,6 +108,7 @@ export class Session {
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     if (plan.append.length > 0) await this.append(...plan.append)
+    this.#synced = messages
     const view = await this.view()
     if (view.report.length === 0) view.messages = inPresentForm(this.fold, messages)
     return Object.assign(view, { session: this as Session })

@@ -2,7 +2,7 @@
  * How a conversation that a client holds relates to the one in the ledger: it goes on, or it went back and took
  * another way. Messages are compared by what they say: not by time, form of the content, or cache marks.
  */
-import { renderEntry } from './edits.ts'
+import { type ActiveEdit, renderEntry } from './edits.ts'
 import type { Edit, Message, Part } from './types.ts'
 import { editsInside, type Fold, slots } from './view.ts'
 
@@ -37,10 +37,22 @@ export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message
     const present = slot.range === undefined ? incoming[slot.from] : undefined
     if (!recorded || !present) return slot.messages
     const edits = editsInside(fold, slot.from)
-    const inserted = slot.messages.slice(renderEntry(recorded, edits) ? 1 : 0)
-    const own = renderEntry(present, edits)
+    const inserted = slot.messages.slice(render(recorded, edits) ? 1 : 0)
+    const own = render(present, edits)
     return own ? [own, ...inserted] : inserted
   })
+}
+
+const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()
+
+/** As renderEntry; the same message with the same edits gives the same object again. */
+function render(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
+  if (edits.length === 0) return message
+  const known = rendered.get(message)
+  if (known?.edits.length === edits.length && known.edits.every((edit, i) => edit === edits[i])) return known.shown
+  const shown = renderEntry(message, edits)
+  rendered.set(message, { edits: [...edits], shown })
+  return shown
 }
 
 const keys = new WeakMap<Message, string>()

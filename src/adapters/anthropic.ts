@@ -50,17 +50,22 @@ export function fromAnthropic(messages: readonly AnthropicMessage[], system?: An
 /** `M` and `S`: the types of a message and of the system prompt in the SDK that the prompt goes to. */
 export function toAnthropic<M = AnthropicMessage, S = AnthropicSystem>(
   messages: readonly Message[],
+  options: { written?: Written } = {},
 ): AnthropicPrompt<M, S> {
-  return writePrompt(messages) as AnthropicPrompt<M, S>
+  return writePrompt(messages, options.written) as AnthropicPrompt<M, S>
 }
 
-function writePrompt(messages: readonly Message[]): AnthropicPrompt {
+/** What was written for a message before; for callers who never change one. */
+export type Written = WeakMap<Message, (Wire & AnthropicMessage) | undefined>
+
+function writePrompt(messages: readonly Message[], before?: Written): AnthropicPrompt {
   const leading = messages.findIndex(message => message.role !== 'system' || isInPlace(message))
   const count = leading < 0 ? messages.length : leading
   const system = writeSystem(messages.slice(0, count))
   const written: AnthropicMessage[] = []
   for (const message of messages.slice(count)) {
-    const wire = writeMessage(message)
+    const wire = before?.has(message) ? before.get(message) : writeMessage(message)
+    before?.set(message, wire)
     if (!wire) continue
     const last = written.at(-1)
     const joins = last?.role === wire.role && !originalOf(message, DIALECT)

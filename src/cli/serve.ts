@@ -109,7 +109,8 @@ function announce({ url, port, server }: Listening, given: Announced): void {
     `  mcp      ${url}/mcp`,
     `  home     ${home}`,
   ]
-  if (!given.hasWeb) lines.push('  web UI   not built: node scripts/build-web.ts')
+  if (given.hasWeb) lines.splice(1, 0, `  web UI   open ${url} in a browser`)
+  else lines.push('  web UI   not built: node scripts/build-web.ts')
   if (given.port === undefined && port !== PORT) lines.push(`  port     ${PORT} is taken, so this is a free one`)
   lines.push(`  token    ${server.requireToken ? 'needed' : 'not needed on this machine'}`)
   if (server.requireToken && !given.hasTokens) {

@@ -64,7 +64,12 @@ export interface LedgerStore {
    */
   search(query: string, options: SearchOptions): Promise<Hit[]>
   close(): Promise<void>
+  /** For one who waits for the disk himself; a store that gains nothing by it leaves it out. */
+  early?(): EarlyStore
 }
+
+/** A store whose writes resolve when they outlive this process, and a promise of those so far outliving the machine. */
+export type EarlyStore = { store: LedgerStore; synced(): Promise<void> }
 
 export type SearchOptions = {
   session?: string

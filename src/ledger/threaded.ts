@@ -15,7 +15,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
-import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
+import type { EarlyStore, Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 
 /** What the thread is asked for, and what it answers. */
 export type Asked = { n: number; method: Write | 'checkpoint'; args: unknown[] }
@@ -110,23 +110,53 @@ export class ThreadedLedger implements LedgerStore {
     await this.#here.close()
   }
 
+  /** This ledger, with writes that resolve at their commit. */
+  early(): EarlyStore {
+    const store: LedgerStore = {
+      open: (id, init) => this.#commit(() => this.#here.open(id, init), 'open', id, init),
+      setMeta: (id, meta) => this.#commit(() => this.#here.setMeta(id, meta), 'setMeta', id, meta),
+      append: (id, rows) => this.#commit(() => this.#here.append(id, rows), 'append', id, rows),
+      find: id => this.find(id),
+      list: options => this.list(options),
+      read: (id, options) => this.read(id, options),
+      contents: hashes => this.contents(hashes),
+      search: (query, options) => this.search(query, options),
+      close: () => this.close(),
+    }
+    return { store, synced: () => this.#tracked(this.#log.sync()) }
+  }
+
   #write<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
+    return this.#tracked(
+      this.#commit(here, method, ...args).then(async result => {
+        await this.#log.sync()
+        return result
+      }),
+    )
+  }
+
+  #commit<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
     if (this.#closed) return Promise.reject(closed())
-    const writing = this.#writeHere(here).catch(error => {
-      if (!isLocked(error)) throw error
-      return this.#ask<T>(method, ...args)
-    })
+    return this.#tracked(
+      this.#commitHere(here).catch(error => {
+        if (!isLocked(error)) throw error
+        return this.#ask<T>(method, ...args)
+      }),
+    )
+  }
+
+  async #commitHere<T>(here: () => Promise<T>): Promise<T> {
+    const result = await here()
+    if (++this.#written % CHECKPOINT_AFTER === 0 && !this.#closed) this.#ask('checkpoint').catch(() => {})
+    return result
+  }
+
+  /** Closing waits for it. */
+  #tracked<T>(writing: Promise<T>): Promise<T> {
     this.#writing.add(writing)
     const done = () => this.#writing.delete(writing)
     writing.then(done, done)
     return writing
-  }
-
-  async #writeHere<T>(here: () => Promise<T>): Promise<T> {
-    const result = await here()
-    await this.#log.sync()
-    if (++this.#written % CHECKPOINT_AFTER === 0 && !this.#closed) this.#ask('checkpoint').catch(() => {})
-    return result
   }
 
   #ask<T>(method: Asked['method'], ...args: unknown[]): Promise<T> {

@@ -4,7 +4,13 @@
  * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
  * carries a checksum of itself goes by untouched.
  */
-import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../adapters/anthropic.ts'
+import {
+  type AnthropicMessage,
+  type AnthropicSystem,
+  fromAnthropic,
+  toAnthropic,
+  type Written,
+} from '../adapters/anthropic.ts'
 import { isWire, type Wire } from '../adapters/original.ts'
 import { toAnthropicTools } from '../tools/tool.ts'
 import type { Message } from '../types.ts'
@@ -31,8 +37,10 @@ function read({ messages, system }: Wire): Message[] | undefined {
   return fromAnthropic(messages, system as AnthropicSystem | undefined)
 }
 
+const known: Written = new WeakMap()
+
 function write(body: Wire, messages: readonly Message[]): Wire {
-  const { system, messages: written } = toAnthropic(messages)
+  const { system, messages: written } = toAnthropic(messages, { written: known })
   const marked = withMarks(body['messages'] as AnthropicMessage[], written)
   const out: Wire = { ...body, messages: marked }
   if (system === undefined) delete out['system']
@@ -106,8 +114,10 @@ function errorBody(status: number, message: string): Wire {
 
 /** Puts back the cache marks that were lost with their blocks. */
 function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
+  const set = marksIn(before)
+  if (set.length === 0) return after
   const kept = marksIn(after)
-  const lost = marksIn(before).slice(0, marksIn(before).length - kept.length)
+  const lost = set.slice(0, set.length - kept.length)
   if (lost.length === 0) return after
   const first = kept[0]?.message ?? after.length
   let messages = after

@@ -29,7 +29,7 @@ export type Live = {
   injection: Injection | undefined
   answeredAt?: number
   /** The last body, and what was sent for it. */
-  last?: { bytes: Buffer; text: string | undefined; saved: number }
+  last?: { bytes: Buffer; edited: Buffer | undefined; saved: number }
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
   /** Calls of our tools that were streamed out. */

@@ -7,10 +7,12 @@
  */
 import type { Readable } from 'node:stream'
 
+export type Chunk = Uint8Array<ArrayBuffer>
+
 export type NodeBody = {
   source: Readable
   /** Chunks that have been taken off the stream already. */
-  first: readonly Uint8Array[]
+  first: readonly Chunk[]
   /** Is shown every further chunk as it goes by. */
   take?: (chunk: Uint8Array) => void
   /** Is called once, when the stream has ended or broken off, before the reader sees it. */
@@ -27,10 +29,10 @@ export function nodeBodyOf(stream: ReadableStream | null | undefined): NodeBody 
 }
 
 /** The body as a web stream: a chunk is read when one is asked for, and not before. */
-export function toWebBody(body: NodeBody): ReadableStream<Uint8Array> {
+export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
   const held = [...body.first]
-  let chunks: AsyncIterator<Uint8Array> | undefined
-  const stream: ReadableStream<Uint8Array> = new ReadableStream<Uint8Array>(
+  let chunks: AsyncIterator<Chunk> | undefined
+  const stream = new ReadableStream<Chunk>(
     {
       async pull(controller) {
         bodies.delete(stream)
@@ -61,13 +63,8 @@ export function toWebBody(body: NodeBody): ReadableStream<Uint8Array> {
   return stream
 }
 
-/** All of a body at once. */
-export async function bytesOf(request: Request): Promise<Uint8Array> {
-  const body = nodeBodyOf(request.body)
-  return body ? collected(body.source) : new Uint8Array(await request.arrayBuffer())
-}
-
-function collected(source: Readable): Promise<Buffer> {
+/** All of a stream at once. */
+export function collected(source: Readable): Promise<Buffer> {
   const chunks: Buffer[] = []
   return new Promise((resolve, reject) => {
     source

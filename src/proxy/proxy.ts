@@ -7,6 +7,7 @@
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { Wire } from '../adapters/original.ts'
 import type { Palimpsest } from '../engine.ts'
 import { isPalimpsestError } from '../errors.ts'
@@ -15,7 +16,8 @@ import { anthropic } from './anthropic.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
 import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
-import { bytesOf } from './node-body.ts'
+import { collected } from './node-body.ts'
+import { type AnyRequest, NodeRequest } from './node-http.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
@@ -53,7 +55,7 @@ export type Who = { user?: string | undefined }
 
 export type PalimpsestProxy = {
   /** `user`: whose conversation it is, where that is known. */
-  (request: Request, who?: Who): Promise<Response>
+  (request: AnyRequest, who?: Who): Promise<Response>
   readonly meter: Meter
   /** The numbers in Prometheus' text format. */
   metrics(): string
@@ -63,7 +65,7 @@ export type PalimpsestProxy = {
 
 export function createProxy(options: ProxyOptions): PalimpsestProxy {
   const handler = new Handler(options)
-  return Object.assign((request: Request, who?: Who) => handler.handle(request, who), {
+  return Object.assign((request: AnyRequest, who?: Who) => handler.handle(request, who), {
     meter: handler.meter,
     metrics: () => handler.meter.text(),
     idle: () => handler.idle(),
@@ -76,6 +78,8 @@ type Call = { dialect: ProxyDialect; outgoing: Outgoing; user: string | undefine
 class Handler {
   readonly meter = new Meter()
   readonly #turns: Turns
+  /** Resolves when what is recorded so far is on disk. */
+  readonly #synced: () => Promise<void>
   readonly #readings = new Readings()
   readonly #upstreams: Upstreams
   readonly #log: (line: string) => void
@@ -92,10 +96,12 @@ class Handler {
     this.#edits = policy !== 'none'
     const newName = () => `chat-${randomBytes(6).toString('hex')}`
     const fault = (kind: string, error: unknown) => this.#fault(kind, error)
-    this.#turns = new Turns({ pal, policy, holdout, inject, clock, newName, fault })
+    const early = pal.early()
+    this.#synced = early.synced
+    this.#turns = new Turns({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
   }
 
-  async handle(request: Request, who: Who = {}): Promise<Response> {
+  async handle(request: AnyRequest, who: Who = {}): Promise<Response> {
     const url = new URL(request.url)
     const route = routeOf(url, request.headers)
     const dialect = dialectOf(request, route)
@@ -104,12 +110,13 @@ class Handler {
       url: upstreamUrl(route, url.search, this.#upstreams),
       method: request.method,
       headers: forwardHeaders(request.headers),
-      body: request.body ?? undefined,
+      body: undefined,
       signal: request.signal,
     }
     try {
       if (!dialect) {
         this.meter.totals.passed++
+        outgoing.body = sourceOf(request)
         return this.#pass(await exchange(outgoing), request.method)
       }
       return await this.#generate(request, { dialect, outgoing, user: who.user })
@@ -122,9 +129,10 @@ class Handler {
     while (this.#recording.size > 0) await Promise.all(this.#recording)
   }
 
-  async #generate(request: Request, call: Call): Promise<Response> {
+  async #generate(request: AnyRequest, call: Call): Promise<Response> {
     const { dialect, outgoing } = call
-    const bytes = await bytesOf(request)
+    const source = sourceOf(request)
+    const bytes = source ? await collected(source) : new Uint8Array()
     outgoing.body = bytes
     const reading = request.headers.has('content-encoding') ? undefined : this.#read(dialect, bytes)
     const untouchable = reading && dialect.untouchable(reading.body)
@@ -133,8 +141,12 @@ class Handler {
     const found = reading && !untouchable ? await this.#find({ ...reading, headers, user: call.user }) : undefined
     if (found?.asIs) return this.#sendAsIs(call, found)
     const turn = found && (await this.#prepare(found))
-    if (turn?.text !== undefined) setBody(outgoing, turn.text)
-    return this.#answer(call, await exchange(outgoing), turn)
+    if (turn?.edited) setBody(outgoing, turn.edited)
+    const sending = exchange(outgoing)
+    const kept = turn && this.#keep()
+    const answer = await sending
+    await kept
+    return this.#answer(call, answer, turn)
   }
 
   /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
@@ -142,9 +154,14 @@ class Handler {
     const sending = exchange(call.outgoing)
     // The bytes leave first: a store that is not on a thread of its own would hold them up.
     const turning = new Promise<void>(resolve => setImmediate(resolve)).then(() => this.#prepare(found))
-    const [sent, turn] = await Promise.allSettled([sending, turning])
-    if (sent.status === 'rejected') throw sent.reason
-    return this.#answer(call, sent.value, turn.status === 'fulfilled' ? turn.value : undefined)
+    const kept = turning.then(turn => turn && this.#keep())
+    const [answer, turn] = await Promise.all([sending, turning, kept])
+    return this.#answer(call, answer, turn)
+  }
+
+  /** No answer is passed on before its turn is on disk; until then its request is under way already. */
+  async #keep(): Promise<void> {
+    await this.#synced().catch(error => this.#fault('record', error))
   }
 
   #read(dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
@@ -208,10 +225,10 @@ class Handler {
 
   async #again({ dialect, outgoing }: Call, turn: Turn): Promise<Response | undefined> {
     try {
-      const text = await this.#turns.shrink(turn)
-      this.meter.add('palimpsest_overflows_total', { outcome: text === undefined ? 'passed on' : 'sent again' })
-      if (text === undefined) return undefined
-      setBody(outgoing, text)
+      const shorter = await this.#turns.shrink(turn)
+      this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
+      if (!shorter) return undefined
+      setBody(outgoing, shorter)
     } catch (error) {
       this.#fault('shrink', error)
       return undefined
@@ -240,6 +257,7 @@ class Handler {
         const rewritten = bust?.tokens ?? 0
         this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
       })
+      .then(() => this.#synced())
       .catch(error => this.#fault('record', error))
       .finally(() => this.#recording.delete(work))
     this.#recording.add(work)
@@ -264,13 +282,18 @@ class Handler {
 const LOCKED_MS = 5000
 const NO_BODY = new Set([204, 205, 304])
 
-function dialectOf(request: Request, { upstream, path }: Route): ProxyDialect | undefined {
+function dialectOf(request: AnyRequest, { upstream, path }: Route): ProxyDialect | undefined {
   if (request.method !== 'POST') return undefined
   return DIALECTS.find(dialect => dialect.upstream === upstream && path === `/v1${dialect.path}`)
 }
 
-function setBody(outgoing: Outgoing, text: string): void {
-  const bytes = new TextEncoder().encode(text)
+/** The body as it comes in, by the shortest way. */
+function sourceOf(request: AnyRequest): Readable | undefined {
+  if (request instanceof NodeRequest) return request.source
+  return request.body ? Readable.fromWeb(request.body as never) : undefined
+}
+
+function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
   outgoing.body = bytes
   if (outgoing.headers['content-length'] !== undefined) outgoing.headers['content-length'] = String(bytes.length)
 }

@@ -82,7 +82,7 @@ function goesOn({ reading, shared }: Like): boolean {
 /** Whether the element at an index, and everything before it, is the same in both. */
 function sharesElement({ bytes: known, list }: Reading, bytes: Buffer, index: number): boolean {
   const end = list?.ends[index]
-  return end !== undefined && end <= bytes.length && known.subarray(0, end).equals(bytes.subarray(0, end))
+  return end !== undefined && end <= bytes.length && known.compare(bytes, 0, end, 0, end) === 0
 }
 
 function sharedElements(reading: Reading, bytes: Buffer): number {
@@ -102,7 +102,8 @@ function readWhole(dialect: ProxyDialect, bytes: Buffer): Reading | undefined {
   const body = parseObject(bytes)
   if (!body) return undefined
   const messages = dialect.read(body)
-  const list = messages && scanList(bytes, dialect.list)
+  const found = messages && scanList(bytes, dialect.list)
+  const list = found && isOnly(bytes, dialect, found) ? found : undefined
   return { dialect, bytes, body, messages, chain: chainOf(messages ?? []), list }
 }
 
@@ -111,7 +112,7 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const { dialect } = before
   const { open, ends } = before.list!
   const list = scanOn(bytes, open, ends.slice(0, shared))
-  if (!list || bytes.indexOf(JSON.stringify(dialect.list), list.close) >= 0) return undefined
+  if (!list || !isOnly(bytes, dialect, list)) return undefined
   const rest = bytes.subarray(behindElement(bytes, ends[shared - 1]!))
   const body = parseObject(Buffer.concat([bytes.subarray(0, open), rest]))
   const fresh = body?.[dialect.list]
@@ -125,6 +126,11 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const messages = read.map((message, i) => (known[i] && isSame(known[i], message) ? known[i] : message))
   const chain = chainOf(messages, { messages: known, chain: before.chain })
   return { dialect, bytes, body: whole, messages, chain, list }
+}
+
+/** Whether no other list of that name can stand behind this one: the last one would count. */
+function isOnly(bytes: Buffer, dialect: ProxyDialect, { close }: ListSpan): boolean {
+  return bytes.indexOf(JSON.stringify(dialect.list), close) < 0
 }
 
 type Tail = { body: Wire; old: readonly unknown[]; elements: readonly unknown[]; shared: number }
@@ -157,6 +163,7 @@ function turnBefore(dialect: ProxyDialect, elements: readonly unknown[], shared:
 }
 
 function isSame(one: Message, other: Message): boolean {
+  if (one === other) return true
   return one.role === other.role && sameJson(one.parts, other.parts) && sameJson(one.original, other.original)
 }
 

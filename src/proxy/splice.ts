@@ -4,9 +4,6 @@
  * `splice(text, from, to)` is JSON text of `to`, where `from` is `JSON.parse(text)`. Wherever a value in `to` says
  * the same as its counterpart in `from`, the original characters stand: spacing, escapes and the spelling of numbers
  * included. How counterparts are found only decides how much is kept, never what the result says.
- *
- * Elements of lists are remembered with what became of them. Contract: an object that is given again as a part of
- * `from` has the same characters in the new text as it had in the old one, as with everything that reading.ts gives.
  */
 import { isWire, sameJson } from '../adapters/original.ts'
 
@@ -41,32 +38,16 @@ function rewriteObject(text: string, span: Span, from: Record<string, unknown>, 
 function rewriteList(text: string, span: Span, from: readonly unknown[], to: readonly unknown[]): string {
   const elements = elementsOf(text, span.start)
   if (from.length === to.length) {
-    return replaceAll(text, span, elements, i => rewriteElement(text, elements[i]!, from[i], to[i]))
+    return replaceAll(text, span, elements, i => rewrite(text, elements[i]!, from[i], to[i]))
   }
   let same = 0
   while (same < from.length && same < to.length && sameJson(from[same], to[same])) same++
   const written = to.map((value, i) => {
     const at = i < same ? i : i + from.length - to.length
     const element = at >= Math.min(same, i) ? elements[at] : undefined
-    return element ? rewriteElement(text, element, from[at], value) : JSON.stringify(value)
+    return element ? rewrite(text, element, from[at], value) : JSON.stringify(value)
   })
   return `[${written.join(',')}]`
-}
-
-const remembered = new WeakMap<object, { to: unknown; text: string }>()
-
-function rewriteElement(text: string, span: Span, from: unknown, to: unknown): string {
-  if (!isWire(from) || !isWire(to)) return rewrite(text, span, from, to)
-  const known = remembered.get(from)
-  if (known && sameJson(known.to, to)) return known.text
-  const written = rewrite(text, span, from, to)
-  if (written.length < span.end - span.start) remembered.set(from, { to, text: detached(written) })
-  return written
-}
-
-/** A copy that does not keep alive the whole text that its pieces were cut from. */
-function detached(text: string): string {
-  return JSON.parse(JSON.stringify(text))
 }
 
 /** The text of a value with its parts replaced, and everything between them as it was. */

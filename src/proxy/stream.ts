@@ -10,13 +10,13 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { isWire } from '../adapters/original.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
-import { toWebBody } from './node-body.ts'
+import { type Chunk, toWebBody } from './node-body.ts'
 
 /** Answers in one piece are read only up to this size. */
 const MOST_WHOLE = 64 * 1024 * 1024
 
 /** The answer as a stream for the client; `first` are chunks that have been taken off it already. */
-export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Uint8Array[] = []) {
+export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []) {
   if (!reader) return toWebBody({ source, first })
   return toWebBody({ source, first, take: chunk => reader.take(chunk), end: () => reader.end() })
 }
@@ -25,8 +25,8 @@ export function passOn(source: IncomingMessage, reader?: BodyReader, first: read
  * Takes chunks off a stream until it is sure that it is no error in disguise: some providers answer 200 and say in
  * the second event that the request did not fit.
  */
-export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Uint8Array[]> {
-  const taken: Uint8Array[] = []
+export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Chunk[]> {
+  const taken: Chunk[] = []
   while (reader.opening) {
     const chunk = await nextChunk(body)
     if (!chunk) break
@@ -37,14 +37,14 @@ export async function takeOpening(body: IncomingMessage, reader: BodyReader): Pr
 }
 
 /** One chunk, without closing the stream as leaving a `for await` would. */
-function nextChunk(body: IncomingMessage): Promise<Uint8Array | undefined> {
+function nextChunk(body: IncomingMessage): Promise<Chunk | undefined> {
   return new Promise((resolve, reject) => {
     const settle = (outcome: () => void) => {
       body.off('readable', look).off('end', ended).off('error', failed)
       outcome()
     }
     const look = () => {
-      const chunk: Uint8Array | null = body.read()
+      const chunk: Chunk | null = body.read()
       if (chunk !== null) settle(() => resolve(chunk))
     }
     const ended = () => settle(() => resolve(undefined))

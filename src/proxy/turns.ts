@@ -1,9 +1,9 @@
 /**
  * One turn of a conversation that passes through: it is found, recorded, and given the view to send.
  *
- * `prepare` answers with the text to send instead of the client's, or with none where nothing is changed: then the
- * client's own bytes go. The ledger holds exactly the messages that the client sent; an answer enters it with the next
- * request, which carries it. The same body again is the same turn and gets the same text. Whatever fails in here is
+ * `prepare` answers with the bytes to send instead of the client's, or with none where nothing is changed: then the
+ * client's own go. The ledger holds exactly the messages that the client sent; an answer enters it with the next
+ * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
  * for the caller to swallow: the conversation goes on without us.
  */
 import type { Wire } from '../adapters/original.ts'
@@ -22,8 +22,8 @@ import type { Answer, ProxyDialect } from './dialect.ts'
 import { inject } from './injection.ts'
 import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
 import { type Live, type LiveOptions, LiveSessions } from './live-sessions.ts'
-import { type Reading, textOf } from './reading.ts'
-import { splice } from './splice.ts'
+import type { Reading } from './reading.ts'
+import { spliceBody } from './splice-body.ts'
 
 export type Incoming = Reading & { headers: Headers; user: string | undefined }
 
@@ -33,8 +33,8 @@ export type Turn = {
   client: ClientKey | undefined
   place: Place
   live: Live
-  /** What to send in place of the client's text; nothing where that stands as it is. */
-  text?: string
+  /** What to send in place of the client's bytes; nothing where those stand as they are. */
+  edited?: Buffer
   /** Tokens of the edits in force: what the client sent and we did not. */
   saved: number
   /** The authors of the edits that this turn made. */
@@ -85,7 +85,7 @@ export class Turns {
   }
 
   /** The turn again, with half of what was sent: for a provider that says it was too much. */
-  async shrink(turn: Turn): Promise<string | undefined> {
+  async shrink(turn: Turn): Promise<Buffer | undefined> {
     const { live, incoming, messages, place } = turn
     if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
     const { id } = live.session
@@ -97,11 +97,11 @@ export class Turns {
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()
       live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
-      const text = textFor(incoming, view, { ...live, session, messages: inPresentForm(session.fold, messages) })
-      if (text === undefined || text === (turn.text ?? textOf(incoming.bytes))) return undefined
+      const edited = editedBody(incoming, view, { ...live, session, messages: inPresentForm(session.fold, messages) })
+      if (!edited || edited.equals(turn.edited ?? incoming.bytes)) return undefined
       turn.saved = savedBy(view)
-      live.last = { bytes: incoming.bytes, text, saved: turn.saved }
-      return text
+      live.last = { bytes: incoming.bytes, edited, saved: turn.saved }
+      return edited
     })
   }
 
@@ -130,8 +130,8 @@ export class Turns {
     const live = await this.#live.open(place, incoming)
     const turn: Turn = { ...given, live, saved: 0, made: [] }
     if (live.last?.bytes.equals(incoming.bytes)) {
-      const { text, saved } = live.last
-      return { ...turn, saved, ...(text === undefined ? {} : { text }) }
+      const { edited, saved } = live.last
+      return { ...turn, saved, ...(edited ? { edited } : {}) }
     }
     dateAnswers(messages, live)
     const sent = live.session.fold.entries.length
@@ -144,12 +144,12 @@ export class Turns {
     const fresh = current === live ? editsSince(current.session, known) : []
     const shown =
       view.report.length === 0 && view === synced ? view.messages : inPresentForm(current.session.fold, messages)
-    const text = place.side ? undefined : textFor(incoming, view, { ...current, messages: shown })
-    const saved = text === undefined ? 0 : savedBy(view)
-    current.last = { bytes: incoming.bytes, text, saved }
+    const edited = place.side ? undefined : editedBody(incoming, view, { ...current, messages: shown })
+    const saved = edited ? savedBy(view) : 0
+    current.last = { bytes: incoming.bytes, edited, saved }
     const bust = current === live ? this.#bust(live, fresh, sent) : ({ cause: 'client', tokens: 0 } as const)
     const made = fresh.map(({ by }) => by)
-    return { ...turn, live: current, saved, made, ...(text === undefined ? {} : { text }), ...(bust ? { bust } : {}) }
+    return { ...turn, live: current, saved, made, ...(edited ? { edited } : {}), ...(bust ? { bust } : {}) }
   }
 
   /** The view with the answers of our own tools, where the model has called one. */
@@ -187,16 +187,16 @@ export class Turns {
 
 type Shown = Pick<Live, 'session' | 'injection'> & { messages: Message[] }
 
-/** The client's text with the view in place of its messages; nothing where it would say the same. */
-function textFor(incoming: Incoming, view: View, { session, injection, messages }: Shown): string | undefined {
-  const { dialect, bytes, body } = incoming
+/** The client's body with the view in place of its messages; nothing where it would say the same. */
+function editedBody(incoming: Incoming, view: View, { session, injection, messages }: Shown): Buffer | undefined {
+  const { dialect, body } = incoming
   const edited = view.edits.some(({ by }) => by !== 'engine')
   if (!edited && !injection) return undefined
   const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, messages)
   if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
   const written = edited ? dialect.write(body, shown) : body
-  return splice(textOf(bytes), body, injection ? inject(dialect, written, injection) : written)
+  return spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
 }
 
 /** A rule of this dialect that the view breaks and the client's own messages do not. */

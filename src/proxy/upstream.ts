@@ -74,7 +74,7 @@ export type Outgoing = {
   url: URL
   method: string
   headers: Record<string, string>
-  body: Uint8Array | ReadableStream<Uint8Array> | undefined
+  body: Uint8Array | Readable | undefined
   signal: AbortSignal
 }
 
@@ -105,10 +105,7 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
       resolve({ status: response.statusCode ?? 502, headers: headersOf(response), body: response })
     })
     request.on('error', error => reject(Object.assign(error, { reused: request.reusedSocket })))
-    if (body instanceof ReadableStream)
-      Readable.fromWeb(body as never)
-        .on('error', reject)
-        .pipe(request)
+    if (body instanceof Readable) body.on('error', reject).pipe(request)
     else request.end(body)
   })
 }

@@ -34,13 +34,16 @@ export type GateOptions = {
   clock: () => number
 }
 
+/** All that the gate looks at. */
+type Asked = Pick<Request, 'url' | 'method' | 'headers'>
+
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export function isLoopback(host: string): boolean {
   return LOOPBACK_NAMES.has(host) || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 }
 
-export function checkHost(request: Request, { hosts, anyAddress }: Pick<GateOptions, 'hosts' | 'anyAddress'>): void {
+export function checkHost(request: Asked, { hosts, anyAddress }: Pick<GateOptions, 'hosts' | 'anyAddress'>): void {
   const named = [new URL(request.url).host, request.headers.get('host') ?? '']
   for (const host of named) if (host !== '' && !isAllowed(host)) throw unknownHost(host)
 
@@ -53,7 +56,7 @@ export function checkHost(request: Request, { hosts, anyAddress }: Pick<GateOpti
 }
 
 /** Pages of other sites neither write nor read. A link to a page of ours may be followed. */
-export function checkOrigin(request: Request): void {
+export function checkOrigin(request: Asked): void {
   const origin = request.headers.get('origin')
   const own = request.headers.get('host') ?? new URL(request.url).host
   if (origin !== null && hostOf(origin) !== own) {
@@ -74,7 +77,7 @@ export type Credentials = {
 const OURS = /^Bearer +pal_/i
 
 /** The token's owner; without a token the person at this machine, where that is allowed. */
-export function authenticate(request: Request, options: GateOptions, credentials: Credentials = {}): Caller {
+export function authenticate(request: Asked, options: GateOptions, credentials: Credentials = {}): Caller {
   const shown = shownToken(request, credentials)
   if (shown === undefined) {
     if (!options.requireToken) return LOCAL
@@ -91,7 +94,7 @@ export function mayActFor(caller: Caller, user: string): boolean {
   return caller.role === 'admin' || caller.user === user
 }
 
-function shownToken({ headers }: Request, { foreignAuthorization }: Credentials): string | undefined {
+function shownToken({ headers }: Asked, { foreignAuthorization }: Credentials): string | undefined {
   const own = headers.get('x-palimpsest-token')
   if (own !== null) return own.trim()
   const authorization = headers.get('authorization')

@@ -147,10 +147,11 @@ async function worldFor(script: Script, policy = 'thrifty', inject: InjectionOpt
   const proxy = createProxy({ pal, policy, inject, upstreams, log: line => faults.push(line) })
   const received: World['received'] = []
   const front = await serveProxy(async request => {
-    if (request.method === 'POST') {
-      const { pathname: path } = new URL(request.url)
-      received.push({ path, headers: request.headers, body: await request.clone().text() })
-    }
+    const { pathname: path } = new URL(request.url)
+    const chunks: Buffer[] = []
+    request.source
+      ?.on('data', chunk => chunks.push(chunk))
+      .on('end', () => received.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() }))
     return proxy(request)
   })
   const dispose = async () => {

@@ -55,16 +55,3 @@ test('one changed string leaves everything before and behind it as it was', () =
     }),
   )
 })
-
-test('what became of an element is remembered, and forgotten when something else shall become of it', () => {
-  const text = '{"m":[ {"role":"user","content":"long old text", "n":1.0} ]}'
-  const from = JSON.parse(text)
-  for (const content of ['a', 'a', 'b', 'a']) {
-    const to = { m: [{ ...from.m[0], content }] }
-    assert.equal(splice(text, from, to), text.replace('long old text', content))
-  }
-  const longer = text.replace(' ]}', ', {"role":"assistant"} ]}')
-  const grown = { m: [from.m[0], { role: 'assistant' }] }
-  const to = { m: [{ ...from.m[0], content: 'a' }, grown.m[1]] }
-  assert.equal(splice(longer, grown, to), longer.replace('long old text', 'a'))
-})
