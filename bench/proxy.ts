@@ -35,6 +35,8 @@ const { values } = parseArgs({
 type Started = { url: string; stop(): Promise<void>; child?: ChildProcess }
 type Contender = { name: string; start(upstream: string): Promise<Started>; memory?: true }
 
+const CLI = new URL('../src/cli.ts', import.meta.url).pathname
+
 const CONTENDERS: readonly Contender[] = [
   { name: 'nothing but a hop', start: upstream => startNode('proxy-bare.ts', [upstream]) },
   { name: 'palimpsest, none', start: upstream => startOurs(upstream, 'none') },
@@ -151,8 +153,6 @@ async function order(what: object): Promise<any> {
   if (error) throw new Error(error)
   return measured
 }
-
-const CLI = new URL('../src/cli.ts', import.meta.url).pathname
 
 async function startOurs(upstream: string, policy: string): Promise<Started> {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-bench-'))

@@ -108,7 +108,7 @@ export class Session {
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     if (plan.append.length > 0) await this.append(...plan.append)
-    this.#synced = messages
+    this.#synced = [...messages]
     const view = await this.view()
     if (view.report.length === 0) view.messages = inPresentForm(this.fold, messages)
     return Object.assign(view, { session: this as Session })

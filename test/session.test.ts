@@ -6,6 +6,8 @@ import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { fromAnthropic, toAnthropic } from '../src/adapters/anthropic.ts'
 import { openPalimpsest } from '../src/engine.ts'
+import { SqliteLedger } from '../src/ledger/sqlite.ts'
+import type { ReadOptions, Row } from '../src/ledger/store.ts'
 import { checkView } from '../src/legality.ts'
 import type { Session } from '../src/session.ts'
 import type { Message, Part } from '../src/types.ts'
@@ -304,6 +306,32 @@ describe('a conversation that a client keeps itself', () => {
     assert.notEqual(other.session.id, session.id)
     assert.equal(other.messages.length, 4)
     assert.equal(session.fold.entries.length, 4)
+  })
+
+  test('is followed without reading the ledger again, when the content of what is folded is no longer loaded', async () => {
+    let readings = 0
+    class Counted extends SqliteLedger {
+      override read(id: string, options: ReadOptions = {}): Promise<Row[]> {
+        if (!options.from) readings++
+        return super.read(id, options)
+      }
+    }
+    const pal = await openPalimpsest({ home: ':memory:', store: new Counted(':memory:') })
+    const first = await pal.session('s', { policy: 'none' })
+    const history = [user('go'), says('one'), user('two'), says('three'), user('four')]
+    await first.sync(history)
+    await first.apply([{ target: { from: 0, to: 2 }, replacement: { messages: [user('folded')] }, why: 'old' }])
+    const session = await pal.session('s')
+    assert.equal(session.fold.entries[1]!.message, undefined)
+    await session.sync(history)
+    readings = 0
+    for (let i = 0; i < 5; i++) {
+      history.push(says(`answer ${i}`), user(`question ${i}`))
+      assert.equal((await session.sync(history)).messages.length, history.length - 2)
+    }
+    assert.equal(readings, 0)
+    const back = await session.sync([...history.slice(0, -1), user('another')])
+    assert.notEqual(back.session.id, session.id)
   })
 
   test('marks that the client moves from request to request do not pile up', async () => {

@@ -12,6 +12,10 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 ledgerStoreContract('threaded', async name => new ThreadedLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
 
+ledgerStoreContract('threaded, early', async name => {
+  return new ThreadedLedger(join(folder, `early-${name.replace(/\W+/g, '-')}.sqlite`)).early().store
+})
+
 const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: 'x'.repeat(9000) })
 
 test('a lock is the same error as on one thread, and the main thread does not wait for it', async () => {

@@ -154,6 +154,50 @@ test('when the ledger fails, the client’s own bytes go upstream and the fault 
   assert.ok(!it.faults.join().includes('sk-secret'))
 })
 
+/** A ledger on a disk that takes its time, and says when. */
+class SlowDisk extends SqliteLedger {
+  disk: PromiseWithResolvers<void> = Promise.withResolvers()
+
+  early() {
+    return { store: this, synced: () => this.disk.promise }
+  }
+}
+
+test('a request does not wait for the disk, and its answer does', async () => {
+  const store = new SlowDisk(':memory:')
+  const pal = await openPalimpsest({ store, home: ':memory:' })
+  const asked = Promise.withResolvers<void>()
+  await using it = await setUp(
+    () => {
+      asked.resolve()
+      return { text: 'yes' }
+    },
+    { pal },
+  )
+  let isAnswered = false
+  const answer = post(it.url, { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }).finally(() => {
+    isAnswered = true
+  })
+  await asked.promise
+  // Time enough for an answer that would not wait: another request is answered in the meantime.
+  await (await fetch(`${it.url}/v1/models`)).text()
+  assert.equal(isAnswered, false)
+  store.disk.resolve()
+  assert.equal((await answer).status, 200)
+})
+
+test('a disk that fails costs the promise that it is kept, not the answer', async () => {
+  const store = new SlowDisk(':memory:')
+  const pal = await openPalimpsest({ store, home: ':memory:' })
+  store.disk.promise.catch(() => {})
+  store.disk.reject(new PalimpsestError('STORE_FAILED', 'The disk is gone.'))
+  await using it = await setUp(() => ({ text: 'yes' }), { pal })
+  const answer = await post(it.url, { model: 'claude', messages: [{ role: 'user', content: 'hi' }] })
+  assert.equal(answer.status, 200)
+  await it.proxy.idle()
+  assert.ok(it.faults.length > 0 && it.faults.every(line => line.includes('STORE_FAILED')))
+})
+
 test('a ledger that somebody holds costs the record of a while, and it is made up for', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   t.after(() => rm(home, { recursive: true }))
