@@ -23,6 +23,19 @@ export function checkMessage(message: Message): void {
   for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
 }
 
+/** A copy, as JSON would give it back, that shares only strings with the caller: who may go on changing its objects. */
+export function copyOf(message: Message): Message {
+  return copyJson(message) as Message
+}
+
+function copyJson(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) return value.map(copyJson)
+  if ('toJSON' in value && typeof value.toJSON === 'function') return copyJson(value.toJSON())
+  const kept = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return Object.fromEntries(kept.map(([key, inner]) => [key, copyJson(inner)]))
+}
+
 function checkPart(part: Part, index: number, role: Message['role']): void {
   switch (part?.type) {
     case 'text':

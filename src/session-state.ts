@@ -12,7 +12,7 @@ import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } 
 import { Ledger, type Placed } from './ledger/ledger.ts'
 import type { LedgerStore } from './ledger/store.ts'
 import { checkSize, checkView, type Violation, violation, waitingCalls } from './legality.ts'
-import { Calls, checkMessage } from './messages.ts'
+import { Calls, checkMessage, copyOf } from './messages.ts'
 import { type WriteSummary, withModelSummaries } from './model-summary.ts'
 import type { Pending, Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
 import type { Model } from './prices.ts'
@@ -355,7 +355,7 @@ export class SessionState {
       const repairs = repairsFor(message, entry, calls, this.options.model.dialect)
       const edits = repairs.map(repair => ({ id: `e${edit++}`, ...repair, by: 'engine' as const, saved: 0 }))
       for (const made of edits) if ('after' in made.target) events.push({ type: 'edit', edits: [made] })
-      events.push({ type: 'entry', message: { ...message, at: message.at ?? this.options.clock() } })
+      events.push({ type: 'entry', message: { ...copyOf(message), at: message.at ?? this.options.clock() } })
       for (const made of edits) if (!('after' in made.target)) events.push({ type: 'edit', edits: [made] })
       calls.add(message)
       entry++

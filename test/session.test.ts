@@ -292,6 +292,20 @@ describe('recall and restore', () => {
   })
 })
 
+test('what a caller does to its objects after an append changes nothing', async () => {
+  const session = await open()
+  const message = says('looking', call('c1', 'read_file', { path: 'a.ts', when: new Date(0) }))
+  await session.append(user('go'), message)
+  message.parts.push({ type: 'text', text: 'never said' })
+  const [, made] = message.parts
+  if (made?.type === 'tool-call') Object.assign(made.input as object, { path: 'other.ts' })
+  const { messages } = await session.view({ plan: false })
+  assert.deepEqual(messages[1]!.parts, [
+    { type: 'text', text: 'looking' },
+    call('c1', 'read_file', { path: 'a.ts', when: '1970-01-01T00:00:00.000Z' }),
+  ])
+})
+
 describe('a conversation that a client keeps itself', () => {
   test('is followed, forked where the client went back, and edited where its system prompt changes', async () => {
     const session = await open()
