@@ -42,17 +42,7 @@ export class SqliteFile {
 
   /** All or nothing; what is read inside is what will be there when it commits. */
   transaction<T>(work: () => T): T {
-    return guard(() => {
-      this.#db.exec('BEGIN IMMEDIATE')
-      try {
-        const result = work()
-        this.#db.exec('COMMIT')
-        return result
-      } catch (error) {
-        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-        throw error
-      }
-    })
+    return guard(() => inTransaction(this.#db, work))
   }
 
   close(): void {
@@ -119,4 +109,16 @@ function asStoreError(error: unknown, path?: string): unknown {
   const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : -1
   const [name, message] = KNOWN[code] ?? (['STORE_FAILED', error.message] as const)
   return new PalimpsestError(name, message + (path ? ` (${path})` : ''), { sqlite: error.message }, error)
+}
+
+export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
 }

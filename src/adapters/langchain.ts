@@ -19,13 +19,13 @@ import {
   ToolMessageChunk,
 } from '@langchain/core/messages'
 import { PalimpsestError } from '../errors.ts'
-import type { ImagePart, Message, Part, ToolCallPart, ToolResultPart } from '../types.ts'
+import type { Message, Part, ToolCallPart, ToolResultPart } from '../types.ts'
+import { readOpenAIBlock } from './openai-blocks.ts'
 import {
   argumentsOf,
   besideResults,
   type CallNames,
   type Codec,
-  imageFromUrl,
   isTaken,
   isWire,
   keep,
@@ -156,18 +156,7 @@ function withoutInput(block: Wire, input: unknown): Wire {
 }
 
 function readPlain(block: unknown): Part {
-  if (isWire(block) && block.type === 'text' && typeof block.text === 'string') {
-    const part: Part = { type: 'text', text: block.text }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
-  }
-  if (isWire(block) && block.type === 'image_url' && isWire(block.image_url)) {
-    const { image_url: image } = block
-    if (typeof image.url !== 'string') return rawPart(DIALECT, block)
-    const part: ImagePart = { type: 'image', ...imageFromUrl(image.url) }
-    const value = { ...block, image_url: { ...image, url: TAKEN } }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value })
-  }
-  return rawPart(DIALECT, block)
+  return readOpenAIBlock(block, { dialect: DIALECT, write: writeBlock })
 }
 
 function readResult(stored: Stored, names: CallNames): Part {

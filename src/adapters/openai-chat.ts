@@ -8,12 +8,12 @@
  */
 import { PalimpsestError } from '../errors.ts'
 import type { ImagePart, Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../types.ts'
+import { readOpenAIBlock } from './openai-blocks.ts'
 import {
   argumentsOf,
   besideResults,
   type CallNames,
   type Codec,
-  imageFromUrl,
   inputOf,
   isTaken,
   isWire,
@@ -127,18 +127,7 @@ function readReasoning(wire: Wire, field: string): ReasoningPart[] {
 }
 
 function readPlain(block: unknown): Part {
-  if (isWire(block) && block.type === 'text' && typeof block.text === 'string') {
-    const part: Part = { type: 'text', text: block.text }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
-  }
-  if (isWire(block) && block.type === 'image_url' && isWire(block.image_url)) {
-    const { image_url: image } = block
-    if (typeof image.url !== 'string') return rawPart(DIALECT, block)
-    const part: ImagePart = { type: 'image', ...imageFromUrl(image.url) }
-    const value = { ...block, image_url: { ...image, url: TAKEN } }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value })
-  }
-  return rawPart(DIALECT, block)
+  return readOpenAIBlock(block, { dialect: DIALECT, write: writeBlock })
 }
 
 function readCall(call: unknown, names: CallNames): Part {

@@ -7,7 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../errors.ts'
-import { guard, type Migrations, migrate, openDatabase, type SqlValue } from '../sqlite.ts'
+import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from '../sqlite.ts'
 import { referencesIn } from './codec.ts'
 import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 
@@ -125,7 +125,7 @@ export class SqliteLedger implements LedgerStore {
         // A statement by itself is a transaction already.
         rows.length === 1 && !rows[0]!.contents
           ? this.#insert(key, rows[0]!)
-          : this.#transaction(() => {
+          : inTransaction(this.#db, () => {
               for (const row of rows) this.#insert(key, row)
             }),
       )
@@ -260,7 +260,7 @@ export class SqliteLedger implements LedgerStore {
     ).filter(row => !keys || keys.includes(Number(row['key'])))
     for (const row of behind) {
       const key = Number(row['key'])
-      this.#transaction(() => this.#indexFrom(key, Number(row['done']) + 1, docs))
+      inTransaction(this.#db, () => this.#indexFrom(key, Number(row['done']) + 1, docs))
     }
   }
 
@@ -287,18 +287,6 @@ export class SqliteLedger implements LedgerStore {
       const statement = this.#prepare('INSERT INTO docs (session, seq, part) VALUES (?, ?, ?)')
       const { lastInsertRowid } = statement.run(key, doc.seq, doc.part)
       this.#run('INSERT INTO texts (rowid, text) VALUES (?, ?)', [lastInsertRowid, doc.text])
-    }
-  }
-
-  #transaction<T>(work: () => T): T {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      const result = work()
-      this.#db.exec('COMMIT')
-      return result
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
     }
   }
 

@@ -214,8 +214,21 @@ async function hasBranch(session: DoltSession, branch: string): Promise<boolean>
   try {
     return (await session.row('SELECT DOLT_HASHOF(?) AS hash', [branch])) !== undefined
   } catch (error) {
-    if (error instanceof Error && /invalid ref|not found/i.test(error.message)) return false
+    if (isNoBranch(error)) return false
     throw error
+  }
+}
+
+function isNoBranch(error: unknown): boolean {
+  return error instanceof Error && /invalid ref|not found/i.test(error.message)
+}
+
+/** A branch that was there a moment ago and is not any more has been decided on by somebody else. */
+async function merge(session: DoltSession, branch: string): Promise<void> {
+  try {
+    await session.call('MERGE', '--no-commit', '--no-ff', branch)
+  } catch (error) {
+    throw isNoBranch(error) ? new LostRace(`${branch} is gone`, { cause: error }) : error
   }
 }
 
@@ -224,7 +237,7 @@ async function bringToMain(
   session: DoltSession,
   { userId, id, branch, decision }: { userId: string; id: string; branch: string; decision: Decision },
 ): Promise<void> {
-  if (decision.to === 'approved') await session.call('MERGE', '--no-commit', '--no-ff', branch)
+  if (decision.to === 'approved') await merge(session, branch)
   else
     await session.change('INSERT INTO proposals SELECT * FROM open_proposals WHERE user_id = ? AND id = ?', [
       userId,

@@ -92,41 +92,28 @@ const apply = defineRoute({
   },
 })
 
-const undo = defineRoute({
-  method: 'post',
-  path: '/sessions/{session}/edits/{edit}/undo',
-  tag: 'sessions',
-  summary: 'Take an edit back',
-  description: "An agent cannot take back a user's edit.",
-  roles: EVERYBODY,
-  params: { ...SessionParam, ...EditParam },
-  answer: EditState,
-  refusals: [404, 409],
-  async run({ params, caller, doors }) {
-    const session = await doors.desk.open(caller, params.session)
-    checkAuthor(session, params.edit, caller)
-    await session.undo(params.edit, authorOf(caller))
-    return stateOf(session, params.edit)
-  },
-})
+const undo = switchRoute('undo', 'Take an edit back', "An agent cannot take back a user's edit.")
+const redo = switchRoute('redo', 'Put an undone edit in force again', "An agent cannot redo a user's edit.")
 
-const redo = defineRoute({
-  method: 'post',
-  path: '/sessions/{session}/edits/{edit}/redo',
-  tag: 'sessions',
-  summary: 'Put an undone edit in force again',
-  description: "An agent cannot redo a user's edit.",
-  roles: EVERYBODY,
-  params: { ...SessionParam, ...EditParam },
-  answer: EditState,
-  refusals: [404, 409],
-  async run({ params, caller, doors }) {
-    const session = await doors.desk.open(caller, params.session)
-    checkAuthor(session, params.edit, caller)
-    await session.redo(params.edit, authorOf(caller))
-    return stateOf(session, params.edit)
-  },
-})
+function switchRoute(action: 'undo' | 'redo', summary: string, description: string) {
+  return defineRoute({
+    method: 'post',
+    path: `/sessions/{session}/edits/{edit}/${action}`,
+    tag: 'sessions',
+    summary,
+    description,
+    roles: EVERYBODY,
+    params: { ...SessionParam, ...EditParam },
+    answer: EditState,
+    refusals: [404, 409],
+    async run({ params, caller, doors }) {
+      const session = await doors.desk.open(caller, params.session)
+      checkAuthor(session, params.edit, caller)
+      await session[action](params.edit, authorOf(caller))
+      return stateOf(session, params.edit)
+    },
+  })
+}
 
 const pin = defineRoute({
   method: 'post',
