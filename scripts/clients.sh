@@ -1,7 +1,7 @@
 #!/bin/sh
 # Real agents for the tests of the proxy, at fixed versions, in a cache folder outside the checkout.
 #
-#   scripts/clients.sh install    gets them (some 1.3 GB; nothing is done for what is there already)
+#   scripts/clients.sh install    gets them (some 1.4 GB; nothing is done for what is there already)
 #   scripts/clients.sh test       runs the tests in a network namespace that has only loopback
 set -eu
 
@@ -18,7 +18,9 @@ install() {
     @anthropic-ai/claude-code@2.1.325 \
     @openai/codex@0.166.0 \
     opencode-ai@1.18.33 \
-    @earendil-works/pi-coding-agent@0.87.1
+    @earendil-works/pi-coding-agent@0.87.1 \
+    @google/gemini-cli@0.61.0 \
+    @google/genai@2.21.0
   do
     name=${package%@*}
     have=$(node -p "require('./node_modules/$name/package.json').version" 2>/dev/null || true)

@@ -56,7 +56,7 @@ const modelSchema = z
     read: z.number().min(0),
     write: z.number().min(0),
     ttl: z.int().min(0),
-    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'langchain']),
+    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain']),
     minimum: z.int().min(0),
     maxBytes: z.int().min(1),
     scale: z.number().gt(0),

@@ -22,6 +22,8 @@ export const RULES = {
   'reasoning-pair': 'A function call comes with the reasoning item it was made with.',
   'bound-reasoning':
     'On models that bind reasoning to what precedes it, nothing before a kept reasoning block changes.',
+  'signed-altered': 'A tool call that carries a signature of the provider comes back byte for byte.',
+  'call-comes-first': 'A conversation does not begin with a tool call.',
   'call-dropped': 'A tool call may be shortened, never dropped or turned into text.',
   'result-dropped': 'A tool result may be shortened, never dropped.',
   'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',
@@ -53,6 +55,9 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
       i++
       continue
     }
+    if (options.dialect === 'gemini' && beginsWithCall(messages, i)) {
+      found.push(violation('call-comes-first', `message ${i} makes a call, and nobody has said anything yet`, i))
+    }
     i = checkStep(messages, i, { calls, found, dialect: options.dialect })
   }
   return found
@@ -83,6 +88,11 @@ export function stepStart(messages: readonly Message[], index: number): number {
   while (i > 0 && messages[i]!.role === 'tool') i--
   while (i > 0 && messages[i]!.role === 'assistant' && messages[i - 1]!.role === 'assistant') i--
   return i
+}
+
+/** Gemini wants a message of the user, or a function response, in front of every call. */
+function beginsWithCall(messages: readonly Message[], index: number): boolean {
+  return callsIn(messages[index]!).length > 0 && messages.findIndex(({ role }) => role !== 'system') === index
 }
 
 /** Checks one assistant message (or several in a row) with the results behind it; gives the index after them. */
@@ -160,11 +170,22 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
       return violation('reasoning-pair', `${name} would drop reasoning and keep the calls made with it`)
     }
   }
+  if (part.type === 'tool-call' && isSigned(part)) {
+    return violation('signed-altered', `${name} would change a call that the provider has signed`)
+  }
   if (part.type === 'tool-call' && !keepsCall(edit)) return violation('call-dropped', `${name} would drop a tool call`)
   if (part.type === 'tool-result' && replacement === null) {
     return violation('result-dropped', `${name} would drop a tool result`)
   }
   return undefined
+}
+
+/** Gemini signs calls with what it thought before them, and wants both back together. */
+export function isSigned({ original }: Part): boolean {
+  if (original?.dialect !== 'gemini') return false
+  const { value } = original
+  if (typeof value !== 'object' || value === null) return false
+  return 'thoughtSignature' in value || 'thought_signature' in value
 }
 
 function keepsCall({ target, replacement }: Edit): boolean {

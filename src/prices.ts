@@ -67,7 +67,7 @@ const gemini: Model = {
   ...openai,
   window: 1_000_000,
   read: 0.25,
-  dialect: 'openai-chat',
+  dialect: 'gemini',
   maxBytes: 20_000_000,
   source: 'Google, Gemini API pricing and context caching pages',
 }

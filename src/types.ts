@@ -8,7 +8,7 @@
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 
 /** A message format of a provider or SDK. */
-export type Dialect = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'langchain'
+export type Dialect = 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini' | 'ai-sdk' | 'langchain'
 
 /**
  * What a provider sent that the neutral form cannot say: kept so that an untouched part goes out exactly as

@@ -37,6 +37,7 @@ describe('rules on messages: each is broken alone', () => {
     ],
     ['a message without parts', 'empty-message', [go, assistant()]],
     ['an empty text, at Anthropic', 'blank-text', [go, assistant(text(''))], 'anthropic'],
+    ['T7: a conversation that begins with a call, at Gemini', 'call-comes-first', step.slice(1), 'gemini'],
     ['a blank text, at Anthropic', 'blank-text', [user(text(' \n')), assistant(text('x'))], 'anthropic'],
   ]
   for (const [name, rule, messages, dialect] of cases) {
@@ -107,6 +108,7 @@ describe('rules on one edit', () => {
     saved: 0,
   })
   const leaf: Target = { entry: 3, part: 0, leaf: 0 }
+  const signed: Part = { ...call('a'), original: { dialect: 'gemini', value: { thoughtSignature: 'c2ln' } } }
   const broken: [name: string, rule: Rule, edit: Edit, scope: Parameters<typeof checkEdit>[1], dialect?: Dialect][] = [
     ['T3, T12: an opaque block', 'opaque-edited', edit('x'), { ...scope, part: raw }],
     ['T3, T12: an opaque block dropped', 'opaque-edited', edit(null), { ...scope, part: raw }],
@@ -136,6 +138,8 @@ describe('rules on one edit', () => {
       { ...scope, part: reasoning },
       'openai-responses',
     ],
+    ['T7: a signed call shortened', 'signed-altered', edit({ input: {} }), { ...scope, part: signed }, 'gemini'],
+    ['T7: a text in a signed call', 'signed-altered', edit('x', leaf), { ...scope, part: signed }],
     ['T1: a call dropped', 'call-dropped', edit(null), { ...scope, part: call('a') }],
     ['T1: a call turned into text', 'call-dropped', edit('x'), { ...scope, part: call('a') }],
     ['T1: a result dropped', 'result-dropped', edit(null), { ...scope, part: result('a') }],

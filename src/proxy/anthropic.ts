@@ -19,7 +19,7 @@ import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchabl
 export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
-  path: '/messages',
+  path: /^\/v1\/messages$/,
   list: 'messages',
   read,
   write,

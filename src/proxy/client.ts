@@ -1,7 +1,8 @@
 /**
  * What a client says about itself: which conversation a request belongs to, where it has headers for that, and
  * whether the request is a turn of the conversation or something on the side (a title, a commit message, the client's
- * own compaction). Each rule was seen in a real client; an unknown client falls through to what is said in messages.
+ * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
+ * falls through to what is said in messages.
  */
 import { isWire, type Wire } from '../adapters/original.ts'
 import { textOf } from '../leaves.ts'
@@ -64,6 +65,7 @@ const AGENTS: readonly [RegExp, string][] = [
   [/^opencode/i, 'opencode'],
   [/^pi(?:-coding-agent)?[/ ]/i, 'pi'],
   [/^gemini-?cli/i, 'gemini'],
+  [/^google-genai-sdk/i, 'google-genai'],
   [/^qwen-?code/i, 'qwen'],
   [/^cline/i, 'cline'],
   [/^litellm/i, 'litellm'],
@@ -81,7 +83,7 @@ export function clientNameOf(headers: Headers): string | undefined {
   return AGENTS.find(([pattern]) => pattern.test(agent))?.[1]
 }
 
-export type Side = 'title' | 'commit' | 'compaction'
+export type Side = 'title' | 'commit' | 'compaction' | 'check'
 
 /** What a client asks of a model beside the conversation, by the words that it uses for it. */
 const ASKED: readonly [Side, RegExp][] = [
@@ -93,6 +95,10 @@ const ASKED: readonly [Side, RegExp][] = [
   [
     'commit',
     /(?:generate|write|create) an? (?:\w+[ ,]+){0,6}commit message|expert software engineer that generates (?:concise, )?one-line Git commit messages/i,
+  ],
+  [
+    'check',
+    /diagnostic agent that determines whether a conversational AI|content and structure of your immediately preceding response/i,
   ],
 ]
 

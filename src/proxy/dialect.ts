@@ -8,6 +8,7 @@
 import type { Wire } from '../adapters/original.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Message, Usage } from '../types.ts'
+import type { UpstreamName } from './upstream.ts'
 
 /** A tool call as the model makes it; the arguments are JSON text, or an object where they came in one piece. */
 export type CallMade = { id: string; name: string; input: unknown }
@@ -25,13 +26,17 @@ export type Answer = {
 export type Untouchable = 'pass' | { status: number; body: Wire }
 
 export type ProxyDialect = {
-  name: 'anthropic' | 'openai-chat' | 'openai-responses'
+  name: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini'
   /** Which upstream speaks it. */
-  upstream: 'anthropic' | 'openai'
-  /** The path of generation, behind `/v1`. */
-  path: string
+  upstream: UpstreamName
+  /** The paths of generation. */
+  path: RegExp
+  /** The model that a path names, where the body does not. */
+  modelIn?(path: string): string | undefined
   /** The list in a request that holds the conversation. */
   list: string
+  /** Whether messages can be read only together with all that came before them. */
+  readsWhole?: true
   /** The conversation that a request carries; nothing where there is none. */
   read(body: Wire): Message[] | undefined
   /** The request with these messages in place of its own. */
@@ -40,6 +45,8 @@ export type ProxyDialect = {
   addSystem(body: Wire, text: string): Wire
   /** A tool of ours as requests define it. */
   defineTool(tool: Tool<never>): Wire
+  /** The tools of a request with more of them, where a list of both would not do. */
+  addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
   /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
   untouchable(body: Wire): Untouchable | undefined
   /** Takes in one event of a stream. */

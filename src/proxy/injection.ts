@@ -38,7 +38,8 @@ export function inject(dialect: ProxyDialect, body: Wire, { system, tools = [] }
   const names = namesOfTools(told)
   // A tool that the client has brought under the same name since is the client's.
   const added = tools.filter(({ name }) => !names.has(name)).map(({ definition }) => definition)
-  return Array.isArray(own) && own.length > 0 && added.length > 0 ? { ...told, tools: [...own, ...added] } : told
+  if (!Array.isArray(own) || own.length === 0 || added.length === 0) return told
+  return { ...told, tools: dialect.addTools?.(own, added) ?? [...own, ...added] }
 }
 
 const RECORDED = 'Added to every request of this conversation: '

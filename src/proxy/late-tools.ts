@@ -42,6 +42,7 @@ export function namesOfTools({ tools }: Wire): Set<string> {
         if (isWire(holder) && typeof holder['name'] === 'string') names.add(holder['name'])
       }
       collect(tool['tools'])
+      collect(tool['functionDeclarations'])
     }
   }
   collect(tools)

@@ -46,7 +46,13 @@ export type LiveOptions = {
   fault: (kind: string, error: unknown) => void
 }
 
-export type Opening = { dialect: ProxyDialect; headers: Headers; body: Wire; user: string | undefined }
+export type Opening = {
+  dialect: ProxyDialect
+  headers: Headers
+  body: Wire
+  user: string | undefined
+  model: string | undefined
+}
 
 const MOST_LIVE = 128
 /** How many sessions are read when a conversation comes back after a restart. */
@@ -66,7 +72,7 @@ export class LiveSessions {
   }
 
   async open(place: Place, opening: Opening): Promise<Live> {
-    const model = modelFor(opening.dialect, opening.body)
+    const model = modelFor(opening)
     const known = this.#live.get(place.session)
     if (known?.model === model) return known
     const isHoldout = this.#isHoldout(place)
@@ -143,10 +149,13 @@ export class LiveSessions {
   }
 }
 
-function modelFor(dialect: ProxyDialect, { model }: Wire): string {
-  const name = typeof model === 'string' && model !== '' ? model.slice(0, 100) : 'unknown'
-  // A deployment may have any name. What speaks Responses is held to OpenAI's rules on reasoning.
-  return dialect.name === 'openai-responses' && !isKnownModel(name) ? `gpt:${name}` : name
+/** A deployment may have any name. What speaks these dialects is held to their providers' rules on reasoning. */
+const FAMILIES: Partial<Record<ProxyDialect['name'], string>> = { 'openai-responses': 'gpt', gemini: 'gemini' }
+
+function modelFor({ dialect, model }: Opening): string {
+  const name = model ? model.slice(0, 100) : 'unknown'
+  const family = FAMILIES[dialect.name]
+  return family && !isKnownModel(name) ? `${family}:${name}` : name
 }
 
 function aboutOf({ parent }: Place, headers: Headers): NonNullable<OpenOptions['about']> {

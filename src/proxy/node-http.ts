@@ -65,15 +65,18 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
 function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse): Promise<void> {
   for (const chunk of first) outgoing.write(chunk)
   return new Promise((resolve, reject) => {
+    const ended = async () => {
+      await end?.()
+      outgoing.end(resolve)
+    }
+    // A stream of which all was taken already says so only once, before anybody listened.
+    if (source.readableEnded) return void ended()
     source
       .on('data', (chunk: Uint8Array) => {
         take?.(chunk)
         if (!outgoing.write(chunk)) source.pause()
       })
-      .on('end', async () => {
-        await end?.()
-        outgoing.end(resolve)
-      })
+      .on('end', ended)
       .on('error', async error => {
         await end?.()
         reject(error)

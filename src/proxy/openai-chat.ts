@@ -10,7 +10,7 @@ import { type Answer, addArguments, numberIn, type ProxyDialect } from './dialec
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
   upstream: 'openai',
-  path: '/chat/completions',
+  path: /^\/v1\/chat\/completions$/,
   list: 'messages',
   read: ({ messages }) => (Array.isArray(messages) ? fromOpenAIChat(messages) : undefined),
   write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),

@@ -13,7 +13,7 @@ import { openaiError } from './openai-chat.ts'
 export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
-  path: '/responses',
+  path: /^\/v1\/responses$/,
   list: 'input',
   read,
   write,

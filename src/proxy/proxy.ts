@@ -14,6 +14,7 @@ import { isPalimpsestError } from '../errors.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { anthropic } from './anthropic.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
+import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
 import { collected } from './node-body.ts'
@@ -31,11 +32,15 @@ import {
   PROVIDERS,
   type Route,
   routeOf,
+  type UpstreamName,
   type Upstreams,
   upstreamUrl,
 } from './upstream.ts'
 
-const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses]
+const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses, gemini]
+
+/** In whose shape an error of ours is told, for requests that are no generation. */
+const SHAPES: Record<UpstreamName, ProxyDialect> = { anthropic, openai: openaiChat, gemini }
 
 export type ProxyOptions = {
   pal: Palimpsest
@@ -121,7 +126,7 @@ class Handler {
       }
       return await this.#generate(request, { dialect, outgoing, user: who.user })
     } catch (error) {
-      return this.#unreachable(error, dialect ?? (route.upstream === 'anthropic' ? anthropic : openaiChat), outgoing)
+      return this.#unreachable(error, dialect ?? SHAPES[route.upstream], outgoing)
     }
   }
 
@@ -137,8 +142,7 @@ class Handler {
     const reading = request.headers.has('content-encoding') ? undefined : this.#read(dialect, bytes)
     const untouchable = reading && dialect.untouchable(reading.body)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonResponse(untouchable.status, untouchable.body)
-    const { headers } = request
-    const found = reading && !untouchable ? await this.#find({ ...reading, headers, user: call.user }) : undefined
+    const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
     if (found?.asIs) return this.#sendAsIs(call, found)
     const turn = found && (await this.#prepare(found))
     if (turn?.edited) setBody(outgoing, turn.edited)
@@ -284,7 +288,13 @@ const NO_BODY = new Set([204, 205, 304])
 
 function dialectOf(request: AnyRequest, { upstream, path }: Route): ProxyDialect | undefined {
   if (request.method !== 'POST') return undefined
-  return DIALECTS.find(dialect => dialect.upstream === upstream && path === `/v1${dialect.path}`)
+  return DIALECTS.find(dialect => dialect.upstream === upstream && dialect.path.test(path))
+}
+
+function incoming(reading: Reading, { headers }: AnyRequest, { dialect, outgoing, user }: Call): Incoming {
+  const { model } = reading.body
+  const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
+  return { ...reading, headers, user, model: named }
 }
 
 /** The body as it comes in, by the shortest way. */
@@ -299,8 +309,7 @@ function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
 }
 
 function upgradeRequired({ upstream }: Route): Response {
-  const dialect = upstream === 'anthropic' ? anthropic : openaiChat
-  return jsonResponse(426, dialect.error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
+  return jsonResponse(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
 }
 
 function jsonResponse(status: number, body: Wire, headers: Record<string, string> = {}): Response {

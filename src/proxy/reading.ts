@@ -141,6 +141,7 @@ type Tail = { body: Wire; old: readonly unknown[]; elements: readonly unknown[];
  */
 function readTail(before: Reading, { body, old, elements, shared }: Tail): Message[] | undefined {
   const { dialect, messages } = before
+  if (dialect.readsWhole) return undefined
   const from = turnBefore(dialect, elements, shared)
   if (!messages || from === undefined) return undefined
   const part = (list: readonly unknown[]) => dialect.read({ [dialect.list]: list }) ?? []

@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { isWire } from '../adapters/original.ts'
+import { isWire, type Wire } from '../adapters/original.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
 import { type Chunk, toWebBody } from './node-body.ts'
 
@@ -136,17 +136,23 @@ export class BodyReader {
   }
 
   #whole(text: string): void {
-    const value = parsed(text)
-    if (value) this.#dialect.whole(this.answer, value)
+    const value = json(text)
+    if (isWire(value)) this.#dialect.whole(this.answer, value)
+    // A stream of events may also come as one list.
+    else if (Array.isArray(value)) for (const data of value) if (isWire(data)) this.#dialect.event(this.answer, data)
   }
 }
 
 const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parsed(text: string): Wire | undefined {
+  const value = json(text)
+  return isWire(value) ? value : undefined
+}
+
+function json(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isWire(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     // `[DONE]`, a cut answer, something that is no JSON: there is nothing to learn from it.
     return undefined

@@ -25,7 +25,7 @@ import { type Live, type LiveOptions, LiveSessions } from './live-sessions.ts'
 import type { Reading } from './reading.ts'
 import { spliceBody } from './splice-body.ts'
 
-export type Incoming = Reading & { headers: Headers; user: string | undefined }
+export type Incoming = Reading & { headers: Headers; user: string | undefined; model: string | undefined }
 
 export type Turn = {
   incoming: Incoming

@@ -15,7 +15,7 @@ const END_OF_TIME = 8.64e15
 
 const original = z
   .strictObject({
-    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'langchain']),
+    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain']),
     value: z.unknown().describe('As the provider sent it.'),
   })
   .optional()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fromAiSdk, toAiSdk } from '../../src/adapters/ai-sdk.ts'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic.ts'
+import { fromGemini, toGemini } from '../../src/adapters/gemini.ts'
 import { fromLangChain, toLangChain } from '../../src/adapters/langchain.ts'
 import { fromOpenAIChat, toOpenAIChat } from '../../src/adapters/openai-chat.ts'
 import { fromOpenAIResponses, toOpenAIResponses } from '../../src/adapters/openai-responses.ts'
@@ -17,6 +18,10 @@ const through: Record<Dialect, (messages: Message[]) => Message[]> = {
   'openai-responses': messages => {
     const { input, instructions } = toOpenAIResponses(messages)
     return fromOpenAIResponses(input, instructions)
+  },
+  gemini: messages => {
+    const { contents, systemInstruction } = toGemini(messages)
+    return fromGemini(contents, systemInstruction)
   },
   'ai-sdk': messages => fromAiSdk(toAiSdk(messages)),
   langchain: messages => fromLangChain(toLangChain(messages)),

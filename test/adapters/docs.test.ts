@@ -6,6 +6,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { startGemini } from '../gemini-upstream.ts'
 import { startUpstream } from '../upstream.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -15,11 +16,12 @@ const programs = [...docs.matchAll(/^## (.+)\n\n```ts\n([\s\S]+?)```/gm)].map(([
   code: code!,
 }))
 
-test('there are programs in docs/adapters.md', () => assert.equal(programs.length, 4))
+test('there are programs in docs/adapters.md', () => assert.equal(programs.length, 5))
 
 for (const { title, code } of programs) {
   test(`the program for ${title} says hello`, async () => {
-    await using upstream = await startUpstream([{ text: 'hello there' }])
+    const start = title === 'Gemini' ? startGemini : startUpstream
+    await using upstream = await start([{ text: 'hello there' }])
     const { stdout } = await run(code, upstream.url)
     assert.match(stdout, /hello there/)
   })
@@ -36,7 +38,13 @@ async function run(code: string, url: string): Promise<{ stdout: string }> {
   const keys = { ANTHROPIC_API_KEY: 'none', OPENAI_API_KEY: 'none', LANGCHAIN_TRACING_V2: 'false' }
   // The SDK of Anthropic wants the address without `/v1`, the AI SDK with it.
   const anthropic = code.includes('@ai-sdk/') ? `${url}/v1` : url
-  const env = { ...process.env, ...keys, ANTHROPIC_BASE_URL: anthropic, OPENAI_BASE_URL: `${url}/v1` }
+  const env = {
+    ...process.env,
+    ...keys,
+    ANTHROPIC_BASE_URL: anthropic,
+    OPENAI_BASE_URL: `${url}/v1`,
+    GOOGLE_GEMINI_BASE_URL: url,
+  }
   try {
     return await promisify(execFile)(process.execPath, [file], { env })
   } finally {

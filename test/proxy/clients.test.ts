@@ -10,19 +10,22 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { launchOf } from '../../src/cli/launch.ts'
 import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
 import { anthropic } from '../../src/proxy/anthropic.ts'
 import type { ProxyDialect } from '../../src/proxy/dialect.ts'
 import { type Front, serveProxy } from '../../src/proxy/front.ts'
+import { gemini } from '../../src/proxy/gemini.ts'
 import type { InjectionOptions } from '../../src/proxy/injection.ts'
 import { openaiChat } from '../../src/proxy/openai-chat.ts'
 import { openaiResponses } from '../../src/proxy/openai-responses.ts'
 import { createProxy, type PalimpsestProxy } from '../../src/proxy/proxy.ts'
 import { keyOf } from '../../src/sync.ts'
 import type { Message } from '../../src/types.ts'
+import { startGemini } from '../gemini-upstream.ts'
 import { type Received, type Script, startUpstream, type Turn, type Upstream } from '../upstream.ts'
-import { entriesOf } from './setup.ts'
+import { entriesOf, largeOutput } from './setup.ts'
 
 const CLIENTS = process.env['PALIMPSEST_CLIENTS'] ?? ''
 const ROUNDS = 44
@@ -33,6 +36,12 @@ type Client = {
   name: string
   program: string
   dialect: ProxyDialect
+  /** The provider that it talks to, where it is not the usual one. */
+  start?: typeof startUpstream
+  /** Whether it shortens what it has sent before, so that the conversation forks. */
+  forks?: true
+  /** Whether it gives up by itself when a stream breaks off. */
+  needsWholeStreams?: true
   /** Files in the home of the agent. */
   files?: (url: string) => Record<string, string>
   args: string[]
@@ -124,6 +133,23 @@ const CLIENTS_TO_RUN: Client[] = [
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
     }),
   },
+  {
+    name: 'Gemini CLI',
+    program: 'gemini',
+    dialect: gemini,
+    start: startGemini,
+    forks: true,
+    needsWholeStreams: true,
+    files: () => ({
+      '.gemini/settings.json': JSON.stringify({
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        privacy: { usageStatisticsEnabled: false },
+        general: { disableAutoUpdate: true },
+      }),
+    }),
+    args: ['-p', TASK, '--yolo', '-m', 'gemini-2.5-pro', '-o', 'json'],
+    env: () => ({ GEMINI_API_KEY: 'dummy', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
+  },
 ]
 
 type World = {
@@ -138,12 +164,18 @@ type World = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-async function worldFor(script: Script, policy = 'thrifty', inject: InjectionOptions = {}): Promise<World> {
-  const upstream = await startUpstream(script)
+type Given = { policy?: string; inject?: InjectionOptions }
+
+async function worldFor(
+  { start = startUpstream }: Client,
+  script: Script,
+  { policy = 'thrifty', inject = {} }: Given = {},
+): Promise<World> {
+  const upstream = await start(script)
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-client-'))
   const pal = await openPalimpsest({ home: join(home, '.palimpsest') })
   const faults: string[] = []
-  const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1` }
+  const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1`, gemini: upstream.url }
   const proxy = createProxy({ pal, policy, inject, upstreams, log: line => faults.push(line) })
   const received: World['received'] = []
   const front = await serveProxy(async request => {
@@ -188,11 +220,14 @@ type Schema = { properties?: Record<string, { type?: string }>; required?: strin
 
 /** A call of the shell of whoever asks, made from the schema that it declares. */
 function shellCall({ json }: Received, part: number): NonNullable<Turn['calls']>[number] | undefined {
-  // biome-ignore lint/suspicious/noExplicitAny: tools of three dialects
-  const tools: any[] = (json.tools ?? []).map((tool: any) => tool.function ?? tool)
-  const tool = tools.find(({ name }) => /^(?:bash|shell|shell_command|exec_command)$/i.test(name ?? ''))
+  // biome-ignore lint/suspicious/noExplicitAny: tools of four dialects
+  const tools: any[] = (json.tools ?? []).flatMap((tool: any) => tool.functionDeclarations ?? tool.function ?? tool)
+  const tool = tools.find(({ name }) =>
+    /^(?:bash|shell|shell_command|exec_command|run_shell_command)$/i.test(name ?? ''),
+  )
   if (!tool) return undefined
-  const { properties = {}, required = [] }: Schema = tool.input_schema ?? tool.parameters ?? {}
+  const { properties = {}, required = [] }: Schema =
+    tool.input_schema ?? tool.parameters ?? tool.parametersJsonSchema ?? {}
   const line = `sh build.sh ${part}`
   const key = properties['cmd'] ? 'cmd' : 'command'
   const rest = required.filter(name => name !== key).map(name => [name, 'x'])
@@ -222,7 +257,7 @@ function clientTest(name: string, client: Client, work: (client: Client) => Prom
 /** The longest conversation that the agent sent. */
 function longest({ received }: World, dialect: ProxyDialect): Message[] {
   const all = received
-    .filter(({ path }) => path.endsWith(dialect.path))
+    .filter(({ path }) => dialect.path.test(path.replace(/^\/(?:anthropic|openai|gemini)/, '')))
     .map(({ body }) => dialect.read(JSON.parse(body)))
   return all.reduce<Message[]>((best, messages) => (messages && messages.length >= best.length ? messages : best), [])
 }
@@ -232,7 +267,7 @@ for (const one of CLIENTS_TO_RUN) {
     `${one.name} completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`,
     one,
     async client => {
-      await using world = await worldFor(building(ROUNDS))
+      await using world = await worldFor(client, building(ROUNDS))
       const { out, err, code } = await runClient(client, world)
       await world.proxy.idle()
       assert.equal(code, 0, err + out.slice(-2000))
@@ -249,13 +284,18 @@ for (const one of CLIENTS_TO_RUN) {
         kept.some(entries => entries.join() === sent.join()),
         'no session holds what was sent',
       )
-      const turns = sessions.filter(({ length, id }) => length > 6 && !/\.(?:title|other|compaction)-/.test(id))
-      assert.equal(turns.length, 1, `sessions: ${sessions.map(({ id, length }) => `${id} (${length})`).join(', ')}`)
+      const turns = sessions.filter(({ length, id }) => length > 6 && !/\b(?:title|other|compaction|check)-/.test(id))
+      const conversations = client.forks ? turns.filter(({ id }) => !id.includes('-fork-')) : turns
+      assert.equal(
+        conversations.length,
+        1,
+        `sessions: ${sessions.map(({ id, length }) => `${id} (${length})`).join(', ')}`,
+      )
     },
   )
 
   clientTest(`${one.name} gets its bytes through unchanged when nothing is edited`, one, async client => {
-    await using world = await worldFor(building(2), 'none')
+    await using world = await worldFor(client, building(2), { policy: 'none' })
     const { out, err, code } = await runClient(client, world)
     assert.equal(code, 0, err + out.slice(-2000))
     assert.deepEqual(
@@ -276,7 +316,7 @@ const TOO_LONG = {
 }
 
 /** A model behind a bad line: overloaded once, broken off once, with a call of a tool that is not there, and narrow. */
-function troubled(rounds: number, room: number) {
+function troubled(rounds: number, room: number, cuts: boolean) {
   const answers = building(rounds)
   const seen = { refused: 0, requests: 0 }
   let most: number | undefined
@@ -291,18 +331,18 @@ function troubled(rounds: number, room: number) {
     }
     if (seen.requests === 6) return { calls: [{ name: 'no_such_tool', input: { a: 1 } }] }
     const turn = answers(received)
-    return seen.requests === 4 ? { text: 'This will break', cutAfter: 3 } : turn
+    return seen.requests === 4 && cuts ? { text: 'This will break', cutAfter: 3 } : turn
   }
   return { script, seen }
 }
 
 for (const one of CLIENTS_TO_RUN) {
   clientTest(
-    `${one.name} comes through an overload, a cut stream, an unknown tool and an overflow`,
+    `${one.name} comes through an overload, ${one.needsWholeStreams ? '' : 'a cut stream, '}an unknown tool and an overflow`,
     one,
     async client => {
-      const { script, seen } = troubled(16, 60_000)
-      await using world = await worldFor(script)
+      const { script, seen } = troubled(16, 60_000, !client.needsWholeStreams)
+      await using world = await worldFor(client, script)
       const { out, err, code } = await runClient(client, world)
       assert.equal(code, 0, err + out.slice(-2000))
       assert.match(out, /all of it works/)
@@ -328,7 +368,7 @@ function recalling(): (received: Received) => Turn {
 for (const one of CLIENTS_TO_RUN) {
   clientTest(`${one.name} lets the model use tools of ours that it does not have`, one, async client => {
     const system = async () => 'The user likes short answers.'
-    await using world = await worldFor(recalling(), 'thrifty', { tools: true, system })
+    await using world = await worldFor(client, recalling(), { inject: { tools: true, system } })
     const { out, err, code } = await runClient(client, world)
     await world.proxy.idle()
     assert.equal(code, 0, err + out.slice(-2000))
@@ -346,7 +386,10 @@ for (const one of CLIENTS_TO_RUN) {
 for (const one of CLIENTS_TO_RUN.filter(({ program }) => program === 'codex' || program === 'opencode')) {
   clientTest(`${one.name} is spared its own compaction when the provider counts high`, one, async client => {
     const answers = building(40)
-    await using world = await worldFor(received => ({ ...answers(received), usage: { input: received.body.length } }))
+    await using world = await worldFor(client, received => ({
+      ...answers(received),
+      usage: { input: received.body.length },
+    }))
     const { out, err, code } = await runClient(client, world)
     assert.equal(code, 0, err + out.slice(-2000))
     assert.match(out, /all of it works/)
@@ -357,3 +400,60 @@ for (const one of CLIENTS_TO_RUN.filter(({ program }) => program === 'codex' || 
     assert.ok(world.received.length < 60, `it asked ${world.received.length} times`)
   })
 }
+
+const SDK = join(CLIENTS, 'node_modules', '@google', 'genai', 'dist', 'node', 'index.mjs')
+
+/** A chat of Google's SDK that answers every call; gives what the model said last. */
+async function sdkChat(url: string): Promise<string> {
+  const { GoogleGenAI } = await import(pathToFileURL(SDK).href)
+  const ai = new GoogleGenAI({ apiKey: 'dummy', httpOptions: { baseUrl: `${url}/gemini` } })
+  const parametersJsonSchema = { type: 'object', properties: { command: { type: 'string' } } }
+  const tools = [{ functionDeclarations: [{ name: 'bash', description: 'Runs a command.', parametersJsonSchema }] }]
+  const chat = ai.chats.create({ model: 'gemini-3-pro-preview', config: { systemInstruction: 'Be brief.', tools } })
+  let message: unknown = TASK
+  for (let round = 0; ; round++) {
+    let said = ''
+    const calls: { id?: string; name: string }[] = []
+    for await (const piece of await chat.sendMessageStream({ message })) {
+      said += piece.text ?? ''
+      calls.push(...(piece.functionCalls ?? []))
+    }
+    if (calls.length === 0) return said
+    const response = { output: largeOutput(round) }
+    message = calls.map(({ id, name }) => ({ functionResponse: { ...(id ? { id } : {}), name, response } }))
+  }
+}
+
+const SDK_CLIENT: Client = {
+  name: "Google's SDK",
+  program: '',
+  dialect: gemini,
+  start: startGemini,
+  args: [],
+  env: () => ({}),
+}
+const skipSdk = CLIENTS !== '' && existsSync(SDK) ? false : "Google's SDK is not installed: npm run test:clients"
+
+test(`Google's SDK completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`, {
+  skip: skipSdk,
+}, async () => {
+  await using world = await worldFor(SDK_CLIENT, building(ROUNDS))
+  assert.match(await sdkChat(world.front.url), /all of it works/)
+  await world.proxy.idle()
+  assert.deepEqual(world.faults, [])
+  const { edits, tokensIn, tokensSent } = world.proxy.meter.totals
+  assert.ok(edits > 5 && tokensSent < tokensIn * 0.9, `${edits} edits, ${tokensSent} of ${tokensIn} tokens sent`)
+  const [session, ...more] = await world.pal.sessions({ limit: 100 })
+  assert.deepEqual(more, [])
+  assert.deepEqual((await entriesOf(world.pal, session!.id)).map(keyOf), longest(world, gemini).map(keyOf))
+})
+
+test("Google's SDK gets its bytes through unchanged when nothing is edited", { skip: skipSdk }, async () => {
+  await using world = await worldFor(SDK_CLIENT, building(2), { policy: 'none' })
+  await sdkChat(world.front.url)
+  const bodies = world.upstream.requests.map(({ body }) => body)
+  assert.deepEqual(
+    bodies,
+    world.received.map(({ body }) => body),
+  )
+})

@@ -107,9 +107,8 @@ describe('palimpsest serve', () => {
     assert.match(counted, /^palimpsest_requests_total\{dialect="anthropic",status="200"\} 2$/m)
     assert.match(counted, /^palimpsest_requests_total\{dialect="openai-responses",status="200"\} 1$/m)
     assert.match(counted, /^palimpsest_faults_total 0$/m)
-    // What goes to Gemini is passed on and nothing more.
     const { sessions } = (await (await fetch(`${server.url}/sessions`)).json()) as { sessions: unknown[] }
-    assert.equal(sessions.length, 4)
+    assert.equal(sessions.length, 6)
   })
 
   test('where a token is asked for, agents bring it beside the key of their provider', async () => {
@@ -157,10 +156,11 @@ fetch(url, { method: 'POST', body: JSON.stringify(body) }).then(async response =
 }
 
 const CHAT = "{ model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] }"
+const CONTENTS = "{ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }"
 const AGENTS: [name: string, ask: string, variables: string[], upstream: string][] = [
   [
     'gemini',
-    "env => ({ url: env.GOOGLE_GEMINI_BASE_URL + '/v1beta/models/m:generateContent', body: { contents: [] } })",
+    `env => ({ url: env.GOOGLE_GEMINI_BASE_URL + '/v1beta/models/m:generateContent', body: ${CONTENTS} })`,
     ['GOOGLE_GEMINI_BASE_URL'],
     '/v1beta/models/m:generateContent',
   ],
@@ -199,10 +199,7 @@ describe('palimpsest run', () => {
         provider.seen.map(({ url }) => url),
         [upstream],
       )
-      assert.match(
-        ran.stderr,
-        name === 'gemini' ? /1 request passed through the proxy/ : /palimpsest: 1 calls, 0 edits/,
-      )
+      assert.match(ran.stderr, /palimpsest: 1 calls, 0 edits/)
     })
   }
 })

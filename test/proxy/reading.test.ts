@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { anthropic } from '../../src/proxy/anthropic.ts'
 import { chainOf } from '../../src/proxy/conversation.ts'
 import type { ProxyDialect } from '../../src/proxy/dialect.ts'
+import { gemini } from '../../src/proxy/gemini.ts'
 import { openaiChat } from '../../src/proxy/openai-chat.ts'
 import { openaiResponses } from '../../src/proxy/openai-responses.ts'
 import { Readings } from '../../src/proxy/reading.ts'
@@ -72,6 +73,28 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
       return [...thought, ...made, ...results]
     },
   ],
+  [
+    gemini,
+    ({ kind, text, calls, mark }, n) => {
+      const parts = [{ text }]
+      if (kind === 'say')
+        return [
+          { role: 'user', parts },
+          { role: 'model', parts },
+        ]
+      const names = Array.from({ length: calls }, (_, i) => ({
+        name: `tool${(n + i) % 2}`,
+        ...(mark ? { id: `t${n}_${i}` } : {}),
+      }))
+      const thought = kind === 'think' ? [{ text, thought: true, thoughtSignature: 's' }] : []
+      const made = names.map(one => ({ functionCall: { ...one, args: { text } } }))
+      const results = names.map(one => ({ functionResponse: { ...one, response: { output: text } } }))
+      return [
+        { role: 'model', parts: [...thought, ...made] },
+        { role: 'user', parts: results },
+      ]
+    },
+  ],
 ]
 
 for (const [dialect, write] of WRITERS) {
@@ -106,6 +129,7 @@ const SYSTEMS: Record<string, object> = {
   anthropic: { system: 'Be brief.' },
   'openai-chat': {},
   'openai-responses': { instructions: 'Be brief.' },
+  gemini: { systemInstruction: { parts: [{ text: 'Be brief.' }] } },
 }
 
 const said = (...texts: string[]) =>
