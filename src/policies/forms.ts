@@ -3,6 +3,7 @@
  * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
  */
 import { textOf } from '../leaves.ts'
+import { isSigned } from '../legality.ts'
 import { partId } from '../shown-texts.ts'
 import type { Counter } from '../tokens.ts'
 import type { Replacement, ToolCallPart, ToolResultPart } from '../types.ts'
@@ -34,7 +35,7 @@ export function formsOf(unit: Unit, partClass: PartClass | undefined, count: Cou
   }
   if (!partClass) return NEVER
   if (original.type === 'tool-result') return resultForms(unit, original, partClass, count, options)
-  if (original.type === 'tool-call') return inputForms(original, partClass, count)
+  if (original.type === 'tool-call' && !isSigned(original)) return inputForms(original, partClass, count)
   return NEVER
 }
 

@@ -7,13 +7,15 @@
  */
 import { lastShownReasoning } from '../cuts.ts'
 import { onlyAdds } from '../edits.ts'
+import { isSigned } from '../legality.ts'
 import type { Target } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view.ts'
 import { type PlanContext, placeOf } from './policy.ts'
 
-export function isReachable(context: PlanContext, { entry, part, role }: Unit): boolean {
+export function isReachable(context: PlanContext, { entry, part, role, original }: Unit): boolean {
   const { fold, model } = context
+  if (original.type === 'tool-call' && isSigned(original)) return false
   if (!isVisible(fold, entry) || isPinned(fold, entry, part) || isTaken(context, entry, part)) return false
   if (role === 'assistant' && entry === fold.lastAssistant && fold.reasoning.at(-1) === entry) return false
   return !model.bindsReasoning || entry >= lastShownReasoning(fold)
