@@ -36,12 +36,9 @@ export type Contender = {
 export const DEFAULT_QUOTE = THRIFTY.quote
 /** The knob of `thrifty`: by the main table in small steps, by the others in large ones. */
 export const QUOTES = [
-  ...new Set([2_500, 5_000, 10_000, 20_000, 40_000, DEFAULT_QUOTE, 80_000, 140_000, 400_000]),
+  ...new Set([0, 5_000, 20_000, 40_000, 75_000, DEFAULT_QUOTE, 200_000, 280_000, 420_000]),
 ].toSorted((a, b) => a - b)
-const COARSE = new Set([2_500, 10_000, DEFAULT_QUOTE, 140_000, 400_000])
-/** The right end of the curve: a session that may fill its window. */
-const RICH = { quote: 400_000, may: 0.85, must: 0.89, goal: 0.7 }
-const RICH_SETTING = 'quote 400k, goal 0.7, must 0.89'
+const COARSE = new Set([0, 20_000, 75_000, DEFAULT_QUOTE, 200_000, 420_000])
 const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
@@ -50,7 +47,7 @@ export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
     const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
     return engine(thrifty({ quote }), 'thrifty', setting, COARSE.has(quote) ? TABLE_NAMES : [MAIN])
   })
-  return [...every, ...knob, engine(thrifty(RICH), 'thrifty', RICH_SETTING, TABLE_NAMES)]
+  return [...every, ...knob]
 }
 
 export function engine(

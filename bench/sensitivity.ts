@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({
     json: { type: 'string', default: 'bench/results/sensitivity.json' },
   },
 })
-const KNOB = [...new Set([30_000, 40_000, THRIFTY.quote, 80_000, 140_000])].toSorted((a, b) => a - b)
+const KNOB = [...new Set([80_000, 110_000, THRIFTY.quote, 180_000, 240_000])].toSorted((a, b) => a - b)
 const EVIDENCE_WANTED = 0.97
 
 const count = await loadCounter()
@@ -137,9 +137,9 @@ async function sensitivity(chosen: readonly BenchSession[]) {
     ...numbers.flatMap((name): [string, Partial<ThriftyOptions>][] =>
       [0.5, 2].map(factor => [`${name} ${THRIFTY[name] * factor}`, { [name]: THRIFTY[name] * factor }]),
     ),
-    ...[0.35, 0.55].map((goal): [string, Partial<ThriftyOptions>] => [`goal ${goal}`, { goal }]),
-    ...[0.5, 0.68].map((may): [string, Partial<ThriftyOptions>] => [`may ${may}`, { may }]),
-    ...(['code', 'run', 'input', 'command'] as const).flatMap((name): [string, Partial<ThriftyOptions>][] =>
+    ...[0.4, 0.6].map((goal): [string, Partial<ThriftyOptions>] => [`goal ${goal}`, { goal }]),
+    ...[0.6, 0.74].map((may): [string, Partial<ThriftyOptions>] => [`may ${may}`, { may }]),
+    ...(['code', 'list', 'run', 'input', 'command'] as const).flatMap((name): [string, Partial<ThriftyOptions>][] =>
       [0.5, 2].map(factor => [`quotes.${name} × ${factor}`, scaled(name, factor)]),
     ),
   ]

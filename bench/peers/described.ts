@@ -188,7 +188,12 @@ function openhandsMasking(name: string, setting: string, window: number): Peer {
   }
 }
 
-function openhandsForgetting(name: string, setting: string, { most, first }: { most: number; first: number }): Peer {
+/** `words`: not as it comes, but so that it can be compared with who keeps everything that users said. */
+function openhandsForgetting(
+  name: string,
+  setting: string,
+  { most, first, words = false }: { most: number; first: number; words?: boolean },
+): Peer {
   return {
     name,
     setting,
@@ -201,7 +206,8 @@ function openhandsForgetting(name: string, setting: string, { most, first }: { m
           if (first + messages.length - from > most) {
             from = legalCut(messages, messages.length - (Math.floor(most / 2) - first))
           }
-          return [...messages.slice(0, first), ...messages.slice(from)]
+          const said = words ? messages.slice(first, from).filter(({ role }) => role === 'user') : []
+          return [...messages.slice(0, first), ...said, ...messages.slice(from)]
         },
       }
     },
@@ -266,6 +272,13 @@ export const describedKnobs: readonly Peer[] = [
   observations('observation masking', 'knob: last 20, polling 40', { keep: 20, polling: 40 }),
   ...[60, 160, 400].map(most =>
     openhandsForgetting('openhands forgetting', `knob: ${most} events, keep first 2`, { most, first: 2 }),
+  ),
+  ...[60, 100, 160, 240].map(most =>
+    openhandsForgetting("openhands forgetting with all users' words", `knob: ${most} events, keep first 2`, {
+      most,
+      first: 2,
+      words: true,
+    }),
   ),
 ]
 

@@ -15,7 +15,7 @@ export type Quotes = Record<PartClass, number>
 export const QUOTES: Quotes = {
   code: 60,
   grep: 50,
-  list: 30,
+  list: 40,
   doc: 22,
   run: 6,
   edit: 250,

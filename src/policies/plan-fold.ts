@@ -1,6 +1,7 @@
 /**
- * Which steps to fold: whole ones from the oldest on; those that are old enough when it pays, and under pressure all
- * but the last ten, until enough is freed. When the log has grown long, one fold goes around the older ones.
+ * Which steps to fold: whole ones from the oldest on, never the last few; as many as pay best, each by what its tokens
+ * cost and what it may be needed for, and under pressure until enough is freed. When the log has grown long, one fold
+ * goes around the older ones.
  */
 import { firstEntry, stretchBefore } from '../cuts.ts'
 import { entriesOf } from '../edits.ts'
@@ -11,17 +12,15 @@ import { exitCode } from '../tool-kinds.ts'
 import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
-import { foldMessages, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
+import { foldMessages, LONGEST_COMMAND, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
 import { type PlanContext, type Proposal, savingOf } from './policy.ts'
 import type { Item } from './thrifty-items.ts'
 
-const KEPT_STEPS = 10
-/**
- * Calls after which a step may be folded because it pays: 200 at first, fewer in a session that has gone on for long
- * and has moved on from more.
- */
-const oldAfter = (calls: number) => Math.max(15, Math.min(200, 200 * (350 / calls) ** 2))
+/** The last steps are not folded, whatever they cost. */
+const KEPT_STEPS = 12
+/** What a line in the log takes, about; a command stands in it word for word. */
 const LINE_TOKENS = 20
+const COMMAND_TOKENS = Math.round(LONGEST_COMMAND / 3.5)
 /** Tokens under which a fold is not worth its header. */
 const WORTHWHILE = 4000
 
@@ -45,39 +44,51 @@ export function planFold(
 /** A fold that would bring something: where it would end, and its sums. */
 export type FoldChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
-/** The fold of old steps that brings most, by estimate: nothing is built yet. */
+/**
+ * The fold of old steps that brings most, by estimate: nothing is built yet. `lossOf` says how many quotes are lost
+ * with some tokens of an item. A copy that a pointer behind the fold names stays.
+ */
 export function bestFold(
   context: PlanContext,
   items: readonly Item[],
   situation: Situation,
-  lossOf: (item: Item) => number,
+  lossOf: (item: Item, tokens: number) => number,
 ): FoldChoice | undefined {
   const { fold, calls } = context
   const start = startOfFold(fold)
-  const limit = firstYounger(items, calls - oldAfter(calls)) ?? start
+  const limit = firstYounger(items, calls - KEPT_STEPS) ?? start
   const { read, write } = situation.model
   const shown = shownTokens(fold)
-  let [worth, freed, passed] = [0, 0, 0]
+  let [worth, freed] = [0, 0]
+  let pointed = 0
   let best: FoldChoice | undefined
   for (const item of items) {
     const { entry, role } = item.unit
     if (entry >= limit) break
     if (entry < start) continue
-    passed += item.tokens
     if (role !== 'user') {
       const saves = item.tokens - lineTokens(item)
       freed += saves
-      worth += worthOf(saves, lossOf(item), situation)
+      worth += worthOf(saves, lossOf(item, item.partClass === 'command' ? saves : item.tokens), situation)
     }
-    const rewritten = shown - passed
+    pointed = Math.max(pointed, lastPointer(item))
+    const rewritten = shown - freed
     const net = worth - (situation.cold ? 0 : rewritten * (write - read))
-    if (freed >= WORTHWHILE && net > (best?.net ?? 0)) best = { end: entry + 1, freed, rewritten, net }
+    if (entry >= pointed && freed >= WORTHWHILE && net > (best?.net ?? 0))
+      best = { end: entry + 1, freed, rewritten, net }
   }
   return best
 }
 
-/** What a line in the log takes, about. */
-function lineTokens({ unit }: Item): number {
+/** The last entry that points to an item; 0 if none does. */
+export function lastPointer({ pointers }: Item): number {
+  let last = 0
+  for (const { mark, unit } of pointers) if (mark === 'same') last = Math.max(last, unit.entry)
+  return last
+}
+
+function lineTokens({ unit, partClass, whole }: Item): number {
+  if (partClass === 'command') return Math.min(whole, COMMAND_TOKENS)
   return unit.original.type === 'tool-call' || unit.original.type === 'text' ? LINE_TOKENS : 0
 }
 
@@ -115,7 +126,7 @@ function foldRanges(fold: Fold): FoldRange[] {
 }
 
 function toProposal(target: { from: number; to: number }, messages: Message[]): Proposal {
-  return { policy: 'fold', target, replacement: { messages }, why: 'the window is filling: the oldest steps as a log' }
+  return { policy: 'fold', target, replacement: { messages }, why: 'old steps, as a log' }
 }
 
 function withoutMarks(message: Message): Message {

@@ -50,7 +50,7 @@ export type ThriftyOptions = {
   /** Tokens that an edit must save, and that an input must have to be shortened. */
   minSave: number
   minInput: number
-  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal` at any price. */
+  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal`; more with a high `quote`. */
   may: number
   must: number
   goal: number
@@ -59,7 +59,7 @@ export type ThriftyOptions = {
 }
 
 export const THRIFTY: ThriftyOptions = {
-  quote: 75_000,
+  quote: 140_000,
   quotes: QUOTES,
   batch: 2,
   horizonMin: 10,
@@ -70,9 +70,9 @@ export const THRIFTY: ThriftyOptions = {
   sameLines: { minLines: 16, minChars: 800, context: 4 },
   minSave: 40,
   minInput: 100,
-  may: 0.65,
-  must: 0.7,
-  goal: 0.45,
+  may: 0.72,
+  must: 0.75,
+  goal: 0.5,
   full: 0.9,
 }
 
@@ -84,7 +84,18 @@ const SETTLED = 300
 const MOST_PENDING = 50
 
 export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
-  return { name: 'thrifty', start: () => new Thrifty({ ...THRIFTY, ...options }) }
+  const all = { ...THRIFTY, ...marksFor(options.quote ?? THRIFTY.quote), ...options }
+  return { name: 'thrifty', start: () => new Thrifty(all) }
+}
+
+/** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
+const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
+const RICH = 3
+
+function marksFor(quote: number): Pick<ThriftyOptions, 'may' | 'must' | 'goal'> {
+  const share = Math.min(1, Math.max(0, (quote / THRIFTY.quote - 1) / (RICH - 1)))
+  const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + share * (FULLER[mark] - THRIFTY[mark])
+  return { may: between('may'), must: between('must'), goal: between('goal') }
 }
 
 class Thrifty implements Planner {
@@ -146,10 +157,9 @@ class Thrifty implements Planner {
 
   /** Steps that are old enough to be worth a line each. */
   #fold(context: PlanContext, situation: Situation): (FoldChoice & { proposals: Proposal[] }) | undefined {
-    const lossOf = (item: Item) => {
-      const density = this.#density(item, item.partClass ?? 'doc', context.calls)
+    const lossOf = (item: Item, tokens: number) => {
       const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
-      return density * share * item.tokens
+      return this.#density(item, item.partClass ?? 'doc', context.calls) * share * tokens
     }
     const best = bestFold(context, this.#items, situation, lossOf)
     if (!best || best.net <= 0) return undefined
@@ -306,15 +316,23 @@ class Thrifty implements Planner {
       tokens -= saves
       proposals.push(this.#take(item, choice.form))
     }
-    if (tokens > ((must + goal) / 2) * model.window) {
-      proposals.push(
-        ...planFold(context, this.#items, {
-          wanted: tokens - goal * model.window,
-          needed: tokens - must * model.window,
-        }),
-      )
-    }
-    return proposals
+    if (tokens <= ((must + goal) / 2) * model.window) return proposals
+    const [wanted, needed] = [tokens - goal * model.window, tokens - must * model.window]
+    const folded = planFold(context, this.#items, { wanted, needed })
+    return [...proposals, ...folded, ...this.#dropPointers(folded, context)]
+  }
+
+  /** What points into a fold would point to nothing: it becomes a stub that says where the original is. */
+  #dropPointers(folded: readonly Proposal[], { fold }: PlanContext): Proposal[] {
+    const end = Math.max(-1, ...folded.map(({ target }) => entriesOf(target).to))
+    const inside = this.#items.filter(({ unit }) => unit.entry <= end)
+    const outside = new Set(inside.flatMap(({ pointers }) => [...pointers]).filter(({ unit }) => unit.entry > end))
+    return [...outside].flatMap(item => {
+      if (item.mark !== 'same' || item.frozen) return []
+      item.forms ??= formsOf(item.unit, item.partClass, fold.count, this.#options)
+      const stub = item.forms.find(({ mark }) => mark === 'stub')
+      return stub ? [this.#take(item, stub)] : []
+    })
   }
 
   #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number; batch: number } {

@@ -115,7 +115,7 @@ test('results in parts get their id at the end of the last text', async () => {
 test('thrifty shortens a result that has an id like any other, and undoing that brings the id back', async () => {
   const texts: Record<string, string[]> = {}
   for (const ids of [false, true]) {
-    const session = await open({ ids, policy: thrifty(), model: 'claude-sonnet-4-5' })
+    const session = await open({ ids, policy: thrifty({ quote: 40_000 }), model: 'claude-sonnet-4-5' })
     for (let i = 0; i < 30; i++) {
       await ask(session, `run ${i}\n${LARGE.replaceAll('line', `line ${i}`)}`)
       await session.view()
