@@ -272,14 +272,15 @@ class Thrifty implements Planner {
       (item.mark || unit.entry >= fold.lastUser || model.dialect === 'openai-responses')
     )
       return []
-    if ([...item.pointers].some(pointer => pointer.mark === 'same' && !leaving.has(pointer))) return []
+    for (const pointer of item.pointers) if (pointer.mark === 'same' && !leaving.has(pointer)) return []
     item.forms ??= formsOf(unit, item.partClass, fold.count, this.#options)
-    return item.forms
-      .filter(form => ORDER[form.mark] > ORDER[item.mark ?? 'whole'])
-      .map(form => {
-        const density = form.loses ? this.#density(item, form.loses, calls) : 0
-        return { form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) }
-      })
+    const choices: Choice<Form>[] = []
+    for (const form of item.forms) {
+      if (ORDER[form.mark] <= ORDER[item.mark ?? 'whole']) continue
+      const density = form.loses ? this.#density(item, form.loses, calls) : 0
+      choices.push({ form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) })
+    }
+    return choices
   }
 
   #density(item: Item, partClass: PartClass, calls: number): number {
