@@ -20,7 +20,8 @@ export function normalizePath(path: string, cwd?: string): string {
     else if (root === '') steps.push(step)
   }
   // A share of another machine keeps both of its slashes.
-  const clean = path.startsWith('\\\\') ? '//' : root.replace(/\/+$/, '/')
+  const isShare = root === '//' && steps.length > 0
+  const clean = isShare ? root : root.replace(/\/+$/, '/')
   return clean + steps.join('/') || '.'
 }
 
