@@ -56,9 +56,10 @@ export function stringsIn(value: unknown): string[] {
   return found
 }
 
-function mapStrings(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value)
-  if (Array.isArray(value)) return value.map(item => mapStrings(item, change))
+/** The value with its strings changed; `key` is the name under which a string, or the list that it is in, stands. */
+export function mapStrings(value: unknown, change: (text: string, key: string) => string, key = ''): unknown {
+  if (typeof value === 'string') return change(value, key)
+  if (Array.isArray(value)) return value.map(item => mapStrings(item, change, key))
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapStrings(item, change)]))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapStrings(item, change, name)]))
 }

@@ -6,9 +6,8 @@
  * wrong number of responses, and a call of the running turn whose signature is missing or stands on another call.
  */
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Received, Script, Turn, Upstream } from './upstream.ts'
+import { createServer, type ServerResponse } from 'node:http'
+import { listening, type Received, receive, type Script, type Turn, type Upstream, writeUntil } from './upstream.ts'
 
 export type GeminiOptions = {
   /** Whether calls come with ids. */
@@ -38,14 +37,7 @@ export async function startGemini(script: Script, { ids = false }: GeminiOptions
     for (const [at, piece] of pieces.entries()) response.write(`${at === 0 ? '[' : ',\n'}${JSON.stringify(piece)}`)
     response.end(']\n')
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const close = () =>
-    new Promise<void>(resolve => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, requests, close, [Symbol.asyncDispose]: close }
+  return listening(server, requests)
 }
 
 type Wire = Record<string, unknown>
@@ -59,14 +51,6 @@ export type GeminiPart = {
 }
 export type Content = { role?: string; parts?: GeminiPart[] }
 
-async function receive(request: IncomingMessage): Promise<Received> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  const body = Buffer.concat(chunks).toString('utf8')
-  const { method = '', url: path = '', headers } = request
-  return { method, path, headers, body, json: body === '' ? undefined : JSON.parse(body) }
-}
-
 function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': 'application/json; charset=UTF-8', ...headers })
   response.end(JSON.stringify(body, null, 2))
@@ -76,14 +60,10 @@ function fail(response: ServerResponse, code: number, message: string): void {
   send(response, code, { error: { code, message, status: code === 400 ? 'INVALID_ARGUMENT' : 'NOT_FOUND' } })
 }
 
-function streamEvents(response: ServerResponse, pieces: readonly Wire[], { cutAfter, stallAfter }: Turn): void {
+function streamEvents(response: ServerResponse, pieces: readonly Wire[], turn: Turn): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  for (const piece of pieces.slice(0, stallAfter ?? cutAfter ?? pieces.length)) {
-    response.write(`data: ${JSON.stringify(piece)}\r\n\r\n`)
-  }
-  if (stallAfter !== undefined) return
-  if (cutAfter !== undefined && pieces.length > cutAfter) setImmediate(() => response.destroy())
-  else response.end()
+  const events = pieces.map(piece => `data: ${JSON.stringify(piece)}\r\n\r\n`)
+  writeUntil(response, events, turn)
 }
 
 /** Thoughts, text (in two pieces where it streams), then the calls; the first call is signed, or the last text where there is none. */

@@ -5,7 +5,7 @@
  * A script is a list of turns, one per generation request, or a function of the request. The same turn is
  * answered in whichever dialect it is asked for.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export type Turn = {
@@ -62,6 +62,10 @@ export async function startUpstream(script: Script): Promise<Upstream> {
     if (received.json.stream !== true) return send(response, 200, dialect.whole(answer))
     stream(response, [...dialect.events(answer)], turn)
   })
+  return listening(server, requests)
+}
+
+export async function listening(server: Server, requests: Received[]): Promise<Upstream> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const close = () =>
     new Promise<void>(resolve => {
@@ -72,7 +76,7 @@ export async function startUpstream(script: Script): Promise<Upstream> {
   return { url: `http://127.0.0.1:${port}`, requests, close, [Symbol.asyncDispose]: close }
 }
 
-async function receive(request: IncomingMessage): Promise<Received> {
+export async function receive(request: IncomingMessage): Promise<Received> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   const body = Buffer.concat(chunks).toString('utf8')
@@ -84,12 +88,18 @@ function send(response: ServerResponse, status: number, body: unknown, headers: 
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-function stream(response: ServerResponse, events: SseEvent[], { cutAfter, stallAfter }: Turn): void {
+function stream(response: ServerResponse, events: SseEvent[], turn: Turn): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-  for (const { event, data } of events.slice(0, stallAfter ?? cutAfter ?? events.length)) {
+  const lines = events.map(({ event, data }) => {
     const line = typeof data === 'string' ? data : JSON.stringify(data)
-    response.write(`${event ? `event: ${event}\n` : ''}data: ${line}\n\n`)
-  }
+    return `${event ? `event: ${event}\n` : ''}data: ${line}\n\n`
+  })
+  writeUntil(response, lines, turn)
+}
+
+/** Writes the events as far as the turn says, and ends, breaks or stalls. */
+export function writeUntil(response: ServerResponse, events: readonly string[], { cutAfter, stallAfter }: Turn): void {
+  for (const event of events.slice(0, stallAfter ?? cutAfter ?? events.length)) response.write(event)
   if (stallAfter !== undefined) return
   if (cutAfter !== undefined && events.length > cutAfter) setImmediate(() => response.destroy())
   else response.end()

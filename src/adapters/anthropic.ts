@@ -25,8 +25,10 @@ import {
   taken,
   UNKNOWN_TOOL,
   type Wire,
+  type Written,
   wireMessages,
   writeContent,
+  writtenOnce,
 } from './original.ts'
 
 const DIALECT = 'anthropic'
@@ -50,22 +52,18 @@ export function fromAnthropic(messages: readonly AnthropicMessage[], system?: An
 /** `M` and `S`: the types of a message and of the system prompt in the SDK that the prompt goes to. */
 export function toAnthropic<M = AnthropicMessage, S = AnthropicSystem>(
   messages: readonly Message[],
-  options: { written?: Written } = {},
+  options: { written?: Written<AnthropicMessage> } = {},
 ): AnthropicPrompt<M, S> {
   return writePrompt(messages, options.written) as AnthropicPrompt<M, S>
 }
 
-/** What was written for a message before; for callers who never change one. */
-export type Written = WeakMap<Message, (Wire & AnthropicMessage) | undefined>
-
-function writePrompt(messages: readonly Message[], before?: Written): AnthropicPrompt {
+function writePrompt(messages: readonly Message[], before?: Written<AnthropicMessage>): AnthropicPrompt {
   const leading = messages.findIndex(message => message.role !== 'system' || isInPlace(message))
   const count = leading < 0 ? messages.length : leading
   const system = writeSystem(messages.slice(0, count))
   const written: AnthropicMessage[] = []
   for (const message of messages.slice(count)) {
-    const wire = before?.has(message) ? before.get(message) : writeMessage(message)
-    before?.set(message, wire)
+    const wire = writtenOnce(message, before, writeMessage)
     if (!wire) continue
     const last = written.at(-1)
     const joins = last?.role === wire.role && !originalOf(message, DIALECT)

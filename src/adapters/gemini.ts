@@ -25,7 +25,9 @@ import {
   TAKEN,
   taken,
   type Wire,
+  type Written,
   wireMessages,
+  writtenOnce,
 } from './original.ts'
 
 const DIALECT = 'gemini'
@@ -50,23 +52,19 @@ export function fromGemini(contents: readonly GeminiContent[], systemInstruction
 /** `C` and `S`: the types of a content and of the system instruction in the SDK that the prompt goes to. */
 export function toGemini<C = GeminiContent, S = unknown>(
   messages: readonly Message[],
-  options: { written?: Written } = {},
+  options: { written?: Written<Wire> } = {},
 ): GeminiPrompt<C, S> {
   return writePrompt(messages, options.written) as GeminiPrompt<C, S>
 }
 
-/** What was written for a message before; for callers who never change one. */
-export type Written = WeakMap<Message, Wire | undefined>
-
-function writePrompt(messages: readonly Message[], before: Written = new WeakMap()): GeminiPrompt {
+function writePrompt(messages: readonly Message[], before?: Written<Wire>): GeminiPrompt {
   const first = messages.findIndex(({ role }) => role !== 'system')
   const count = first < 0 ? messages.length : first
   const system = writeSystem(messages.slice(0, count))
   const contents: Wire[] = []
   let last: Role | undefined
   for (const message of responsesFirst(messages.slice(count))) {
-    const wire = before.has(message) ? before.get(message) : writeMessage(message)
-    before.set(message, wire)
+    const wire = writtenOnce(message, before, writeMessage)
     if (!wire) continue
     const joins = last === message.role && !originalOf(message, DIALECT)
     if (joins) contents.push(join(contents.pop()!, wire))

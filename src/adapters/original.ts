@@ -35,6 +35,21 @@ export function originalOf(holder: { original?: Original }, dialect: Dialect, ty
   return type === undefined || original.value.type === type ? original.value : undefined
 }
 
+/** What was written for a message before; for callers who never change one. */
+export type Written<T> = WeakMap<Message, T | undefined>
+
+/** What `write` makes of a message, once. */
+export function writtenOnce<T>(
+  message: Message,
+  before: Written<T> | undefined,
+  write: (message: Message) => T | undefined,
+) {
+  if (before?.has(message)) return before.get(message)
+  const wire = write(message)
+  before?.set(message, wire)
+  return wire
+}
+
 /** The part as it is if `rebuilt` says the same as `block`; else with its original. */
 export function keep<P extends Part>(part: P, block: unknown, rebuilt: unknown, original: Original): P {
   return sameJson(rebuilt, block) ? part : { ...part, original }

@@ -58,15 +58,15 @@ export class ThreadedLedger implements LedgerStore {
   }
 
   open(id: string, init: { at: number; meta: string; parent?: { id: string; seq: number } }): Promise<SessionRow> {
-    return this.#write(() => this.#here.open(id, init), 'open', id, init)
+    return this.#write({ waits: true }, 'open', id, init)
   }
 
   setMeta(id: string, meta: string): Promise<void> {
-    return this.#write(() => this.#here.setMeta(id, meta), 'setMeta', id, meta)
+    return this.#write({ waits: true }, 'setMeta', id, meta)
   }
 
   append(id: string, rows: readonly NewRow[]): Promise<boolean> {
-    return this.#write(() => this.#here.append(id, rows), 'append', id, rows)
+    return this.#write({ waits: true }, 'append', id, rows)
   }
 
   find(id: string): Promise<SessionRow | undefined> {
@@ -113,9 +113,9 @@ export class ThreadedLedger implements LedgerStore {
   /** This ledger, with writes that resolve at their commit. */
   early(): EarlyStore {
     const store: LedgerStore = {
-      open: (id, init) => this.#commit(() => this.#here.open(id, init), 'open', id, init),
-      setMeta: (id, meta) => this.#commit(() => this.#here.setMeta(id, meta), 'setMeta', id, meta),
-      append: (id, rows) => this.#commit(() => this.#here.append(id, rows), 'append', id, rows),
+      open: (id, init) => this.#write({ waits: false }, 'open', id, init),
+      setMeta: (id, meta) => this.#write({ waits: false }, 'setMeta', id, meta),
+      append: (id, rows) => this.#write({ waits: false }, 'append', id, rows),
       find: id => this.find(id),
       list: options => this.list(options),
       read: (id, options) => this.read(id, options),
@@ -126,27 +126,21 @@ export class ThreadedLedger implements LedgerStore {
     return { store, synced: () => this.#tracked(this.#log.sync()) }
   }
 
-  #write<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
-    return this.#tracked(
-      this.#commit(here, method, ...args).then(async result => {
-        await this.#log.sync()
-        return result
-      }),
-    )
-  }
-
-  #commit<T>(here: () => Promise<T>, method: Write, ...args: unknown[]): Promise<T> {
+  /** `waits`: for the disk too. What goes to the thread is on disk when the thread answers. */
+  #write<T>({ waits }: { waits: boolean }, method: Write, ...args: unknown[]): Promise<T> {
     if (this.#closed) return Promise.reject(closed())
     return this.#tracked(
-      this.#commitHere(here).catch(error => {
+      this.#writeHere<T>(waits, method, args).catch(error => {
         if (!isLocked(error)) throw error
         return this.#ask<T>(method, ...args)
       }),
     )
   }
 
-  async #commitHere<T>(here: () => Promise<T>): Promise<T> {
-    const result = await here()
+  async #writeHere<T>(waits: boolean, method: Write, args: unknown[]): Promise<T> {
+    const write = this.#here[method] as (...args: unknown[]) => Promise<T>
+    const result = await write.apply(this.#here, args)
+    if (waits) await this.#log.sync()
     if (++this.#written % CHECKPOINT_AFTER === 0 && !this.#closed) this.#ask('checkpoint').catch(() => {})
     return result
   }

@@ -8,13 +8,13 @@
  * many, one fold around all of them keeps the newest lines of the log; and when the window is full, the first request
  * whole and the other old ones shortened.
  */
-import { textOf } from '../leaves.ts'
+import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
 import { normalizePath } from '../paths.ts'
 import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { cutMiddle } from './excerpt.ts'
-import { about, mapStrings } from './forms.ts'
+import { about } from './forms.ts'
 import { textMessage } from './policy.ts'
 
 export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
@@ -176,15 +176,6 @@ function distinct(folders: readonly string[]): string[] {
 function folderOf(path: string): string {
   const end = Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1
   return /\.\w{1,5}$/.test(path) ? path.slice(0, end) : path
-}
-
-function stringsIn(input: unknown): string[] {
-  const found: string[] = []
-  mapStrings(input, text => {
-    found.push(text)
-    return text
-  })
-  return found
 }
 
 function cutEnd(text: string, most: number): string {

@@ -2,7 +2,7 @@
  * The shorter forms that a part can take once the model has seen it, from the mildest to a stub, each with the
  * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
  */
-import { textOf } from '../leaves.ts'
+import { mapStrings, textOf } from '../leaves.ts'
 import { isSigned } from '../legality.ts'
 import { partId } from '../shown-texts.ts'
 import type { Counter } from '../tokens.ts'
@@ -98,11 +98,4 @@ function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counte
 /** Names under which edit tools take the text that they replace: gone from the file once the edit is made. */
 export function isOldText(key: string): boolean {
   return /^old_?(str(ing)?|text)?$/i.test(key)
-}
-
-export function mapStrings(value: unknown, change: (text: string, key: string) => string, key = ''): unknown {
-  if (typeof value === 'string') return change(value, key)
-  if (Array.isArray(value)) return value.map(item => mapStrings(item, change, key))
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapStrings(item, change, name)]))
 }

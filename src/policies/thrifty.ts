@@ -9,6 +9,7 @@
  */
 import { lastShownReasoning } from '../cuts.ts'
 import { entriesOf } from '../edits.ts'
+import { mapStrings } from '../leaves.ts'
 import {
   bestCut,
   type Choice,
@@ -25,7 +26,7 @@ import { shownTokens } from '../view.ts'
 import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
 import { excerpt, type Keep } from './excerpt.ts'
 import { fallback } from './fallback.ts'
-import { type Form, formsOf, isOldText, type Mark, mapStrings } from './forms.ts'
+import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
 import { images } from './images.ts'
 import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-fold.ts'
 import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from './policy.ts'

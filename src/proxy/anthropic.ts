@@ -4,14 +4,8 @@
  * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
  * carries a checksum of itself goes by untouched.
  */
-import {
-  type AnthropicMessage,
-  type AnthropicSystem,
-  fromAnthropic,
-  toAnthropic,
-  type Written,
-} from '../adapters/anthropic.ts'
-import { isWire, type Wire } from '../adapters/original.ts'
+import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../adapters/anthropic.ts'
+import { isWire, type Wire, type Written } from '../adapters/original.ts'
 import { toAnthropicTools } from '../tools/tool.ts'
 import type { Message } from '../types.ts'
 import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
@@ -37,7 +31,7 @@ function read({ messages, system }: Wire): Message[] | undefined {
   return fromAnthropic(messages, system as AnthropicSystem | undefined)
 }
 
-const known: Written = new WeakMap()
+const known: Written<AnthropicMessage> = new WeakMap()
 
 function write(body: Wire, messages: readonly Message[]): Wire {
   const { system, messages: written } = toAnthropic(messages, { written: known })

@@ -3,8 +3,8 @@
  * AI. The model stands in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
  * whole. With `cachedContent` the server holds what came before: such a request goes by untouched.
  */
-import { fromGemini, toGemini, type Written } from '../adapters/gemini.ts'
-import { isWire, type Wire } from '../adapters/original.ts'
+import { fromGemini, toGemini } from '../adapters/gemini.ts'
+import { isWire, type Wire, type Written } from '../adapters/original.ts'
 import { type Tool, toJsonSchema } from '../tools/tool.ts'
 import type { Message } from '../types.ts'
 import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
@@ -41,7 +41,7 @@ function read(body: Wire): Message[] | undefined {
   return Array.isArray(contents) ? fromGemini(contents, body[systemKey(body)]) : undefined
 }
 
-const known: Written = new WeakMap()
+const known: Written<Wire> = new WeakMap()
 
 function write(body: Wire, messages: readonly Message[]): Wire {
   const { systemInstruction, contents } = toGemini(messages, { written: known })

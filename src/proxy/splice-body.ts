@@ -9,7 +9,7 @@
 import { isWire, sameJson, type Wire } from '../adapters/original.ts'
 import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
 import { type Reading, textOf } from './reading.ts'
-import { splice } from './splice.ts'
+import { counterparts, splice } from './splice.ts'
 
 type Read = Pick<Reading, 'bytes' | 'body' | 'list'> & { dialect: { list: string } }
 
@@ -38,9 +38,8 @@ function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, t
 
 const COMMA = Buffer.from(',')
 
-/** Elements are matched from the front as long as they are the same, the others from the back. */
 function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Buffer[] {
-  const same = sameBeginning(from, to)
+  const { same, at } = counterparts(from, to, says)
   const pieces: Buffer[] = []
   // What lies between these two is copied as it is, as soon as it is known where it ends.
   let start = span.open
@@ -50,8 +49,7 @@ function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: r
     if (end > start) pieces.push(bytes.subarray(start, end))
   }
   for (const [i, value] of to.entries()) {
-    const at = i < same ? i : i + from.length - to.length
-    const known = at >= Math.min(same, i) ? at : undefined
+    const known = at(i)
     const follows = known !== undefined && last !== undefined && known === last + 1
     if (follows) end = startOf(bytes, span, known)
     else {
@@ -74,12 +72,6 @@ function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: r
   if (last === from.length - 1) end = span.close
   flush()
   return pieces
-}
-
-function sameBeginning(from: readonly unknown[], to: readonly unknown[]): number {
-  let same = 0
-  while (same < from.length && same < to.length && says(from[same], to[same])) same++
-  return same
 }
 
 function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number {

@@ -34,20 +34,31 @@ function rewriteObject(text: string, span: Span, from: Record<string, unknown>, 
   return `{${written.join(',')}}`
 }
 
-/** Elements are matched from the front as long as they are the same, the others from the back. */
 function rewriteList(text: string, span: Span, from: readonly unknown[], to: readonly unknown[]): string {
   const elements = elementsOf(text, span.start)
   if (from.length === to.length) {
     return replaceAll(text, span, elements, i => rewrite(text, elements[i]!, from[i], to[i]))
   }
-  let same = 0
-  while (same < from.length && same < to.length && sameJson(from[same], to[same])) same++
+  const { at } = counterparts(from, to)
   const written = to.map((value, i) => {
-    const at = i < same ? i : i + from.length - to.length
-    const element = at >= Math.min(same, i) ? elements[at] : undefined
-    return element ? rewrite(text, element, from[at], value) : JSON.stringify(value)
+    const known = at(i)
+    return known === undefined ? JSON.stringify(value) : rewrite(text, elements[known]!, from[known], value)
   })
   return `[${written.join(',')}]`
+}
+
+/**
+ * Which element of `from` stands for one of `to`, if any: from the front as long as they say the same (`same` of
+ * them), the others from the back.
+ */
+export function counterparts(from: readonly unknown[], to: readonly unknown[], says = sameJson) {
+  let same = 0
+  while (same < from.length && same < to.length && says(from[same], to[same])) same++
+  const at = (i: number): number | undefined => {
+    const known = i < same ? i : i + from.length - to.length
+    return known >= Math.min(same, i) ? known : undefined
+  }
+  return { same, at }
 }
 
 /** The text of a value with its parts replaced, and everything between them as it was. */
