@@ -10,11 +10,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Measures, Meter } from '../src/measure.ts'
+import { findQuotes } from '../src/measure-evidence.ts'
 import type { Recorded } from '../src/measure-policies.ts'
 import { toSvg } from '../src/plot.ts'
 import { thrifty } from '../src/policies/thrifty.ts'
 import { replay } from '../src/replay.ts'
 import { loadCounter } from '../src/tokens.ts'
+import type { Message } from '../src/types.ts'
 import { compacted, lives, loadChains } from './chains.ts'
 import { compareWithClient } from './client-compactions.ts'
 import { MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
@@ -55,13 +57,12 @@ type Own = Measures & { ms: number[]; inPlace?: number }
 
 for (const turns of values.turns.split(',').filter(Boolean).map(Number)) {
   const messages = longSession(turns)
-  await compare(`generated, ${turns} turns`, toRecorded(`generated-${turns}`, messages, kindsFor(turns)))
+  await compare(`generated, ${turns} turns`, prepare(`generated-${turns}`, messages))
 }
 if (positionals[0] !== undefined) {
   const chains = await loadChains(positionals[0])
   for (const [name, { messages, stretches }] of lives(chains)) {
-    const calls = messages.filter(({ role }) => role === 'assistant').length
-    await compare(`real, ${name}, ${stretches} stretches`, toRecorded(name, messages, kindsFor(calls)))
+    await compare(`real, ${name}, ${stretches} stretches`, prepare(name, messages))
   }
   report['clients’ own compactions'] = []
   for (const chain of compacted(chains)) {
@@ -74,8 +75,11 @@ mkdirSync('bench/results', { recursive: true })
 const before: object = existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : {}
 writeFileSync(values.json, `${JSON.stringify({ ...before, ...report }, null, 1)}\n`)
 
-function kindsFor(calls: number): string[] {
-  return calls <= LONGEST_WITH_QUOTES ? ['quotes', 'edits'] : ['edits']
+/** A file is read many times here, so a passage counts as shown where its newest source is. */
+function prepare(name: string, messages: readonly Message[]): Recorded {
+  const session = toRecorded(name, messages, ['edits'])
+  if (session.calls > LONGEST_WITH_QUOTES) return session
+  return { ...session, evidence: { quotes: findQuotes(session.messages, { newest: true }), ...session.evidence } }
 }
 
 async function compare(title: string, session: Recorded): Promise<void> {

@@ -37,14 +37,19 @@ export type QuoteOptions = {
   span?: number
   /** Blanks and line numbers of every form do not count. */
   near?: boolean
+  /** Of a passage in more places than are remembered, the last is: a session without an end reads a file many times. */
+  newest?: boolean
 }
 
 const SPAN = 40
 
-export function findQuotes(messages: readonly Message[], { span = SPAN, near = false }: QuoteOptions = {}): Evidence {
+export function findQuotes(
+  messages: readonly Message[],
+  { span = SPAN, near = false, newest = false }: QuoteOptions = {},
+): Evidence {
   const normalize = near ? withoutLayout : withoutNumbers
   const heard = new GramIndex(span)
-  const index = new GramIndex(span)
+  const index = new GramIndex(span, { newest })
   const hear = (text: string) => heard.add(near ? normalize(text) : text)
   const collect = (message: Message): Quote[] => {
     const quotes: Quote[] = []

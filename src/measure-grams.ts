@@ -3,7 +3,8 @@
  * found by a rolling hash in flat arrays. A hash only says where to look: what is found is compared letter by letter.
  *
  * Time is linear in the text; memory is about 24 bytes a character, whatever the texts are. Of one text only the
- * first place of a run is remembered, and of a run at most twelve texts.
+ * first place of a run is remembered, and of a run at most twelve texts: the first ones, or with `newest` the first
+ * eleven and the last.
  */
 
 export type Place = { text: number; at: number }
@@ -14,6 +15,7 @@ const NONE = -1
 
 export class GramIndex {
   readonly length: number
+  readonly #newest: boolean
   readonly #texts: string[] = []
   /** BASE to the power of `length`, to take the oldest character out of a hash. */
   readonly #outgoing: number
@@ -27,8 +29,9 @@ export class GramIndex {
   #entries = 0
   #runs = 0
 
-  constructor(length: number) {
+  constructor(length: number, { newest = false } = {}) {
     this.length = length
+    this.#newest = newest
     let power = 1
     for (let i = 0; i < length; i++) power = Math.imul(power, BASE)
     this.#outgoing = power
@@ -86,7 +89,13 @@ export class GramIndex {
   #remember(number: number, at: number, hash: number): void {
     const slot = this.#slotOf(this.#texts[number]!, at, hash)
     const before = this.#slots[slot]!
-    if (before !== NONE && (this.#text[before] === number || this.#chain(before) >= MOST_TEXTS)) return
+    if (before !== NONE && this.#text[before] === number) return
+    if (before !== NONE && this.#chain(before) >= MOST_TEXTS) {
+      if (!this.#newest) return
+      this.#text[before] = number
+      this.#at[before] = at
+      return
+    }
     if (this.#entries === this.#text.length) this.#growEntries()
     const entry = this.#entries++
     this.#text[entry] = number

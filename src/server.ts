@@ -13,7 +13,7 @@ import type { AgentDesk } from './agent/desk.ts'
 import type { Palimpsest } from './engine.ts'
 import { PalimpsestError } from './errors.ts'
 import type { Memory } from './memory/memory.ts'
-import { type AnyRequest, answerNode, type NodeRequest } from './proxy/node-http.ts'
+import { answerNode, type NodeAnswer, type NodeRequest } from './proxy/node-http.ts'
 import { agentRoutes } from './server/agent.ts'
 import { type AnswerContext, admitCaller, answer } from './server/answer.ts'
 import { blockRoutes } from './server/blocks.ts'
@@ -21,10 +21,10 @@ import { docsRoutes } from './server/docs.ts'
 import { type Document, toDocument } from './server/document.ts'
 import { EventHub } from './server/event-hub.ts'
 import { eventRoutes } from './server/events.ts'
-import { authenticate, type Caller, checkHost, checkOrigin, isLoopback, NOBODY } from './server/gate.ts'
+import { type Asked, authenticate, type Caller, checkHost, checkOrigin, isLoopback, NOBODY } from './server/gate.ts'
 import { proposalRoutes } from './server/proposals.ts'
 import { type Rate, RateLimiter, Slots } from './server/rates.ts'
-import { toRefusal, toResponse } from './server/refusals.ts'
+import { type Refusal, toNodeAnswer, toRefusal, toResponse } from './server/refusals.ts'
 import type { Doors, Route } from './server/route.ts'
 import type { ServerStore } from './server/server-store.ts'
 import { compactRoutes } from './server/session-compact.ts'
@@ -73,25 +73,19 @@ export type Mounted = {
   public?: boolean
   /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
   foreignAuthorization?: boolean | 'unless-ours'
-} & (WholeHandler | LightHandler)
+  handle(request: Request, context: MountContext): Response | Promise<Response>
+  /** The same, for one through which much streams: from Node to Node, without what a web `Request` costs. */
+  pass?(request: NodeRequest, context: MountContext): Promise<NodeAnswer>
+}
 
 type MountContext = { caller: Caller; doors: Doors }
-type WholeHandler = {
-  light?: false
-  handle(request: Request, context: MountContext): Response | Promise<Response>
-}
-/** One through which much streams: it does without a web `Request`, and is then given the bytes as they come. */
-type LightHandler = {
-  light: true
-  handle(request: AnyRequest, context: MountContext): Response | Promise<Response>
-}
 
 type From = { address?: string | undefined }
 
 export type Server = {
   fetch(request: Request, from?: From): Promise<Response>
-  /** The same for Node's requests to a light mount; nothing where none is under that path. */
-  pass(url: URL): ((request: NodeRequest, from?: From) => Promise<Response>) | undefined
+  /** The same from Node to Node; nothing where what is under that path cannot do that. */
+  pass(url: URL): ((request: NodeRequest, from?: From) => Promise<NodeAnswer>) | undefined
   close(): Promise<void>
   document: Document
   requireToken: boolean
@@ -135,42 +129,37 @@ export function createServer(options: ServerOptions): Server {
   const running = new Set<Promise<unknown>>()
   let closing = false
 
-  /** Every answer leaves through here. */
-  async function respond(request: AnyRequest, handle: () => Response | Promise<Response>): Promise<Response> {
-    const work = admitted(request, handle)
+  /** Everything is answered through here. */
+  async function respond<A>(request: Asked, handle: () => A | Promise<A>, refuse: (refusal: Refusal) => A): Promise<A> {
+    const work = admitted(request, handle).catch(error => refuse(toRefusal(error, log)))
     running.add(work)
-    try {
-      return withSecurityHeaders(await work, closing)
-    } finally {
-      running.delete(work)
-    }
+    return work.finally(() => running.delete(work))
   }
 
-  async function admitted(request: AnyRequest, handle: () => Response | Promise<Response>): Promise<Response> {
-    try {
-      if (closing) throw new PalimpsestError('CLOSING', 'The server is shutting down.', { retryAfter: 5 })
-      checkHost(request, context.gate)
-      checkOrigin(request)
-      return await handle()
-    } catch (error) {
-      return toResponse(toRefusal(error, log))
-    }
+  async function admitted<A>(request: Asked, handle: () => A | Promise<A>): Promise<A> {
+    if (closing) throw new PalimpsestError('CLOSING', 'The server is shutting down.', { retryAfter: 5 })
+    checkHost(request, context.gate)
+    checkOrigin(request)
+    return handle()
   }
 
   return {
     document,
     requireToken,
-    fetch(request, { address: from = 'unknown' } = {}) {
+    async fetch(request, { address: from = 'unknown' } = {}) {
       const found = mountedAt(new URL(request.url), mount)
-      return respond(request, () => {
-        return found ? call(found, found.handle, request, from, context) : app.fetch(request, { from })
-      })
+      const handle = () => (found ? call(found, found.handle, request, from, context) : app.fetch(request, { from }))
+      const { status, statusText, headers, body } = await respond(request, handle, toResponse)
+      return new Response(body, { status, statusText, headers: withSecurity([...headers], closing) })
     },
     pass(url) {
       const found = mountedAt(url, mount)
-      if (!found?.light) return undefined
-      return (request, { address: from = 'unknown' } = {}) =>
-        respond(request, () => call(found, found.handle, request, from, context))
+      if (!found?.pass) return undefined
+      const { pass } = found
+      return async (request, { address: from = 'unknown' } = {}) => {
+        const answer = await respond(request, () => call(found, pass, request, from, context), toNodeAnswer)
+        return { ...answer, headers: withSecurity(answer.headers, closing) }
+      }
     },
     async close() {
       closing = true
@@ -228,19 +217,19 @@ function mountedAt({ pathname }: URL, mount: readonly Mounted[]): Mounted | unde
     .sort((a, b) => b.prefix.length - a.prefix.length)[0]
 }
 
-async function call<R extends AnyRequest>(
+async function call<R extends Asked, A>(
   mounted: Mounted,
-  handle: (request: R, context: MountContext) => Response | Promise<Response>,
+  handle: (request: R, context: MountContext) => A | Promise<A>,
   request: R,
   from: string,
   { gate, rates, doors }: AnswerContext,
-): Promise<Response> {
+): Promise<A> {
   const { foreignAuthorization = false } = mounted
   const find = () => (mounted.public ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
   return handle(request, { caller: admitCaller(find, rates, from), doors })
 }
 
-const SECURITY_HEADERS: Record<string, string> = {
+const SECURITY_HEADERS = Object.entries({
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -248,14 +237,14 @@ const SECURITY_HEADERS: Record<string, string> = {
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
-}
+})
 
 /** A page says its own policy; everything else may do nothing at all in a browser. */
-function withSecurityHeaders(response: Response, closing: boolean): Response {
-  const headers = new Headers(response.headers)
-  for (const [name, value] of Object.entries(SECURITY_HEADERS)) if (!headers.has(name)) headers.set(name, value)
-  if (closing) headers.set('connection', 'close')
-  return new Response(response.body, { status: response.status, statusText: response.statusText, headers })
+function withSecurity(headers: NodeAnswer['headers'], closing: boolean): [string, string][] {
+  const given = new Set(headers.map(([name]) => name))
+  const ours = SECURITY_HEADERS.filter(([name]) => !given.has(name))
+  const all = [...headers, ...ours].map(([name, value]): [string, string] => [name, value])
+  return closing ? [...all.filter(([name]) => name !== 'connection'), ['connection', 'close']] : all
 }
 
 function wrongMethod(methods: readonly string[]): PalimpsestError {

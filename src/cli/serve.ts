@@ -1,4 +1,5 @@
 /** `serve`: the HTTP server on a home, until it is told to stop. */
+import { setFlagsFromString } from 'node:v8'
 import type { AgentDesk } from '../agent/desk.ts'
 import type { Palimpsest } from '../engine.ts'
 import { PalimpsestError } from '../errors.ts'
@@ -37,6 +38,7 @@ export const serve = defineCommand({
     demo: { type: 'boolean', about: 'where no model is set up, let a script on a sample project be the agent' },
   },
   async run({ values, home, io, open }) {
+    collectSeldom()
     const port = numberOption(values.port, '--port')
     const rate = numberOption(values.rate, '--rate')
     if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
@@ -95,6 +97,14 @@ async function openDesk(
     ...(demo ? { demo: 'without-model' as const } : {}),
   }
   return new AgentDesk(async () => (await import('../agent/open.ts')).openAgentHome({ home, env, ...options }))
+}
+
+/**
+ * Lets the heap double before it is collected as a whole. A server that mostly waits would otherwise be collected every
+ * second or two, and whoever asks just then would wait for it.
+ */
+function collectSeldom(): void {
+  setFlagsFromString('--heap-growing-percent=100')
 }
 
 type Announced = { io: Io; home: string; port: number | undefined; hasWeb: boolean; hasTokens: boolean }

@@ -11,7 +11,8 @@
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
 import { normalizePath } from '../paths.ts'
-import type { Message } from '../types.ts'
+import { isReport } from '../requests.ts'
+import type { Message, Part } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
@@ -35,6 +36,9 @@ const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+-]+){2,}/g
 const LEAST_CALLS = 3
 const SHORTEST_FOLDER = 20
 const MOST_FOLDERS = 12
+/** What stays of a text that is shortened. */
+const KEPT_HEAD = 300
+const KEPT_TAIL = 100
 /** Longer strings of an input are contents, not arguments. */
 const LONGEST_ARGUMENT = 2000
 
@@ -47,7 +51,8 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
   for (const unit of units) {
     const { original, role } = unit
     if (isBlank(original)) continue
-    if (role === 'user' || role === 'system') chunks.push({ said: { role, parts: [original] } })
+    if (role === 'user' || role === 'system')
+      chunks.push({ said: { role, parts: [isOldReport(unit) ? cutText(original) : original] } })
     else {
       const line = lineOf(unit, outcomes)
       if (line) chunks.push({ lines: [line] })
@@ -62,21 +67,34 @@ export function mergeFolds(messages: readonly Message[], pressure: boolean): Mes
   const heads = all.flatMap(chunk => ('lines' in chunk ? chunk.lines.filter(line => line.startsWith(FOLDERS)) : []))
   const folders = heads.toReversed().flatMap(line => line.slice(FOLDERS.length).split(' '))
   const chunks = all.map(chunk => ('lines' in chunk ? { lines: chunk.lines.filter(line => !isHead(line)) } : chunk))
-  let spare = chunks.reduce((count, chunk) => count + ('lines' in chunk ? chunk.lines.length : 0), -MOST_LINES)
+  const lines = chunks.flatMap(chunk => ('lines' in chunk ? chunk.lines : []))
+  const spare = leastWanted(lines, lines.length - MOST_LINES)
   const older = all.flatMap(chunk =>
     'lines' in chunk ? chunk.lines.map(line => Number(OLDER.exec(line)?.[1] ?? 0)) : [],
   )
-  const gone = older.reduce((sum, count) => sum + count, Math.max(0, spare))
+  const gone = older.reduce((sum, count) => sum + count, spare.size)
   let first = true
+  let line = 0
   const shorter = chunks.map(chunk => {
     if ('said' in chunk) {
       const whole = first
       first = false
       return whole || !pressure ? chunk : { said: shorten(chunk.said) }
     }
-    return { lines: chunk.lines.filter(() => spare-- <= 0) }
+    return { lines: chunk.lines.filter(() => !spare.has(line++)) }
   })
   return toMessages(shorter, headOf(distinct(folders), gone))
+}
+
+/** The lines to leave out: first those that stand there again further down, then the oldest. */
+function leastWanted(lines: readonly string[], count: number): Set<number> {
+  const last = new Map(lines.map((text, i) => [text, i]))
+  const order = [...lines.keys()].sort((a, b) => Number(isLast(a)) - Number(isLast(b)) || a - b)
+  return new Set(order.slice(0, Math.max(0, count)))
+
+  function isLast(i: number): boolean {
+    return last.get(lines[i]!) === i
+  }
 }
 
 /** How many steps the logs among some messages tell of. */
@@ -126,10 +144,16 @@ function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[
 }
 
 function shorten(message: Message): Message {
-  const parts = message.parts.map(part =>
-    part.type === 'text' ? { ...part, text: cutMiddle(part.text, 300, 100) } : part,
-  )
-  return { ...message, parts }
+  return { ...message, parts: message.parts.map(cutText) }
+}
+
+function cutText(part: Part): Part {
+  return part.type === 'text' ? { ...part, text: cutMiddle(part.text, KEPT_HEAD, KEPT_TAIL) } : part
+}
+
+/** Nobody's words: what a client reports in the user's name. Before the first answer it tells how to work, and stays. */
+export function isOldReport({ role, original, turn }: Unit): boolean {
+  return role === 'user' && turn > 0 && original.type === 'text' && isReport(original.text)
 }
 
 function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {

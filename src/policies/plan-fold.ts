@@ -12,7 +12,7 @@ import { exitCode } from '../tool-kinds.ts'
 import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
-import { foldMessages, LONGEST_COMMAND, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
+import { foldMessages, isOldReport, LONGEST_COMMAND, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
 import { type PlanContext, type Proposal, savingOf } from './policy.ts'
 import type { Item } from './thrifty-items.ts'
 
@@ -66,7 +66,7 @@ export function bestFold(
     const { entry, role } = item.unit
     if (entry >= limit) break
     if (entry < start) continue
-    if (role !== 'user') {
+    if (role !== 'user' || isOldReport(item.unit)) {
       const saves = item.tokens - lineTokens(item)
       freed += saves
       worth += worthOf(saves, lossOf(item, item.partClass === 'command' ? saves : item.tokens), situation)

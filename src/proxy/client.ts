@@ -4,9 +4,11 @@
  * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
  * falls through to what is said in messages.
  */
+
 import { isWire, type Wire } from '../adapters/original.ts'
 import { textOf } from '../leaves.ts'
 import type { Message } from '../types.ts'
+import type { SomeHeaders } from './node-http.ts'
 
 export type ClientKey = {
   /** The name of the conversation, and of the session that keeps it. */
@@ -36,7 +38,7 @@ const RULES: readonly Rule[] = [
 
 const LONGEST_ID = 120
 
-export function clientKeyOf(headers: Headers): ClientKey | undefined {
+export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
   for (const { header, name, child, parent } of RULES) {
     const id = idIn(headers, header)
     if (id === undefined) continue
@@ -53,7 +55,7 @@ export function clientKeyOf(headers: Headers): ClientKey | undefined {
   return undefined
 }
 
-function idIn(headers: Headers, name: string): string | undefined {
+function idIn(headers: SomeHeaders, name: string): string | undefined {
   const value = headers.get(name)?.trim()
   return value ? value.slice(0, LONGEST_ID) : undefined
 }
@@ -75,7 +77,7 @@ const AGENTS: readonly [RegExp, string][] = [
 ]
 
 /** Which program asks, where its headers tell. */
-export function clientNameOf(headers: Headers): string | undefined {
+export function clientNameOf(headers: SomeHeaders): string | undefined {
   if (headers.has('x-claude-code-session-id')) return 'claude-code'
   const originator = headers.get('originator')
   if (originator?.startsWith('codex')) return 'codex'
@@ -103,7 +105,7 @@ const ASKED: readonly [Side, RegExp][] = [
 ]
 
 /** What the request is for, if it is not a turn of the conversation. */
-export function sideOf(headers: Headers, body: Wire, messages: readonly Message[]): Side | undefined {
+export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Message[]): Side | undefined {
   if (isCodexCompaction(headers, body)) return 'compaction'
   const last = messages.at(-1)
   const asked = last?.role === 'user' ? last.parts.map(textOf).join('\n') : ''
@@ -117,7 +119,7 @@ export function hasTools({ tools }: Wire): boolean {
   return Array.isArray(tools) && tools.length > 0
 }
 
-function isCodexCompaction(headers: Headers, { input }: Wire): boolean {
+function isCodexCompaction(headers: SomeHeaders, { input }: Wire): boolean {
   const last: unknown = Array.isArray(input) ? input.at(-1) : undefined
   if (isWire(last) && last['type'] === 'compaction_trigger') return true
   return /"request_kind"\s*:\s*"compaction"/.test(headers.get('x-codex-turn-metadata') ?? '')

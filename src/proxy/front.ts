@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PalimpsestError } from '../errors.ts'
-import { answerNode, type NodeRequest } from './node-http.ts'
+import { answerNode, type NodeAnswer, type NodeRequest } from './node-http.ts'
 
 export type FrontOptions = { port?: number; host?: string; token?: string }
 
@@ -16,7 +16,7 @@ export type Front = { url: string; port: number; close(): Promise<void>; [Symbol
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 export async function serveProxy(
-  handler: (request: NodeRequest) => Promise<Response>,
+  handler: (request: NodeRequest) => Promise<NodeAnswer>,
   { port = 0, host = '127.0.0.1', token }: FrontOptions = {},
 ): Promise<Front> {
   if (!LOOPBACK.has(host) && !token) {
@@ -37,7 +37,7 @@ export async function serveProxy(
   }
 }
 
-type Serving = { handler: (request: NodeRequest) => Promise<Response>; token: string | undefined }
+type Serving = { handler: (request: NodeRequest) => Promise<NodeAnswer>; token: string | undefined }
 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { handler, token }: Serving): Promise<void> {
   const path = token === undefined ? incoming.url! : admitted(incoming, token)

@@ -3,6 +3,7 @@
  * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
  * the process and can be done without.
  */
+
 import type { Wire } from '../adapters/original.ts'
 import type { OpenOptions, Palimpsest } from '../engine.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
@@ -19,6 +20,7 @@ import {
   recordedInjection,
   recordInjection,
 } from './injection.ts'
+import type { SomeHeaders } from './node-http.ts'
 
 /** A session in use, and what is known of its last turn. */
 export type Live = {
@@ -48,7 +50,7 @@ export type LiveOptions = {
 
 export type Opening = {
   dialect: ProxyDialect
-  headers: Headers
+  headers: SomeHeaders
   body: Wire
   user: string | undefined
   model: string | undefined
@@ -158,7 +160,7 @@ function modelFor({ dialect, model }: Opening): string {
   return family && !isKnownModel(name) ? `${family}:${name}` : name
 }
 
-function aboutOf({ parent }: Place, headers: Headers): NonNullable<OpenOptions['about']> {
+function aboutOf({ parent }: Place, headers: SomeHeaders): NonNullable<OpenOptions['about']> {
   const client = clientNameOf(headers)
   return { ...(client ? { client } : {}), ...(parent ? { parent } : {}) }
 }

@@ -1,9 +1,6 @@
 /**
- * Bodies that come from a Node stream, as web streams: `Request` and `Response` carry nothing else.
- *
- * A web stream between two Node streams costs more than all that we do with what passes. So whoever is on Node on both
- * sides may ask with `nodeBodyOf` for what stands behind a body, as long as nobody has begun to read it, and gets the
- * bytes without the detour. What is passed on is the same either way.
+ * Bodies that come from a Node stream: passed on as they are where Node is on both sides, and as a web stream for a
+ * `Response`. What is passed on is the same either way.
  */
 import type { Readable } from 'node:stream'
 
@@ -19,23 +16,13 @@ export type NodeBody = {
   end?: () => Promise<void>
 }
 
-const bodies = new WeakMap<ReadableStream, NodeBody>()
-
-/** What stands behind a body; the body itself is not to be read any more. */
-export function nodeBodyOf(stream: ReadableStream | null | undefined): NodeBody | undefined {
-  const body = stream ? bodies.get(stream) : undefined
-  if (stream) bodies.delete(stream)
-  return body
-}
-
 /** The body as a web stream: a chunk is read when one is asked for, and not before. */
 export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
   const held = [...body.first]
   let chunks: AsyncIterator<Chunk> | undefined
-  const stream = new ReadableStream<Chunk>(
+  return new ReadableStream<Chunk>(
     {
       async pull(controller) {
-        bodies.delete(stream)
         chunks ??= body.source[Symbol.asyncIterator]()
         try {
           const waiting = held.shift()
@@ -59,8 +46,6 @@ export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
     },
     { highWaterMark: 0 },
   )
-  bodies.set(stream, body)
-  return stream
 }
 
 /** All of a stream at once. */

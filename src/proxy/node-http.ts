@@ -1,64 +1,113 @@
 /**
- * Node's HTTP server in front of a handler of requests, with backpressure and aborts passed both ways.
+ * Node's HTTP server in front of a handler, with backpressure and aborts passed both ways.
  *
- * The handler is given a request that looks like a web `Request` as far as it goes, and answers with a `Response`. A
- * real `Request` and web streams on both sides would cost more than everything that the proxy does with what passes.
+ * Requests and answers have here what the handler looks at and no more: a web `Request`, a `Response`, their headers
+ * and streams would cost more than everything that the proxy does with what passes. Both can be had of each other.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type NodeBody, nodeBodyOf, toWebBody } from './node-body.ts'
+import { Readable } from 'node:stream'
+import { type NodeBody, toWebBody } from './node-body.ts'
 
-/** What can be known of a request; every web `Request` is one. */
-export type AnyRequest = Pick<Request, 'url' | 'method' | 'headers' | 'body' | 'signal'>
+/** Headers as Node has read them: names in lower case, what is given twice joined as the web does. */
+export class NodeHeaders implements Iterable<[string, string]> {
+  readonly #pairs: [string, string][] = []
+  readonly #values = new Map<string, string>()
 
-export class NodeRequest implements AnyRequest {
+  /** `raw`: names and values by turns. */
+  constructor(raw: readonly string[]) {
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i]!.toLowerCase()
+      const value = raw[i + 1]!
+      const before = this.#values.get(name)
+      this.#pairs.push([name, value])
+      this.#values.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)
+    }
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase())
+  }
+
+  /** Every header as it was given. */
+  [Symbol.iterator](): Iterator<[string, string]> {
+    return this.#pairs[Symbol.iterator]()
+  }
+}
+
+/** As much of headers as anybody asks for; those of the web are such. */
+export type SomeHeaders = Pick<Headers, 'get' | 'has'> & Iterable<[string, string]>
+
+export class NodeRequest {
   readonly url: string
   readonly method: string
-  readonly headers = new Headers()
+  readonly headers: SomeHeaders
   readonly signal: AbortSignal
-  /** The body as it comes in; nothing where the method has none. */
-  readonly source: IncomingMessage | undefined
-  #body: Request['body'] = null
+  /** The body as it comes in; nothing where there is none. */
+  readonly source: Readable | undefined
 
-  constructor(incoming: IncomingMessage, url: URL, signal: AbortSignal) {
-    const { method = 'GET', rawHeaders } = incoming
-    this.url = url.href
-    this.method = method
-    this.signal = signal
-    this.source = method === 'GET' || method === 'HEAD' ? undefined : incoming
-    for (let i = 0; i < rawHeaders.length; i += 2) this.headers.append(rawHeaders[i]!, rawHeaders[i + 1]!)
+  constructor(given: Pick<NodeRequest, 'url' | 'method' | 'headers' | 'signal' | 'source'>) {
+    this.url = given.url
+    this.method = given.method
+    this.headers = given.headers
+    this.signal = given.signal
+    this.source = given.source
   }
 
-  /** The body as a web stream, for one who cannot do with `source`. */
-  get body(): Request['body'] {
-    if (this.source) this.#body ??= toWebBody({ source: this.source, first: [] })
-    return this.#body
+  static from({ url, method, headers, signal, body }: Request): NodeRequest {
+    return new NodeRequest({ url, method, headers, signal, source: body ? Readable.fromWeb(body as never) : undefined })
   }
+}
+
+export type NodeAnswer = {
+  status: number
+  headers: readonly (readonly [string, string])[]
+  body: NodeBody | string | Uint8Array<ArrayBuffer> | undefined
+}
+
+export function toResponse({ status, headers, body }: NodeAnswer): Response {
+  const stream = body !== undefined && isNodeBody(body) ? toWebBody(body) : body
+  return new Response(stream ?? null, {
+    status,
+    headers: headers.map(([name, value]): [string, string] => [name, value]),
+  })
 }
 
 /** Answers a request with what the handler gives for it. `url`: under which the handler shall see it. */
 export async function answerNode(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { url, handle }: { url: URL; handle: (request: NodeRequest) => Promise<Response> },
+  { url, handle }: { url: URL; handle: (request: NodeRequest) => Promise<NodeAnswer> },
 ): Promise<void> {
   const aborted = new AbortController()
   outgoing.on('close', () => {
     if (!outgoing.writableFinished) aborted.abort()
   })
-  await send(await handle(new NodeRequest(incoming, url, aborted.signal)), outgoing)
+  const { method = 'GET', rawHeaders } = incoming
+  const source = method === 'GET' || method === 'HEAD' ? undefined : incoming
+  const headers = new NodeHeaders(rawHeaders)
+  await send(
+    await handle(new NodeRequest({ url: url.href, method, headers, signal: aborted.signal, source })),
+    outgoing,
+  )
 }
 
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
-  outgoing.writeHead(response.status, [...response.headers].flat())
-  if (!response.body) {
-    outgoing.end()
+async function send({ status, headers, body }: NodeAnswer, outgoing: ServerResponse): Promise<void> {
+  outgoing.writeHead(status, headers.flat())
+  if (body === undefined || !isNodeBody(body)) {
+    outgoing.end(body)
     return
   }
-  const direct = nodeBodyOf(response.body)
   // Headers leave with the first bytes, where those are here already.
-  if (!direct || direct.first.length === 0) outgoing.flushHeaders()
-  if (direct) await pump(direct, outgoing)
-  else await pumpWeb(response.body, outgoing)
+  if (body.first.length === 0) outgoing.flushHeaders()
+  await pump(body, outgoing)
+}
+
+function isNodeBody(body: NonNullable<NodeAnswer['body']>): body is NodeBody {
+  return typeof body === 'object' && 'source' in body
 }
 
 /** From Node to Node; breaks off on one side when the other does. */
@@ -73,8 +122,8 @@ function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse):
     if (source.readableEnded) return void ended()
     source
       .on('data', (chunk: Uint8Array) => {
-        take?.(chunk)
         if (!outgoing.write(chunk)) source.pause()
+        take?.(chunk)
       })
       .on('end', ended)
       .on('error', async error => {
@@ -88,26 +137,5 @@ function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse):
         await end?.()
         resolve()
       })
-  })
-}
-
-async function pumpWeb(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
-  const reader = body.getReader()
-  outgoing.on('close', () => void reader.cancel().catch(() => {}))
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!outgoing.write(next.value)) await drained(outgoing)
-    if (outgoing.destroyed) return
-  }
-  outgoing.end()
-}
-
-/** Resolves when there is room again, or nobody left to write for. */
-function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise(resolve => {
-    const go = () => {
-      outgoing.off('drain', go).off('close', go)
-      resolve()
-    }
-    outgoing.on('drain', go).on('close', go)
   })
 }

@@ -7,7 +7,6 @@
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 import { randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
 import type { Wire } from '../adapters/original.ts'
 import type { Palimpsest } from '../engine.ts'
 import { isPalimpsestError } from '../errors.ts'
@@ -18,7 +17,7 @@ import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
 import { collected } from './node-body.ts'
-import { type AnyRequest, NodeRequest } from './node-http.ts'
+import { type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
@@ -60,7 +59,9 @@ export type Who = { user?: string | undefined }
 
 export type PalimpsestProxy = {
   /** `user`: whose conversation it is, where that is known. */
-  (request: AnyRequest, who?: Who): Promise<Response>
+  (request: Request, who?: Who): Promise<Response>
+  /** The same for one who has Node's streams already. */
+  (request: NodeRequest, who?: Who): Promise<NodeAnswer>
   readonly meter: Meter
   /** The numbers in Prometheus' text format. */
   metrics(): string
@@ -70,7 +71,13 @@ export type PalimpsestProxy = {
 
 export function createProxy(options: ProxyOptions): PalimpsestProxy {
   const handler = new Handler(options)
-  return Object.assign((request: AnyRequest, who?: Who) => handler.handle(request, who), {
+  async function proxy(request: Request, who?: Who): Promise<Response>
+  async function proxy(request: NodeRequest, who?: Who): Promise<NodeAnswer>
+  async function proxy(request: Request | NodeRequest, who?: Who): Promise<Response | NodeAnswer> {
+    if (request instanceof NodeRequest) return handler.handle(request, who)
+    return toResponse(await handler.handle(NodeRequest.from(request), who))
+  }
+  return Object.assign(proxy, {
     meter: handler.meter,
     metrics: () => handler.meter.text(),
     idle: () => handler.idle(),
@@ -106,7 +113,7 @@ class Handler {
     this.#turns = new Turns({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
   }
 
-  async handle(request: AnyRequest, who: Who = {}): Promise<Response> {
+  async handle(request: NodeRequest, who: Who = {}): Promise<NodeAnswer> {
     const url = new URL(request.url)
     const route = routeOf(url, request.headers)
     const dialect = dialectOf(request, route)
@@ -121,7 +128,7 @@ class Handler {
     try {
       if (!dialect) {
         this.meter.totals.passed++
-        outgoing.body = sourceOf(request)
+        outgoing.body = request.source
         return this.#pass(await exchange(outgoing), request.method)
       }
       return await this.#generate(request, { dialect, outgoing, user: who.user })
@@ -134,30 +141,28 @@ class Handler {
     while (this.#recording.size > 0) await Promise.all(this.#recording)
   }
 
-  async #generate(request: AnyRequest, call: Call): Promise<Response> {
+  async #generate(request: NodeRequest, call: Call): Promise<NodeAnswer> {
     const { dialect, outgoing } = call
-    const source = sourceOf(request)
-    const bytes = source ? await collected(source) : new Uint8Array()
+    const bytes = request.source ? await collected(request.source) : new Uint8Array()
     outgoing.body = bytes
     const reading = request.headers.has('content-encoding') ? undefined : this.#read(dialect, bytes)
     const untouchable = reading && dialect.untouchable(reading.body)
-    if (untouchable && untouchable !== 'pass' && this.#edits) return jsonResponse(untouchable.status, untouchable.body)
+    if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
     const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
     if (found?.asIs) return this.#sendAsIs(call, found)
     const turn = found && (await this.#prepare(found))
     if (turn?.edited) setBody(outgoing, turn.edited)
     const sending = exchange(outgoing)
-    const kept = turn && this.#keep()
+    const kept = turn && bytesOut().then(() => this.#keep())
     const answer = await sending
     await kept
     return this.#answer(call, answer, turn)
   }
 
   /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
-  async #sendAsIs(call: Call, found: Found): Promise<Response> {
+  async #sendAsIs(call: Call, found: Found): Promise<NodeAnswer> {
     const sending = exchange(call.outgoing)
-    // The bytes leave first: a store that is not on a thread of its own would hold them up.
-    const turning = new Promise<void>(resolve => setImmediate(resolve)).then(() => this.#prepare(found))
+    const turning = bytesOut().then(() => this.#prepare(found))
     const kept = turning.then(turn => turn && this.#keep())
     const [answer, turn] = await Promise.all([sending, turning, kept])
     return this.#answer(call, answer, turn)
@@ -203,7 +208,7 @@ class Handler {
     this.#fault('prepare', error)
   }
 
-  async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<Response> {
+  async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<NodeAnswer> {
     this.meter.add('palimpsest_requests_total', { dialect: call.dialect.name, status: String(answer.status) })
     if (!turn) return this.#pass(answer, 'POST')
     if (answer.status >= 400) return this.#refused(call, turn, answer)
@@ -216,18 +221,18 @@ class Handler {
         return again
       }
     }
-    return new Response(passOn(answer.body, reader, first), answer)
+    return answered(answer, passOn(answer.body, reader, first))
   }
 
   /** An error of the provider: one that says that the request was too long is answered once by a shorter one. */
-  async #refused(call: Call, turn: Turn, answer: Exchange): Promise<Response> {
+  async #refused(call: Call, turn: Turn, answer: Exchange): Promise<NodeAnswer> {
     const bytes = await readAll(answer.body)
     const text = await decoded(bytes, answer.headers.get('content-encoding')).catch(() => '')
     const again = isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
-    return again ?? new Response(new Uint8Array(bytes), answer)
+    return again ?? answered(answer, new Uint8Array(bytes))
   }
 
-  async #again({ dialect, outgoing }: Call, turn: Turn): Promise<Response | undefined> {
+  async #again({ dialect, outgoing }: Call, turn: Turn): Promise<NodeAnswer | undefined> {
     try {
       const shorter = await this.#turns.shrink(turn)
       this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
@@ -241,15 +246,15 @@ class Handler {
     this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
     if (answer.status >= 400) return this.#pass(answer, 'POST')
     const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
-    return new Response(passOn(answer.body, reader), answer)
+    return answered(answer, passOn(answer.body, reader))
   }
 
-  #pass(answer: Exchange, method: string): Response {
+  #pass(answer: Exchange, method: string): NodeAnswer {
     if (method === 'HEAD' || NO_BODY.has(answer.status)) {
       answer.body.resume()
-      return new Response(null, answer)
+      return answered(answer, undefined)
     }
-    return new Response(passOn(answer.body), answer)
+    return answered(answer, passOn(answer.body))
   }
 
   #record(turn: Turn, said: Answer): void {
@@ -267,12 +272,12 @@ class Handler {
     this.#recording.add(work)
   }
 
-  #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): Response {
-    if (signal.aborted) return new Response(null, { status: 499 })
+  #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): NodeAnswer {
+    if (signal.aborted) return { status: 499, headers: [], body: undefined }
     const reason = codeOf(error)
     this.meter.fault('unreachable')
     this.#log(`proxy: ${url.host} cannot be reached (${reason})`)
-    return jsonResponse(502, dialect.error(502, `Palimpsest cannot reach ${url.host}: ${reason}.`))
+    return jsonAnswer(502, dialect.error(502, `Palimpsest cannot reach ${url.host}: ${reason}.`))
   }
 
   /** A fault of ours never stops the client. */
@@ -286,21 +291,20 @@ class Handler {
 const LOCKED_MS = 5000
 const NO_BODY = new Set([204, 205, 304])
 
-function dialectOf(request: AnyRequest, { upstream, path }: Route): ProxyDialect | undefined {
+function dialectOf(request: NodeRequest, { upstream, path }: Route): ProxyDialect | undefined {
   if (request.method !== 'POST') return undefined
   return DIALECTS.find(dialect => dialect.upstream === upstream && dialect.path.test(path))
 }
 
-function incoming(reading: Reading, { headers }: AnyRequest, { dialect, outgoing, user }: Call): Incoming {
+function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, user }: Call): Incoming {
   const { model } = reading.body
   const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
   return { ...reading, headers, user, model: named }
 }
 
-/** The body as it comes in, by the shortest way. */
-function sourceOf(request: AnyRequest): Readable | undefined {
-  if (request instanceof NodeRequest) return request.source
-  return request.body ? Readable.fromWeb(request.body as never) : undefined
+/** The provider's answer, with that body. */
+function answered({ status, headers }: Exchange, body: NodeAnswer['body']): NodeAnswer {
+  return { status, headers: [...headers], body }
 }
 
 function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
@@ -308,12 +312,18 @@ function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
   if (outgoing.headers['content-length'] !== undefined) outgoing.headers['content-length'] = String(bytes.length)
 }
 
-function upgradeRequired({ upstream }: Route): Response {
-  return jsonResponse(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
+function upgradeRequired({ upstream }: Route): NodeAnswer {
+  return jsonAnswer(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
 }
 
-function jsonResponse(status: number, body: Wire, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+function jsonAnswer(status: number, body: Wire, headers: Record<string, string> = {}): NodeAnswer {
+  const all = { 'content-type': 'application/json', ...headers }
+  return { status, headers: Object.entries(all), body: JSON.stringify(body) }
+}
+
+/** Resolves when the bytes that were given to a socket just now have left: work on the ledger would hold them up. */
+function bytesOut(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
 }
 
 function codeOf(error: unknown): string {

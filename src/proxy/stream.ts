@@ -10,15 +10,16 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { isWire, type Wire } from '../adapters/original.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
-import { type Chunk, toWebBody } from './node-body.ts'
+import type { Chunk, NodeBody } from './node-body.ts'
+import type { SomeHeaders } from './node-http.ts'
 
 /** Answers in one piece are read only up to this size. */
 const MOST_WHOLE = 64 * 1024 * 1024
 
-/** The answer as a stream for the client; `first` are chunks that have been taken off it already. */
-export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []) {
-  if (!reader) return toWebBody({ source, first })
-  return toWebBody({ source, first, take: chunk => reader.take(chunk), end: () => reader.end() })
+/** The answer as a body for the client; `first` are chunks that have been taken off it already. */
+export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []): NodeBody {
+  if (!reader) return { source, first }
+  return { source, first, take: chunk => reader.take(chunk), end: () => reader.end() }
 }
 
 /**
@@ -84,7 +85,7 @@ export class BodyReader {
   /** Whether nothing has come yet that could not be followed by an error. */
   opening: boolean
 
-  constructor(dialect: ProxyDialect, headers: Headers, done: (answer: Answer) => void) {
+  constructor(dialect: ProxyDialect, headers: Pick<SomeHeaders, 'get'>, done: (answer: Answer) => void) {
     this.#dialect = dialect
     this.#done = done
     this.#isStream = (headers.get('content-type') ?? '').includes('text/event-stream')

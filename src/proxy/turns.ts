@@ -6,6 +6,7 @@
  * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
  * for the caller to swallow: the conversation goes on without us.
  */
+
 import type { Wire } from '../adapters/original.ts'
 import { entriesOf } from '../edits.ts'
 import { checkView, type Rule, type Violation } from '../legality.ts'
@@ -22,10 +23,11 @@ import type { Answer, ProxyDialect } from './dialect.ts'
 import { inject } from './injection.ts'
 import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
 import { type Live, type LiveOptions, LiveSessions } from './live-sessions.ts'
+import type { SomeHeaders } from './node-http.ts'
 import type { Reading } from './reading.ts'
 import { spliceBody } from './splice-body.ts'
 
-export type Incoming = Reading & { headers: Headers; user: string | undefined; model: string | undefined }
+export type Incoming = Reading & { headers: SomeHeaders; user: string | undefined; model: string | undefined }
 
 export type Turn = {
   incoming: Incoming

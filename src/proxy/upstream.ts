@@ -6,6 +6,7 @@
 import { request as httpRequest, type IncomingMessage, Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https'
 import { Readable } from 'node:stream'
+import { NodeHeaders, type SomeHeaders } from './node-http.ts'
 
 export type Upstreams = {
   /** As in ANTHROPIC_BASE_URL: without `/v1`. */
@@ -27,14 +28,14 @@ export type Route = { upstream: UpstreamName; path: string }
 
 const PREFIXES: Record<string, UpstreamName> = { anthropic: 'anthropic', openai: 'openai', gemini: 'gemini' }
 
-export function routeOf({ pathname }: URL, headers: Headers): Route {
+export function routeOf({ pathname }: URL, headers: SomeHeaders): Route {
   const [, first = ''] = pathname.split('/', 2)
   const named = PREFIXES[first]
   if (named) return { upstream: named, path: pathname.slice(first.length + 1) || '/' }
   return { upstream: isForAnthropic(pathname, headers) ? 'anthropic' : 'openai', path: pathname }
 }
 
-function isForAnthropic(path: string, headers: Headers): boolean {
+function isForAnthropic(path: string, headers: SomeHeaders): boolean {
   return path.startsWith('/v1/messages') || headers.has('anthropic-version') || !path.startsWith('/v1')
 }
 
@@ -61,11 +62,12 @@ const HOP_BY_HOP = new Set([
 ])
 
 /** What of a request's headers goes on: all but what is about this connection, and what is meant for us. */
-export function forwardHeaders(headers: Headers): Record<string, string> {
+export function forwardHeaders(headers: SomeHeaders): Record<string, string> {
   const named = new Set((headers.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase()))
   const kept: Record<string, string> = {}
-  for (const [name, value] of headers) {
-    if (!HOP_BY_HOP.has(name) && !named.has(name) && !name.startsWith('x-palimpsest-')) kept[name] = value
+  for (const [name] of headers) {
+    if (HOP_BY_HOP.has(name) || named.has(name) || name.startsWith('x-palimpsest-')) continue
+    kept[name] = headers.get(name)!
   }
   return kept
 }
@@ -78,7 +80,7 @@ export type Outgoing = {
   signal: AbortSignal
 }
 
-export type Exchange = { status: number; headers: Headers; body: IncomingMessage }
+export type Exchange = { status: number; headers: NodeHeaders; body: IncomingMessage }
 
 const agents = {
   'http:': new PlainAgent({ keepAlive: true }),
@@ -120,11 +122,8 @@ function isStale(error: unknown): boolean {
   )
 }
 
-function headersOf({ rawHeaders }: IncomingMessage): Headers {
-  const headers = new Headers()
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase()
-    if (!HOP_BY_HOP.has(name)) headers.append(name, rawHeaders[i + 1]!)
-  }
-  return headers
+function headersOf({ rawHeaders }: IncomingMessage): NodeHeaders {
+  return new NodeHeaders(
+    rawHeaders.filter((_, i) => !HOP_BY_HOP.has((i % 2 === 0 ? rawHeaders[i] : rawHeaders[i - 1])!.toLowerCase())),
+  )
 }

@@ -35,7 +35,7 @@ export type GateOptions = {
 }
 
 /** All that the gate looks at. */
-type Asked = Pick<Request, 'url' | 'method' | 'headers'>
+export type Asked = Pick<Request, 'url' | 'method'> & { headers: Pick<Headers, 'get'> }
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
 

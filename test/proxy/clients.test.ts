@@ -159,7 +159,7 @@ type World = {
   pal: Palimpsest
   home: string
   /** What the agent sent, in order. */
-  received: { path: string; headers: Headers; body: string }[]
+  received: { path: string; headers: Pick<Headers, 'get'>; body: string }[]
   faults: string[]
   [Symbol.asyncDispose](): Promise<void>
 }

@@ -240,7 +240,7 @@ test('a provider that is not there is an error in the shape of its dialect', asy
 })
 
 test('listening beyond loopback needs a token, and the token opens the door', async () => {
-  const handler = async ({ url }: { url: string }) => new Response(new URL(url).pathname)
+  const handler = async ({ url }: { url: string }) => ({ status: 200, headers: [], body: new URL(url).pathname })
   await assert.rejects(serveProxy(handler, { host: '0.0.0.0' }), { code: 'INVALID_INPUT' })
   await using front = await serveProxy(handler, { host: '0.0.0.0', token: 'sesame' })
   const at = `http://127.0.0.1:${front.port}`

@@ -1,0 +1,140 @@
+/**
+ * The shape of sessions: what a model call brings into the context, and from whom. `node bench/shape.ts DIR` prints a
+ * row for each agent whose transcripts are in the folder, one for all of them, and beside them the sessions that
+ * long-session.ts generates; then the same for each kind of tool. It is what the generator was set by, and how anybody
+ * can see whether its sessions look like their own.
+ *
+ * Tokens are o200k. A call is an assistant message; `skeleton` is what is left when all results are cleared.
+ */
+import { loadCounter, partTokens } from '../src/tokens.ts'
+import { describeCall } from '../src/tool-kinds.ts'
+import type { Message, ToolKind } from '../src/types.ts'
+import { longSession } from './long-session.ts'
+import { loadSessions } from './recorded.ts'
+
+type Use = { kind: Kind; input: number; result: number }
+type Kind = 'read' | 'edit' | 'write' | 'search' | 'run' | 'other'
+type Shape = {
+  sessions: number
+  calls: number
+  text: number
+  reasoning: number
+  uses: Use[]
+  /** Tokens of each thing that a user said behind the first answer, and calls made more than five minutes after the last. */
+  said: number[]
+  pauses: number
+}
+
+const KINDS: Partial<Record<ToolKind, Kind>> = {
+  read: 'read',
+  'shell-read': 'read',
+  edit: 'edit',
+  write: 'write',
+  search: 'search',
+  list: 'search',
+  'shell-search': 'search',
+  shell: 'run',
+}
+const PAUSE = 300_000
+const GENERATED = 1600
+
+const count = await loadCounter()
+const folder = process.argv[2]
+const groups = new Map<string, Shape>()
+for (const { format, messages } of folder === undefined ? [] : await loadSessions(folder)) {
+  for (const name of [format, 'all']) {
+    const shape = groups.get(name) ?? emptyShape()
+    groups.set(name, shape)
+    addSession(shape, messages)
+  }
+}
+const all = groups.get('all')
+groups.delete('all')
+if (all) groups.set('all', all)
+for (const [name, session] of [['generated', longSession(GENERATED)]] as const) {
+  const shape = emptyShape()
+  addSession(shape, session)
+  groups.set(name, shape)
+}
+console.table(Object.fromEntries([...groups].map(([name, shape]) => [name, rowOf(shape)])))
+for (const name of ['all', 'generated']) {
+  const shape = groups.get(name)
+  if (!shape) continue
+  console.log(`\n${name}, by what a tool call does`)
+  const kinds = Object.entries(Object.groupBy(shape.uses, ({ kind }) => kind))
+  kinds.sort(([, a], [, b]) => b.length - a.length)
+  console.table(Object.fromEntries(kinds.map(([kind, uses]) => [kind, kindRow(uses, shape.uses.length)])))
+}
+
+function emptyShape(): Shape {
+  return { sessions: 0, calls: 0, text: 0, reasoning: 0, uses: [], said: [], pauses: 0 }
+}
+
+function addSession(shape: Shape, messages: readonly Message[]): void {
+  const open = new Map<string, Use>()
+  const before = shape.calls
+  let last: number | undefined
+  shape.sessions++
+  for (const { role, parts, at } of messages) {
+    if (role === 'assistant') shape.calls++
+    if (role === 'user' && shape.calls > before)
+      shape.said.push(parts.reduce((sum, part) => sum + partTokens(part, count), 0))
+    if (role !== 'assistant' && at && last !== undefined && at - last > PAUSE) shape.pauses++
+    if (at) last = at
+    for (const part of parts) {
+      const tokens = partTokens(part, count)
+      if (part.type === 'tool-call') {
+        const kind = KINDS[describeCall(part.name, part.input).kind] ?? 'other'
+        const use: Use = { kind, input: tokens, result: 0 }
+        open.set(part.id, use)
+        shape.uses.push(use)
+      } else if (part.type === 'tool-result') {
+        const use = open.get(part.id)
+        if (use) use.result += tokens
+      } else if (role === 'assistant') shape[part.type === 'reasoning' ? 'reasoning' : 'text'] += tokens
+    }
+  }
+}
+
+function rowOf({ sessions, calls, text, reasoning, uses, said, pauses }: Shape) {
+  const inputs = sum(uses.map(use => use.input))
+  const results = sum(uses.map(use => use.result))
+  const each = (total: number) => Math.round(total / calls)
+  return {
+    sessions,
+    calls,
+    'tools a call': Number((uses.length / calls).toFixed(2)),
+    text: each(text),
+    inputs: each(inputs),
+    skeleton: each(text + inputs),
+    reasoning: each(reasoning),
+    results: each(results),
+    'requests, 100 calls': Number(((said.length / calls) * 100).toFixed(1)),
+    'tokens each': Math.round(sum(said) / Math.max(1, said.length)),
+    'median request': quantile(said, 0.5),
+    'pauses, 100 calls': Number(((pauses / calls) * 100).toFixed(1)),
+  }
+}
+
+function kindRow(uses: readonly Use[], total: number) {
+  const inputs = uses.map(use => use.input)
+  const results = uses.map(use => use.result)
+  return {
+    share: Number((uses.length / total).toFixed(2)),
+    input: Math.round(sum(inputs) / uses.length),
+    'input 50 %': quantile(inputs, 0.5),
+    '90 %': quantile(inputs, 0.9),
+    result: Math.round(sum(results) / uses.length),
+    'result 50 %': quantile(results, 0.5),
+    '90 % ': quantile(results, 0.9),
+    '99 %': quantile(results, 0.99),
+  }
+}
+
+function quantile(list: readonly number[], share: number): number {
+  return list.toSorted((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * share))] ?? 0
+}
+
+function sum(list: readonly number[]): number {
+  return list.reduce((total, value) => total + value, 0)
+}
