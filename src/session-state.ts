@@ -144,11 +144,19 @@ export class SessionState {
 
   /** Adds messages, all or none; durable when it resolves. Gives the numbers of the new entries. */
   async append(...messages: Message[]): Promise<number[]> {
-    for (const message of messages) checkMessage(message)
     return this.#exclusive(async () => {
-      await this.#write(() => this.#entryEvents(messages))
+      await this.#append(messages)
       const { length } = this.#fold.entries
       return messages.map((_, i) => length - messages.length + i)
+    })
+  }
+
+  /** Appends, and says what to send then. Where an append fits, nobody has written since: that is not looked up again. */
+  async appendAndView(...messages: Message[]): Promise<View> {
+    return this.#exclusive(async () => {
+      await this.#append(messages)
+      this.#counter ??= await loadCounter()
+      return this.#planAndApply(this.options.clock())
     })
   }
 
@@ -344,6 +352,11 @@ export class SessionState {
       if (violations.length > 0) throw illegal(violations)
     }
     throw contention(this.id)
+  }
+
+  async #append(messages: readonly Message[]): Promise<void> {
+    for (const message of messages) checkMessage(message)
+    await this.#write(() => this.#entryEvents(messages))
   }
 
   #entryEvents(messages: readonly Message[]): Event[] {

@@ -107,9 +107,9 @@ export class Session {
       return other.sync(messages)
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
-    if (plan.append.length > 0) await this.append(...plan.append)
+    const fresh = plan.append.length > 0
+    const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
     this.#synced = [...messages]
-    const view = await this.view()
     if (view.report.length === 0) view.messages = inPresentForm(this.fold, messages)
     return Object.assign(view, { session: this as Session })
   }

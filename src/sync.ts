@@ -21,7 +21,7 @@ export function syncPlan(
   const ownPrompt = known[0]?.role === 'system' && prompt?.role === 'system'
   const changed = ownPrompt && system !== undefined && keyOf(prompt) !== keyOf(system)
   let same = ownPrompt ? 1 : 0
-  while (same < known.length && same < incoming.length && keyOf(known[same]!) === keyOf(incoming[same]!)) same++
+  while (same < known.length && same < incoming.length && saysSame(known[same]!, incoming[same]!)) same++
   if (same < known.length) return { kind: 'fork', at: same - 1 }
   const edit = { target: { entry: 0 }, replacement: { messages: [prompt!] } }
   return { kind: 'append', append: incoming.slice(same), ...(changed ? { edit } : {}) }
@@ -37,6 +37,7 @@ export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message
     const present = slot.range === undefined ? incoming[slot.from] : undefined
     if (!recorded || !present) return slot.messages
     const edits = editsInside(fold, slot.from)
+    if (edits.length === 0 && slot.messages.length === 1) return present
     const inserted = slot.messages.slice(render(recorded, edits) ? 1 : 0)
     const own = render(present, edits)
     return own ? [own, ...inserted] : inserted
@@ -53,6 +54,10 @@ function render(message: Message, edits: readonly ActiveEdit[]): Message | undef
   const shown = renderEntry(message, edits)
   rendered.set(message, { edits: [...edits], shown })
   return shown
+}
+
+function saysSame(one: Message, other: Message): boolean {
+  return one === other || keyOf(one) === keyOf(other)
 }
 
 const keys = new WeakMap<Message, string>()

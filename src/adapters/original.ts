@@ -36,7 +36,7 @@ export function originalOf(holder: { original?: Original }, dialect: Dialect, ty
 }
 
 /** What was written for a message before; for callers who never change one. */
-export type Written<T> = WeakMap<Message, T | undefined>
+export type Written<T> = WeakMap<Message, T>
 
 /** What `write` makes of a message, once. */
 export function writtenOnce<T>(
@@ -44,9 +44,10 @@ export function writtenOnce<T>(
   before: Written<T> | undefined,
   write: (message: Message) => T | undefined,
 ) {
-  if (before?.has(message)) return before.get(message)
+  const known = before?.get(message)
+  if (known !== undefined) return known
   const wire = write(message)
-  before?.set(message, wire)
+  if (wire !== undefined) before?.set(message, wire)
   return wire
 }
 

@@ -38,7 +38,7 @@ export const serve = defineCommand({
     demo: { type: 'boolean', about: 'where no model is set up, let a script on a sample project be the agent' },
   },
   async run({ values, home, io, open }) {
-    collectSeldom()
+    tuneForServing()
     const port = numberOption(values.port, '--port')
     const rate = numberOption(values.rate, '--rate')
     if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
@@ -100,10 +100,12 @@ async function openDesk(
 }
 
 /**
- * Lets the heap double before it is collected as a whole. A server that mostly waits would otherwise be collected every
- * second or two, and whoever asks just then would wait for it.
+ * What suits a process that mostly waits and then shall answer at once. Functions are compiled when they are first
+ * called, since few are called often enough to be compiled soon. And the heap may double before all of it is collected:
+ * it would be every second or two, and whoever asks just then would wait.
  */
-function collectSeldom(): void {
+function tuneForServing(): void {
+  setFlagsFromString('--always-sparkplug')
   setFlagsFromString('--heap-growing-percent=100')
 }
 

@@ -122,13 +122,14 @@ function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[
 type Marked = { message: number; mark: unknown }
 
 function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
-  return messages.flatMap(({ content }, message) =>
-    Array.isArray(content)
-      ? content.flatMap(block =>
-          isWire(block) && block['cache_control'] ? [{ message, mark: block['cache_control'] }] : [],
-        )
-      : [],
-  )
+  const marks: Marked[] = []
+  for (const [message, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue
+    for (const block of content) {
+      if (isWire(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
+    }
+  }
+  return marks
 }
 
 /** Marks the last block in front of a message that can carry a mark and has none. */

@@ -9,6 +9,7 @@ import type { OpenOptions, Palimpsest } from '../engine.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { isKnownModel } from '../prices.ts'
 import type { Session } from '../session.ts'
+import type { Message } from '../types.ts'
 import { type ClientKey, clientNameOf } from './client.ts'
 import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
@@ -32,6 +33,8 @@ export type Live = {
   answeredAt?: number
   /** The last body, and what was sent for it. */
   last?: { bytes: Buffer; edited: Buffer | undefined; saved: number }
+  /** What was sent last, if it was ours: its messages are known to be legal. */
+  legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
   /** Calls of our tools that were streamed out. */

@@ -12,6 +12,7 @@ import type { Palimpsest } from '../engine.ts'
 import { isPalimpsestError } from '../errors.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { anthropic } from './anthropic.ts'
+import { clientKeyOf } from './client.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
@@ -145,7 +146,7 @@ class Handler {
     const { dialect, outgoing } = call
     const bytes = request.source ? await collected(request.source) : new Uint8Array()
     outgoing.body = bytes
-    const reading = request.headers.has('content-encoding') ? undefined : this.#read(dialect, bytes)
+    const reading = this.#read(request, dialect, bytes)
     const untouchable = reading && dialect.untouchable(reading.body)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
     const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
@@ -173,9 +174,10 @@ class Handler {
     await this.#synced().catch(error => this.#fault('record', error))
   }
 
-  #read(dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
+  #read({ headers }: NodeRequest, dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
+    if (headers.has('content-encoding')) return undefined
     try {
-      return this.#readings.read(dialect, bytes)
+      return this.#readings.read(dialect, bytes, clientKeyOf(headers)?.key)
     } catch (error) {
       this.#fault('read', error)
       return undefined

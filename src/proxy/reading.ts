@@ -29,44 +29,47 @@ const MOST_BYTES = 64 * 1024 * 1024
 
 export class Readings {
   /** The last used at the end. */
-  #known: Reading[] = []
+  readonly #known = new Set<Reading>()
+  /** The last of each sender. */
+  readonly #last = new Map<string, Reading>()
   #bytes = 0
 
-  /** Nothing where the body is not the JSON object that we expect. */
-  read(dialect: ProxyDialect, given: Uint8Array): Reading | undefined {
+  /** Nothing where the body is not the JSON object that we expect. `sender`: whose last body it probably goes on with. */
+  read(dialect: ProxyDialect, given: Uint8Array, sender = ''): Reading | undefined {
     const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
-    const before = this.#like(dialect, bytes)
+    const before = this.#like(dialect, bytes, sender)
     const reading = (before && readOn(before.reading, before.shared, bytes)) ?? readWhole(dialect, bytes)
     if (!reading?.list) return reading
     if (before && goesOn(before)) this.#forget(before.reading)
-    this.#remember(reading)
+    this.#remember(reading, sender)
     return reading
   }
 
   /** The body that shares most elements with this one, and how many those are. */
-  #like(dialect: ProxyDialect, bytes: Buffer): Like | undefined {
-    let best: Like | undefined
-    for (const reading of this.#known.toReversed()) {
-      if (reading.dialect !== dialect || !sharesElement(reading, bytes, best?.shared ?? 0)) continue
-      best = { reading, shared: sharedElements(reading, bytes) }
-      if (goesOn(best)) break
+  #like(dialect: ProxyDialect, bytes: Buffer, sender: string): Like | undefined {
+    const last = this.#last.get(sender)
+    let best = last && shared(last, dialect, bytes, 0)
+    if (best && goesOn(best)) return best
+    for (const reading of [...this.#known].reverse()) {
+      best = shared(reading, dialect, bytes, best?.shared ?? 0) ?? best
+      if (best && goesOn(best)) break
     }
     return best
   }
 
-  #remember(reading: Reading): void {
-    this.#known.push(reading)
+  #remember(reading: Reading, sender: string): void {
+    this.#known.add(reading)
     this.#bytes += reading.bytes.length
-    while (this.#known.length > MOST_BODIES || (this.#bytes > MOST_BYTES && this.#known.length > 1)) {
-      this.#bytes -= this.#known.shift()!.bytes.length
+    if (sender !== '') this.#last.set(sender, reading)
+    for (const oldest of this.#known) {
+      if (this.#known.size <= MOST_BODIES && (this.#bytes <= MOST_BYTES || this.#known.size === 1)) return
+      this.#forget(oldest)
+      for (const [name, last] of this.#last) if (last === oldest) this.#last.delete(name)
     }
   }
 
   #forget(reading: Reading): void {
-    const at = this.#known.indexOf(reading)
-    if (at < 0) return
-    this.#known.splice(at, 1)
-    this.#bytes -= reading.bytes.length
+    if (this.#known.delete(reading)) this.#bytes -= reading.bytes.length
   }
 }
 
@@ -77,6 +80,12 @@ const FEW = 3
 
 function goesOn({ reading, shared }: Like): boolean {
   return shared >= reading.list!.ends.length - FEW
+}
+
+/** How a body goes on with one that is known, if it shares more than so many elements with it. */
+function shared(reading: Reading, dialect: ProxyDialect, bytes: Buffer, most: number): Like | undefined {
+  if (reading.dialect !== dialect || !sharesElement(reading, bytes, most)) return undefined
+  return { reading, shared: sharedElements(reading, bytes) }
 }
 
 /** Whether the element at an index, and everything before it, is the same in both. */

@@ -99,7 +99,7 @@ export class Turns {
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()
       live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
-      const edited = editedBody(incoming, view, { ...live, session, messages: inPresentForm(session.fold, messages) })
+      const edited = editedBody(incoming, view, live, inPresentForm(session.fold, messages))
       if (!edited || edited.equals(turn.edited ?? incoming.bytes)) return undefined
       turn.saved = savedBy(view)
       live.last = { bytes: incoming.bytes, edited, saved: turn.saved }
@@ -146,7 +146,7 @@ export class Turns {
     const fresh = current === live ? editsSince(current.session, known) : []
     const shown =
       view.report.length === 0 && view === synced ? view.messages : inPresentForm(current.session.fold, messages)
-    const edited = place.side ? undefined : editedBody(incoming, view, { ...current, messages: shown })
+    const edited = place.side ? undefined : editedBody(incoming, view, current, shown)
     const saved = edited ? savedBy(view) : 0
     current.last = { bytes: incoming.bytes, edited, saved }
     const bust = current === live ? this.#bust(live, fresh, sent) : ({ cause: 'client', tokens: 0 } as const)
@@ -187,14 +187,13 @@ export class Turns {
   }
 }
 
-type Shown = Pick<Live, 'session' | 'injection'> & { messages: Message[] }
-
 /** The client's body with the view in place of its messages; nothing where it would say the same. */
-function editedBody(incoming: Incoming, view: View, { session, injection, messages }: Shown): Buffer | undefined {
+function editedBody(incoming: Incoming, view: View, live: Live, messages: Message[]): Buffer | undefined {
   const { dialect, body } = incoming
+  const { session, injection } = live
   const edited = view.edits.some(({ by }) => by !== 'engine')
   if (!edited && !injection) return undefined
-  const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, messages)
+  const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, live, messages)
   if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
   const written = edited ? dialect.write(body, shown) : body
@@ -202,8 +201,16 @@ function editedBody(incoming: Incoming, view: View, { session, injection, messag
 }
 
 /** A rule of this dialect that the view breaks and the client's own messages do not. */
-function newlyBroken(dialect: ProxyDialect, body: Wire, messages: readonly Message[]): Violation | undefined {
-  const found = checkView(messages, { dialect: dialect.name })
+function newlyBroken(
+  dialect: ProxyDialect,
+  body: Wire,
+  live: Live,
+  messages: readonly Message[],
+): Violation | undefined {
+  const { legal = [] } = live
+  const changed = messages.findIndex((message, i) => message !== legal[i])
+  const found = checkView(messages, { dialect: dialect.name, from: changed < 0 ? messages.length : changed })
+  live.legal = found.length === 0 ? messages : []
   if (found.length === 0) return undefined
   const own = new Set(checkView(dialect.read(body) ?? [], { dialect: dialect.name }).map(({ rule }) => rule))
   return found.find(({ rule }) => !own.has(rule))

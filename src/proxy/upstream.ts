@@ -102,7 +102,10 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
   const secure = url.protocol === 'https:'
   const agent = secure ? agents['https:'] : agents['http:']
   return new Promise((resolve, reject) => {
-    const request = (secure ? httpsRequest : httpRequest)(url, { method, headers, agent, signal })
+    const request = (secure ? httpsRequest : httpRequest)(url, { method, headers, agent })
+    const abort = () => request.destroy(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
     request.on('response', response => {
       resolve({ status: response.statusCode ?? 502, headers: headersOf(response), body: response })
     })
