@@ -61,6 +61,9 @@ export type SqliteOptions = {
   readOnly?: boolean
 }
 
+/** So many rows go into one statement. */
+const FEW = 8
+
 export class SqliteLedger implements LedgerStore {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -120,13 +123,14 @@ export class SqliteLedger implements LedgerStore {
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
     const key = guard(() => this.#lineage(id)).at(-1)!.key
+    if (rows.length === 0) return true
     try {
       guard(() =>
         // A statement by itself is a transaction already.
-        rows.length === 1 && !rows[0]!.contents
-          ? this.#insert(key, rows[0]!)
+        rows.length <= FEW && rows.every(({ contents }) => !contents)
+          ? this.#insert(key, rows)
           : inTransaction(this.#db, () => {
-              for (const row of rows) this.#insert(key, row)
+              for (const row of rows) this.#insertWhole(key, row)
             }),
       )
       return true
@@ -212,18 +216,19 @@ export class SqliteLedger implements LedgerStore {
     return lineage
   }
 
-  #insert(key: number, row: NewRow): void {
+  #insertWhole(key: number, row: NewRow): void {
     for (const [hash, text] of row.contents ?? []) {
       this.#run('INSERT INTO contents (hash, text) VALUES (?, ?) ON CONFLICT DO NOTHING', [hash, text])
     }
-    this.#run('INSERT INTO events (id, type, at, hash, light, body) VALUES (?, ?, ?, ?, ?, ?)', [
-      idOf(key, row.seq),
-      row.type,
-      row.at,
-      row.hash,
-      row.light,
-      row.body,
-    ])
+    this.#insert(key, [row])
+  }
+
+  #insert(key: number, rows: readonly NewRow[]): void {
+    const places = rows.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')
+    this.#run(
+      `INSERT INTO events (id, type, at, hash, light, body) VALUES ${places}`,
+      rows.flatMap(({ seq, type, at, hash, light, body }) => [idOf(key, seq), type, at, hash, light, body]),
+    )
   }
 
   #readRange(key: number, from: number, to: number, lightType: string | undefined): Row[] {

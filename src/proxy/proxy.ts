@@ -268,7 +268,6 @@ class Handler {
         const rewritten = bust?.tokens ?? 0
         this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
       })
-      .then(() => this.#synced())
       .catch(error => this.#fault('record', error))
       .finally(() => this.#recording.delete(work))
     this.#recording.add(work)

@@ -165,11 +165,20 @@ function readTail(before: Reading, { body, old, elements, shared }: Tail): Messa
 const LOOK_BACK = 32
 
 function turnBefore(dialect: ProxyDialect, elements: readonly unknown[], shared: number): number | undefined {
-  const isAssistant = (at: number) => dialect.read({ [dialect.list]: [elements[at]] })?.[0]?.role === 'assistant'
   for (let at = shared - 1; at > Math.max(0, shared - LOOK_BACK); at--) {
-    if (isAssistant(at) && !isAssistant(at - 1)) return at
+    if (isAssistant(dialect, elements[at]) && !isAssistant(dialect, elements[at - 1])) return at
   }
   return undefined
+}
+
+const assistants = new WeakMap<object, boolean>()
+
+function isAssistant(dialect: ProxyDialect, element: unknown): boolean {
+  const known = isWire(element) ? assistants.get(element) : undefined
+  if (known !== undefined) return known
+  const is = dialect.read({ [dialect.list]: [element] })?.[0]?.role === 'assistant'
+  if (isWire(element)) assistants.set(element, is)
+  return is
 }
 
 function isSame(one: Message, other: Message): boolean {

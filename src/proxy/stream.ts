@@ -117,19 +117,16 @@ export class BodyReader {
     if (!this.#isStream && this.#size > MOST_WHOLE) return
     this.#rest += this.#text.decode(chunk, { stream: true })
     if (!this.#isStream) return
-    let end = END_OF_EVENT.exec(this.#rest)
-    while (end) {
-      this.#event(this.#rest.slice(0, end.index))
-      this.#rest = this.#rest.slice(end.index + end[0].length)
-      end = END_OF_EVENT.exec(this.#rest)
+    let from = 0
+    for (let end = endOfEvent(this.#rest, from); end; end = endOfEvent(this.#rest, from)) {
+      this.#event(this.#rest.slice(from, end.at))
+      from = end.behind
     }
+    this.#rest = this.#rest.slice(from)
   }
 
   #event(block: string): void {
-    const data = block
-      .split(/\r\n|\n|\r/)
-      .flatMap(line => (line.startsWith('data:') ? [line.slice(line[5] === ' ' ? 6 : 5)] : []))
-      .join('\n')
+    const data = dataIn(block)
     if (data === '') return
     const value = parsed(data)
     if (this.opening) this.opening = value !== undefined && this.#dialect.isOpening(value)
@@ -144,7 +141,27 @@ export class BodyReader {
   }
 }
 
-const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/
+function endOfEvent(text: string, from: number): { at: number; behind: number } | undefined {
+  const plain = text.indexOf('\n\n', from)
+  // Nearly everybody ends lines with a line feed alone.
+  if (!text.includes('\r', from)) return plain < 0 ? undefined : { at: plain, behind: plain + 2 }
+  END_OF_EVENT.lastIndex = from
+  const found = END_OF_EVENT.exec(text)
+  return found ? { at: found.index, behind: END_OF_EVENT.lastIndex } : undefined
+}
+
+const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/g
+
+/** What an event says: its lines of data, joined. */
+function dataIn(block: string): string {
+  const at = block.startsWith('data:') ? 0 : block.indexOf('\ndata:') + 1
+  const only = block.indexOf('\n', at) < 0 && !block.includes('\r')
+  if (only && block.startsWith('data:', at)) return block.slice(at + (block[at + 5] === ' ' ? 6 : 5))
+  return block
+    .split(/\r\n|\n|\r/)
+    .flatMap(line => (line.startsWith('data:') ? [line.slice(line[5] === ' ' ? 6 : 5)] : []))
+    .join('\n')
+}
 
 function parsed(text: string): Wire | undefined {
   const value = json(text)
