@@ -34,6 +34,15 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.find('a'))?.length, 4)
       }))
 
+    test('an append may have no rows, or many', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const written = rows(Array.from({ length: 30 }, (_, i) => `row ${i}`))
+        assert.equal(await store.append('a', []), true)
+        assert.equal(await store.append('a', written), true)
+        assert.deepEqual(await store.read('a'), written.map(plain))
+      }))
+
     test('a place that is taken is refused, and nothing of the batch is kept', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })

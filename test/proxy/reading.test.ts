@@ -100,20 +100,25 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
 for (const [dialect, write] of WRITERS) {
   test(`a body of ${dialect.name} is read the same with a memory of those before it`, () => {
     const cut = fc.integer({ min: 0, max: 40 })
-    const runs = fc.array(fc.record({ back: cut, steps: fc.array(step, { maxLength: 4 }), system: fc.boolean() }), {
-      maxLength: 8,
-    })
+    const turn = {
+      back: cut,
+      steps: fc.array(step, { maxLength: 4 }),
+      system: fc.boolean(),
+      // Whoever sends it: what it goes on with may be another's body, or nobody's.
+      sender: fc.constantFrom(undefined, 'one', 'other'),
+    }
+    const runs = fc.array(fc.record(turn), { maxLength: 8 })
     fc.assert(
       fc.property(runs, fc.boolean(), (turns, spaced) => {
         const readings = new Readings()
         let all: Step[] = []
-        for (const { back, steps, system } of turns) {
+        for (const { back, steps, system, sender } of turns) {
           // Mostly it goes on; sometimes the client goes back, even by nothing at all.
           all = [...all.slice(0, back < 30 ? all.length : back - 30), ...steps]
           const elements = all.flatMap((one, n) => write(one, n, n === all.length - 1))
           const body = { model: 'm', [dialect.list]: elements, ...(system ? SYSTEMS[dialect.name] : {}), x: 'messages' }
           const bytes = Buffer.from(JSON.stringify(body, null, spaced ? 1 : 0))
-          const reading = readings.read(dialect, bytes)!
+          const reading = readings.read(dialect, bytes, sender)!
           const plain = dialect.read(JSON.parse(bytes.toString()))!
           assert.deepEqual(reading.body, JSON.parse(bytes.toString()))
           assert.deepEqual(reading.messages, plain)
