@@ -1,8 +1,9 @@
 /**
  * Sessions without an end: generated ones of 1,600 and 10,000 turns, and real sessions joined across what their
  * clients compacted. Does the view stay under the window, does the cost per call stay flat, what is lost, and how
- * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender. Then the
- * same real sessions against what their clients did themselves (client-compactions.ts).
+ * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender, --shapes for
+ * generated sessions of other shapes too. Then the same real sessions against what their clients did themselves
+ * (client-compactions.ts).
  *
  * Evidence is measured on sessions of up to 2,000 calls; beyond, only the text that edits replace. Results of earlier
  * runs stay in the JSON.
@@ -19,8 +20,8 @@ import { loadCounter } from '../src/tokens.ts'
 import type { Message } from '../src/types.ts'
 import { compacted, lives, loadChains } from './chains.ts'
 import { compareWithClient } from './client-compactions.ts'
-import { MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
-import { longSession } from './long-session.ts'
+import { cpuTime, MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
+import { type LongSession, longSession } from './long-session.ts'
 import { leastPerCall } from './oracle.ts'
 import type { Peer } from './peers/peer.ts'
 import { loadPeers } from './peers/peers.ts'
@@ -31,10 +32,22 @@ const { values, positionals } = parseArgs({
   options: {
     turns: { type: 'string', default: '1600,10000' },
     seconds: { type: 'string', default: '120' },
+    shapes: { type: 'boolean' },
     json: { type: 'string', default: 'bench/results/endless.json' },
     img: { type: 'string', default: 'docs/img' },
   },
 })
+/** How much depends on the shape of the generated session: others than the recorded one, and the same by other dice. */
+const SHAPES: Record<string, LongSession> = {
+  'as recorded': {},
+  'as recorded, other dice': { seed: 2 },
+  'as recorded, third dice': { seed: 3 },
+  'half the skeleton': { skeleton: 0.5 },
+  'half the skeleton, results three times as long': { skeleton: 0.5, results: 3 },
+  'results three times as long': { results: 3 },
+  'twice the skeleton': { skeleton: 2 },
+}
+const SHAPES_TITLE = 'shapes, 1600 turns'
 const LONGEST_WITH_QUOTES = 2000
 const OVERHEAD = 18_000
 const WINDOW = 200_000
@@ -58,6 +71,10 @@ type Own = Measures & { ms: number[]; inPlace?: number }
 for (const turns of values.turns.split(',').filter(Boolean).map(Number)) {
   const messages = longSession(turns)
   await compare(`generated, ${turns} turns`, prepare(`generated-${turns}`, messages))
+}
+if (values.shapes) {
+  report[SHAPES_TITLE] = []
+  for (const [name, shape] of Object.entries(SHAPES)) report[SHAPES_TITLE].push(await compareShape(name, shape))
 }
 if (positionals[0] !== undefined) {
   const chains = await loadChains(positionals[0])
@@ -112,6 +129,29 @@ async function compare(title: string, session: Recorded): Promise<void> {
   if (/generated, 1600/.test(title)) plot(series)
 }
 
+/** What we pay of what those pay who only clear results. */
+async function compareShape(name: string, shape: LongSession): Promise<object> {
+  const session = prepare(name, longSession(1600, shape))
+  const own = await runThrifty(session)
+  const row: Record<string, string | number> = {
+    shape: name,
+    'our evidence': keptOf(own),
+    'most tokens': own.peak,
+  }
+  for (const peer of peers.filter(each => /ClearToolUsesEdit|clear_tool_uses/.test(each.name))) {
+    const theirs = await runPeer(peer, session)
+    const ratio = own.costs[MAIN]!.cost / theirs.costs[MAIN]!.cost
+    row[`${peer.name}, ${peer.setting.split(':')[0]}`] = `${ratio.toFixed(2)} @ ${keptOf(theirs)}`
+  }
+  console.log(JSON.stringify(row))
+  return row
+}
+
+function keptOf({ evidence }: Measures): number {
+  const { quotes } = evidence
+  return quotes ? Number((quotes.kept / quotes.quotes).toFixed(3)) : 1
+}
+
 async function runThrifty(session: Recorded): Promise<Own> {
   const { evidence } = session
   const options = { count: await loadCounter(), prices: tablePrices(), evidence, overhead: OVERHEAD }
@@ -150,7 +190,7 @@ async function runLeast(session: Recorded, own: Measures): Promise<Measures> {
 }
 
 function runPeer(peer: Peer, session: Recorded): Promise<Measures> {
-  return measurePeer(peer, session, { until: Date.now() + Number(values.seconds) * 1000 })
+  return measurePeer(peer, session, { until: cpuTime() + Number(values.seconds) * 1000 })
 }
 
 /** Ratios are over the calls that both made: a contender may have been stopped. */

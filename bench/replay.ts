@@ -2,7 +2,7 @@
  * The replay benchmark: `npm run bench:replay -- DIR`. All transcripts of a folder with 30 and more calls, under our
  * presets, the knob of `thrifty`, the peers and the bounds, by four price tables. Writes a table, JSON and plots.
  *
- * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (for one contender).
+ * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,16 @@ import type { Measures } from '../src/measure.ts'
 import { type Row, sumUp } from '../src/measure-policies.ts'
 import { toSvg } from '../src/plot.ts'
 import { modelInfo, PRICES_AS_OF } from '../src/prices.ts'
-import { type Contender, MAIN, ownContenders, peerContender, TABLE_NAMES, TABLES, type Table } from './contenders.ts'
+import {
+  type Contender,
+  cpuTime,
+  MAIN,
+  ownContenders,
+  peerContender,
+  TABLE_NAMES,
+  TABLES,
+  type Table,
+} from './contenders.ts'
 import { type Gap, gapsTo } from './curves.ts'
 import { floor, oracle } from './oracle.ts'
 import { loadPeers } from './peers/peers.ts'
@@ -68,10 +77,10 @@ for (const contender of contenders) {
 report()
 
 async function runAll(contender: Contender, table: Table): Promise<{ measured: Measures[]; stopped: boolean }> {
-  const end = Date.now() + Number(values.seconds) * 1000
+  const end = cpuTime() + Number(values.seconds) * 1000
   const measured: Measures[] = []
   for (const session of sessions) {
-    if (Date.now() > end) return { measured, stopped: true }
+    if (cpuTime() > end) return { measured, stopped: true }
     measured.push(slim(await contender.run(session, table)))
   }
   return { measured, stopped: false }

@@ -4,8 +4,10 @@
  * long-session.ts generates; then the same for each kind of tool. It is what the generator was set by, and how anybody
  * can see whether its sessions look like their own.
  *
- * Tokens are o200k. A call is an assistant message; `skeleton` is what is left when all results are cleared.
+ * Tokens are o200k, by call; a call is an assistant message. `skeleton` is what is left when all results are cleared.
+ * Requests, notes of the client in the user's name, and pauses of more than five minutes are by hundred calls.
  */
+import { textOf } from '../src/leaves.ts'
 import { loadCounter, partTokens } from '../src/tokens.ts'
 import { describeCall } from '../src/tool-kinds.ts'
 import type { Message, ToolKind } from '../src/types.ts'
@@ -20,8 +22,10 @@ type Shape = {
   text: number
   reasoning: number
   uses: Use[]
-  /** Tokens of each thing that a user said behind the first answer, and calls made more than five minutes after the last. */
-  said: number[]
+  /** Behind the first answer: tokens of each request, and of each note that a client wrote in the user's name. */
+  requests: number[]
+  notes: number[]
+  /** Calls that were made more than five minutes after what was before. */
   pauses: number
 }
 
@@ -36,6 +40,8 @@ const KINDS: Partial<Record<ToolKind, Kind>> = {
   shell: 'run',
 }
 const PAUSE = 300_000
+/** Clients put tags and labels around their notes. */
+const NOTE = /^\s*(?:<[a-z]|\[[a-z ]+[:\]])/i
 const GENERATED = 1600
 
 const count = await loadCounter()
@@ -48,18 +54,12 @@ for (const { format, messages } of folder === undefined ? [] : await loadSession
     addSession(shape, messages)
   }
 }
-const all = groups.get('all')
-groups.delete('all')
-if (all) groups.set('all', all)
-for (const [name, session] of [['generated', longSession(GENERATED)]] as const) {
-  const shape = emptyShape()
-  addSession(shape, session)
-  groups.set(name, shape)
-}
-console.table(Object.fromEntries([...groups].map(([name, shape]) => [name, rowOf(shape)])))
-for (const name of ['all', 'generated']) {
-  const shape = groups.get(name)
-  if (!shape) continue
+const generated = emptyShape()
+addSession(generated, longSession(GENERATED))
+const rows = [...groups].sort(([a], [b]) => Number(a === 'all') - Number(b === 'all'))
+rows.push(['generated', generated])
+console.table(Object.fromEntries(rows.map(([name, shape]) => [name, rowOf(shape)])))
+for (const [name, shape] of rows.slice(-2)) {
   console.log(`\n${name}, by what a tool call does`)
   const kinds = Object.entries(Object.groupBy(shape.uses, ({ kind }) => kind))
   kinds.sort(([, a], [, b]) => b.length - a.length)
@@ -67,7 +67,7 @@ for (const name of ['all', 'generated']) {
 }
 
 function emptyShape(): Shape {
-  return { sessions: 0, calls: 0, text: 0, reasoning: 0, uses: [], said: [], pauses: 0 }
+  return { sessions: 0, calls: 0, text: 0, reasoning: 0, uses: [], requests: [], notes: [], pauses: 0 }
 }
 
 function addSession(shape: Shape, messages: readonly Message[]): void {
@@ -77,8 +77,10 @@ function addSession(shape: Shape, messages: readonly Message[]): void {
   shape.sessions++
   for (const { role, parts, at } of messages) {
     if (role === 'assistant') shape.calls++
-    if (role === 'user' && shape.calls > before)
-      shape.said.push(parts.reduce((sum, part) => sum + partTokens(part, count), 0))
+    if (role === 'user' && shape.calls > before) {
+      const isNote = parts.every(part => NOTE.test(textOf(part)))
+      shape[isNote ? 'notes' : 'requests'].push(parts.reduce((sum, part) => sum + partTokens(part, count), 0))
+    }
     if (role !== 'assistant' && at && last !== undefined && at - last > PAUSE) shape.pauses++
     if (at) last = at
     for (const part of parts) {
@@ -96,10 +98,11 @@ function addSession(shape: Shape, messages: readonly Message[]): void {
   }
 }
 
-function rowOf({ sessions, calls, text, reasoning, uses, said, pauses }: Shape) {
+function rowOf({ sessions, calls, text, reasoning, uses, requests, notes, pauses }: Shape) {
   const inputs = sum(uses.map(use => use.input))
   const results = sum(uses.map(use => use.result))
   const each = (total: number) => Math.round(total / calls)
+  const inHundred = (times: number) => Number(((times / calls) * 100).toFixed(1))
   return {
     sessions,
     calls,
@@ -109,10 +112,11 @@ function rowOf({ sessions, calls, text, reasoning, uses, said, pauses }: Shape) 
     skeleton: each(text + inputs),
     reasoning: each(reasoning),
     results: each(results),
-    'requests, 100 calls': Number(((said.length / calls) * 100).toFixed(1)),
-    'tokens each': Math.round(sum(said) / Math.max(1, said.length)),
-    'median request': quantile(said, 0.5),
-    'pauses, 100 calls': Number(((pauses / calls) * 100).toFixed(1)),
+    requests: inHundred(requests.length),
+    'tokens 50 %': quantile(requests, 0.5),
+    '90 %': quantile(requests, 0.9),
+    notes: inHundred(notes.length),
+    pauses: inHundred(pauses),
   }
 }
 

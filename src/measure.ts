@@ -11,6 +11,7 @@
 import { textOf } from './leaves.ts'
 import { type Evidence, keyOf, type Quote, sourceText } from './measure-evidence.ts'
 import type { Model } from './prices.ts'
+import { isReport } from './requests.ts'
 import { type Counter, partTokens } from './tokens.ts'
 import type { Message, Part } from './types.ts'
 
@@ -246,7 +247,7 @@ export class Meter<T extends string = string, E extends string = string> {
     for (const { role, parts } of messages) {
       if (role !== 'user') continue
       for (const part of parts) {
-        if (isWords(part) && this.#said.has(part.text)) this.#userShown += partTokens(part, this.#options.count)
+        if (isSaid(part) && this.#said.has(part.text)) this.#userShown += partTokens(part, this.#options.count)
       }
     }
     this.#userTotal += total
@@ -263,7 +264,7 @@ function momentsOf(
   let before = 0
   for (const { role, at = 0, parts } of messages) {
     if (role === 'assistant') moments.push({ at: before || at, answered: at, userTokens })
-    if (role === 'user') for (const part of parts) if (isWords(part)) userTokens += partTokens(part, count)
+    if (role === 'user') for (const part of parts) if (isSaid(part)) userTokens += partTokens(part, count)
     before = at
   }
   return moments
@@ -271,6 +272,11 @@ function momentsOf(
 
 function isWords(part: Part): part is Extract<Part, { text: string }> {
   return part.type === 'text' || part.type === 'reasoning'
+}
+
+/** What a client reports in the user's name is nobody's words. */
+function isSaid(part: Part): part is Extract<Part, { text: string }> {
+  return isWords(part) && !isReport(part.text)
 }
 
 /** The same block on the wire. */

@@ -43,6 +43,8 @@ export type Fold = {
   readonly reasoning: number[]
   /** Grows with every change of what is shown. */
   version: number
+  /** Grows with every change of edits and pins. */
+  edited: number
   /** The first message that changed since `shown` was last asked for; `Infinity` if none. */
   changedFrom: number
   readonly inner: Inner
@@ -79,6 +81,7 @@ export function createFold(count: Counter): Fold {
     lastAssistant: -1,
     reasoning: [],
     version: 0,
+    edited: 0,
     changedFrom: 0,
     inner: {
       slots: [],
@@ -129,6 +132,7 @@ export function applyEvent(fold: Fold, event: Event, { seq, at }: { seq: number;
       const key = pinKey(event.entry, event.part)
       if (event.on) fold.pins.add(key)
       else fold.pins.delete(key)
+      fold.edited++
       return
     }
     case 'decision':
@@ -383,6 +387,7 @@ function refresh(fold: Fold, from: number, to: number): void {
   if (!sameShape) inner.offsetsUpTo = Math.min(inner.offsetsUpTo, first)
   fold.changedFrom = Math.min(fold.changedFrom, offset + commonLength(oldMessages, messages))
   fold.version++
+  fold.edited++
 }
 
 function widen(fold: Fold, from: number, to: number): { from: number; to: number } {

@@ -121,6 +121,22 @@ describe('runs of characters', () => {
     )
   })
 
+  test('of a run in many texts the first twelve are known, or the first eleven and the newest', () => {
+    const last = (texts: number, newest: boolean) => {
+      const index = new GramIndex(4, { newest })
+      for (let i = 0; i < texts; i++) index.add(`${i}: the same`)
+      let found: number[] = []
+      index.scan('same', (at, hash) => {
+        found = index.find('same', at, hash).map(({ text }) => text)
+        return at + 1
+      })
+      return found
+    }
+    assert.deepEqual(last(30, false), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    assert.deepEqual(last(30, true), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 29])
+    assert.deepEqual(last(5, true), [0, 1, 2, 3, 4])
+  })
+
   test('a scan that jumps gives the same hashes as one that walks', () => {
     const index = new GramIndex(3)
     const text = 'the quick brown fox jumps over the lazy dog'

@@ -5,14 +5,14 @@
  *
  * What agents use again of old steps are mostly commands and paths, so a line has the command word for word and the path
  * as it was spelled, and folders that many calls name in full are said once. Folds stand side by side. When there are
- * many, one fold around all of them keeps the newest lines of the log; and when the window is full, the first request
- * whole and the other old ones shortened.
+ * many, one fold around all of them keeps the newest lines of the log. Of very many things that users said the oldest
+ * but the first are shortened. What a client reports in the user's name is a line of the log.
  */
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
 import { normalizePath } from '../paths.ts'
 import { isReport } from '../requests.ts'
-import type { Message, Part } from '../types.ts'
+import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
@@ -31,14 +31,15 @@ const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
 /** Where a line of the log begins; a command may have several of its own. */
 const NEXT_LINE = /\n(?=- |Folders: |\(\d+ older steps\)$)/m
-const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+-]+){2,}/g
+const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
 /** A folder is worth a place if so many calls name it, and it is not short; and there are only so many places. */
 const LEAST_CALLS = 3
 const SHORTEST_FOLDER = 20
 const MOST_FOLDERS = 12
-/** What stays of a text that is shortened. */
+/** What stays of users' words that are shortened. */
 const KEPT_HEAD = 300
 const KEPT_TAIL = 100
+const TAG = /<\/?[a-z][\w-]*>/gi
 /** Longer strings of an input are contents, not arguments. */
 const LONGEST_ARGUMENT = 2000
 
@@ -51,8 +52,7 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
   for (const unit of units) {
     const { original, role } = unit
     if (isBlank(original)) continue
-    if (role === 'user' || role === 'system')
-      chunks.push({ said: { role, parts: [isOldReport(unit) ? cutText(original) : original] } })
+    if ((role === 'user' || role === 'system') && !isOldReport(unit)) chunks.push({ said: { role, parts: [original] } })
     else {
       const line = lineOf(unit, outcomes)
       if (line) chunks.push({ lines: [line] })
@@ -61,8 +61,11 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
   return toMessages(chunks, headOf(foldersIn(units)))
 }
 
-/** One fold for several: the newest lines of their logs. Under pressure old requests are shortened too, but the first. */
-export function mergeFolds(messages: readonly Message[], pressure: boolean): Message[] {
+/** How many of the newest things that users said are whole; how much of it all may stand in a fold, and how that is counted. */
+export type Room = { whole: number; most: number; size: (message: Message) => number }
+
+/** One fold for several: the newest lines of their logs, and users' words as far as there is room for them. */
+export function mergeFolds(messages: readonly Message[], room: Room): Message[] {
   const all = messages.map(toChunk)
   const heads = all.flatMap(chunk => ('lines' in chunk ? chunk.lines.filter(line => line.startsWith(FOLDERS)) : []))
   const folders = heads.toReversed().flatMap(line => line.slice(FOLDERS.length).split(' '))
@@ -73,28 +76,28 @@ export function mergeFolds(messages: readonly Message[], pressure: boolean): Mes
     'lines' in chunk ? chunk.lines.map(line => Number(OLDER.exec(line)?.[1] ?? 0)) : [],
   )
   const gone = older.reduce((sum, count) => sum + count, spare.size)
-  let first = true
-  let line = 0
-  const shorter = chunks.map(chunk => {
-    if ('said' in chunk) {
-      const whole = first
-      first = false
-      return whole || !pressure ? chunk : { said: shorten(chunk.said) }
-    }
-    return { lines: chunk.lines.filter(() => !spare.has(line++)) }
-  })
+  const said = makeRoom(
+    chunks.flatMap(chunk => ('said' in chunk ? [chunk.said] : [])),
+    room,
+  )
+  let [word, line] = [0, 0]
+  const shorter = chunks.map(chunk =>
+    'said' in chunk ? { said: said[word++]! } : { lines: chunk.lines.filter(() => !spare.has(line++)) },
+  )
   return toMessages(shorter, headOf(distinct(folders), gone))
 }
 
-/** The lines to leave out: first those that stand there again further down, then the oldest. */
+/** The lines to leave out: first those about what a later line is about too, then the oldest. */
 function leastWanted(lines: readonly string[], count: number): Set<number> {
-  const last = new Map(lines.map((text, i) => [text, i]))
+  const last = new Map(lines.map((line, i) => [subjectOf(line), i]))
+  const isLast = (i: number) => last.get(subjectOf(lines[i]!)) === i
   const order = [...lines.keys()].sort((a, b) => Number(isLast(a)) - Number(isLast(b)) || a - b)
   return new Set(order.slice(0, Math.max(0, count)))
+}
 
-  function isLast(i: number): boolean {
-    return last.get(lines[i]!) === i
-  }
+/** The path or command of a line, without the tool and how it went. */
+function subjectOf(line: string): string {
+  return line.replace(/^- \S+ /, '').replace(/ → [^\n]*$/, '')
 }
 
 /** How many steps the logs among some messages tell of. */
@@ -143,12 +146,30 @@ function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[
   return messages
 }
 
-function shorten(message: Message): Message {
-  return { ...message, parts: message.parts.map(cutText) }
+/** From the oldest on, but the first: head and tail of what was said, and if that is not enough, the beginning. */
+function makeRoom(said: readonly Message[], { whole, most, size }: Room): Message[] {
+  const kept = [...said]
+  let total = kept.reduce((sum, message) => sum + size(message), 0)
+  for (const shorten of [headAndTail, beginning]) {
+    for (let i = 1; i < kept.length - whole && total > most; i++) {
+      const before = kept[i]!
+      if (before.role !== 'user') continue
+      kept[i] = {
+        ...before,
+        parts: before.parts.map(part => (part.type === 'text' ? { ...part, text: shorten(part.text) } : part)),
+      }
+      total -= size(before) - size(kept[i]!)
+    }
+  }
+  return kept
 }
 
-function cutText(part: Part): Part {
-  return part.type === 'text' ? { ...part, text: cutMiddle(part.text, KEPT_HEAD, KEPT_TAIL) } : part
+function headAndTail(text: string): string {
+  return cutMiddle(text, KEPT_HEAD, KEPT_TAIL)
+}
+
+function beginning(text: string): string {
+  return oneLine(text, WIDEST)
 }
 
 /** Nobody's words: what a client reports in the user's name. Before the first answer it tells how to work, and stays. */
@@ -166,6 +187,7 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
     return `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
   }
   if (original.type !== 'text') return undefined
+  if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim(), WIDEST)}`
   const line = original.text.trim().split('\n')[0]
   return line ? `- ${line.slice(0, WIDEST)}` : undefined
 }

@@ -12,7 +12,16 @@ import { exitCode } from '../tool-kinds.ts'
 import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
-import { foldMessages, isOldReport, LONGEST_COMMAND, logLines, MOST_LINES, mergeFolds, type Outcomes } from './fold.ts'
+import {
+  foldMessages,
+  isOldReport,
+  LONGEST_COMMAND,
+  logLines,
+  MOST_LINES,
+  mergeFolds,
+  type Outcomes,
+  type Room,
+} from './fold.ts'
 import { type PlanContext, type Proposal, savingOf } from './policy.ts'
 import type { Item } from './thrifty-items.ts'
 
@@ -112,8 +121,20 @@ export function proposeFold(context: PlanContext, end: number, pressure = false)
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const merges = before.length > 0 && logLines([...before, ...fresh]) > MOST_LINES
   const range = merges ? { from: folds[0]!.from, to: stretch.to } : stretch
-  const messages = merges ? mergeFolds([...before, ...fresh], pressure) : fresh
+  const messages = merges ? mergeFolds([...before, ...fresh], roomIn(context, pressure)) : fresh
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
+}
+
+/** So many of the newest requests are whole, and older ones while all take no more than this share of the window. */
+const WHOLE = 200
+const SAID = 0.1
+/** When the window is full, there is less room for what users said, and none is too new to be shortened. */
+const SAID_WHEN_FULL = 0.025
+
+function roomIn({ fold, model }: PlanContext, pressure: boolean): Room {
+  const size = (message: Message) => messageTokens(message, fold.count)
+  if (pressure) return { whole: 0, most: SAID_WHEN_FULL * model.window, size }
+  return { whole: WHOLE, most: SAID * model.window, size }
 }
 
 type FoldRange = { from: number; to: number; messages: Message[] }

@@ -108,6 +108,8 @@ class Thrifty implements Planner {
   #saved = 0
   /** Tokens of everything that ever came in. */
   #arrived = 0
+  /** As of which change of edits the items were looked at. */
+  #refreshed = -1
   /** The last entry that this plan folds. */
   #folding = -1
   /** Each file that calls were about: how often it was changed, and the last call that touched it. */
@@ -122,7 +124,14 @@ class Thrifty implements Planner {
   plan(context: PlanContext): Plan {
     this.#saved = 0
     this.#folding = -1
-    this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
+    this.#refresh(context)
+    const plan = this.#plan(context)
+    // Whether proposals are taken is seen in the fold, next time.
+    if (plan.proposals.length > 0) this.#refreshed = -1
+    return plan
+  }
+
+  #plan(context: PlanContext): Plan {
     const proposals = this.#arrivals(context)
     if (isBound(context)) return { proposals, pending: [] }
     const sentences = proposals.length > 0 ? [arrivalSentence(proposals.length, this.#saved)] : []
@@ -143,6 +152,13 @@ class Thrifty implements Planner {
     if (context.model.bindsReasoning && proposals.length > 0) proposals.push(...this.#dropReasoning())
     const pending = cut && !due ? this.#pending(cut.cut, explain(cut.cut, due, cut.situation)) : []
     return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
+  }
+
+  #refresh(context: PlanContext): void {
+    const { edited } = context.fold
+    if (this.#refreshed === edited) return
+    this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
+    this.#refreshed = edited
   }
 
   #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {

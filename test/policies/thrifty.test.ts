@@ -174,6 +174,10 @@ test('a session goes on after a restart where it was', async () => {
 })
 
 describe('folding', () => {
+  const size = ({ parts }: Message) => parts.map(textOf).join('\n').length
+  const ROOMY = { whole: 0, most: Number.POSITIVE_INFINITY, size }
+  const NARROW = { whole: 0, most: 3000, size }
+
   test('keeps what users said word for word and makes a line of each step', async () => {
     const { session, step } = await open()
     await session.append(user('fix the bug'))
@@ -203,13 +207,60 @@ describe('folding', () => {
     const [, log] = foldMessages(units.all, new Map()).map(message => message.parts.map(textOf).join())
     assert.ok(log!.startsWith(`${FOLD_HEADER}\nFolders: /home/someone/projects/thing/src/\n`), log)
     assert.ok(log!.includes(command) && log!.includes('src//a.ts') && log!.includes('D:\\work\\b.ts'), log)
-    const merged = mergeFolds([user('first'), user(log!), user('second'), user(log!)], false)
+    const merged = mergeFolds([user('first'), user(log!), user('second'), user(log!)], ROOMY)
     const heads = merged.flatMap(message => message.parts.map(textOf)).filter(text => text.includes('Folders: '))
     const stepsIn = (list: Message[]) =>
       list.flatMap(({ parts }) => parts.map(textOf).join().match(/^- /gm) ?? []).length
     assert.equal(heads.length, 1)
     assert.equal(stepsIn(merged), 2 * stepsIn([user(log!)]))
-    assert.deepEqual(mergeFolds(merged, false), merged)
+    assert.deepEqual(mergeFolds(merged, ROOMY), merged)
+  })
+
+  test('users’ words are whole while there is room, and then the oldest but the first are shortened', () => {
+    const said = Array.from({ length: 40 }, (_, i) => user(`request ${i}: ${'word '.repeat(300)}`))
+    const textsOf = (list: readonly Message[]) => list.map(message => message.parts.map(textOf).join())
+    const whole = textsOf(said)
+    assert.deepEqual(textsOf(mergeFolds(said, ROOMY)), whole)
+    const some = textsOf(mergeFolds(said, { whole: 10, most: 40_000, size }))
+    assert.ok(some.join('').length <= 40_000)
+    assert.deepEqual([some[0], ...some.slice(-10)], [whole[0], ...whole.slice(-10)])
+    assert.ok(some.every((text, i) => text.startsWith(`request ${i}: `)))
+    const few = textsOf(mergeFolds(said, { whole: 0, most: 8000, size }))
+    assert.ok(few.join('').length <= 8000)
+    assert.ok(few[1]!.length < 120 && few[0] === whole[0])
+    const newest = textsOf(mergeFolds(said, { whole: 10, most: 0, size }))
+    assert.deepEqual(newest.slice(-10), whole.slice(-10))
+    assert.ok(newest.slice(1, -10).every(text => text.length < 120))
+  })
+
+  test('what a client reports in the user’s name becomes a line; what it says before the first answer stays', async () => {
+    const { session, step } = await open()
+    const report = `<system-reminder>a.ts was changed: ${'line '.repeat(400)}</system-reminder>`
+    await session.append(user(report), user('fix the bug'))
+    await step('edit_file', { path: 'a.ts', old_string: 'x', new_string: 'y' }, 'Edited a.ts')
+    await session.append(user(report), user('<system-reminder>not closed, so somebody’s own words'))
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const [first, , log, last] = foldMessages(units.all, new Map()).map(message => message.parts.map(textOf).join())
+    assert.equal(first, report)
+    assert.match(log!, /\n- edit_file a\.ts\n- note: a\.ts was changed: line [^\n]{50,90}…$/)
+    assert.equal(last, '<system-reminder>not closed, so somebody’s own words')
+  })
+
+  test('of a long log what a later line is about too goes first, then the oldest lines', () => {
+    const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `- bash make ${from + i}`)
+    const log = [
+      FOLD_HEADER,
+      '- read a.ts',
+      '- read old.ts',
+      ...lines(0, 120),
+      '- edit a.ts → failed',
+      ...lines(50, 130),
+    ]
+    const text = mergeFolds([user(log.join('\n'))], ROOMY).map(message => message.parts.map(textOf).join())[0]!
+    assert.match(text, /\(3 older steps\)\n- read old\.ts\n/)
+    assert.match(text, /- edit a\.ts → failed/)
+    for (let i = 0; i < 130; i++) assert.match(text, new RegExp(`- bash make ${i}\n|- bash make ${i}$`))
   })
 
   test('a copy that a pointer behind the fold names is not folded away', async () => {
@@ -229,15 +280,15 @@ describe('folding', () => {
       user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
     const long = 'word '.repeat(400)
     const folds = [user(long), logOf(0, 300), user(long), logOf(300, 600)]
-    const merged = mergeFolds(folds, true)
+    const merged = mergeFolds(folds, NARROW)
     const texts = merged.map(message => message.parts.map(textOf).join())
     assert.equal(texts[0], long)
     assert.ok(texts.some(text => text.includes('chars cut')))
     assert.match(texts.join('\n'), /\(400 older steps\)/)
     assert.match(texts.join('\n'), /- step 599/)
     assert.doesNotMatch(texts.join('\n'), /- step 399\b/)
-    assert.deepEqual(mergeFolds(merged, true), merged)
-    assert.ok(mergeFolds(folds, false).every(message => !message.parts.map(textOf).join().includes('chars cut')))
+    assert.deepEqual(mergeFolds(merged, NARROW), merged)
+    assert.ok(mergeFolds(folds, ROOMY).every(message => !message.parts.map(textOf).join().includes('chars cut')))
   })
 })
 
