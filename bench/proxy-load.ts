@@ -6,7 +6,7 @@
  * closed: a conversation goes on when both answers are complete. Bodies are made before the clock starts.
  */
 import { once } from 'node:events'
-import { Agent, type IncomingMessage, request } from 'node:http'
+import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AT_ONCE } from './proxy-provider.ts'
 
@@ -160,14 +160,13 @@ async function ask(
     },
   })
   call.end(body)
-  const [response]: [IncomingMessage] = (await once(call, 'response')) as never
+  const [response] = await once(call, 'response')
   let firstByte = 0
   const chunks: Buffer[] = []
-  response.on('data', chunk => {
+  for await (const chunk of response) {
     firstByte ||= performance.now() - started
     chunks.push(chunk)
-  })
-  await once(response, 'end')
+  }
   const text = Buffer.concat(chunks).toString()
   if (response.statusCode !== 200) throw new Error(`${url} answered ${response.statusCode}: ${text.slice(0, 300)}`)
   const id = /"id": ?"(toolu_[^"]+)"/.exec(text)?.[1]

@@ -101,12 +101,12 @@ async function openDesk(
 
 /**
  * What suits a process that mostly waits and then shall answer at once. Functions are compiled when they are first
- * called, since few are called often enough to be compiled soon. And the heap may triple before all of it is collected:
+ * called, since few are called often enough to be compiled soon. And the heap may double before all of it is collected:
  * it would be every second or two, and whoever asks just then would wait.
  */
 function tuneForServing(): void {
   setFlagsFromString('--always-sparkplug')
-  setFlagsFromString('--heap-growing-percent=200')
+  setFlagsFromString('--heap-growing-percent=100')
 }
 
 type Announced = { io: Io; home: string; port: number | undefined; hasWeb: boolean; hasTokens: boolean }
