@@ -4,7 +4,6 @@
  * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
  * falls through to what is said in messages.
  */
-
 import { isWire, type Wire } from '../adapters/original.ts'
 import { textOf } from '../leaves.ts'
 import type { Message } from '../types.ts'

@@ -3,7 +3,6 @@
  * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
  * the process and can be done without.
  */
-
 import type { Wire } from '../adapters/original.ts'
 import type { OpenOptions, Palimpsest } from '../engine.ts'
 import type { PlannerFactory } from '../policies/policy.ts'

@@ -68,6 +68,11 @@ export type NodeAnswer = {
   body: NodeBody | string | Uint8Array<ArrayBuffer> | undefined
 }
 
+export function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): NodeAnswer {
+  const all = { 'content-type': 'application/json', ...headers }
+  return { status, headers: Object.entries(all), body: JSON.stringify(body) }
+}
+
 export function toResponse({ status, headers, body }: NodeAnswer): Response {
   const stream = body !== undefined && isNodeBody(body) ? toWebBody(body) : body
   return new Response(stream ?? null, {

@@ -7,7 +7,6 @@
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 import { randomBytes } from 'node:crypto'
-import type { Wire } from '../adapters/original.ts'
 import type { Palimpsest } from '../engine.ts'
 import { isPalimpsestError } from '../errors.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
@@ -18,7 +17,7 @@ import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
 import { collected } from './node-body.ts'
-import { type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
+import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
@@ -315,11 +314,6 @@ function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
 
 function upgradeRequired({ upstream }: Route): NodeAnswer {
   return jsonAnswer(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
-}
-
-function jsonAnswer(status: number, body: Wire, headers: Record<string, string> = {}): NodeAnswer {
-  const all = { 'content-type': 'application/json', ...headers }
-  return { status, headers: Object.entries(all), body: JSON.stringify(body) }
 }
 
 /** Resolves when the bytes that were given to a socket just now have left: work on the ledger would hold them up. */

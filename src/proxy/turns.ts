@@ -6,7 +6,6 @@
  * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
  * for the caller to swallow: the conversation goes on without us.
  */
-
 import type { Wire } from '../adapters/original.ts'
 import { entriesOf } from '../edits.ts'
 import { checkView, type Rule, type Violation } from '../legality.ts'

@@ -5,7 +5,7 @@
  * stores name paths, and an unknown error may hold anything, so those are logged and never sent.
  */
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
-import type { NodeAnswer } from '../proxy/node-http.ts'
+import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
 
 export type ErrorBody = { error: { code: string; message: string } & Record<string, unknown> }
 export type Refusal = { status: number; body: ErrorBody; headers: Record<string, string> }
@@ -62,8 +62,7 @@ export function toResponse({ status, headers, body }: Refusal): Response {
 }
 
 export function toNodeAnswer({ status, headers, body }: Refusal): NodeAnswer {
-  const all = { 'content-type': 'application/json', ...headers }
-  return { status, headers: Object.entries(all), body: JSON.stringify(body) }
+  return jsonAnswer(status, body, headers)
 }
 
 export function forbidden(message: string, data: Record<string, unknown> = {}): PalimpsestError {
