@@ -31,7 +31,7 @@ const LAYERS: readonly Layer[] = [
   { name: 'policies', pure: true, files: 'policies/ model-summary kept-files' },
   { name: 'formats', pure: true, files: 'adapters/ transcripts/ wire-form' },
   { name: 'stores', pure: false, files: 'sqlite ledger/ memory/ files/ read-transcript config' },
-  { name: 'session', pure: false, files: 'session-state session followed-session' },
+  { name: 'session', pure: false, files: 'session-view session-state session followed-session' },
   { name: 'tools', pure: false, files: 'workspace tools/' },
   { name: 'engine', pure: false, files: 'engine' },
   {

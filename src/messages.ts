@@ -23,6 +23,13 @@ export function checkMessage(message: Message): void {
   for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
 }
 
+/** How many messages at the front are the same objects. */
+export function commonLength(a: readonly Message[], b: readonly Message[]): number {
+  let i = 0
+  while (i < a.length && i < b.length && a[i] === b[i]) i++
+  return i
+}
+
 /** A copy, as JSON would give it back, that shares only strings with the caller: who may go on changing its objects. */
 export function copyOf(message: Message): Message {
   return copyJson(message) as Message

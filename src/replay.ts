@@ -9,7 +9,7 @@ import { heal } from './doctor.ts'
 import { openPalimpsest } from './engine.ts'
 import type { PlannerFactory } from './policies/policy.ts'
 import type { ModelTable } from './prices.ts'
-import type { View } from './session-state.ts'
+import type { View } from './session-view.ts'
 import type { Message } from './types.ts'
 
 export type ReplayOptions = {

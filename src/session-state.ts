@@ -11,35 +11,19 @@ import { type KeepFile, keepFiles, keepRecords } from './kept-files.ts'
 import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from './ledger/codec.ts'
 import { Ledger, type Placed } from './ledger/ledger.ts'
 import type { LedgerStore } from './ledger/store.ts'
-import { checkSize, checkView, type Violation, violation, waitingCalls } from './legality.ts'
+import { checkSize, checkView, type Violation, violation } from './legality.ts'
 import { Calls, checkMessage, copyOf } from './messages.ts'
 import { type WriteSummary, withModelSummaries } from './model-summary.ts'
-import type { Pending, Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
+import type { Plan, Planner, PlannerFactory, Proposal } from './policies/policy.ts'
 import type { Model } from './prices.ts'
 import { repairsFor } from './repairs.ts'
 import { assertAllowed, illegal } from './scope.ts'
+import { toView, type View } from './session-view.ts'
 import { type Counter, loadCounter, messagesTokens } from './tokens.ts'
 import type { ToolTable } from './tool-kinds.ts'
 import type { Author, Edit, Event, Message, Usage } from './types.ts'
 import { createUnits, extendUnits } from './units.ts'
 import * as views from './view.ts'
-
-export type View = {
-  /** What to send now. */
-  messages: Message[]
-  /** Tokens of these messages. */
-  tokens: number
-  /** The edits in force, oldest first. */
-  edits: Edit[]
-  /** What the planner would like and does not do yet, and why. */
-  pending: Pending[]
-  /** The planner's sentence about this call. */
-  decision?: string
-  /** Calls whose results must be appended before these messages can be sent. */
-  waiting: string[]
-  /** What went wrong: rules that would have been broken (then `messages` is the last legal view), files not kept. */
-  report: Violation[]
-}
 
 export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
 
@@ -457,26 +441,13 @@ export class SessionState {
     const violations = [...broken, ...checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)]
     const legal = violations.length === 0
     if (legal) this.#lastLegal = views.shown(this.#fold)
-    const fold = this.#fold
-    const { version } = fold
-    const messages = this.#lastLegal
-    let tokens: number | undefined
-    let active: Edit[] | undefined
-    this.#lastView = {
-      messages,
-      // Counted when somebody asks: of this view, even if the session has gone on since.
-      get tokens() {
-        const current = legal && fold.version === version
-        return (tokens ??= current ? views.shownTokens(fold) : messagesTokens(messages, fold.count))
-      },
-      get edits() {
-        return (active ??= [...views.activeEdits(fold)])
-      },
+    this.#lastView = toView(this.#fold, {
+      messages: this.#lastLegal,
+      isShown: legal,
       pending,
-      ...(decision ? { decision } : {}),
-      waiting: waitingCalls(messages),
+      decision,
       report: [...report, ...violations],
-    }
+    })
     return this.#lastView
   }
 

@@ -7,6 +7,7 @@
  */
 import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
 import { PalimpsestError } from './errors.ts'
+import { commonLength } from './messages.ts'
 import { type Counter, messageBytes, messageTokens } from './tokens.ts'
 import type { Edit, Event, Message, Target } from './types.ts'
 
@@ -478,12 +479,6 @@ function replaceIn<T>(list: T[], { at, remove, insert }: { at: number; remove: n
   list.length = at
   for (const item of insert) list.push(item)
   for (const item of tail) list.push(item)
-}
-
-function commonLength(a: readonly Message[], b: readonly Message[]): number {
-  let i = 0
-  while (i < a.length && i < b.length && a[i] === b[i]) i++
-  return i
 }
 
 function countNew({ inner, count }: Fold): void {

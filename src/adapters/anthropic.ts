@@ -17,7 +17,7 @@ import {
   objectInput,
   originalOf,
   outputParts,
-  rawNote,
+  type PartWriters,
   rawPart,
   readContent,
   sameJson,
@@ -28,6 +28,7 @@ import {
   type Written,
   wireMessages,
   writeContent,
+  writePart,
   writtenOnce,
 } from './original.ts'
 
@@ -180,23 +181,16 @@ function codec(role: Role): Codec {
   return { dialect: DIALECT, write: part => writeBlock(part, role) }
 }
 
-/** Zero blocks or one. */
+const WRITERS: PartWriters = {
+  text: writeText,
+  reasoning: writeThinking,
+  call: writeCall,
+  result: writeResult,
+  image: writeImage,
+}
+
 function writeBlock(part: Part, role: Role = 'user'): unknown[] {
-  switch (part.type) {
-    case 'text':
-      return writeText(part)
-    case 'reasoning':
-      return writeThinking(part)
-    case 'tool-call':
-      return [writeCall(part)]
-    case 'tool-result':
-      return [writeResult(part)]
-    case 'image':
-      return [writeImage(part)]
-    case 'raw':
-      if (part.provider === DIALECT) return [part.value]
-      return role === 'assistant' ? [] : [{ type: 'text', text: rawNote(part) }]
-  }
+  return writePart(part, role, DIALECT, WRITERS)
 }
 
 /** The API refuses a blank text, so only one that came in as such goes out. */

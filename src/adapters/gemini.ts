@@ -19,6 +19,7 @@ import {
   objectInput,
   originalOf,
   outputParts,
+  type PartWriters,
   rawNote,
   rawPart,
   sameJson,
@@ -27,6 +28,7 @@ import {
   type Wire,
   type Written,
   wireMessages,
+  writePart,
   writtenOnce,
 } from './original.ts'
 
@@ -254,14 +256,14 @@ function writeSystem(messages: readonly Message[]): unknown {
     if (only?.type === 'text') return only.text
     if (only?.type === 'raw' && only.provider === DIALECT) return only.value
   }
-  const written = parts.flatMap(part => writePart(part, 'system'))
+  const written = parts.flatMap(part => writeBlock(part, 'system'))
   if (written.length === 0) return undefined
   return isWire(place) ? { ...place, parts: written } : { parts: written }
 }
 
 function writeMessage(message: Message): Wire | undefined {
   const own = originalOf(message, DIALECT)?.content
-  const parts = message.parts.flatMap(part => writePart(part, message.role))
+  const parts = message.parts.flatMap(part => writeBlock(part, message.role))
   if (!isWire(own)) return parts.length === 0 ? undefined : { role: roleFor(message.role), parts }
   if (parts.length > 0) return { ...own, parts }
   return isTaken(own.parts) ? undefined : own
@@ -271,23 +273,16 @@ function roleFor(role: Role): string {
   return role === 'assistant' ? 'model' : 'user'
 }
 
-/** Zero parts or one. */
-function writePart(part: Part, role: Role): unknown[] {
-  switch (part.type) {
-    case 'text':
-      return writeText(part)
-    case 'reasoning':
-      return writeThought(part)
-    case 'tool-call':
-      return [writeCall(part)]
-    case 'tool-result':
-      return [writeResult(part)]
-    case 'image':
-      return [writeImage(part)]
-    case 'raw':
-      if (part.provider === DIALECT) return [part.value]
-      return role === 'assistant' ? [] : [{ text: rawNote(part) }]
-  }
+const WRITERS: PartWriters = {
+  text: writeText,
+  reasoning: writeThought,
+  call: writeCall,
+  result: writeResult,
+  image: writeImage,
+}
+
+function writeBlock(part: Part, role: Role): unknown[] {
+  return writePart(part, role, DIALECT, WRITERS)
 }
 
 /** Not every model takes an empty text, so only one that came in as such goes out. */
@@ -319,7 +314,7 @@ function writeResult(part: ToolResultPart): Wire {
   const given = own?.functionResponse
   const inner = outputParts(part)
   const text = inner.flatMap(textIn).join('\n')
-  const parts = inner.filter(one => one.type === 'image' || isOwnRaw(one)).flatMap(one => writePart(one, 'tool'))
+  const parts = inner.filter(one => one.type === 'image' || isOwnRaw(one)).flatMap(one => writeBlock(one, 'tool'))
   const media = parts.length > 0 ? { parts } : {}
   if (!own || !isWire(given)) {
     const response = { [part.isError ? 'error' : 'output']: text }

@@ -6,7 +6,19 @@
  * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
  */
 import { PalimpsestError } from '../errors.ts'
-import type { Dialect, Message, Original, Part, RawPart } from '../types.ts'
+import type {
+  Dialect,
+  ImagePart,
+  Message,
+  Original,
+  Part,
+  RawPart,
+  ReasoningPart,
+  Role,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../types.ts'
 
 /** An object as a provider sends it: nothing is known of it until it is looked at. */
 export type Wire = Record<string, unknown>
@@ -33,6 +45,34 @@ export function originalOf(holder: { original?: Original }, dialect: Dialect, ty
   const { original } = holder
   if (original?.dialect !== dialect || !isWire(original.value)) return undefined
   return type === undefined || original.value.type === type ? original.value : undefined
+}
+
+/** How a dialect writes each kind of part. A text or reasoning may not be written at all. */
+export type PartWriters = {
+  text(part: TextPart): unknown[]
+  reasoning(part: ReasoningPart): unknown[]
+  call(part: ToolCallPart): unknown
+  result(part: ToolResultPart): unknown
+  image(part: ImagePart): unknown
+}
+
+/** Zero blocks or one. What only another provider understands is told in words, but not in the model's name. */
+export function writePart(part: Part, role: Role, dialect: Dialect, write: PartWriters): unknown[] {
+  switch (part.type) {
+    case 'text':
+      return write.text(part)
+    case 'reasoning':
+      return write.reasoning(part)
+    case 'tool-call':
+      return [write.call(part)]
+    case 'tool-result':
+      return [write.result(part)]
+    case 'image':
+      return [write.image(part)]
+    case 'raw':
+      if (part.provider === dialect) return [part.value]
+      return role === 'assistant' ? [] : write.text({ type: 'text', text: rawNote(part) })
+  }
 }
 
 /** What was written for a message before; for callers who never change one. */

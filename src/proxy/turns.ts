@@ -9,10 +9,11 @@
 import type { Wire } from '../adapters/original.ts'
 import { entriesOf } from '../edits.ts'
 import { checkView, type Rule, type Violation } from '../legality.ts'
+import { commonLength } from '../messages.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { thrifty } from '../policies/thrifty.ts'
 import type { Session } from '../session.ts'
-import type { View } from '../session-state.ts'
+import type { View } from '../session-view.ts'
 import { inPresentForm } from '../sync.ts'
 import type { Edit, Message } from '../types.ts'
 import { tokensOf } from '../view.ts'
@@ -206,9 +207,7 @@ function newlyBroken(
   live: Live,
   messages: readonly Message[],
 ): Violation | undefined {
-  const { legal = [] } = live
-  const changed = messages.findIndex((message, i) => message !== legal[i])
-  const found = checkView(messages, { dialect: dialect.name, from: changed < 0 ? messages.length : changed })
+  const found = checkView(messages, { dialect: dialect.name, from: commonLength(messages, live.legal ?? []) })
   live.legal = found.length === 0 ? messages : []
   if (found.length === 0) return undefined
   const own = new Set(checkView(dialect.read(body) ?? [], { dialect: dialect.name }).map(({ rule }) => rule))

@@ -10,7 +10,7 @@ import { checkView } from '../../src/legality.ts'
 import { FOLD_HEADER, foldMessages, mergeFolds } from '../../src/policies/fold.ts'
 import { type ThriftyOptions, thrifty } from '../../src/policies/thrifty.ts'
 import type { Session } from '../../src/session.ts'
-import type { View } from '../../src/session-state.ts'
+import type { View } from '../../src/session-view.ts'
 import type { Message } from '../../src/types.ts'
 import { createUnits, extendUnits } from '../../src/units.ts'
 
