@@ -3,9 +3,9 @@
  *
  * Every turn of a conversation goes to the provider and to the contender, in an order thrown by dice and a moment
  * apart, so that what disturbs the machine disturbs both alike, and each pair gives one difference. The loop is
- * closed: a conversation goes on when both answers are complete. Bodies are made before the clock starts.
+ * closed: a conversation goes on when both answers are complete. Bodies are made before the clock starts. What takes
+ * time here takes it from what is measured, since all share the machine: so there is little.
  */
-import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AT_ONCE } from './proxy-provider.ts'
@@ -141,37 +141,39 @@ const REST = `"model":"claude-sonnet-4-5","stream":true,"tools":${JSON.stringify
 
 type Asked = { firstByte: number; id: string }
 
-async function ask(
+function ask(
   url: string,
   conversation: Conversation,
   { agent, now = false }: { agent: Agent; now?: boolean },
 ): Promise<Asked> {
   const body = conversation.body(now)
-  const started = performance.now()
-  const call = request(`${url}/v1/messages`, {
-    method: 'POST',
-    agent,
-    headers: {
-      ...conversation.headers,
-      'content-type': 'application/json',
-      'content-length': body.length,
-      'anthropic-version': '2023-06-01',
-      'x-api-key': 'sk-bench',
-    },
-  })
-  call.end(body)
-  const [response] = await once(call, 'response')
-  let firstByte = 0
-  const chunks: Buffer[] = []
-  for await (const chunk of response) {
-    firstByte ||= performance.now() - started
-    chunks.push(chunk)
+  const headers = {
+    ...conversation.headers,
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'anthropic-version': '2023-06-01',
+    'x-api-key': 'sk-bench',
   }
-  const text = Buffer.concat(chunks).toString()
-  if (response.statusCode !== 200) throw new Error(`${url} answered ${response.statusCode}: ${text.slice(0, 300)}`)
-  const id = /"id": ?"(toolu_[^"]+)"/.exec(text)?.[1]
-  if (!id) throw new Error(`${url} answered without a call: ${text.slice(0, 300)}`)
-  return { firstByte, id }
+  const started = performance.now()
+  return new Promise((resolve, reject) => {
+    const call = request(`${url}/v1/messages`, { method: 'POST', agent, headers }, response => {
+      let firstByte = 0
+      const chunks: Buffer[] = []
+      response.on('data', chunk => {
+        firstByte ||= performance.now() - started
+        chunks.push(chunk)
+      })
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        const id = /"id": ?"(toolu_[^"]+)"/.exec(text)?.[1]
+        if (response.statusCode === 200 && id) resolve({ firstByte, id })
+        else reject(new Error(`${url} answered ${response.statusCode}: ${text.slice(0, 300)}`))
+      })
+      response.on('error', reject)
+    })
+    call.on('error', reject)
+    call.end(body)
+  })
 }
 
 type Order =

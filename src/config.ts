@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PalimpsestError } from './errors.ts'
+import { parseJson } from './json.ts'
 import { type Composition, compositionSchema, makeComposition, optionNames, policyNames } from './policies/catalog.ts'
 import type { PlannerFactory } from './policies/policy.ts'
 import { findPreset, presets } from './policies/presets.ts'
@@ -158,7 +159,7 @@ export async function readConfig(path: string, { mustExist = true } = {}): Promi
     if (!mustExist && isMissing(error)) return undefined
     throw new PalimpsestError('CONFIG_INVALID', `${path} cannot be read: ${error}`, { source: path }, error)
   }
-  return parseConfig(parseJson(text, path), path)
+  return parseConfig(jsonIn(text, path), path)
 }
 
 /** Where the configuration of a home is looked for: in the folder that holds it. */
@@ -171,9 +172,9 @@ export function configJsonSchema(): Record<string, unknown> {
   return { title: CONFIG_FILE, ...z.toJSONSchema(configSchema, { io: 'input' }) }
 }
 
-function parseJson(text: string, path: string): unknown {
+function jsonIn(text: string, path: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
+    return parseJson(text.replace(/^\uFEFF/, ''))
   } catch (error) {
     throw new PalimpsestError('CONFIG_INVALID', `${path} is not JSON: ${error}`, { source: path }, error)
   }

@@ -14,6 +14,7 @@ import type { Wire } from './adapters/original.ts'
 import { diagnose } from './doctor.ts'
 import { openPalimpsest } from './engine.ts'
 import { isPalimpsestError, PalimpsestError } from './errors.ts'
+import { parseJson } from './json.ts'
 import type { Violation } from './legality.ts'
 import { isKnownModel, modelInfo } from './prices.ts'
 import { type Problem, readTranscript } from './read-transcript.ts'
@@ -155,7 +156,7 @@ function unmarked({ at, ...message }: Message): Message {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -5,6 +5,7 @@
  * text. Calls without a result, and empty messages, are left to the ledger, which answers and fills them.
  */
 import { isPalimpsestError } from './errors.ts'
+import { parseJson } from './json.ts'
 import { textOf } from './leaves.ts'
 import { callsIn, checkView, type Violation, violation } from './legality.ts'
 import { Calls, checkMessage } from './messages.ts'
@@ -60,7 +61,7 @@ function isWellFormed(message: Message): boolean {
 
 function wellFormed(message: Message, healed: string[]): Message {
   healed.push('invalid-unicode: lone surrogates became U+FFFD')
-  return JSON.parse(JSON.stringify(message), (_, value) => (typeof value === 'string' ? value.toWellFormed() : value))
+  return parseJson(JSON.stringify(message), (_, value) => (typeof value === 'string' ? value.toWellFormed() : value))
 }
 
 /**

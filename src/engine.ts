@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
 import { isPalimpsestError, PalimpsestError } from './errors.ts'
+import { parseJson } from './json.ts'
 import { Ledger, type Timed } from './ledger/ledger.ts'
 import { SqliteLedger } from './ledger/sqlite.ts'
 import type { Hit, LedgerStore, SessionRow } from './ledger/store.ts'
@@ -58,6 +59,8 @@ export type OpenOptions = {
   mustExist?: boolean
   /** What the session is; what is left out stays as it was. */
   about?: About
+  /** What is given counts for this opening, and for forks made from it; a session that is there keeps what it has. */
+  asGuest?: boolean
 }
 
 /** Who works in a session, what it is called, and which session started it (a subagent's has one). */
@@ -102,7 +105,7 @@ export class Palimpsest {
         session: id,
       })
     }
-    const stored: Partial<Meta> = row ? JSON.parse(row.meta) : {}
+    const stored: Partial<Meta> = row ? parseJson(row.meta) : {}
     const { settings = {}, keepFile, summarize } = this.#options
     const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? DEFAULT_POLICY, settings.policy)
     const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
@@ -117,7 +120,7 @@ export class Palimpsest {
     } satisfies Meta)
     const clock = this.#options.clock ?? Date.now
     if (!row) await this.#store.open(id, { at: clock(), meta })
-    else if (row.meta !== meta) await this.#store.setMeta(id, meta)
+    else if (row.meta !== meta && !options.asGuest) await this.#store.setMeta(id, meta)
     const table = this.#options.tools ?? settings.tools
     const tools = table ? { tools: table } : {}
     const state = new SessionState(this.#store, id, {
@@ -131,7 +134,11 @@ export class Palimpsest {
       ...(this.home === MEMORY ? {} : this.#records(clock)),
     })
     await state.load()
-    return new Session(state, { store: this.#store, ...tools, open: name => this.session(name, options) })
+    return new Session(state, {
+      store: this.#store,
+      ...tools,
+      open: name => this.session(name, { ...options, asGuest: false }),
+    })
   }
 
   /** Opens a session that was recorded elsewhere; makes it of its events, at their times, where it is not there yet. */
@@ -209,7 +216,7 @@ export class Palimpsest {
 }
 
 function toInfo({ meta, ...row }: SessionRow): SessionInfo {
-  const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = JSON.parse(meta)
+  const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
   return { ...row, policy, model, about }
 }
 

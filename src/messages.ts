@@ -39,9 +39,17 @@ function copyJson(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(copyJson)
   if ('toJSON' in value && typeof value.toJSON === 'function') return copyJson(value.toJSON())
-  const kept = Object.entries(value).filter(([, inner]) => inner !== undefined)
-  return Object.fromEntries(kept.map(([key, inner]) => [key, copyJson(inner)]))
+  const copy: Record<string, unknown> = {}
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === undefined) continue
+    // Set like any other key, it would be no key at all.
+    if (key === '__proto__') Object.defineProperty(copy, key, { ...PLAIN, value: copyJson(inner) })
+    else copy[key] = copyJson(inner)
+  }
+  return copy
 }
+
+const PLAIN = { configurable: true, enumerable: true, writable: true }
 
 function checkPart(part: Part, index: number, role: Message['role']): void {
   switch (part?.type) {

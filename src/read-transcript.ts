@@ -11,6 +11,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PalimpsestError } from './errors.ts'
+import { parseJson } from './json.ts'
 import { aider } from './transcripts/aider.ts'
 import { atif } from './transcripts/atif.ts'
 import { claudeCode } from './transcripts/claude-code.ts'
@@ -84,7 +85,45 @@ export async function readTranscript(path: string, options: ReadOptions = {}): P
   return { format, sessions, problems }
 }
 
-/** The same, message by message, without keeping any: for files that are larger than memory. */
+/** Its place among the sessions of the file, from 1, stays when the file grows. */
+export type SessionRead = { format: Format; session: TranscriptSession; place: number }
+
+/**
+ * The same, session by session, each as soon as it is complete. What is held is what the file is in the midst of, so
+ * that one with many conversations, or one that was compacted many times, may be larger than memory.
+ */
+export async function* readSessions(
+  path: string,
+  { report = () => undefined, ...options }: ReadOptions & { report?: (problem: Problem) => void } = {},
+): AsyncGenerator<SessionRead> {
+  const collector = new SessionCollector()
+  const places = new Map<string, number>()
+  const problems: Problem[] = []
+  let last = 0
+  let isEmpty = true
+  let format: Format | undefined
+  const read = (session: TranscriptSession) => ({ format: format!, session, place: places.get(session.id)! })
+  for await (const event of readTranscriptStream(path, options)) {
+    if (event.type === 'format') format = event.format
+    else if (event.type === 'problem') {
+      if (problems.length === 0) problems.push(event.problem)
+      report(event.problem)
+    } else {
+      if (event.type === 'session') places.set(event.session.id, ++last)
+      else isEmpty &&= event.type === 'end'
+      collector.add(event)
+      for (const session of collector.takeComplete()) {
+        if (session.messages.length > 0) yield read(session)
+        // One that ends before anything is said takes no place.
+        else if (places.get(session.id) === last) last--
+      }
+    }
+  }
+  if (isEmpty) throw nothingIn(path, problems)
+  yield* collector.sessions.map(read)
+}
+
+/** The same, message by message, without keeping any. */
 export async function* readTranscriptStream(
   path: string,
   options: ReadOptions = {},
@@ -255,7 +294,7 @@ function problem(line: number, message: string): TranscriptEvent {
 
 function parse(text: string): { value: unknown } | { message: string } {
   try {
-    return { value: JSON.parse(text) }
+    return { value: parseJson(text) }
   } catch (error) {
     return { message: error instanceof Error ? error.message.slice(0, 120) : String(error) }
   }

@@ -188,6 +188,7 @@ export class SessionState {
   async reportUsage(usage: Usage): Promise<void> {
     const shown = this.#lastView?.tokens
     await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}) })
+    this.#planner.prepare?.(this.#fold)
   }
 
   /** Records an event that changes nothing of the view. */

@@ -20,7 +20,7 @@ import { inPresentForm, syncPlan } from './sync.ts'
 import { loadCounter, partTokens } from './tokens.ts'
 import type { ToolTable } from './tool-kinds.ts'
 import type { Author, Edit, Event, Message, Part, Usage } from './types.ts'
-import { type EditRecord, type Fold, foldAll, shown } from './view.ts'
+import { type EditRecord, editsInside, type Fold, foldAll, shown } from './view.ts'
 
 export type EditResult = {
   edits: Edit[]
@@ -100,18 +100,24 @@ export class Session {
    * appended; where the client went back and took another way, the answer comes from a fork.
    */
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
+    const view = await this.follow(messages)
+    if (view.report.length === 0) view.messages = inPresentForm(view.session.fold, messages)
+    return view
+  }
+
+  /** As `sync`; the view shows messages in the form in which they were first recorded. */
+  async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
     const { entries } = this.fold
     const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
     const plan = syncPlan(known, messages, this.#systemPrompt())
     if (plan.kind === 'fork') {
       const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
-      return other.sync(messages)
+      return other.follow(messages)
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     const fresh = plan.append.length > 0
     const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
     this.#synced = [...messages]
-    if (view.report.length === 0) view.messages = inPresentForm(this.fold, messages)
     return Object.assign(view, { session: this as Session })
   }
 
@@ -299,10 +305,10 @@ export class Session {
 
   /** What the client's system prompt is now, where it has changed since the first message. */
   #systemPrompt(): Message | undefined {
-    const edits = this.edits().filter(({ edit, active }) => {
-      return active && edit.by === 'engine' && 'entry' in edit.target && edit.target.entry === 0
-    })
-    const replacement = edits.at(-1)?.edit.replacement
+    const edits = editsInside(this.fold, 0).filter(
+      ({ by, target }) => by === 'engine' && 'entry' in target && target.part === undefined,
+    )
+    const replacement = edits.at(-1)?.replacement
     return replacement && typeof replacement === 'object' && 'messages' in replacement
       ? replacement.messages[0]
       : undefined

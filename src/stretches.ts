@@ -2,6 +2,7 @@
  * Stretches of a text that say little for their length, each with a line that says what was there. Everything is
  * found by lines and in one pass, whatever the text; lines over 2,000 characters are looked at by their beginning.
  */
+import { parseJson } from './json.ts'
 
 export type Stretch = { from: number; to: number; reason: string; replacement: string }
 
@@ -154,7 +155,7 @@ function whole(run: readonly Line[], reason: string, describe: (lines: number) =
 
 function parsed(text: string): object | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return value !== null && typeof value === 'object' ? value : undefined
   } catch {
     return undefined

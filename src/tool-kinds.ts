@@ -7,6 +7,7 @@
  * that is not in the table is 'other'. Nothing here throws: arguments of the wrong shape give fewer fields.
  */
 
+import { parseJson } from './json.ts'
 import { normalizePath } from './paths.ts'
 import { describeShell, type FileWrite, type LineRange, patchPaths } from './shell-kinds.ts'
 import type { ToolKind } from './types.ts'
@@ -198,7 +199,7 @@ type Arguments = Record<string, unknown>
 function asArguments(input: unknown, kind: ToolKind): Arguments {
   if (isArguments(input)) return input
   if (typeof input !== 'string') return Array.isArray(input) && kind === 'shell' ? { command: input } : {}
-  const parsed = input.startsWith('{') ? parseJson(input) : undefined
+  const parsed = input.startsWith('{') ? parse(input) : undefined
   if (isArguments(parsed)) return parsed
   return kind === 'shell' ? { command: input } : { input }
 }
@@ -207,9 +208,9 @@ function isArguments(value: unknown): value is Arguments {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function parseJson(source: string): unknown {
+function parse(source: string): unknown {
   try {
-    return JSON.parse(source)
+    return parseJson(source)
   } catch {
     return undefined
   }

@@ -20,7 +20,7 @@ export type Entry = {
 }
 
 /** What stands for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
-type Slot = {
+export type Slot = {
   from: number
   to: number
   range?: string

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { openPalimpsest } from '../src/engine.ts'
+import { parseJson } from '../src/json.ts'
 import type { Session } from '../src/session.ts'
 import { keyOf, syncPlan } from '../src/sync.ts'
 import type { Message, Part } from '../src/types.ts'
@@ -70,7 +71,7 @@ describe('the plan', () => {
     fc.assert(
       fc.property(anySession, fc.nat(), fc.nat(), (messages, some, cut) => {
         const known = messages.slice(0, some % (messages.length + 1))
-        const copy: Message[] = JSON.parse(JSON.stringify(messages))
+        const copy: Message[] = parseJson(JSON.stringify(messages))
         assert.deepEqual(syncPlan(known, copy), { kind: 'append', append: copy.slice(known.length) })
         const at = cut % messages.length
         const other = [...copy.slice(0, at), user('something that nobody had said before')]
@@ -117,10 +118,10 @@ describe('sync of a session', () => {
         const session = await open()
         const first = await session.sync(messages)
         const length = session.fold.entries.length
-        const again = await session.sync(JSON.parse(JSON.stringify(messages)))
+        const again = await session.sync(parseJson(JSON.stringify(messages)))
         assert.equal(again.session.id, session.id)
         assert.equal(session.fold.entries.length, length)
-        assert.deepEqual(JSON.parse(JSON.stringify(again.messages)), JSON.parse(JSON.stringify(first.messages)))
+        assert.deepEqual(parseJson(JSON.stringify(again.messages)), parseJson(JSON.stringify(first.messages)))
       }),
       { numRuns: 60 },
     )

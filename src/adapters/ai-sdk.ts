@@ -7,6 +7,7 @@
  */
 import type { ModelMessage } from 'ai'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { ImagePart, Message, Part, Role, TextPart, ToolCallPart, ToolResultPart } from '../types.ts'
 import {
   ANY_IMAGE,
@@ -198,7 +199,7 @@ function writeOutput(part: ToolResultPart, own: unknown): Wire {
   }
   if (part.edit === undefined && place.type === 'execution-denied') return place
   if (part.edit === undefined && (place.type === 'json' || place.type === 'error-json')) {
-    return { ...place, value: JSON.parse(part.output) }
+    return { ...place, value: parseJson(part.output) }
   }
   return { ...place, type: part.isError ? 'error-text' : 'text', value: part.output }
 }

@@ -9,6 +9,7 @@
  * joined, and what stands beside results follows as a content of its own.
  */
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { ImagePart, Message, Part, ReasoningPart, Role, TextPart, ToolCallPart, ToolResultPart } from '../types.ts'
 import {
   ANY_IMAGE,
@@ -328,7 +329,7 @@ function writeResult(part: ToolResultPart): Wire {
 
 /** The response with its text in its place. */
 function fill(place: unknown, text: string, { edit, isError }: ToolResultPart): unknown {
-  if (place === TAKEN && edit === undefined) return JSON.parse(text)
+  if (place === TAKEN && edit === undefined) return parseJson(text)
   const name = isError ? 'error' : 'output'
   if (!isWire(place)) return { [name]: text }
   const entries = Object.entries(place)

@@ -6,6 +6,7 @@
  * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
  */
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type {
   Dialect,
   ImagePart,
@@ -156,7 +157,7 @@ export function rawNote({ value, provider }: RawPart): string {
 export function inputOf(text: string): unknown {
   if (text === '') return {}
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

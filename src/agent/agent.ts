@@ -52,7 +52,7 @@ export type AgentOptions = {
   allow?: AllowRules
   limits?: Partial<Limits>
   retry?: Partial<RetryOptions>
-  /** How the session is looked after; the preset `agent` unless given. */
+  /** How the session is looked after; unless given, as it was, and a new one by the preset `agent`. */
   policy?: string | PlannerFactory
   /** Groups and tools, in place of the persona's. */
   toolNames?: readonly string[]
@@ -75,11 +75,20 @@ type Turn = { signal: AbortSignal; spent: Spending }
 
 export const AGENT_POLICY = 'agent'
 
-/** Opens a session for an agent to work in, or makes it. */
+/** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
-  const { pal, persona, model, parent, policy = AGENT_POLICY } = options
+  const { pal, persona, model, parent } = options
+  const known = await pal.find(session)
+  const policy = options.policy ?? (known ? undefined : AGENT_POLICY)
   const about = { client: clientOf(persona), ...(parent === undefined ? {} : { parent }) }
-  return new Agent(await pal.session(session, { policy, model: model.name, ids: true, about }), options)
+  const opened = await pal.session(session, {
+    ...(policy === undefined ? {} : { policy }),
+    model: model.name,
+    ids: true,
+    about,
+    asGuest: isAnothers(known?.about.client),
+  })
+  return new Agent(opened, options)
 }
 
 export class Agent {
@@ -357,7 +366,8 @@ export class Agent {
   #openChild(): Promise<Agent> {
     const open = async () => {
       const id = await freeName(this.#options.pal, `${this.session.id}-sub`)
-      return openAgent(id, { ...this.#options, parent: this.session.id })
+      const { policy = this.session.options.policy.name } = this.#options
+      return openAgent(id, { ...this.#options, policy, parent: this.session.id })
     }
     const opened = this.#opening.then(open)
     this.#opening = opened.catch(() => undefined)
@@ -387,6 +397,10 @@ export function clientOf({ name }: Pick<Persona, 'name'>): string {
 /** The persona that a session was last run with, if it was one of ours. */
 export function personaOf(client: string | undefined): string | undefined {
   return client?.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
+}
+
+function isAnothers(client: string | undefined): boolean {
+  return client !== undefined && personaOf(client) === undefined
 }
 
 function partsOf(request: AgentRequest): Message['parts'] {

@@ -16,6 +16,7 @@ import type {
 } from '@ai-sdk/provider'
 import { fromAiSdk, toAiSdk } from '../adapters/ai-sdk.ts'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { Message, Usage } from '../types.ts'
 import type { AgentEvent } from './events.ts'
 import type { AgentModel } from './model.ts'
@@ -163,7 +164,7 @@ export const MALFORMED = 'malformed_arguments'
 function parseInput(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
     // The model is told what it wrote.

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 
 /** Tools by group; a persona may also name single tools. */
 export const TOOL_GROUPS = ['files', 'shell', 'context', 'memory', 'workspace', 'delegate'] as const
@@ -104,7 +105,7 @@ async function personasIn(folder: string, source: PersonaInfo['source']): Promis
 export function parsePersona(text: string, path: string): Persona {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (cause) {
     throw new PalimpsestError('CONFIG_INVALID', `${path} is not JSON: ${cause}`, { source: path }, cause)
   }

@@ -1,6 +1,6 @@
 /** Opens a chat as the command line asks for it, runs it, and leaves the terminal as it was, whatever happens. */
 
-import { personaOf } from '../agent/agent.ts'
+import { clientOf, personaOf } from '../agent/agent.ts'
 import { type AgentHome, openAgentHome } from '../agent/open.ts'
 import type { Io } from '../cli/command.ts'
 import { PalimpsestError } from '../errors.ts'
@@ -68,9 +68,14 @@ async function runUntilTheEnd(chat: Chat): Promise<number> {
   }
 }
 
-async function sessionFor({ pal }: AgentHome, { session, resume, fork }: ChatValues): Promise<string> {
+async function sessionFor(home: AgentHome, { session, resume, fork, persona }: ChatValues): Promise<string> {
+  const { pal } = home
   if (session !== undefined) return session
-  if (fork !== undefined) return (await (await pal.session(fork, { mustExist: true })).fork()).id
+  if (fork !== undefined) {
+    // The copy is the agent's, whoever made the original.
+    const about = { client: clientOf(await home.persona(fork, persona)) }
+    return (await (await pal.session(fork, { mustExist: true, asGuest: true, about })).fork()).id
+  }
   if (!resume) return newSessionName(pal)
   for (const { id, about, length } of await pal.sessions({ limit: 100 })) {
     if (length > 0 && personaOf(about.client) !== undefined && about.parent === undefined) return id

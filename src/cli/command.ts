@@ -8,6 +8,7 @@
 import { text as readText } from 'node:stream/consumers'
 import type { Palimpsest } from '../engine.ts'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { Session } from '../session.ts'
 import type { Paint } from './output.ts'
 
@@ -111,9 +112,9 @@ export async function readInput(path: string, io: Io): Promise<string> {
 }
 
 /** A value from the text of a file that must be JSON. */
-export function parseJson(text: string, path: string): unknown {
+export function jsonIn(text: string, path: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (cause) {
     const name = path === '-' ? 'stdin' : path
     throw new PalimpsestError('FORMAT_BROKEN', `${name} is not valid JSON: ${reasonOf(cause)}.`, { path }, cause)

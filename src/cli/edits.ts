@@ -4,7 +4,7 @@ import { describeTarget } from '../edits.ts'
 import { PalimpsestError } from '../errors.ts'
 import type { EditResult, Session } from '../session.ts'
 import type { Suggestion } from '../suggest.ts'
-import { type Context, defineCommand, numberOption, parseJson, type Report, readInput, wholeNumber } from './command.ts'
+import { type Context, defineCommand, jsonIn, numberOption, type Report, readInput, wholeNumber } from './command.ts'
 import { amount, grouped, oneLine, type Paint, printable, table } from './output.ts'
 
 export const edits = defineCommand({
@@ -78,7 +78,7 @@ async function requestOf({ values, io }: Context<typeof EDIT_OPTIONS>): Promise<
     const { start = '', end = '', replacement = '' } = values
     targets.push({ start, end, replacement })
   }
-  if (values.file !== undefined) targets.push(...targetsOf(parseJson(await readInput(values.file, io), values.file)))
+  if (values.file !== undefined) targets.push(...targetsOf(jsonIn(await readInput(values.file, io), values.file)))
   if (targets.length > 0) return { action: 'replace', targets }
   throw new PalimpsestError(
     'INVALID_INPUT',

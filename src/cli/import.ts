@@ -3,7 +3,7 @@ import type { Imported } from '../import-transcript.ts'
 import { defineCommand } from './command.ts'
 import { amount, grouped, printable } from './output.ts'
 import { startProgress } from './progress.ts'
-import { readFound, transcriptFiles } from './transcript-files.ts'
+import { sessionsFound, transcriptFiles } from './transcript-files.ts'
 
 const HEALED = 5
 
@@ -21,21 +21,22 @@ export const importFiles = defineCommand({
   async run({ args, values, io, open }) {
     const { importSession } = await import('../import-transcript.ts')
     const notes: string[] = []
-    const imported: (Imported & { file: string; format: string })[] = []
+    const found: { number: number; imported: Imported & { file: string; format: string } }[] = []
     const files = await transcriptFiles(args)
     const progress = startProgress(io, files.length)
     const pal = await open({ create: true })
     for (const file of files) {
       progress.step(printable(file.path))
-      const transcript = await readFound(file, notes)
-      for (const session of transcript?.sessions ?? []) {
-        const number = imported.length + 1
+      const before = found.length
+      for await (const { format, session, place } of sessionsFound(file, notes)) {
+        const number = before + place
         const name = values.as === undefined ? session.id : number === 1 ? values.as : `${values.as}-${number}`
         const done = await importSession(pal, session, { name })
-        imported.push({ ...done, file: file.path, format: transcript!.format })
+        found.push({ number, imported: { ...done, file: file.path, format } })
       }
     }
     progress.done()
+    const imported = found.sort((a, b) => a.number - b.number).map(one => one.imported)
     return {
       json: { sessions: imported, notes },
       *text(paint) {

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
+import { parseJson } from '../json.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 
 export type Environment = Record<string, string | undefined>
@@ -50,9 +51,12 @@ async function codex({ url, args }: Given) {
   return { env: {}, args: ['-c', `openai_base_url="${url}/openai/v1"`, ...args] }
 }
 
+/** As opencode and pi keep them; what else is in there stays. */
+type Providers = { [name in 'anthropic' | 'openai']?: { options?: object; baseUrl?: string } }
+
 async function opencode({ url, folder, env }: Given) {
   const own = env['OPENCODE_CONFIG']
-  const config = own ? JSON.parse(await readFile(own, 'utf8')) : {}
+  const config = own ? parseJson<{ provider?: Providers }>(await readFile(own, 'utf8')) : {}
   const provider = { ...config.provider }
   provider.anthropic = withBase(provider.anthropic, `${url}/anthropic/v1`)
   provider.openai = withBase(provider.openai, `${url}/openai/v1`)
@@ -61,7 +65,7 @@ async function opencode({ url, folder, env }: Given) {
   return { env: { OPENCODE_CONFIG: file } }
 }
 
-function withBase(provider: { options?: object } | undefined, baseURL: string) {
+function withBase(provider: Providers['openai'], baseURL: string) {
   return { ...provider, options: { ...provider?.options, baseURL } }
 }
 
@@ -72,7 +76,9 @@ async function pi({ url, folder, env }: Given) {
   await mkdir(dir, { recursive: true })
   const names = existsSync(own) ? await readdir(own) : []
   for (const name of names) if (name !== MODELS) await symlink(join(own, name), join(dir, name))
-  const models = names.includes(MODELS) ? JSON.parse(await readFile(join(own, MODELS), 'utf8')) : {}
+  const models = names.includes(MODELS)
+    ? parseJson<{ providers?: Providers }>(await readFile(join(own, MODELS), 'utf8'))
+    : {}
   const providers = { ...models.providers }
   providers.anthropic = { ...providers.anthropic, baseUrl: `${url}/anthropic` }
   providers.openai = { ...providers.openai, baseUrl: `${url}/openai/v1` }

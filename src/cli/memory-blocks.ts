@@ -2,7 +2,7 @@
 import { PalimpsestError } from '../errors.ts'
 import { exportMemory, importMemory, readMemoryDocument } from '../memory/exchange.ts'
 import { allBlocks } from '../memory/store.ts'
-import { numberOption, parseJson, type Report, readInput } from './command.ts'
+import { jsonIn, numberOption, type Report, readInput } from './command.ts'
 import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
 import { amount, grouped, oneLine, printable, table, timeOf } from './output.ts'
 
@@ -105,7 +105,7 @@ async function exportAll({ memory, user, context }: Desk): Promise<Report> {
 
 async function importAll({ memory, user, by, context }: Desk, [path = '']: readonly string[]): Promise<Report> {
   const { values, io } = context
-  const document = readMemoryDocument(parseJson(await readInput(path, io), path), values.all ? undefined : user)
+  const document = readMemoryDocument(jsonIn(await readInput(path, io), path), values.all ? undefined : user)
   const done = await importMemory(memory, document, values.all ? `admin:${user}` : by)
   return {
     json: done,

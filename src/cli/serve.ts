@@ -70,6 +70,7 @@ export const serve = defineCommand({
     const stopped = untilStopped()
     const hasWeb = findWeb() !== undefined
     announce(listening, { io, home, port, hasWeb, hasTokens: store.tokens({ limit: 1 }).length > 0 })
+    keepYoungSpace()
     await stopped
     io.stderr.write('Stopping: running requests are finished first.\n')
     await listening.close()
@@ -107,6 +108,14 @@ async function openDesk(
 function tuneForServing(): void {
   setFlagsFromString('--always-sparkplug')
   setFlagsFromString('--heap-growing-percent=100')
+}
+
+/**
+ * New objects have as much room as the start has needed, and no more. With more they are looked through so seldom that
+ * the bodies of requests, which lie outside the heap, pile up until all of it is collected.
+ */
+function keepYoungSpace(): void {
+  setFlagsFromString('--semi-space-growth-factor=1')
 }
 
 type Announced = { io: Io; home: string; port: number | undefined; hasWeb: boolean; hasTokens: boolean }

@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isPalimpsestError } from '../errors.ts'
-import type { Transcript } from '../read-transcript.ts'
+import type { Problem, SessionRead, Transcript } from '../read-transcript.ts'
 import { printable } from './output.ts'
 
 export type FoundFile = { path: string; named: boolean }
@@ -40,15 +40,47 @@ export async function readFound({ path, named }: FoundFile, notes: string[]): Pr
   const { readTranscript } = await import('../read-transcript.ts')
   try {
     const transcript = await readTranscript(path)
-    for (const { line, message } of transcript.problems.slice(0, 5)) {
-      notes.push(`${printable(path)}${line === undefined ? '' : `, line ${line}`}: ${printable(message)}`)
-    }
-    const more = transcript.problems.length - 5
-    if (more > 0) notes.push(`${printable(path)}: ${more} more problems of this kind`)
+    const problems = noting(path, notes)
+    transcript.problems.forEach(problems.add)
+    problems.end()
     return transcript
   } catch (error) {
-    if (named || !isPalimpsestError(error)) throw error
-    if (error.code !== 'FORMAT_UNKNOWN') notes.push(`${printable(path)} is passed over: ${printable(error.message)}`)
+    if (named) throw error
+    notes.push(...passedOver(path, error))
     return undefined
   }
+}
+
+/** The same, session by session, for files that are not held whole. */
+export async function* sessionsFound({ path, named }: FoundFile, notes: string[]): AsyncGenerator<SessionRead> {
+  const { readSessions } = await import('../read-transcript.ts')
+  const problems = noting(path, notes)
+  try {
+    yield* readSessions(path, { report: problems.add })
+    problems.end()
+  } catch (error) {
+    if (named) throw error
+    notes.push(...passedOver(path, error))
+  }
+}
+
+const MOST_PROBLEMS = 5
+
+function noting(path: string, notes: string[]): { add(problem: Problem): void; end(): void } {
+  let found = 0
+  return {
+    add({ line, message }) {
+      if (++found > MOST_PROBLEMS) return
+      notes.push(`${printable(path)}${line === undefined ? '' : `, line ${line}`}: ${printable(message)}`)
+    },
+    end() {
+      const more = found - MOST_PROBLEMS
+      if (more > 0) notes.push(`${printable(path)}: ${more} more problems of this kind`)
+    },
+  }
+}
+
+function passedOver(path: string, error: unknown): string[] {
+  if (!isPalimpsestError(error)) throw error
+  return error.code === 'FORMAT_UNKNOWN' ? [] : [`${printable(path)} is passed over: ${printable(error.message)}`]
 }

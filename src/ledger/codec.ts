@@ -7,6 +7,7 @@
  */
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import { callsIn, resultsIn } from '../legality.ts'
 import type { Event, Message } from '../types.ts'
 import type { NewRow, Row } from './store.ts'
@@ -49,8 +50,8 @@ export function referencesIn(body: string): string[] {
 }
 
 export function decodeEvent(body: string, contents: ReadonlyMap<string, string>): Event {
-  if (!body.includes(MARK)) return JSON.parse(body)
-  return JSON.parse(body, (_, value: unknown) => {
+  if (!body.includes(MARK)) return parseJson(body)
+  return parseJson(body, (_, value) => {
     if (!isRecord(value)) return value
     const hash = value[KEY]
     if (typeof hash === 'string' && Object.keys(value).length === 1) {
@@ -63,7 +64,7 @@ export function decodeEvent(body: string, contents: ReadonlyMap<string, string>)
 }
 
 export function decodeLight(light: string): LightEntry {
-  return JSON.parse(light)
+  return parseJson(light)
 }
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
@@ -90,7 +91,7 @@ function holdsLarge(value: unknown): boolean {
 }
 
 export function decodeLightFile(light: string): LightFile {
-  return JSON.parse(light)
+  return parseJson(light)
 }
 
 export function lightFile({ action, path, hash, before }: Extract<Event, { type: 'file' }>): LightFile {

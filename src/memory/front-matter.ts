@@ -3,6 +3,7 @@
  * `key: value`, nested by indentation, lists with `- `, quoted strings and JSON values. Anything beyond that (anchors,
  * tags, block scalars) is a problem that is reported, never guessed at. Pure.
  */
+import { parseJson } from '../json.ts'
 
 type Line = { indent: number; text: string; number: number }
 type Read = { value: unknown; next: number }
@@ -64,7 +65,7 @@ function readMap(lines: readonly Line[], at: number, indent: number): Read {
   for (let line = lines[next]; line && line.indent === indent && !isItem(line); line = lines[next]) {
     const match = /^("(?:[^"\\]|\\.)*"|[^\s:"'[{&*!|>%@`-][^:]*?)\s*:(?:\s+(.*))?$/.exec(line.text)
     if (!match) throw new Problem(`line ${line.number} is not of the form "key: value"`)
-    const key = match[1]!.startsWith('"') ? String(JSON.parse(match[1]!)) : match[1]!
+    const key = match[1]!.startsWith('"') ? String(readScalar(match[1]!, line)) : match[1]!
     if (Object.hasOwn(value, key)) throw new Problem(`line ${line.number} repeats the key ${JSON.stringify(key)}`)
     const rest = match[2]?.trim() ?? ''
     const inner = rest === '' ? readNested(lines, next + 1, indent) : { value: readScalar(rest, line), next: next + 1 }
@@ -88,9 +89,9 @@ function readScalar(text: string, { number }: Line): unknown {
   if (/^[&*!|>%@`]/.test(text)) throw new Problem(`line ${number} uses a feature of YAML that is not supported here`)
   if (/^["[{]/.test(text)) {
     try {
-      return JSON.parse(text)
+      return parseJson(text)
     } catch {
-      return flowList(text) ?? fail(`the value on line ${number} is not valid JSON`)
+      return flowList(text) ?? fail(`what is quoted on line ${number} is not valid JSON`)
     }
   }
   if (text.startsWith("'")) {

@@ -7,6 +7,7 @@
  */
 import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Content } from './store.ts'
 
@@ -27,7 +28,7 @@ export async function checkSchema({ body, schemaRef }: Content, source: SchemaSo
 
 function readSchema(text: string): Schema {
   try {
-    const schema: unknown = JSON.parse(text)
+    const schema: unknown = parseJson(text)
     if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema
   } catch (cause) {
     throw new PalimpsestError('INVALID_INPUT', `The schema is not valid JSON: ${String(cause)}`, {}, cause)
@@ -42,7 +43,7 @@ function readData(body: string): Data {
   const frontMatter = readFrontMatter(body)
   if (frontMatter) return frontMatter
   try {
-    return { value: JSON.parse(body) }
+    return { value: parseJson(body) }
   } catch (error) {
     return { problem: `it is neither JSON (${reason(error)}) nor does it begin with front matter` }
   }

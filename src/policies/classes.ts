@@ -48,14 +48,20 @@ export function expectedQuotes(
   { age, sinceTouched, changes, tokens }: Standing,
 ): number {
   const isCode = partClass === 'code' || partClass === 'grep'
-  const recency = fall(age) ** AGE_POWER * fall(partClass === 'command' ? age : sinceTouched) ** SINCE_POWER
+  const since = partClass === 'command' ? age : sinceTouched
+  const recency = fall(BY_AGE, age, AGE_POWER) * fall(BY_SINCE, since, SINCE_POWER)
   const current = isCode ? (1 + changes) ** -CHANGED_POWER : 1
   const size = isCode || partClass === 'edit' ? 1 : (USUAL_SIZE / Math.max(SMALLEST, tokens)) ** SIZE_POWER
   return quotes[partClass] * 1e-4 * recency * current * size
 }
 
-function fall(calls: number): number {
-  return HALF / (HALF + Math.max(0, calls))
+const BY_AGE: number[] = []
+const BY_SINCE: number[] = []
+
+/** What is left after so many calls. Powers are dear, and ages are few: each is computed once. */
+function fall(known: number[], calls: number, power: number): number {
+  const age = Math.max(0, calls)
+  return (known[age] ??= (HALF / (HALF + age)) ** power)
 }
 
 /** The class of a tool result or call; `undefined` for anything else. */

@@ -11,7 +11,7 @@ import { messageTokens } from '../tokens.ts'
 import { exitCode } from '../tool-kinds.ts'
 import type { Message } from '../types.ts'
 import type { Unit } from '../units.ts'
-import { type Fold, shownTokens, slots, tokensOf } from '../view.ts'
+import { type Fold, type Slot, shownTokens, slots, tokensOf } from '../view.ts'
 import {
   foldMessages,
   isOldReport,
@@ -107,7 +107,8 @@ function firstYounger(items: readonly Item[], turn: number): number | undefined 
 
 /** The first entry that is in no fold. */
 function startOfFold(fold: Fold): number {
-  return (foldRanges(fold).at(-1)?.to ?? firstEntry(fold) - 1) + 1
+  const last = slots(fold).findLast(slot => foldOf(fold, slot))
+  return (last ? foldOf(fold, last)!.to : firstEntry(fold) - 1) + 1
 }
 
 /** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
@@ -140,10 +141,12 @@ function roomIn({ fold, model }: PlanContext, pressure: boolean): Room {
 type FoldRange = { from: number; to: number; messages: Message[] }
 
 function foldRanges(fold: Fold): FoldRange[] {
-  return slots(fold).flatMap(slot => {
-    const edit = slot.range === undefined ? undefined : fold.records.get(slot.range)?.edit
-    return edit?.by === 'policy:fold' ? [{ ...entriesOf(edit.target), messages: slot.messages }] : []
-  })
+  return slots(fold).flatMap(slot => foldOf(fold, slot) ?? [])
+}
+
+function foldOf(fold: Fold, { range, messages }: Slot): FoldRange | undefined {
+  const edit = range === undefined ? undefined : fold.records.get(range)?.edit
+  return edit?.by === 'policy:fold' ? { ...entriesOf(edit.target), messages } : undefined
 }
 
 function toProposal(target: { from: number; to: number }, messages: Message[]): Proposal {

@@ -75,7 +75,11 @@ export type Plan = {
   pending: Pending[]
 }
 
-export type Planner = { plan(context: PlanContext): Plan }
+export type Planner = {
+  plan(context: PlanContext): Plan
+  /** Does what it can of the next plan while nobody waits for it. */
+  prepare?(fold: Fold): void
+}
 
 export type PlannerFactory = { name: string; start(): Planner }
 

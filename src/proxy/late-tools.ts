@@ -6,11 +6,11 @@
  * In the ledger the client's answer is the entry and ours an edit of it, so that both can be read, the second is sent
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
-import { isWire, type Wire } from '../adapters/original.ts'
+import { isWire, TAKEN, type Wire } from '../adapters/original.ts'
 import type { Session } from '../session.ts'
 import { contextTool, recallTool, type SessionToolContext } from '../tools/context.ts'
 import { runTool, type Tool } from '../tools/tool.ts'
-import type { Edit, Message, Part, ToolCallPart } from '../types.ts'
+import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../types.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 
 /** A tool as one conversation has it: ours, the name that it goes by there, and its definition as it is sent. */
@@ -51,6 +51,8 @@ export function namesOfTools({ tools }: Wire): Set<string> {
 
 /** Marks the edits by which our answers stand in place of the client's. */
 const MARK = 'late-tool'
+/** Marks those that show a call as the model made it. */
+const RESTORED = 'late-call'
 
 export type LateCalls = {
   tools: readonly LateTool[]
@@ -110,31 +112,52 @@ function callOf(session: Session, id: string, { tools, offered, made }: LateCall
 async function restoreCall(session: Session, { entry, part, own, tool, input }: Found): Promise<void> {
   if (own.name === tool.name) return
   const message = session.fold.entries[entry]!.message!
-  const { original: _original, ...plain } = own
-  const call: Part = { ...plain, name: tool.name, input }
+  const call: Part = { ...own, name: tool.name, input, ...renamedOriginal(own, tool.name) }
   const replacement = { messages: [{ ...message, parts: message.parts.with(part, call) }] }
-  await session.apply(
-    [{ target: { entry }, replacement, why: `the call of ${tool.name} as the model made it` }],
-    'engine',
-  )
+  const why = `the call of ${tool.name} as the model made it`
+  const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { entry }, replacement, why, mark: RESTORED }
+  await session.apply([edit], 'engine')
 }
 
-/** An answer of ours is no error, even though the client's was. */
+/** Where the dialects keep a call inside its original, and its arguments there. */
+const ARGUMENTS = { functionCall: 'args', function: 'arguments', item: 'arguments' }
+
+/** What else the provider gave with the call (a signature, an id) belongs to it under its own name. */
+function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCallPart, 'original'> {
+  if (!original || !isWire(original.value)) return {}
+  const value: Wire = { ...original.value }
+  for (const [key, field] of Object.entries(ARGUMENTS)) {
+    const call = value[key]
+    if (isWire(call)) value[key] = { ...call, name, [field]: TAKEN }
+  }
+  return { original: { ...original, value } }
+}
+
+/**
+ * An answer of ours is no error, even though the client's was; and a message in which a call is shown as the model
+ * made it is no edited one to a provider: its reasoning and signatures hold.
+ */
 export function withoutErrors(messages: readonly Message[], answered: ReadonlySet<string>): Message[] {
   if (answered.size === 0) return [...messages]
   return messages.map(message => {
     if (!message.parts.some(part => part.edit !== undefined && answered.has(part.edit))) return message
-    return { ...message, parts: message.parts.map(part => (answered.has(part.edit ?? '') ? noError(part) : part)) }
+    return { ...message, parts: message.parts.map(part => (answered.has(part.edit ?? '') ? asMeant(part) : part)) }
   })
 }
 
-/** The ids of the edits that are answers of ours. */
+/** The ids of the edits that are answers of ours, or show a call as the model made it. */
 export function lateAnswers(session: Session): Set<string> {
-  return new Set(session.edits().flatMap(({ edit }) => (edit.mark === MARK ? [edit.id] : [])))
+  const isLate = ({ edit }: { edit: Edit }) => edit.mark === MARK || edit.mark === RESTORED
+  return new Set(session.edits().flatMap(record => (isLate(record) ? [record.edit.id] : [])))
 }
 
-function noError(part: Part): Part {
-  if (part.type !== 'tool-result') return part
+function asMeant(part: Part): Part {
+  if (part.type === 'tool-result') return noError(part)
+  const { edit: _, ...made } = part
+  return made
+}
+
+function noError(part: ToolResultPart): Part {
   const { isError: _, original, ...rest } = part
   if (!original || !isWire(original.value)) return rest
   const { is_error: _error, ...value } = original.value

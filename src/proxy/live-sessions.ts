@@ -9,6 +9,7 @@ import type { PlannerFactory } from '../policies/policy.ts'
 import { isKnownModel } from '../prices.ts'
 import type { Session } from '../session.ts'
 import type { Message } from '../types.ts'
+import type { Fold } from '../view.ts'
 import { type ClientKey, clientNameOf } from './client.ts'
 import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
@@ -21,6 +22,7 @@ import {
   recordInjection,
 } from './injection.ts'
 import type { SomeHeaders } from './node-http.ts'
+import type { Spliced } from './splice-body.ts'
 
 /** A session in use, and what is known of its last turn. */
 export type Live = {
@@ -30,14 +32,23 @@ export type Live = {
   isHoldout: boolean
   injection: Injection | undefined
   answeredAt?: number
-  /** The last body, and what was sent for it. */
-  last?: { bytes: Buffer; edited: Buffer | undefined; saved: number }
+  /** The last body, and what was sent in its place. */
+  last?: { bytes: Buffer; sent: Sent | undefined }
   /** What was sent last, if it was ours: its messages are known to be legal. */
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
+}
+
+/** What was sent in place of a body. */
+export type Sent = {
+  body: Spliced
+  /** Tokens that the edits in it save. */
+  saved: number
+  /** They are the same as long as this is so of the session's; not known where more than the edits decides. */
+  edits: { fold: Readonly<Fold>; edited: number } | undefined
 }
 
 export type LiveOptions = {

@@ -21,6 +21,7 @@ import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-htt
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
+import { piecesOf, type Spliced } from './splice-body.ts'
 import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
 import { type Found, type Incoming, type Turn, Turns } from './turns.ts'
 import {
@@ -307,9 +308,10 @@ function answered({ status, headers }: Exchange, body: NodeAnswer['body']): Node
   return { status, headers: [...headers], body }
 }
 
-function setBody(outgoing: Outgoing, bytes: Uint8Array): void {
-  outgoing.body = bytes
-  if (outgoing.headers['content-length'] !== undefined) outgoing.headers['content-length'] = String(bytes.length)
+function setBody(outgoing: Outgoing, edited: Spliced): void {
+  const pieces = piecesOf(edited)
+  outgoing.body = pieces
+  outgoing.headers['content-length'] = String(pieces[0].length + pieces[1].length)
 }
 
 function upgradeRequired({ upstream }: Route): NodeAnswer {

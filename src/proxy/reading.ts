@@ -8,6 +8,7 @@
  */
 import { isAscii } from 'node:buffer'
 import { isWire, sameJson, UNKNOWN_TOOL, type Wire } from '../adapters/original.ts'
+import { parseJson } from '../json.ts'
 import type { Message } from '../types.ts'
 import { chainOf } from './conversation.ts'
 import type { ProxyDialect } from './dialect.ts'
@@ -122,8 +123,7 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const { open, ends } = before.list!
   const list = scanOn(bytes, open, ends.slice(0, shared))
   if (!list || !isOnly(bytes, dialect, list)) return undefined
-  const rest = bytes.subarray(behindElement(bytes, ends[shared - 1]!))
-  const body = parseObject(Buffer.concat([bytes.subarray(0, open), rest]))
+  const body = parseOn(before, list, shared, bytes)
   const fresh = body?.[dialect.list]
   const old = before.body[dialect.list]
   if (!Array.isArray(old) || !Array.isArray(fresh) || fresh.length !== list.ends.length - shared) return undefined
@@ -135,6 +135,17 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const messages = read.map((message, i) => (known[i] && isSame(known[i], message) ? known[i] : message))
   const chain = chainOf(messages, { messages: known, chain: before.chain })
   return { dialect, bytes, body: whole, messages, chain, list }
+}
+
+/** The body with those elements alone that are not shared; what stands around the list is mostly as it was. */
+function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer): Wire | undefined {
+  const start = behindElement(bytes, list.ends[shared - 1]!)
+  const around = before.bytes.subarray(before.list!.close)
+  if (!around.equals(bytes.subarray(list.close))) {
+    return parseObject(Buffer.concat([bytes.subarray(0, list.open), bytes.subarray(start)]))
+  }
+  const fresh = parsed(bytes.subarray(start, list.close), text => `[${text}]`)
+  return { ...before.body, [before.dialect.list]: fresh }
 }
 
 /** Whether no other list of that name can stand behind this one: the last one would count. */
@@ -158,8 +169,15 @@ function readTail(before: Reading, { body, old, elements, shared }: Tail): Messa
   const isStray = tail.some(({ parts }) => parts.some(one => one.type === 'tool-result' && one.name === UNKNOWN_TOOL))
   if (isStray) return undefined
   const leading = (of: Wire) => dialect.read({ ...of, [dialect.list]: [] }) ?? []
-  const kept = messages.slice(leading(before.body).length, messages.length - part(old.slice(from)).length)
-  return [...leading(body), ...kept, ...tail]
+  const behind = messages.slice(0, messages.length - part(old.slice(from)).length)
+  if (sameFrame(dialect, before.body, body)) return [...behind, ...tail]
+  return [...leading(body), ...behind.slice(leading(before.body).length), ...tail]
+}
+
+/** Whether everything around the list is what it was, to the very object. */
+function sameFrame({ list }: ProxyDialect, before: Wire, body: Wire): boolean {
+  const keys = Object.keys(body)
+  return keys.length === Object.keys(before).length && keys.every(key => key === list || before[key] === body[key])
 }
 
 const LOOK_BACK = 32
@@ -174,10 +192,13 @@ function turnBefore(dialect: ProxyDialect, elements: readonly unknown[], shared:
 const assistants = new WeakMap<object, boolean>()
 
 function isAssistant(dialect: ProxyDialect, element: unknown): boolean {
-  const known = isWire(element) ? assistants.get(element) : undefined
+  if (!isWire(element)) return false
+  // Where an element says whose it is, nothing else has to be asked.
+  if (typeof element['role'] === 'string') return element['role'] === 'assistant'
+  const known = assistants.get(element)
   if (known !== undefined) return known
   const is = dialect.read({ [dialect.list]: [element] })?.[0]?.role === 'assistant'
-  if (isWire(element)) assistants.set(element, is)
+  assistants.set(element, is)
   return is
 }
 
@@ -195,9 +216,13 @@ export function textOf(bytes: Buffer): string {
 }
 
 function parseObject(bytes: Buffer): Wire | undefined {
+  const value = parsed(bytes)
+  return isWire(value) ? value : undefined
+}
+
+function parsed(bytes: Buffer, within = (text: string) => text): unknown {
   try {
-    const value: unknown = JSON.parse(UTF8.decode(bytes))
-    return isWire(value) ? value : undefined
+    return parseJson(within(UTF8.decode(bytes)))
   } catch {
     // Not UTF-8, or no JSON: whatever it is, the provider will know.
     return undefined

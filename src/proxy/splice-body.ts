@@ -4,7 +4,7 @@
  * `spliceBody(reading, to)` is JSON of `to`, as `splice` would write it, but works on the bytes of the list that holds
  * the conversation: elements that say the same are copied in long runs, and only the others are looked into. What
  * became of an element is remembered. Contract: an object that is given again as a part of another body has the same
- * bytes there, as with everything that reading.ts gives.
+ * bytes there, as with everything that reading.ts gives. The same edits once more cost no look at all: see `Spliced`.
  */
 import { isWire, sameJson, type Wire } from '../adapters/original.ts'
 import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
@@ -13,14 +13,32 @@ import { counterparts, splice } from './splice.ts'
 
 type Read = Pick<Reading, 'bytes' | 'body' | 'list'> & { dialect: { list: string } }
 
-export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Buffer {
+/** What became of a body: `head`, and behind it the last `same` bytes of the body as they are. */
+export type Spliced = { bytes: Buffer; head: Buffer; same: number }
+
+export function piecesOf({ bytes, head, same }: Spliced): [Buffer, Buffer] {
+  return [head, bytes.subarray(bytes.length - same)]
+}
+
+export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spliced {
   const from = body[dialect.list]
   const now = to[dialect.list]
   if (!Array.isArray(from) || !Array.isArray(now) || list?.ends.length !== from.length) {
-    return Buffer.from(splice(textOf(bytes), body, to))
+    return { bytes, head: Buffer.from(splice(textOf(bytes), body, to)), same: 0 }
   }
   const [head, tail] = aroundList({ dialect, bytes, body, list }, to)
-  return Buffer.concat([head, ...elements(bytes, list, from, now), tail])
+  const { pieces, sameFrom } = elements(bytes, list, from, now)
+  if (tail.equals(bytes.subarray(list.close))) {
+    return { bytes, head: Buffer.concat([head, ...pieces]), same: bytes.length - sameFrom }
+  }
+  return { bytes, head: Buffer.concat([head, ...pieces, bytes.subarray(sameFrom, list.close), tail]), same: 0 }
+}
+
+/** The same edits in a body that goes on after them; nothing where it differs before. */
+export function spliceOn(before: Spliced, bytes: Buffer): Spliced | undefined {
+  const changed = before.bytes.length - before.same
+  const goesOn = bytes.length > changed && bytes.compare(before.bytes, 0, changed, 0, changed) === 0
+  return goesOn ? { bytes, head: before.head, same: bytes.length - changed } : undefined
 }
 
 /** The bytes in front of the list's elements and behind them. */
@@ -38,7 +56,10 @@ function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, t
 
 const COMMA = Buffer.from(',')
 
-function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Buffer[] {
+/** What stands in the list up to where nothing changes any more: `sameFrom`, in the bytes that there were. */
+type Elements = { pieces: Buffer[]; sameFrom: number }
+
+function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Elements {
   const { same, at } = counterparts(from, to, says)
   const pieces: Buffer[] = []
   // What lies between these two is copied as it is, as soon as it is known where it ends.
@@ -69,9 +90,9 @@ function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: r
     }
     last = known
   }
-  if (last === from.length - 1) end = span.close
+  if (last === from.length - 1) return { pieces, sameFrom: start }
   flush()
-  return pieces
+  return { pieces, sameFrom: span.close }
 }
 
 function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number {

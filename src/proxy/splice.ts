@@ -1,11 +1,12 @@
 /**
  * Writes a changed JSON value into the text that it was read from: what did not change keeps its bytes.
  *
- * `splice(text, from, to)` is JSON text of `to`, where `from` is `JSON.parse(text)`. Wherever a value in `to` says
+ * `splice(text, from, to)` is JSON text of `to`, where `from` is `parseJson(text)`. Wherever a value in `to` says
  * the same as its counterpart in `from`, the original characters stand: spacing, escapes and the spelling of numbers
  * included. How counterparts are found only decides how much is kept, never what the result says.
  */
 import { isWire, sameJson } from '../adapters/original.ts'
+import { endOfString, unquoted } from '../json.ts'
 
 export function splice(text: string, from: unknown, to: unknown): string {
   return rewrite(text, spanAt(text, skipBlank(text, 0)), from, to)
@@ -77,17 +78,13 @@ function membersOf(text: string, start: number): Member[] {
   let at = skipBlank(text, start + 1)
   while (text[at] !== '}') {
     const keyEnd = endOfString(text, at)
-    const key = keyIn(text.slice(at, keyEnd))
+    const key = unquoted(text.slice(at, keyEnd))
     const value = spanAt(text, skipBlank(text, skipBlank(text, keyEnd) + 1))
     members.push({ key, ...value })
     at = skipBlank(text, value.end)
     if (text[at] === ',') at = skipBlank(text, at + 1)
   }
   return members
-}
-
-function keyIn(quoted: string): string {
-  return quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
 }
 
 function elementsOf(text: string, start: number): Span[] {
@@ -103,7 +100,6 @@ function elementsOf(text: string, start: number): Span[] {
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 /** Where the value that begins at `start` ends. The text is known to be valid JSON. */
 function spanAt(text: string, start: number): Span {
@@ -122,18 +118,6 @@ function spanAt(text: string, start: number): Span {
     else return { start, end: endOfWord(text, at) }
   } while (depth > 0)
   return { start, end: at }
-}
-
-function endOfString(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1)
-  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
-  return quote + 1
-}
-
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1
-  while (text.charCodeAt(at) === BACKSLASH) at--
-  return (quote - at) % 2 === 0
 }
 
 /** A number, true, false or null. */

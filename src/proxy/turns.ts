@@ -22,10 +22,10 @@ import { Conversations, type Place } from './conversation.ts'
 import type { Answer, ProxyDialect } from './dialect.ts'
 import { inject } from './injection.ts'
 import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
-import { type Live, type LiveOptions, LiveSessions } from './live-sessions.ts'
+import { type Live, type LiveOptions, LiveSessions, type Sent } from './live-sessions.ts'
 import type { SomeHeaders } from './node-http.ts'
 import type { Reading } from './reading.ts'
-import { spliceBody } from './splice-body.ts'
+import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
 
 export type Incoming = Reading & { headers: SomeHeaders; user: string | undefined; model: string | undefined }
 
@@ -36,7 +36,7 @@ export type Turn = {
   place: Place
   live: Live
   /** What to send in place of the client's bytes; nothing where those stand as they are. */
-  edited?: Buffer
+  edited?: Spliced
   /** Tokens of the edits in force: what the client sent and we did not. */
   saved: number
   /** The authors of the edits that this turn made. */
@@ -87,7 +87,7 @@ export class Turns {
   }
 
   /** The turn again, with half of what was sent: for a provider that says it was too much. */
-  async shrink(turn: Turn): Promise<Buffer | undefined> {
+  async shrink(turn: Turn): Promise<Spliced | undefined> {
     const { live, incoming, messages, place } = turn
     if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
     const { id } = live.session
@@ -99,11 +99,12 @@ export class Turns {
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()
       live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
-      const edited = editedBody(incoming, view, live, inPresentForm(session.fold, messages))
-      if (!edited || edited.equals(turn.edited ?? incoming.bytes)) return undefined
-      turn.saved = savedBy(view)
-      live.last = { bytes: incoming.bytes, edited, saved: turn.saved }
-      return edited
+      const sent = editedBody(incoming, view, { ...live, session }, messages)
+      const before = turn.edited ? piecesOf(turn.edited) : [incoming.bytes]
+      if (!sent || Buffer.concat(piecesOf(sent.body)).equals(Buffer.concat(before))) return undefined
+      turn.saved = sent.saved
+      live.last = { bytes: incoming.bytes, sent }
+      return sent.body
     })
   }
 
@@ -131,27 +132,21 @@ export class Turns {
     const { incoming, messages, client, place } = given
     const live = await this.#live.open(place, incoming)
     const turn: Turn = { ...given, live, saved: 0, made: [] }
-    if (live.last?.bytes.equals(incoming.bytes)) {
-      const { edited, saved } = live.last
-      return { ...turn, saved, ...(edited ? { edited } : {}) }
-    }
+    if (live.last?.bytes.equals(incoming.bytes)) return { ...turn, ...whatWasSent(live.last.sent) }
     dateAnswers(messages, live)
-    const sent = live.session.fold.entries.length
+    const sentBefore = live.session.fold.entries.length
     const known = live.session.fold.records.size
-    const synced = await live.session.sync(messages)
+    const synced = await live.session.follow(messages)
     const current = synced.session.id === live.session.id ? live : this.#live.follow(live, synced.session)
     const { chain } = incoming
     if (current !== live) this.#conversations.note(current.session.id, { client, chain, now: this.#options.clock() })
     const view = (await this.#answerLate(current, incoming)) ?? synced
     const fresh = current === live ? editsSince(current.session, known) : []
-    const shown =
-      view.report.length === 0 && view === synced ? view.messages : inPresentForm(current.session.fold, messages)
-    const edited = place.side ? undefined : editedBody(incoming, view, current, shown)
-    const saved = edited ? savedBy(view) : 0
-    current.last = { bytes: incoming.bytes, edited, saved }
-    const bust = current === live ? this.#bust(live, fresh, sent) : ({ cause: 'client', tokens: 0 } as const)
+    const sent = place.side ? undefined : editedBody(incoming, view, current, messages)
+    current.last = { bytes: incoming.bytes, sent }
+    const bust = current === live ? this.#bust(live, fresh, sentBefore) : ({ cause: 'client', tokens: 0 } as const)
     const made = fresh.map(({ by }) => by)
-    return { ...turn, live: current, saved, made, ...(edited ? { edited } : {}), ...(bust ? { bust } : {}) }
+    return { ...turn, live: current, made, ...whatWasSent(sent), ...(bust ? { bust } : {}) }
   }
 
   /** The view with the answers of our own tools, where the model has called one. */
@@ -187,17 +182,41 @@ export class Turns {
   }
 }
 
+function whatWasSent(sent: Sent | undefined): Pick<Turn, 'saved' | 'edited'> {
+  return sent ? { saved: sent.saved, edited: sent.body } : { saved: 0 }
+}
+
 /** The client's body with the view in place of its messages; nothing where it would say the same. */
-function editedBody(incoming: Incoming, view: View, live: Live, messages: Message[]): Buffer | undefined {
-  const { dialect, body } = incoming
+function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Message[]): Sent | undefined {
+  const { dialect, body, bytes } = incoming
   const { session, injection } = live
+  const again = view.report.length === 0 ? editedAsBefore(live, bytes) : undefined
+  if (again) return again
   const edited = view.edits.some(({ by }) => by !== 'engine')
   if (!edited && !injection) return undefined
+  const { fold } = session
+  const messages = inPresentForm(fold, own)
   const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, live, messages)
   if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
   const written = edited ? dialect.write(body, shown) : body
-  return spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
+  const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
+  const edits = injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
+  return { body: spliced, saved: savedBy(view), edits }
+}
+
+/** Where no edit is new, what was edited is sent as it was, and what follows it is the client's own. */
+function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent | undefined {
+  const sent = last?.sent
+  if (!sent?.edits || sent.edits.fold !== fold || sent.edits.edited !== fold.edited) return undefined
+  const body = spliceOn(sent.body, bytes)
+  return body && { ...sent, body }
+}
+
+/** A cache mark of the client among what is edited may have to move, by what stands behind it. */
+function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
+  const at = bytes.indexOf('"cache_control"', list?.open)
+  return at >= 0 && at < bytes.length - same
 }
 
 /** A rule of this dialect that the view breaks and the client's own messages do not. */
@@ -215,6 +234,7 @@ function newlyBroken(
 }
 
 function editsSince(session: Session, known: number): Edit[] {
+  if (session.fold.records.size === known) return []
   return session
     .edits()
     .slice(known)

@@ -76,7 +76,7 @@ export type Outgoing = {
   url: URL
   method: string
   headers: Record<string, string>
-  body: Uint8Array | Readable | undefined
+  body: Uint8Array | readonly Uint8Array[] | Readable | undefined
   signal: AbortSignal
 }
 
@@ -93,7 +93,7 @@ export async function exchange(outgoing: Outgoing): Promise<Exchange> {
     return await attempt(outgoing)
   } catch (error) {
     // A connection that the provider had closed while it was idle: nothing was answered, so it is asked again.
-    if (!isStale(error) || !(outgoing.body instanceof Uint8Array)) throw error
+    if (!isStale(error) || outgoing.body instanceof Readable) throw error
     return attempt(outgoing)
   }
 }
@@ -111,7 +111,11 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
     })
     request.on('error', error => reject(Object.assign(error, { reused: request.reusedSocket })))
     if (body instanceof Readable) body.on('error', reject).pipe(request)
-    else request.end(body)
+    else if (body instanceof Uint8Array || body === undefined) request.end(body)
+    else {
+      for (const piece of body) request.write(piece)
+      request.end()
+    }
   })
 }
 

@@ -16,6 +16,7 @@ import type { AgentHome } from '../agent/open.ts'
 import { listPersonas } from '../agent/personas.ts'
 import { RETRY } from '../agent/trouble.ts'
 import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import { textOf } from '../leaves.ts'
 import type { Mounted } from '../server.ts'
 import type { Message } from '../types.ts'
@@ -121,7 +122,7 @@ async function readBody(request: Request): Promise<Body> {
   const text = new TextDecoder().decode(await readBytes(request, MAX_BODY))
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (cause) {
     throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON.', {}, cause)
   }

@@ -3,6 +3,7 @@
  * everything behind the door can bear.
  */
 import { PalimpsestError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 
 const MAX_DEPTH = 64
 
@@ -34,7 +35,7 @@ export function parseJsonBody(bytes: Uint8Array, contentType: string | null): un
 
 function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
     throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON in UTF-8.')
   }

@@ -8,6 +8,7 @@
 import { z } from 'zod'
 import { isPalimpsestError } from '../errors.ts'
 import type { FileJournal } from '../files/journal.ts'
+import { parseJson } from '../json.ts'
 
 export type ToolResult = { text: string; isError?: boolean }
 
@@ -81,7 +82,7 @@ export async function runTool<Context extends { signal?: AbortSignal }>(
   context: Context,
 ): Promise<ToolResult> {
   context.signal?.throwIfAborted()
-  const parsed = typeof input === 'string' ? parseJson(input) : { value: input ?? {} }
+  const parsed = typeof input === 'string' ? parse(input) : { value: input ?? {} }
   if ('problem' in parsed) {
     return { text: `Invalid arguments for ${tool.name}: not valid JSON (${parsed.problem}).`, isError: true }
   }
@@ -203,9 +204,9 @@ function badArguments(name: string, error: z.ZodError): string {
   )
 }
 
-function parseJson(text: string): { value: unknown } | { problem: string } {
+function parse(text: string): { value: unknown } | { problem: string } {
   try {
-    return { value: text.trim() === '' ? {} : JSON.parse(text) }
+    return { value: text.trim() === '' ? {} : parseJson(text) }
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) }
   }

@@ -62,7 +62,7 @@ class AiderParser implements TranscriptParser {
 
   #finish(): void {
     this.#close()
-    this.#session?.flush()
+    this.#session?.end()
   }
 
   #add(voice: Voice, line: string): void {

@@ -94,6 +94,7 @@ class ClaudeCodeParser implements TranscriptParser {
       const { from, to, parent: old } = thread.kept
       delete thread.kept
       thread.session.carry(from, to, old)
+      old.end()
     }
   }
 
@@ -129,6 +130,7 @@ class ClaudeCodeParser implements TranscriptParser {
     const from = old.places.get(text(segment['headUuid']))
     const to = old.places.get(text(segment['tailUuid']))
     if (from !== undefined && to !== undefined) opened.kept = { from, to: to + 1, parent: old.session }
+    else old.session.end()
     this.#main = opened
   }
 
@@ -146,6 +148,7 @@ class ClaudeCodeParser implements TranscriptParser {
       this.#recorder.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason: 'rewind' }),
     )
     opened.session.carry(0, earlier, session)
+    session.end()
     for (const [uuid, place] of places) if (place < earlier) opened.places.set(uuid, place)
     for (const [uuid, place] of prompts) if (place <= earlier) opened.prompts.set(uuid, place)
     this.#main = opened

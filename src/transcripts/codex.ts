@@ -81,7 +81,7 @@ class CodexParser implements TranscriptParser {
 
   #compact(payload: Fields, at: number | undefined): void {
     const old = this.#opened()
-    old.flush()
+    old.end()
     const id = old.id.replace(/#\d+$/, '')
     const session = this.#recorder.open({ ...old.start, id, parent: old.id, reason: 'compaction' })
     this.#session = session

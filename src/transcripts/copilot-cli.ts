@@ -81,7 +81,7 @@ class CopilotParser implements TranscriptParser {
     const summary = text(data['summaryContent'])
     const old = this.#sessions.get('')
     if (!old || summary === '' || data['success'] === false) return
-    old.flush()
+    old.end()
     const session = this.#recorder.open({
       ...old.start,
       id: old.id.replace(/#\d+$/, ''),

@@ -3,6 +3,7 @@
  * between them. What is not JSON is skipped up to the next line that begins a value, and reported with its line.
  */
 
+import { parseJson } from '../json.ts'
 import type { Problem } from './transcript.ts'
 
 export type JsonValue = { value: unknown; line: number }
@@ -63,7 +64,7 @@ function newlines(text: string, from: number, to: number): number {
 
 function parse(source: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(source) }
+    return { value: parseJson(source) }
   } catch {
     return undefined
   }

@@ -2,6 +2,7 @@
  * Looking into JSON of which nothing is known: a missing or wrong field gives an empty value, never an exception.
  */
 
+import { parseJson } from '../json.ts'
 import type { Usage } from '../types.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -45,7 +46,7 @@ export function callInput(value: unknown): unknown {
   if (typeof value !== 'string') return value ?? {}
   if (value.trim() === '') return {}
   try {
-    return JSON.parse(value)
+    return parseJson(value)
   } catch {
     return value
   }

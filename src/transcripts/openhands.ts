@@ -26,7 +26,7 @@ export const openhands: TranscriptReader = {
         if (history.length === 0) return []
         const session = recorder.open({ id: text(run['instance_id']) || `${name}-${line}` })
         readEvents(session, history, line)
-        session.flush()
+        session.end()
         return recorder.drain()
       },
       end: () => [],

@@ -88,6 +88,7 @@ class PiParser implements TranscriptParser {
     if (end === undefined) return
     const old = this.#next('rewind')
     this.#session?.carry(0, end, old)
+    old.end()
     this.#places = new Map([...this.#places].filter(([, place]) => place <= end))
   }
 
@@ -103,6 +104,7 @@ class PiParser implements TranscriptParser {
     session.user(text(entry['summary']), { at })
     const shift = session.length - (from ?? old.length)
     if (from !== undefined) session.carry(from, old.length, old)
+    old.end()
     this.#places = new Map(
       [...this.#places].flatMap(([key, place]) => (place >= (from ?? Infinity) ? [[key, place + shift]] : [])),
     )

@@ -15,6 +15,7 @@ export type TranscriptSession = SessionStart & {
 
 export class SessionCollector {
   readonly #sessions = new Map<string, TranscriptSession>()
+  readonly #complete = new Set<string>()
   readonly problems: Problem[] = []
 
   /** The sessions that have messages. */
@@ -35,7 +36,16 @@ export class SessionCollector {
     if (!session) return
     if (event.type === 'message') session.messages.push(event.message)
     else if (event.type === 'usage') addUsage(session, event.usage)
+    else if (event.type === 'end') this.#complete.add(session.id)
     else this.#carry(session, event.from, event.to)
+  }
+
+  /** The sessions that are complete, empty ones too, each once: they are forgotten here. */
+  takeComplete(): TranscriptSession[] {
+    const taken = [...this.#complete].flatMap(id => this.#sessions.get(id) ?? [])
+    for (const id of this.#complete) this.#sessions.delete(id)
+    this.#complete.clear()
+    return taken
   }
 
   #carry(session: TranscriptSession, from: number, to: number): void {

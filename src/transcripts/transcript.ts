@@ -57,12 +57,16 @@ export type SessionStart = {
   cwd?: string
 }
 
-/** `carry`: here stand the messages `from` to `to` (not included) of the parent session. */
+/**
+ * `carry`: here stand the messages `from` to `to` (not included) of the parent session. `end`: nothing more comes of
+ * this session, and nothing more is carried from it; what is still open at the end of the file has none.
+ */
 export type TranscriptEvent =
   | { type: 'session'; session: SessionStart }
   | { type: 'message'; session: string; message: Message }
   | { type: 'carry'; session: string; from: number; to: number }
   | { type: 'usage'; session: string; usage: Usage }
+  | { type: 'end'; session: string }
   | { type: 'problem'; problem: Problem }
 
 /** Collects the events of a file while a parser goes through it. */
@@ -225,6 +229,12 @@ export class SessionRecorder {
     this.#emit(step.answer)
     if (step.usage) this.#recorder.emit({ type: 'usage', session: this.id, usage: step.usage })
     for (const each of [...step.results, ...step.after]) this.#emit(each)
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.flush()
+    this.#recorder.emit({ type: 'end', session: this.id })
   }
 
   #add(each: Message): void {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { openPalimpsest } from '../../src/engine.ts'
 import { runCli } from '../e2e/run-cli.ts'
 import { startUpstream, type Turn } from '../upstream.ts'
 import { freshPlace, type Place, startChat, untilThere } from './driven-chat.ts'
@@ -254,6 +255,28 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(prompts.size, 2)
     assert.match(chat.output, /There is no persona nobody; there are/)
     assert.equal(upstream.requests[3]!.json.messages.length, 8)
+  })
+
+  test('a copy of the session of another client is the one that the agent goes on with', async () => {
+    await using upstream = await startUpstream(() => said('Yes.'))
+    const place = freshPlace(upstream)
+    await using pal = await openPalimpsest({ home: place.home })
+    const theirs = await pal.session('theirs', { policy: 'none', about: { client: 'claude-code' } })
+    await theirs.append({ role: 'user', parts: [{ type: 'text', text: 'from elsewhere' }] })
+    for (const args of [['--fork', 'theirs'], ['--resume']]) {
+      const chat = startChat(place, args)
+      for (const line of ['go on', '/quit']) chat.line(line)
+      assert.equal(await chat.ended, 0, chat.errors)
+    }
+    const sessions = await pal.sessions()
+    assert.deepEqual(
+      sessions.map(({ id, policy, about }) => ({ id, policy, client: about.client })),
+      [
+        { id: 'theirs-fork-1', policy: 'none', client: 'palimpsest:default' },
+        { id: 'theirs', policy: 'none', client: 'claude-code' },
+      ],
+    )
+    assert.match(upstream.requests[1]!.body, /from elsewhere.*go on.*go on/)
   })
 
   test('two ways to choose a session are one too many, and no key says what to do', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { type Command, defineCommand, parseJson, readInput, wholeNumber } from '../../src/cli/command.ts'
+import { type Command, defineCommand, jsonIn, readInput, wholeNumber } from '../../src/cli/command.ts'
 import { INTERNAL_EXIT, runCli } from '../../src/cli/run.ts'
 import { PalimpsestError } from '../../src/errors.ts'
 
@@ -101,7 +101,7 @@ describe('a command', () => {
 
 test('input is read from stdin for -, and numbers are whole', async () => {
   assert.equal(await readInput('-', world('hello').io), 'hello')
-  assert.throws(() => parseJson('{', '-'), { code: 'FORMAT_BROKEN' })
+  assert.throws(() => jsonIn('{', '-'), { code: 'FORMAT_BROKEN' })
   assert.equal(wholeNumber('12', 'N'), 12)
   for (const wrong of ['', '-1', '1.5', '1e3', 'x', '9'.repeat(30)]) {
     assert.throws(() => wholeNumber(wrong, 'N'), { code: 'INVALID_INPUT' })

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { parseJson } from '../../src/json.ts'
 import type { Dialect, Message, Part } from '../../src/types.ts'
 
 export type AdapterCase<W> = {
@@ -36,7 +37,7 @@ export function adapterContract<W>(adapter: AdapterCase<W>): void {
 
     test('gives the same JSON back after the neutral messages were stored as JSON', () => {
       fc.assert(
-        fc.property(conversations, wire => assert.equal(json(to(JSON.parse(JSON.stringify(read(wire))))), json(wire))),
+        fc.property(conversations, wire => assert.equal(json(to(parseJson(JSON.stringify(read(wire))))), json(wire))),
         RUNS,
       )
     })
@@ -125,7 +126,7 @@ export function marker(n: number): string {
 
 /** The messages without their originals. */
 export function plain(messages: readonly Message[]): unknown {
-  return JSON.parse(JSON.stringify(messages, (key, value) => (key === 'original' ? undefined : value)))
+  return parseJson(JSON.stringify(messages, (key, value) => (key === 'original' ? undefined : value)))
 }
 
 type Place = { message: number; part: number }

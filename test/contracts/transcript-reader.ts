@@ -10,9 +10,15 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Calls, checkMessage } from '../../src/messages.ts'
-import { readTranscript, readTranscriptStream, type TranscriptSession } from '../../src/read-transcript.ts'
+import {
+  readSessions,
+  readTranscript,
+  readTranscriptStream,
+  type SessionRead,
+  type TranscriptSession,
+} from '../../src/read-transcript.ts'
 import { SessionCollector } from '../../src/transcripts/sessions.ts'
-import type { TranscriptReader } from '../../src/transcripts/transcript.ts'
+import type { TranscriptEvent, TranscriptReader } from '../../src/transcripts/transcript.ts'
 import type { Message, Part } from '../../src/types.ts'
 
 export type TranscriptSample = {
@@ -68,6 +74,7 @@ export function transcriptReaderContract(reader: TranscriptReader, samples: Tran
           const collector = new SessionCollector()
           for (const event of events) collector.add(event)
           for (const session of collector.sessions) assertAppendable(session)
+          assertEnded(events)
         }),
         { numRuns: 300 },
       )
@@ -111,6 +118,11 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
     )
   })
 
+  test(`${sample.name}: session by session it has the same`, async () => {
+    const path = fileOf(text)
+    assert.deepEqual(await sessionsOneByOne(path), (await readTranscript(path)).sessions)
+  })
+
   test(`${sample.name}: line ends of Windows and a byte order mark change nothing`, async () => {
     const plain = await readTranscript(fileOf(text))
     const windows = await readTranscript(fileOf(`\uFEFF${text.replaceAll('\n', '\r\n')}`))
@@ -140,6 +152,29 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
       if (reader.container === 'json') assert.equal((read as { code?: string }).code, 'FORMAT_BROKEN')
       else assert.ok((read as { problems: unknown[] }).problems.length > 0)
     })
+  }
+}
+
+/** What `readSessions` gives, in the order of the file. */
+export async function sessionsOneByOne(path: string): Promise<TranscriptSession[]> {
+  const read: SessionRead[] = []
+  for await (const one of readSessions(path)) read.push(one)
+  return read.sort((a, b) => a.place - b.place).map(({ session }) => session)
+}
+
+/** Nothing comes of a session behind its end, and nothing is carried from it. */
+function assertEnded(events: readonly TranscriptEvent[]): void {
+  const parents = new Map<string, string | undefined>()
+  const ended = new Set<string>()
+  for (const event of events) {
+    if (event.type === 'problem') continue
+    if (event.type === 'session') {
+      parents.set(event.session.id, event.session.parent)
+      continue
+    }
+    assert.ok(!ended.has(event.session), `${event.type} behind the end of ${event.session}`)
+    if (event.type === 'carry') assert.ok(!ended.has(parents.get(event.session) ?? ''), 'carried behind the end')
+    if (event.type === 'end') ended.add(event.session)
   }
 }
 

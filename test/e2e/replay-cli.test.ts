@@ -144,6 +144,39 @@ describe('palimpsest import', () => {
     assert.equal((await run(['verify', 'grown', '--home', home])).code, 0)
   })
 
+  test('the sessions of one file get the same names whenever it is imported', async () => {
+    const said = (uuid: string, content: string, more = {}) => {
+      const where = { uuid, parentUuid: null, sessionId: 'cc', isSidechain: false, ...more }
+      return { type: 'user', ...where, message: { role: 'user', content } }
+    }
+    const lines: unknown[] = [
+      said('1', 'go'),
+      said('2', 'look around', { isSidechain: true, agentId: 'scout' }),
+      said('3', 'so far', { isCompactSummary: true }),
+      said('4', 'look again', { isSidechain: true, agentId: 'scout' }),
+    ]
+    const later = [said('5', 'further', { isCompactSummary: true }), said('6', 'on')]
+    const file = join(folder, 'several.jsonl')
+    const importing = async (all: unknown[]) => {
+      await writeFile(file, all.map(line => `${JSON.stringify(line)}\n`).join(''))
+      const { stdout } = await run(['import', file, '--as', 'several', '--home', home, '--json'])
+      return JSON.parse(stdout).sessions.map(({ session, messages, added }: Record<string, unknown>) => {
+        return { session, messages, added }
+      })
+    }
+    assert.deepEqual(await importing(lines), [
+      { session: 'several', messages: 1, added: 1 },
+      { session: 'several-2', messages: 2, added: 2 },
+      { session: 'several-3', messages: 1, added: 1 },
+    ])
+    assert.deepEqual(await importing([...lines, ...later]), [
+      { session: 'several', messages: 1, added: 0 },
+      { session: 'several-2', messages: 2, added: 0 },
+      { session: 'several-3', messages: 1, added: 0 },
+      { session: 'several-4', messages: 2, added: 2 },
+    ])
+  })
+
   test('does not touch a session that holds another conversation', async () => {
     const file = await writeTranscript('other.jsonl', 5)
     const text = (await readFile(file, 'utf8')).replaceAll('Please fix', 'Please break')

@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { entriesOf } from '../../src/edits.ts'
+import { parseJson } from '../../src/json.ts'
 import { checkView, waitingCalls } from '../../src/legality.ts'
 import type { Edit, Event, Message } from '../../src/types.ts'
 import { applyEvent, createFold, type Fold, foldAll, indexOf, shown, shownTokens } from '../../src/view.ts'
@@ -68,7 +69,7 @@ function note(applied: Applied[], event: Event, edits: readonly Edit[]): void {
 
 /** Incremental = from scratch, also after a round trip through JSON. */
 export function assertSameAsFromScratch(fold: Fold, events: readonly Event[]): void {
-  const wire: Event[] = JSON.parse(JSON.stringify(events))
+  const wire: Event[] = parseJson(JSON.stringify(events))
   const fresh = foldAll(
     wire.map((event, seq) => ({ seq, at: 0, event })),
     count,
@@ -89,5 +90,5 @@ export function withoutMarks(messages: readonly Message[]): Message[] {
 }
 
 function plainJson(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value))
+  return parseJson(JSON.stringify(value))
 }

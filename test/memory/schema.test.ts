@@ -67,7 +67,16 @@ for (const [text, value] of documents) {
   })
 }
 
-for (const text of ['a: |\n  x', '&a b: 1', '\ta: 1', 'a: 1\na: 2', 'just words', 'a: "open', 'a: 1\n   b: 2']) {
+for (const text of [
+  'a: |\n  x',
+  '&a b: 1',
+  '\ta: 1',
+  'a: 1\na: 2',
+  'just words',
+  'a: "open',
+  '"\\x": 1',
+  'a: 1\n   b: 2',
+]) {
   test(`front matter beyond what is supported is a problem: ${JSON.stringify(text)}`, () => {
     assert.match(JSON.stringify(readFrontMatter(`---\n${text}\n---\n`)), /cannot be read/)
   })

@@ -75,6 +75,27 @@ for (const { path, body, target } of CASES) {
   })
 }
 
+for (const { path, body, target } of CASES) {
+  test(`on ${path} a proxy that goes on sends what one sends that has just started`, async () => {
+    await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
+    await send(it, path, body)
+    const later: Target[] = [target, { entry: 4, part: 0 }]
+    let last = body
+    for (let turn = 0; turn < 6; turn++) {
+      // Edits come in between; most turns have none that is new.
+      if (turn % 3 === 0) await edited(it, later[turn / 3]!, 'cleared')
+      last = goOn(last, `question ${turn}`)
+      await send(it, path, last)
+      await it.proxy.idle()
+      await using other = await setUp(() => ({ text: 'yes' }), { policy: 'none', pal: it.pal })
+      await send(other, path, last)
+      assert.notEqual(other.upstream.requests[0]!.body, last)
+      assert.equal(it.upstream.requests.at(-1)!.body, other.upstream.requests[0]!.body)
+      assert.deepEqual([...it.faults, ...other.faults], [])
+    }
+  })
+}
+
 test('a cache mark whose block is edited away moves to the block before it', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   const text = (role: string, said: string, mark?: object) => ({

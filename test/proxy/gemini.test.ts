@@ -258,6 +258,24 @@ test('tools of ours stand among the functions that the client declares, and a te
   assert.match(it.provider.requests.at(-1)!.body, /\d hits?, \d+ of them not in view/)
 })
 
+test('a call that the client gives back under another name is signed as the model made it', async () => {
+  const call = { name: 'recall', input: { query: 'compiled' } }
+  const script = (_: unknown, index: number): Turn => (index === 0 ? { calls: [call] } : { text: 'yes' })
+  await using it = await between(script, { ids: true, policy: 'none', inject: { tools: true } })
+  const contents: Content[] = [{ role: 'user', parts: [{ text: TASK }] }]
+  const send = () => post(it.url, JSON.stringify({ contents, tools: TOOLS }), 'whole')
+  const [made] = partsIn((await send()).text, 'whole')
+  const spoiled = { ...made!.functionCall!, name: 'invalid', args: { tool: 'recall', error: 'unavailable tool' } }
+  const { args: _, ...named } = spoiled
+  contents.push({ role: 'model', parts: [{ ...made, functionCall: spoiled }] })
+  contents.push({ role: 'user', parts: [{ functionResponse: { ...named, response: { output: 'no such tool' } } }] })
+  const { status, text } = await send()
+  assert.equal(status, 200, text)
+  await it.proxy.idle()
+  assert.deepEqual(it.faults, [])
+  assert.deepEqual(it.provider.requests[1]!.json.contents[1].parts, [made])
+})
+
 test('a check of the Gemini CLI whether it goes in circles is a side call', async () => {
   await using it = await between(() => ({ text: 'yes' }))
   const asked = (text: string) => [{ role: 'user', parts: [{ text }] }]

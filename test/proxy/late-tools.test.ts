@@ -253,6 +253,41 @@ test('a call that the client gives back under another name is shown to the model
   assert.match(messages[3].content, /^1 hit/)
 })
 
+/** As clients do that do not know a tool: under another name, with what is wrong as its input. */
+function spoil(kept: Json[]): void {
+  const input = { tool: 'recall', error: 'unavailable tool' }
+  const text = JSON.stringify(input)
+  for (const item of kept) {
+    for (const call of item.tool_calls ?? []) call.function = { name: 'invalid', arguments: text }
+    if (item.type === 'function_call') Object.assign(item, { name: 'invalid', arguments: text })
+    for (const block of item.content ?? [])
+      if (block.type === 'tool_use') Object.assign(block, { name: 'invalid', input })
+  }
+}
+
+for (const client of CLIENTS) {
+  test(`over ${client.name} a call that is shown as the model made it keeps the reasoning that it was made with`, async () => {
+    const thinking = { text: 'What was the word?', signature: 'c2lnbmVk' }
+    const turns = [{ ...RECALL[1]!, thinking }, { text: 'It was heliotrope.' }, { text: 'Yes.' }]
+    await using it = await setUp(turns, { policy: 'none', inject: { tools: true } })
+    const conversation: Json[] = [client.user('The secret word is heliotrope.')]
+    const made = client.keep((await send(it, client, conversation)).answer)
+    const kept = structuredClone(made)
+    spoil(kept)
+    conversation.push(...kept, ...client.results([{ id: 'c2', text: 'The arguments are invalid' }]))
+    conversation.push(...client.keep((await send(it, client, conversation)).answer), client.user('Sure?'))
+    await send(it, client, conversation)
+    await it.proxy.idle()
+    assert.deepEqual(it.faults, [])
+    for (const { json } of it.upstream.requests.slice(1)) {
+      const list: Json[] = json.messages ?? json.input
+      const from = list.findIndex(item => JSON.stringify(item).includes(thinking.text))
+      assert.deepEqual(list.slice(from, from + made.length), made)
+      assert.match(client.shown(json)['c2']!.text, /^1 hit/)
+    }
+  })
+}
+
 test('results of the client in the same batch stay as they are', async () => {
   const both: Turn = {
     calls: [

@@ -2,15 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Wire } from '../../src/adapters/original.ts'
+import { parseJson } from '../../src/json.ts'
 import { scanList } from '../../src/proxy/list-bytes.ts'
 import { splice } from '../../src/proxy/splice.ts'
-import { spliceBody } from '../../src/proxy/splice-body.ts'
+import { piecesOf, type Spliced, spliceBody, spliceOn } from '../../src/proxy/splice-body.ts'
 
 const dialect = { list: 'messages' }
 
+function written(spliced: Spliced): string {
+  return Buffer.concat(piecesOf(spliced)).toString()
+}
+
 function spliced(text: string, body: Wire, to: Wire): string {
   const bytes = Buffer.from(text)
-  return spliceBody({ dialect, bytes, body, list: scanList(bytes, dialect.list) }, to).toString()
+  return written(spliceBody({ dialect, bytes, body, list: scanList(bytes, dialect.list) }, to))
 }
 
 const element = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
@@ -29,15 +34,15 @@ test('whatever changes, the bytes say the new value', () => {
       space,
       (list, other, before, after, gap) => {
         const text = JSON.stringify({ ...before, messages: list.map(([value]) => value), last: 1 }, null, gap)
-        const body = JSON.parse(text)
+        const body = parseJson<{ messages: Wire[] }>(text)
         const messages = list.flatMap(([, what], i) => {
           if (what === 'drop') return []
           if (what === 'change') return [{ ...body.messages[i], content: other }]
           return what === 'insert' ? [body.messages[i], other] : [body.messages[i]]
         })
         const to = { ...after, messages, last: 1 }
-        assert.deepEqual(JSON.parse(spliced(text, body, to)), JSON.parse(JSON.stringify(to)))
-        assert.equal(spliced(text, body, JSON.parse(text)), text)
+        assert.deepEqual(parseJson(spliced(text, body, to)), parseJson(JSON.stringify(to)))
+        assert.equal(spliced(text, body, parseJson(text)), text)
       },
     ),
   )
@@ -47,7 +52,7 @@ test('in a list of the same length only what changed is written anew, as in any 
   fc.assert(
     fc.property(fc.array(element, { minLength: 1 }), fc.nat(), fc.string(), (messages, pick, content) => {
       const text = JSON.stringify({ model: 'm', messages, max: 1 }, null, 2)
-      const body = JSON.parse(text)
+      const body = parseJson<{ messages: Wire[] }>(text)
       const index = pick % messages.length
       const to = { ...body, messages: body.messages.with(index, { ...body.messages[index], content }) }
       assert.equal(spliced(text, body, to), splice(text, body, to))
@@ -75,4 +80,56 @@ test('what became of an element is remembered, and forgotten when something else
   const grown = { messages: [body.messages[0], { role: 'assistant' }] }
   const to = { messages: [{ ...body.messages[0], content: 'a' }, grown.messages[1]] }
   assert.equal(spliced(longer, grown, to), longer.replace('long old text', 'a'))
+})
+
+test('the same edits in a body that goes on give what editing it anew gives', () => {
+  const space = fc.constantFrom(undefined, 1)
+  const tail = fc.array(element, { maxLength: 3 })
+  fc.assert(
+    fc.property(fc.array(fc.tuple(element, fate)), tail, tail, element, space, (list, old, now, other, gap) => {
+      const textOf = (more: readonly object[], max: number) =>
+        JSON.stringify({ model: 'm', messages: [...list.map(([value]) => value), ...more], max }, null, gap)
+      const edited = (text: string) => {
+        const bytes = Buffer.from(text)
+        const body = parseJson<{ messages: Wire[] }>(text)
+        const messages = body.messages.flatMap((value, i) => {
+          const what = list[i]?.[1]
+          if (what === 'drop') return []
+          if (what === 'change') return [{ ...value, content: other }]
+          return what === 'insert' ? [value, other] : [value]
+        })
+        return spliceBody({ dialect, bytes, body, list: scanList(bytes, dialect.list) }, { ...body, messages })
+      }
+      const before = edited(textOf(old, 1))
+      const text = textOf([...old, ...now], 2)
+      const on = spliceOn(before, Buffer.from(text))
+      // A body that ends where the edits end has no place behind them.
+      if (on) assert.equal(written(on), written(edited(text)))
+      else
+        assert.ok(
+          before.same === 0 ||
+            !Buffer.from(text)
+              .subarray(0, before.bytes.length - before.same)
+              .equals(before.bytes.subarray(0, before.bytes.length - before.same)),
+        )
+    }),
+  )
+})
+
+test('a body that differs before its edits end is not gone on with', () => {
+  const text = '{"messages":[{"a":"long"},{"b":1}]}'
+  const body = JSON.parse(text)
+  const bytes = Buffer.from(text)
+  const before = spliceBody(
+    { dialect, bytes, body, list: scanList(bytes, 'messages') },
+    { messages: [{ a: 'x' }, body.messages[1]] },
+  )
+  assert.equal(written(before), '{"messages":[{"a":"x"},{"b":1}]}')
+  assert.equal(
+    written(spliceOn(before, Buffer.from('{"messages":[{"a":"long"},{"b":2},{"c":3}]}'))!),
+    '{"messages":[{"a":"x"},{"b":2},{"c":3}]}',
+  )
+  for (const other of ['{"messages":[{"a":"Long"},{"b":1}]}', '{"messages":[', '']) {
+    assert.equal(spliceOn(before, Buffer.from(other)), undefined)
+  }
 })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import type { PalimpsestError } from '../../src/errors.ts'
-import { readTranscript, readTranscriptStream } from '../../src/read-transcript.ts'
+import { readSessions, readTranscript, readTranscriptStream } from '../../src/read-transcript.ts'
 import { fileOf, outline } from '../contracts/transcript-reader.ts'
 
 const line = (uuid: string, content: string) =>
@@ -42,6 +44,7 @@ test('what cannot be read is an error with a stable code that says what to do', 
     const error = await failure(path)
     assert.equal(error.code, code, error.message)
     assert.match(error.message, says)
+    await assert.rejects(readSessions(path).next(), { code, message: error.message })
   }
   await rm(folder, { recursive: true })
 })
@@ -132,4 +135,34 @@ test('the stream gives messages before the file is at its end', async () => {
     if (event.type === 'message') break
   }
   assert.deepEqual(types, ['format', 'session', 'message'])
+})
+
+test('a session that is complete is given before the file is at its end', async () => {
+  const chats = [1, 2, 3].map(n => `# aider chat started at 2025-01-0${n} 10:00:00\n\n#### ask ${n}\n\nanswer\n`)
+  const path = fileOf(`${chats[0]}# aider chat started at 2025-01-01 11:00:00\n${chats[1]}${chats[2]}`)
+  const given: [id: string, place: number][] = []
+  for await (const { session, place } of readSessions(path)) given.push([session.id, place])
+  assert.deepEqual(given, [
+    ['sample@2025-01-01 10:00:00', 1],
+    ['sample@2025-01-02 10:00:00', 2],
+    ['sample@2025-01-03 10:00:00', 3],
+  ])
+})
+
+test('a file of many sessions is read by a process whose memory could not hold it', async () => {
+  const text = 'x'.repeat(100_000)
+  const compacted = (n: number) =>
+    [line(`${n}`, text), JSON.stringify({ ...JSON.parse(line(`${n}c`, `summary ${n}`)), isCompactSummary: true })].join(
+      '\n',
+    )
+  const path = fileOf(Array.from({ length: 1200 }, (_, n) => `${compacted(n)}\n`).join(''))
+  const module = new URL('../../src/read-transcript.ts', import.meta.url).href
+  const program = `
+    const { readSessions } = await import(${JSON.stringify(module)})
+    let messages = 0
+    for await (const { session } of readSessions(${JSON.stringify(path)})) messages += session.messages.length
+    console.log(messages)`
+  const heap = '--max-old-space-size=48'
+  const { stdout } = await promisify(execFile)(process.execPath, [heap, '--input-type=module', '-e', program])
+  assert.equal(stdout, '2400\n')
 })

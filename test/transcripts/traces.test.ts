@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { checkView } from '../../src/legality.ts'
 import { readTranscript, readTranscriptStream } from '../../src/read-transcript.ts'
 import type { Message, Part, ToolResultPart } from '../../src/types.ts'
-import { assertAppendable } from '../contracts/transcript-reader.ts'
+import { assertAppendable, sessionsOneByOne } from '../contracts/transcript-reader.ts'
 
 type Counted = {
   file: string
@@ -54,6 +54,7 @@ describe('real transcripts', { skip }, () => {
 
     test(`${counted.file} gives sessions that a ledger takes`, async () => {
       const { sessions } = await readTranscript(`${folder}${counted.file}`)
+      assert.deepEqual(await sessionsOneByOne(`${folder}${counted.file}`), sessions)
       for (const session of sessions) {
         assertAppendable(session)
         const rules = new Set(checkView(session.messages).map(({ rule }) => rule))

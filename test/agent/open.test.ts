@@ -1,0 +1,89 @@
+/** What becomes of the settings of a session when an agent opens it. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openAgent } from '../../src/agent/agent.ts'
+import { openAgentHome } from '../../src/agent/open.ts'
+import { all, openGround } from './harness.ts'
+
+const settings = async ({ pal }: Awaited<ReturnType<typeof openGround>>, id: string) => {
+  const { policy, model, about } = (await pal.find(id))!
+  return { policy, model, client: about.client }
+}
+
+test('a session that the agent begins is its own, and what it is told later counts', async () => {
+  await using ground = await openGround([{ text: 'ok' }])
+  const own = { policy: 'agent', model: 'gpt-4.1', client: 'palimpsest:tester' }
+  assert.deepEqual(await settings(ground, 'work'), own)
+  await openAgent('work', { ...ground.options, policy: 'none' })
+  assert.deepEqual(await settings(ground, 'work'), { ...own, policy: 'none' })
+  const { session } = await openAgent('work', ground.options)
+  assert.equal(session.options.policy.name, 'none')
+  assert.deepEqual(await settings(ground, 'work'), { ...own, policy: 'none' })
+})
+
+test('in the session of another client the agent works with its own model and leaves everything as it was', async () => {
+  await using ground = await openGround([{ text: 'ok' }])
+  const anothers = { policy: 'smart-history', model: 'claude-opus-4-1', about: { client: 'claude-code', title: 'x' } }
+  await ground.pal.session('theirs', anothers)
+  const before = await ground.pal.find('theirs')
+  for (const more of [{}, { policy: 'none' }]) {
+    const { session } = await openAgent('theirs', { ...ground.options, ...more })
+    assert.equal(session.options.policy.name, more.policy ?? 'smart-history')
+    assert.equal(session.options.model.window, ground.agent.session.options.model.window)
+  }
+  assert.deepEqual(await ground.pal.find('theirs'), before)
+})
+
+test('a copy that the agent makes of the session of another client is its own', async () => {
+  await using ground = await openGround([{ text: 'ok' }])
+  await ground.pal.session('theirs', { policy: 'none', model: 'claude-opus-4-1', about: { client: 'claude-code' } })
+  const agent = await openAgent('theirs', ground.options)
+  await all(agent.run('go'))
+  const { id } = await agent.session.fork()
+  assert.deepEqual(await settings(ground, id), { policy: 'none', model: 'gpt-4.1', client: 'palimpsest:tester' })
+  assert.equal((await settings(ground, 'theirs')).client, 'claude-code')
+})
+
+test('a session that nobody has named a client for keeps its policy and becomes the one of the agent', async () => {
+  await using ground = await openGround([{ text: 'ok' }])
+  await ground.pal.session('imported', { policy: 'none', model: 'claude-opus-4-1' })
+  await openAgent('imported', ground.options)
+  assert.deepEqual(await settings(ground, 'imported'), {
+    policy: 'none',
+    model: 'gpt-4.1',
+    client: 'palimpsest:tester',
+  })
+})
+
+test('a subagent is looked after as the session that it works for', async () => {
+  await using ground = await openGround((_, index) =>
+    index === 0 ? { calls: [{ name: 'delegate', input: { task: 'look' } }] } : { text: 'done' },
+  )
+  await ground.pal.session('theirs', { policy: 'none', about: { client: 'claude-code' } })
+  await all((await openAgent('theirs', ground.options)).run('go'))
+  assert.deepEqual(await settings(ground, 'theirs-sub-1'), {
+    policy: 'none',
+    model: 'gpt-4.1',
+    client: 'palimpsest:tester',
+  })
+})
+
+test('the policy of the configuration is for sessions that the agent begins', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-open-'))
+  const agent = { provider: 'openai-compatible', baseUrl: 'http://127.0.0.1:9/v1', model: 'm', policy: 'none' }
+  writeFileSync(join(folder, 'palimpsest.json'), JSON.stringify({ agent }))
+  const env = { PALIMPSEST_WORKSPACE: join(folder, 'workspace') }
+  const home = await openAgentHome({ home: join(folder, 'home'), env, root: folder, user: 'ada' })
+  try {
+    await home.pal.session('old', { policy: 'stale-output' })
+    assert.equal((await home.open('old')).session.options.policy.name, 'stale-output')
+    assert.equal((await home.open('new')).session.options.policy.name, 'none')
+    assert.equal((await home.open('new', { policy: 'thrifty' })).session.options.policy.name, 'thrifty')
+  } finally {
+    await home.close()
+    rmSync(folder, { recursive: true })
+  }
+})
