@@ -21,8 +21,8 @@ import type { Message } from '../src/types.ts'
 import { compacted, lives, loadChains } from './chains.ts'
 import { compareWithClient } from './client-compactions.ts'
 import { cpuTime, MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
+import { type Least, leastPerCall } from './least.ts'
 import { type LongSession, longSession } from './long-session.ts'
-import { leastPerCall } from './oracle.ts'
 import type { Peer } from './peers/peer.ts'
 import { loadPeers } from './peers/peers.ts'
 import { toRecorded } from './recorded.ts'
@@ -47,6 +47,14 @@ const SHAPES: Record<string, LongSession> = {
   'results three times as long': { results: 3 },
   'twice the skeleton': { skeleton: 2 },
 }
+/** Knows the future, edits cost no cache: with all evidence, and with as much as we want. */
+const LEAST: Record<string, Least> = {
+  'least: knows the future, edits cost no cache': {},
+  'least that keeps 93 %': { keep: 0.93 },
+  'least that keeps 93 %, of old parts the passages only': { keep: 0.93, passages: true },
+}
+const BOUNDS_TITLE = 'bounds: cost to that of peers'
+const BOUNDED = /ClearToolUsesEdit|clear_tool_uses/
 const SHAPES_TITLE = 'shapes, 1600 turns'
 const LONGEST_WITH_QUOTES = 2000
 const OVERHEAD = 18_000
@@ -113,7 +121,7 @@ async function compare(title: string, session: Recorded): Promise<void> {
   ]
   const own = await runs[0]![1]()
   if (session.evidence['quotes'])
-    runs.push(['least: knows the future, edits cost no cache', () => runLeast(session, own)])
+    for (const [name, least] of Object.entries(LEAST)) runs.push([name, () => runLeast(session, own, least)])
   for (const [name, run] of runs) {
     const measures = name === 'thrifty' ? own : await run()
     const row = toRow(name, measures, own)
@@ -126,7 +134,20 @@ async function compare(title: string, session: Recorded): Promise<void> {
     )
   }
   report[title] = rows
+  if (session.evidence['quotes']) (report[BOUNDS_TITLE] ??= []).push(boundsRow(title, series))
   if (/generated, 1600/.test(title)) plot(series)
+}
+
+/** What we pay, and what a planner that knows the future would pay, of what those pay who only clear results. */
+function boundsRow(title: string, series: readonly { name: string; measures: Measures }[]): object {
+  const costOf = ({ measures }: { measures: Measures }) => measures.costs[MAIN]!.cost
+  const peersHere = series.filter(({ name }) => BOUNDED.test(name)).map(costOf)
+  const shares = series
+    .filter(({ name }) => name === 'thrifty' || name in LEAST)
+    .map(
+      each => [each.name.split(':')[0]!, peersHere.map(cost => (costOf(each) / cost).toFixed(2)).join(', ')] as const,
+    )
+  return { session: title, ...Object.fromEntries(shares) }
 }
 
 /** What we pay of what those pay who only clear results. */
@@ -138,7 +159,7 @@ async function compareShape(name: string, shape: LongSession): Promise<object> {
     'our evidence': keptOf(own),
     'most tokens': own.peak,
   }
-  for (const peer of peers.filter(each => /ClearToolUsesEdit|clear_tool_uses/.test(each.name))) {
+  for (const peer of peers.filter(each => BOUNDED.test(each.name))) {
     const theirs = await runPeer(peer, session)
     const ratio = own.costs[MAIN]!.cost / theirs.costs[MAIN]!.cost
     row[`${peer.name}, ${peer.setting.split(':')[0]}`] = `${ratio.toFixed(2)} @ ${keptOf(theirs)}`
@@ -173,9 +194,10 @@ async function runThrifty(session: Recorded): Promise<Own> {
   return { ...meter.result(), ms, ...(quotes ? { inPlace: quotes.kept / quotes.quotes } : {}) }
 }
 
-/** Not a contender but a sum: what is below everybody (oracle.ts). */
-async function runLeast(session: Recorded, own: Measures): Promise<Measures> {
-  const calls = await leastPerCall(session, tablePrices()[MAIN]!)
+/** Not a contender but a sum: what is below everybody (least.ts). */
+async function runLeast(session: Recorded, own: Measures, least: Least): Promise<Measures> {
+  const calls = await leastPerCall(session, tablePrices()[MAIN]!, least)
+  const lost = calls.reduce((total, call) => total + call.lost, 0)
   const cost = calls.reduce((total, call) => total + call.cost, 0)
   const { quotes } = own.evidence
   return {
@@ -184,8 +206,8 @@ async function runLeast(session: Recorded, own: Measures): Promise<Measures> {
     said: 1,
     peak: Math.max(...calls.map(({ tokens }) => tokens)),
     costs: { ...own.costs, [MAIN]: { ...own.costs[MAIN]!, cost, effective: cost, refetches: 0, busts: 0 } },
-    evidence: quotes ? { quotes: { ...quotes, kept: quotes.quotes } } : {},
-    perCall: calls.map(call => ({ ...call, bust: false, lost: 0 })),
+    evidence: quotes ? { quotes: { ...quotes, kept: quotes.quotes - lost } } : {},
+    perCall: calls.map(call => ({ ...call, bust: false })),
   }
 }
 
@@ -236,7 +258,7 @@ function mean(list: readonly number[]): number {
 }
 
 function plot(series: readonly { name: string; measures: Measures }[]): void {
-  const shown = series.filter(({ name }) => name !== 'none' && !/polling|microcompact/.test(name))
+  const shown = series.filter(({ name }) => name !== 'none' && !/polling|microcompact|93 %/.test(name))
   const panel = (title: string, label: string, pick: (call: Measures['perCall'][number]) => number) => ({
     title,
     x: { label: 'call' },

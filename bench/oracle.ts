@@ -164,33 +164,6 @@ function stubOf(part: Part): Part | undefined {
   return part.type === 'reasoning' ? { type: 'reasoning', text: '…' } : undefined
 }
 
-/**
- * Below anything that anybody can do in a session without an end, call by call: of everything that was sent before, only
- * users' words and what will still be quoted are there, and that costs no cache. Not a view that can be sent.
- */
-export async function leastPerCall(session: Recorded, { read, write, ttl }: Prices): Promise<Call[]> {
-  const { messages } = session
-  const items = await itemsOf(session)
-  const made: Call[] = []
-  let lastAnswer = Number.NEGATIVE_INFINITY
-  for (const [i, message] of messages.entries()) {
-    if (message.role !== 'assistant') continue
-    const call = made.length
-    const at = messages[i - 1]?.at || message.at || 0
-    let [old, fresh] = [OVERHEAD, 0]
-    for (const { message: place, tokens, born, needed } of items) {
-      if (place >= i) break
-      if (born >= call) fresh += tokens
-      else if (needed >= call && (needed < Number.POSITIVE_INFINITY || messages[place]!.role === 'user')) old += tokens
-    }
-    made.push({ tokens: old + fresh, cost: old * (at - lastAnswer > ttl ? write : read) + fresh * write })
-    lastAnswer = message.at || at
-  }
-  return made
-}
-
-type Call = { tokens: number; cost: number }
-
 function floorCost({ messages, calls }: Recorded, items: readonly Item[], { read, write, ttl }: Prices): number {
   let cost = 0
   let lastAnswer = Number.NEGATIVE_INFINITY

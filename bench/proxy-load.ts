@@ -2,13 +2,15 @@
  * Agents for the proxy benchmark, in a process of their own: conversations with large bodies that stream.
  *
  * Every turn of a conversation goes to the provider and to the contender, in an order thrown by dice and a moment
- * apart, so that what disturbs the machine disturbs both alike, and each pair gives one difference. The loop is
+ * apart, so that what disturbs the machine disturbs both alike, and each pair gives one difference; pairs from moments in
+ * which the host took processors away are left out (steal.ts). The loop is
  * closed: a conversation goes on when both answers are complete. Bodies are made before the clock starts. What takes
  * time here takes it from what is measured, since all share the machine: so there is little.
  */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AT_ONCE } from './proxy-provider.ts'
+import { Steal } from './steal.ts'
 
 export type Load = {
   direct: string
@@ -22,35 +24,49 @@ export type Load = {
 
 /** Milliseconds to the first byte of the answer. */
 export type Pair = { direct: number; through: number }
-export type Latencies = { first: Pair[]; later: Pair[] }
+export type Latencies = {
+  first: Pair[]
+  later: Pair[]
+  /** Pairs that are left out, because the host took processors away meanwhile. */
+  disturbed: number
+}
 
 export async function measureLatency(load: Load): Promise<Latencies> {
   const agent = new Agent({ keepAlive: true })
   const started = performance.now()
   const counted = started + load.rampSeconds * 1000
-  const until = counted + load.seconds * 1000
-  const pairs: Latencies = { first: [], later: [] }
+  const steal = new Steal()
+  // What was disturbed is made up for, within limits.
+  const until = () => {
+    const lost = Math.min(steal.disturbedSince(counted), MOST_MADE_UP * load.seconds * 1000)
+    return counted + load.seconds * 1000 + lost
+  }
+  const later: { pair: Pair; from: number; to: number }[] = []
+  const first: Pair[] = []
   await Promise.all(
     Array.from({ length: load.conversations }, async (_, i) => {
       await sleep((i / load.conversations) * load.rampSeconds * 1000)
       const own = new Conversation(i, load.bytes)
       const other = new Conversation(i, load.bytes)
-      for (let turn = 0; performance.now() < until; turn++) {
+      for (let turn = 0; performance.now() < until(); turn++) {
         const from = performance.now()
         const [direct, through] = await both(
           () => ask(load.direct, own, { agent }),
           () => ask(load.through, other, { agent }),
         )
         const pair = { direct: direct.firstByte, through: through.firstByte }
-        if (turn === 0) pairs.first.push(pair)
-        else if (from >= counted) pairs.later.push(pair)
+        if (turn === 0) first.push(pair)
+        else if (from >= counted)
+          later.push({ pair, from, to: from + MOST_APART_MS + Math.max(pair.direct, pair.through) })
         own.goOn(direct.id, turn)
         other.goOn(through.id, turn)
       }
     }),
   )
   agent.destroy()
-  return pairs
+  steal.stop()
+  const calm = later.filter(({ from, to }) => steal.wasCalm(from, to))
+  return { first, later: calm.map(({ pair }) => pair), disturbed: later.length - calm.length }
 }
 
 /** Requests a second when the provider answers at once and every conversation goes on as soon as it can. */
@@ -90,8 +106,12 @@ export async function sendMany(url: string, { from, requests }: { from: number; 
   agent.destroy()
 }
 
+const MOST_APART_MS = 100
+/** Times the planned length. */
+const MOST_MADE_UP = 2
+
 async function both<T>(one: () => Promise<T>, other: () => Promise<T>): Promise<[T, T]> {
-  const apart = Math.random() * 100
+  const apart = Math.random() * MOST_APART_MS
   if (Math.random() < 0.5) return Promise.all([one(), sleep(apart).then(other)])
   return Promise.all([sleep(apart).then(one), other()])
 }

@@ -2,16 +2,17 @@
  * What a proxy adds: time to the first byte with many streaming conversations at once, against the same provider
  * without it, in the same run; requests a second when nobody waits; and memory over many requests.
  *
- *     node bench/proxy.ts [--seconds 40] [--conversations 50] [--kb 200] [--requests 10000] [--only NAME]
+ *     node bench/proxy.ts [--seconds 20] [--rounds 3] [--conversations 50] [--kb 200] [--requests 10000] [--only NAME]
  *
- * Provider, proxy and agents are processes of their own. Ours is `palimpsest serve` as anybody would start it, on a
+ * Those that are near each other have their turn in every round, so that a bad minute of the machine is nobody's own, and
+ * the pairs of all rounds count together; the others in the last one. Provider, proxy and agents are processes of their own. Ours is `palimpsest serve` as anybody would start it, on a
  * home on disk, where every turn is before its answer is passed on. A proxy that does nothing shows what a second hop
  * costs by itself. Other proxies run where scripts/proxy-peers.sh has installed them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Latencies, Load, Pair } from './proxy-load.ts'
@@ -20,7 +21,8 @@ import { tableOf } from './proxy-plot.ts'
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '40' },
+    seconds: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '3' },
     conversations: { type: 'string', default: '50' },
     kb: { type: 'string', default: '200' },
     requests: { type: 'string', default: '10000' },
@@ -33,23 +35,30 @@ const { values } = parseArgs({
 })
 
 type Started = { url: string; stop(): Promise<void>; child?: ChildProcess }
-type Contender = { name: string; start(upstream: string): Promise<Started>; memory?: true }
+type Contender = {
+  name: string
+  start(upstream: string): Promise<Started>
+  memory?: true
+  /** One round will do: what it adds is so much that a bad minute changes nothing. */
+  once?: true
+}
 
+const THROUGHPUT_SECONDS = 12
 const CLI = new URL('../src/cli.ts', import.meta.url).pathname
 
 const CONTENDERS: readonly Contender[] = [
   { name: 'nothing but a hop', start: upstream => startNode('proxy-bare.ts', [upstream]) },
   { name: 'palimpsest, none', start: upstream => startOurs(upstream, 'none') },
   { name: 'palimpsest, thrifty', start: upstream => startOurs(upstream, 'thrifty'), memory: true },
-  ...installedPeers(),
+  ...installedPeers().map(peer => ({ ...peer, once: true as const })),
 ]
 
 export type Measured = {
   pairs: number
+  /** Pairs left out. */
+  disturbed: number
   direct: Spread
   through: Spread
-  /** The load of the machine when it began. */
-  load: number
   /** Of the differences of all pairs. */
   added: Spread
   firstCall: Spread
@@ -77,11 +86,19 @@ const results: Results = {
 }
 const upstream = await startNode('proxy-provider.ts', [])
 const load = await startNode('proxy-load.ts', [])
-for (const contender of CONTENDERS) {
-  if (values.only && !contender.name.includes(values.only)) continue
-  const measured = await measure(contender).catch(error => ({ failed: String(error).slice(0, 500) }))
-  results.contenders[contender.name] = measured
-  console.log(contender.name, JSON.stringify(measured))
+const chosen = CONTENDERS.filter(({ name }) => !values.only || name.includes(values.only))
+const found = new Map<string, Latencies>()
+const rounds = Number(values.rounds)
+for (let round = 1; round <= rounds; round++) {
+  for (const { name, start, memory, once } of chosen) {
+    if (once && round < rounds) continue
+    console.log(`round ${round} of ${rounds}: ${name}`)
+    const measured = await measure(name, start, round === rounds && { memory }).catch(error => {
+      return { failed: String(error).slice(0, 500) }
+    })
+    if (measured) results.contenders[name] = measured
+    if (measured) console.log(JSON.stringify(measured))
+  }
 }
 for (const name of missingPeers()) console.log(`${name}: skipped, not installed (scripts/proxy-peers.sh gets it)`)
 await load.stop()
@@ -89,33 +106,43 @@ await upstream.stop()
 console.log(tableOf(results))
 writeFileSync(values.out, `${JSON.stringify(results, null, 2)}\n`)
 
-async function measure({ start, memory }: Contender): Promise<Measured> {
+/** `last`: the round in which everything else is measured too. */
+async function measure(name: string, start: Contender['start'], last: false | Pick<Contender, 'memory'>) {
   const proxy = await start(upstream.url)
   try {
-    return await measureAt(proxy, memory)
+    const plan: Load = {
+      direct: upstream.url,
+      through: proxy.url,
+      conversations: Number(values.conversations),
+      bytes: Number(values.kb) * 1024,
+      seconds: Number(values.seconds),
+      rampSeconds: Number(values.ramp),
+    }
+    const now: Latencies = await order({ kind: 'latency', load: plan })
+    const before = found.get(name) ?? { first: [], later: [], disturbed: 0 }
+    const pairs = {
+      first: [...before.first, ...now.first],
+      later: [...before.later, ...now.later],
+      disturbed: before.disturbed + now.disturbed,
+    }
+    found.set(name, pairs)
+    const left = now.disturbed > 0 ? `, ${now.disturbed} disturbed pairs left out` : ''
+    console.log(`  ${now.later.length} pairs, added ${JSON.stringify(spread(now.later.map(difference)))}${left}`)
+    return last ? await measureRest(proxy, plan, pairs, last.memory) : undefined
   } finally {
     await proxy.stop()
   }
 }
 
-async function measureAt(proxy: Started, memory?: true): Promise<Measured> {
-  const plan: Load = {
-    direct: upstream.url,
-    through: proxy.url,
-    conversations: Number(values.conversations),
-    bytes: Number(values.kb) * 1024,
-    seconds: Number(values.seconds),
-    rampSeconds: Number(values.ramp),
-  }
-  const [busy = 0] = loadavg()
-  const { first, later }: Latencies = await order({ kind: 'latency', load: plan })
-  const short = { ...plan, seconds: plan.seconds / 3 }
+async function measureRest(proxy: Started, plan: Load, pairs: Latencies, memory?: true): Promise<Measured> {
+  const { first, later, disturbed } = pairs
+  const short = { ...plan, seconds: THROUGHPUT_SECONDS }
   const through: number = await order({ kind: 'throughput', load: short, url: proxy.url })
   const direct: number = await order({ kind: 'throughput', load: short, url: upstream.url })
   const memoryMb = memory && proxy.child ? await memoryOf(proxy.url, proxy.child) : undefined
   return {
     pairs: later.length,
-    load: Math.round(busy * 100) / 100,
+    disturbed,
     direct: spread(later.map(pair => pair.direct)),
     through: spread(later.map(pair => pair.through)),
     added: spread(later.map(difference)),

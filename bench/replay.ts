@@ -2,9 +2,10 @@
  * The replay benchmark: `npm run bench:replay -- DIR`. All transcripts of a folder with 30 and more calls, under our
  * presets, the knob of `thrifty`, the peers and the bounds, by four price tables. Writes a table, JSON and plots.
  *
- * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender).
+ * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender),
+ * --only NAME (that policy alone is run anew; what the others did is taken from the JSON of the last run).
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Measures } from '../src/measure.ts'
@@ -37,10 +38,13 @@ export type Result = Row & {
   stopped?: boolean
 }
 
+type Written = { results: Record<Table, Result[]>; perSession: typeof perSession }
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     quick: { type: 'boolean' },
+    only: { type: 'string' },
     json: { type: 'string', default: 'bench/results/replay.json' },
     img: { type: 'string', default: 'docs/img' },
     seconds: { type: 'string', default: '120' },
@@ -58,7 +62,8 @@ const calls = sessions.reduce((sum, session) => sum + session.calls, 0)
 console.log(`${sessions.length} sessions, ${calls} calls, prices as of ${PRICES_AS_OF}`)
 
 const peers = (await loadPeers(line => console.log(line))).map(peerContender)
-const contenders = [...ownContenders(), ...peers, oracle, floor]
+const everybody = [...ownContenders(), ...peers, oracle, floor]
+const contenders = everybody.filter(({ name }) => !values.only || name === values.only || name === 'none')
 const results: Record<string, Result[]> = Object.fromEntries(TABLE_NAMES.map(name => [name, []]))
 const perSession: Record<string, Record<string, [cost: number, evidence: number, effective: number]>> = {}
 const bases = new Map<Table, Measures[]>()
@@ -74,7 +79,19 @@ for (const contender of contenders) {
     `${lineOf(last)}  ${((performance.now() - started) / 1000).toFixed(1)} s${last.stopped ? ', stopped' : ''}`,
   )
 }
+if (values.only) takeOver(JSON.parse(readFileSync(values.json, 'utf8')))
 report()
+
+/** The rows of the last run, but where there are new ones. */
+function takeOver(last: Written): void {
+  for (const table of TABLE_NAMES) {
+    const rowOf = (row: Result) => `${row.policy}, ${row.setting}`
+    const fresh = new Map(results[table]!.map(row => [rowOf(row), row]))
+    results[table] = last.results[table]!.map(row => fresh.get(rowOf(row)) ?? row)
+  }
+  for (const [session, before] of Object.entries(last.perSession))
+    perSession[session] = { ...before, ...perSession[session] }
+}
 
 async function runAll(contender: Contender, table: Table): Promise<{ measured: Measures[]; stopped: boolean }> {
   const end = cpuTime() + Number(values.seconds) * 1000

@@ -124,7 +124,7 @@ function endlessTables(found: Record<string, unknown[]> | undefined): void {
   for (const [title, rows] of Object.entries(found ?? {})) {
     heading(title)
     if (title.startsWith('clients')) print((rows as Across[]).map(acrossRow))
-    else if (title.startsWith('shapes')) print(rows as Row[])
+    else if (/^(shapes|bounds)/.test(title)) print(rows as Row[])
     else print((rows as Endless[]).map(endlessRow))
   }
 }

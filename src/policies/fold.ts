@@ -4,15 +4,16 @@
  * text grow too. A fold is a range edit like any other; the originals are found by recall and come back by undo.
  *
  * What agents use again of old steps are mostly commands and paths, so a line has the command word for word and the path
- * as it was spelled, and folders that many calls name in full are said once. Folds stand side by side. When there are
- * many, one fold around all of them keeps the newest lines of the log. Of very many things that users said the oldest
- * but the first are shortened. What a client reports in the user's name is a line of the log.
+ * as it was spelled, and folders that many calls name in full are said once. What the agent said on the way is a line
+ * with another sign. Folds stand side by side. When there are many, one fold around all of them keeps the newest lines
+ * of the log, and of those on the way none. Of very many things that users said the oldest but the first are shortened.
+ * What a client reports in the user's name is a line of the log.
  */
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
 import { normalizePath } from '../paths.ts'
 import { isReport } from '../requests.ts'
-import type { Message } from '../types.ts'
+import type { Message, ToolCallPart } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
@@ -26,11 +27,13 @@ export const LONGEST_COMMAND = 800
 /** Paths are kept whole: an agent that must guess the rest of one gets it wrong. */
 const LONGEST_PATH = 200
 /** Lines of all logs together; older ones are counted, not kept. */
-export const MOST_LINES = 200
+export const MOST_LINES = 150
 const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
+/** Before what the agent said while it worked: of least use once the work is done. */
+const ON_THE_WAY = '> '
 /** Where a line of the log begins; a command may have several of its own. */
-const NEXT_LINE = /\n(?=- |Folders: |\(\d+ older steps\)$)/m
+const NEXT_LINE = /\n(?=- |> |Folders: |\(\d+ older steps\)$)/m
 const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
 /** A folder is worth a place if so many calls name it, and it is not short; and there are only so many places. */
 const LEAST_CALLS = 3
@@ -40,6 +43,7 @@ const MOST_FOLDERS = 12
 const KEPT_HEAD = 300
 const KEPT_TAIL = 100
 const TAG = /<\/?[a-z][\w-]*>/gi
+const PATCH = '*** Begin Patch'
 /** Longer strings of an input are contents, not arguments. */
 const LONGEST_ARGUMENT = 2000
 
@@ -49,12 +53,13 @@ export type Outcomes = ReadonlyMap<string, string>
 /** The messages that stand for some units: users' own words whole and in place, a log of the rest between them. */
 export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Message[] {
   const chunks: Chunk[] = []
+  const onTheWay = saidOnTheWay(units)
   for (const unit of units) {
     const { original, role } = unit
     if (isBlank(original)) continue
     if ((role === 'user' || role === 'system') && !isOldReport(unit)) chunks.push({ said: { role, parts: [original] } })
     else {
-      const line = lineOf(unit, outcomes)
+      const line = onTheWay.has(unit) ? sayingOf(unit, ON_THE_WAY) : lineOf(unit, outcomes)
       if (line) chunks.push({ lines: [line] })
     }
   }
@@ -87,11 +92,13 @@ export function mergeFolds(messages: readonly Message[], room: Room): Message[] 
   return toMessages(shorter, headOf(distinct(folders), gone))
 }
 
-/** The lines to leave out: first those about what a later line is about too, then the oldest. */
+/** The lines to leave out: first what was said on the way, then those about what a later line is about too, then the oldest. */
 function leastWanted(lines: readonly string[], count: number): Set<number> {
   const last = new Map(lines.map((line, i) => [subjectOf(line), i]))
-  const isLast = (i: number) => last.get(subjectOf(lines[i]!)) === i
-  const order = [...lines.keys()].sort((a, b) => Number(isLast(a)) - Number(isLast(b)) || a - b)
+  const rankOf = (line: string, i: number) =>
+    line.startsWith(ON_THE_WAY) ? 0 : last.get(subjectOf(line)) === i ? 2 : 1
+  const ranks = lines.map(rankOf)
+  const order = [...lines.keys()].sort((a, b) => ranks[a]! - ranks[b]! || a - b)
   return new Set(order.slice(0, Math.max(0, count)))
 }
 
@@ -183,13 +190,38 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
     const outcome = outcomes.get(original.id)
     const intent = call?.intent ? ` (${oneLine(call.intent, WIDEST)})` : ''
     const command = call?.command?.trim()
-    const what = command ? cutEnd(command, LONGEST_COMMAND) : (pathAsSpelled(unit) ?? about(unit))
+    const spelled = command ? cutEnd(command, LONGEST_COMMAND) : (pathAsSpelled(unit) ?? about(unit))
+    const what = headsOfPatch(original) ?? spelled
     return `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
   }
   if (original.type !== 'text') return undefined
   if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim(), WIDEST)}`
-  const line = original.text.trim().split('\n')[0]
-  return line ? `- ${line.slice(0, WIDEST)}` : undefined
+  return sayingOf(unit, '- ')
+}
+
+function sayingOf({ original }: Unit, sign: string): string | undefined {
+  const line = textOf(original).trim().split('\n')[0]
+  return line ? sign + line.slice(0, WIDEST) : undefined
+}
+
+/** What the agent said before it went on with a call; what it said last before the user spoke is its answer. */
+function saidOnTheWay(units: readonly Unit[]): Set<Unit> {
+  const found = new Set<Unit>()
+  let goesOn = false
+  for (const unit of units.toReversed()) {
+    if (unit.original.type === 'tool-call') goesOn = true
+    else if (unit.role === 'user' && !isOldReport(unit)) goesOn = false
+    else if (unit.role === 'assistant' && unit.original.type === 'text' && goesOn) found.add(unit)
+  }
+  return found
+}
+
+/** A patch may be about several files: its lines that name them, as they were written. */
+function headsOfPatch({ input }: ToolCallPart): string | undefined {
+  const patch = stringsIn(input).find(text => text.startsWith(PATCH))
+  if (patch === undefined) return undefined
+  const heads = patch.split('\n').filter(line => line.startsWith('*** ') && !line.startsWith('*** End'))
+  return cutEnd(heads.join('\n'), LONGEST_COMMAND)
 }
 
 /** The path of a call as its input has it, not as we compare it. */

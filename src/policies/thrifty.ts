@@ -22,7 +22,7 @@ import {
 } from '../planner.ts'
 import type { Replacement } from '../types.ts'
 import type { Unit } from '../units.ts'
-import { shownTokens } from '../view.ts'
+import { type Fold, shownTokens } from '../view.ts'
 import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
 import { excerpt, type Keep } from './excerpt.ts'
 import { fallback } from './fallback.ts'
@@ -154,6 +154,11 @@ class Thrifty implements Planner {
     return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
   }
 
+  /** What came last was sent whole; from the next call on it may be had shorter. */
+  prepare(fold: Fold): void {
+    for (let i = this.#items.length - 1; i >= 0 && !this.#items[i]!.forms; i--) this.#formsOf(this.#items[i]!, fold)
+  }
+
   #refresh(context: PlanContext): void {
     const { edited } = context.fold
     if (this.#refreshed === edited) return
@@ -162,14 +167,20 @@ class Thrifty implements Planner {
   }
 
   #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
-    const { horizonMin, horizonMax, quote } = this.#options
+    const { quote } = this.#options
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
     return {
       model,
       cold,
-      horizon: Math.max(horizonMin, Math.min(horizonMax, calls + 1)),
+      horizon: this.#horizon(calls + 1),
       quote,
     }
+  }
+
+  /** Calls to come: as many as there have been, to a limit; after very many a quarter as many, to twice the limit. */
+  #horizon(made: number): number {
+    const { horizonMin, horizonMax } = this.#options
+    return Math.max(horizonMin, Math.min(made, horizonMax), Math.min(made / 4, 2 * horizonMax))
   }
 
   /** Steps that are old enough to be worth a line each. */
@@ -290,14 +301,17 @@ class Thrifty implements Planner {
     )
       return []
     for (const pointer of item.pointers) if (pointer.mark === 'same' && !leaving.has(pointer)) return []
-    item.forms ??= formsOf(unit, item.partClass, fold.count, this.#options)
     const choices: Choice<Form>[] = []
-    for (const form of item.forms) {
+    for (const form of this.#formsOf(item, fold)) {
       if (ORDER[form.mark] <= ORDER[item.mark ?? 'whole']) continue
       const density = form.loses ? this.#density(item, form.loses, calls) : 0
       choices.push({ form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) })
     }
     return choices
+  }
+
+  #formsOf(item: Item, { count }: Fold): Form[] {
+    return (item.forms ??= formsOf(item.unit, item.partClass, count, this.#options))
   }
 
   #density(item: Item, partClass: PartClass, calls: number): number {
@@ -347,8 +361,7 @@ class Thrifty implements Planner {
     const outside = new Set(inside.flatMap(({ pointers }) => [...pointers]).filter(({ unit }) => unit.entry > end))
     return [...outside].flatMap(item => {
       if (item.mark !== 'same' || item.frozen) return []
-      item.forms ??= formsOf(item.unit, item.partClass, fold.count, this.#options)
-      const stub = item.forms.find(({ mark }) => mark === 'stub')
+      const stub = this.#formsOf(item, fold).find(({ mark }) => mark === 'stub')
       return stub ? [this.#take(item, stub)] : []
     })
   }

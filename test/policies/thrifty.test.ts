@@ -258,9 +258,42 @@ describe('folding', () => {
       ...lines(50, 130),
     ]
     const text = mergeFolds([user(log.join('\n'))], ROOMY).map(message => message.parts.map(textOf).join())[0]!
-    assert.match(text, /\(3 older steps\)\n- read old\.ts\n/)
+    assert.match(text, /\(53 older steps\)\n- read old\.ts\n/)
     assert.match(text, /- edit a\.ts → failed/)
     for (let i = 0; i < 130; i++) assert.match(text, new RegExp(`- bash make ${i}\n|- bash make ${i}$`))
+  })
+
+  test('what the agent said on the way is marked as such and leaves a long log first; its answers stay', async () => {
+    const { session, step } = await open()
+    const said = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
+    await session.append(user('fix the bug'), said('Let me run the tests first.'))
+    await step('bash', { command: 'make test' }, 'ok')
+    await session.append(said('All of it is green.'), user('and the other one?'))
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const [, log] = foldMessages(units.all, new Map())
+    const text = textOf(log!.parts[0]!)
+    assert.match(text, /\n> Let me run the tests first\.\n- bash make test\n- All of it is green\.$/)
+    const more = Array.from({ length: 148 }, (_, i) => `- bash make ${i}`)
+    const merged = mergeFolds([log!, user([FOLD_HEADER, ...more].join('\n'))], ROOMY).map(each =>
+      textOf(each.parts[0]!),
+    )
+    assert.doesNotMatch(merged.join('\n'), /Let me run/)
+    assert.match(merged.join('\n'), /\(1 older steps\)\n- bash make test\n- All of it is green\./)
+  })
+
+  test('the line of a patch names every file of it as it was written', async () => {
+    const { session, step } = await open()
+    const patch = '*** Begin Patch\n*** Update File: src/a.ts\n@@\n-a\n+b\n*** Add File: src/b.ts\n+c\n*** End Patch'
+    await session.append(user('fix the bug'))
+    await step('apply_patch', { input: patch }, 'Done')
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const text = textOf(foldMessages(units.all, new Map()).at(-1)!.parts[0]!)
+    assert.match(
+      text,
+      /\n- apply_patch \*\*\* Begin Patch\n\*\*\* Update File: src\/a\.ts\n\*\*\* Add File: src\/b\.ts$/,
+    )
   })
 
   test('a copy that a pointer behind the fold names is not folded away', async () => {
@@ -284,9 +317,9 @@ describe('folding', () => {
     const texts = merged.map(message => message.parts.map(textOf).join())
     assert.equal(texts[0], long)
     assert.ok(texts.some(text => text.includes('chars cut')))
-    assert.match(texts.join('\n'), /\(400 older steps\)/)
+    assert.match(texts.join('\n'), /\(450 older steps\)/)
     assert.match(texts.join('\n'), /- step 599/)
-    assert.doesNotMatch(texts.join('\n'), /- step 399\b/)
+    assert.doesNotMatch(texts.join('\n'), /- step 449\b/)
     assert.deepEqual(mergeFolds(merged, NARROW), merged)
     assert.ok(mergeFolds(folds, ROOMY).every(message => !message.parts.map(textOf).join().includes('chars cut')))
   })

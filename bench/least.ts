@@ -1,0 +1,143 @@
+/**
+ * What is below everybody in a session without an end: a planner that knows which passages will be quoted, and whose
+ * edits cost no cache. Not views that can be sent, only sums, call by call.
+ *
+ * Everything is shown once, when it is new. Of what was sent before, users' words stay, and what will still be quoted:
+ * whole parts, or nothing of them but the passages themselves, which is less than any form of a part can show. With
+ * `keep` under 1 it loses those passages that are dearest to keep: each stay of a part from one call that quotes it to the
+ * next costs so much for each passage that it saves, and the cheapest stays are taken until the share is reached. No other
+ * choice of stays pays less, but by one stay. Of several copies of a passage the newest is the one that is kept, and what
+ * is new is shown whole: in these two a planner could do better, so it is a bound for planners that do so.
+ */
+import type { Prices } from '../src/measure.ts'
+import { keyOf } from '../src/measure-evidence.ts'
+import type { Recorded } from '../src/measure-policies.ts'
+import { isReport } from '../src/requests.ts'
+import { loadCounter, partTokens } from '../src/tokens.ts'
+import type { Message } from '../src/types.ts'
+
+export type Least = {
+  /** Share of the passages that must be in view. */
+  keep?: number
+  /** Of old parts nothing is shown but the passages that will be quoted. */
+  passages?: boolean
+}
+
+export type LeastCall = { tokens: number; cost: number; lost: number }
+
+/** Something that can be kept for later calls: its tokens, the call it is first sent with, and the calls that quote it. */
+type Keeper = { tokens: number; born: number; quotes: Map<number, number> }
+
+/** Keeping something from one call that quotes it (or from its first) to another: what that costs, and what it saves. */
+type Stay = { keeper: Keeper; from: number; to: number; cost: number; saves: number }
+
+const OVERHEAD = 18_000
+
+export async function leastPerCall(session: Recorded, prices: Prices, options: Least = {}): Promise<LeastCall[]> {
+  const { keep = 1, passages = false } = options
+  const { messages } = session
+  const count = await loadCounter()
+  const perToken = pricesPerCall(session, prices)
+  const [old, fresh] = [perToken.map(() => OVERHEAD), perToken.map(() => 0)]
+  let call = 0
+  for (const { role, parts } of messages) {
+    if (role === 'assistant') call++
+    if (call >= old.length) break
+    for (const part of parts) fresh[call]! += partTokens(part, count)
+    const words = role === 'user' ? wordsIn(parts, count) : 0
+    for (let later = call + 1; words > 0 && later < old.length; later++) old[later]! += words
+  }
+  const { keepers, atOnce } = keepersOf(session, count, passages)
+  const total = [...(session.evidence['quotes']?.quotes.values() ?? [])].reduce((sum, found) => sum + found.length, 0)
+  const lost = perToken.map(() => 0)
+  let kept = atOnce
+  for (const { keeper, from, to, saves } of cheapestFirst(keepers, perToken)) {
+    const stays = kept < keep * total
+    if (stays) kept += saves
+    for (let at = from + 1; at <= to; at++) {
+      if (stays) old[at]! += keeper.tokens
+      else lost[at]! += keeper.quotes.get(at) ?? 0
+    }
+  }
+  return perToken.map((price, at) => ({
+    tokens: old[at]! + fresh[at]!,
+    cost: old[at]! * price + fresh[at]! * prices.write,
+    lost: lost[at]!,
+  }))
+}
+
+/** What users said themselves; what their client reported in their name may go. */
+function wordsIn(parts: Message['parts'], count: (text: string) => number): number {
+  const own = parts.filter(part => part.type !== 'text' || !isReport(part.text))
+  return own.reduce((sum, part) => sum + partTokens(part, count), 0)
+}
+
+/** What a token of before costs in each call: a read, or a write where the cache has gone cold. */
+function pricesPerCall({ messages }: Recorded, { read, write, ttl }: Prices): number[] {
+  const found: number[] = []
+  let answered = Number.NEGATIVE_INFINITY
+  for (const [i, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    const at = messages[i - 1]?.at || message.at || 0
+    found.push(at - answered > ttl ? write : read)
+    answered = message.at || at
+  }
+  return found
+}
+
+/** What there is to keep, and how many passages are quoted from what is new: those cost nothing. */
+function keepersOf(
+  { evidence }: Recorded,
+  count: (text: string) => number,
+  passages: boolean,
+): { keepers: Keeper[]; atOnce: number } {
+  const { sources, quotes } = evidence['quotes'] ?? { sources: [], quotes: new Map() }
+  const keepers = new Map<string, Keeper>()
+  let atOnce = 0
+  for (const [call, found] of quotes) {
+    for (const quote of found) {
+      const { part, born } = sources[quote.sources.at(-1)!]!
+      if (born >= call) {
+        atOnce++
+        continue
+      }
+      const name = passages ? `${keyOf(part)} ${quote.text}` : keyOf(part)!
+      const known = keepers.get(name)
+      const keeper = known ?? {
+        tokens: passages ? count(quote.text) : partTokens(part, count),
+        born,
+        quotes: new Map(),
+      }
+      keepers.set(name, keeper)
+      keeper.quotes.set(call, (keeper.quotes.get(call) ?? 0) + 1)
+    }
+  }
+  return { keepers: [...keepers.values()], atOnce }
+}
+
+/** Every stay that can be worth it, those first that cost least for each passage; of one keeper the earlier is the cheaper. */
+function cheapestFirst(keepers: readonly Keeper[], perToken: readonly number[]): Stay[] {
+  const until = [0]
+  for (const price of perToken) until.push(until.at(-1)! + price)
+  const stays = keepers.flatMap(keeper => {
+    const own: Stay[] = []
+    let from = keeper.born
+    for (const [to, saves] of [...keeper.quotes].sort(([a], [b]) => a - b)) {
+      let stay: Stay = { keeper, from, to, cost: keeper.tokens * (until[to + 1]! - until[from + 1]!), saves }
+      // A stay that is cheaper than the one before it is never had without that one: they are one.
+      while (own.length > 0 && dearness(own.at(-1)!) >= dearness(stay)) stay = joined(own.pop()!, stay)
+      own.push(stay)
+      from = to
+    }
+    return own
+  })
+  return stays.sort((a, b) => dearness(a) - dearness(b))
+}
+
+function joined(a: Stay, b: Stay): Stay {
+  return { keeper: a.keeper, from: a.from, to: b.to, cost: a.cost + b.cost, saves: a.saves + b.saves }
+}
+
+function dearness({ cost, saves }: Stay): number {
+  return cost / saves
+}
