@@ -168,7 +168,8 @@ function classify(name: string, words: string[], command: SimpleCommand): Step {
   if (name === 'patch') return patching(command.heredoc)
   if (name === 'perl' && words.some(word => /^-[a-z]*i/.test(word)))
     return { rank: WRITE, paths: operands('perl', words).slice(1) }
-  if (SWE_TOOLS[name]) return SWE_TOOLS[name](words)
+  const tool = Object.hasOwn(SWE_TOOLS, name) ? SWE_TOOLS[name] : undefined
+  if (tool) return tool(words)
   if (NOTHING.has(name)) return { rank: NEUTRAL }
   const files = operands(name, words)
   if (WRITERS.has(name)) return writing(files, command, words.includes('-a') || name === 'add-content')

@@ -329,6 +329,10 @@ test('no input makes it throw', () => {
     fc.property(fc.string(), fc.jsonValue(), (name, input) => typeof describeCall(name, input).kind === 'string'),
   )
   assert.equal(describeCall('bash', { command: '"$('.repeat(100_000) }).kind, 'shell')
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    assert.equal(describeCall('bash', { command: name }).kind, 'shell')
+    assert.equal(typeof describeCall(name, { [name]: name }).kind, 'string')
+  }
 })
 
 test('paths are one spelling each', () => {
@@ -345,6 +349,8 @@ test('paths are one spelling each', () => {
     ['.', undefined, '.'],
     ['/', undefined, '/'],
     ['\\\\host\\share\\a', undefined, '//host/share/a'],
+    ['.\\a:', undefined, './a:'],
+    ['x/../c:/d', undefined, './c:/d'],
   ]
   for (const [path, cwd, expected] of cases) assert.equal(normalizePath(path, cwd), expected)
   const path = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('\\', '/', '.', 'a', 'C', ':') }))

@@ -30,7 +30,7 @@ const PREFIXES: Record<string, UpstreamName> = { anthropic: 'anthropic', openai:
 
 export function routeOf({ pathname }: URL, headers: SomeHeaders): Route {
   const [, first = ''] = pathname.split('/', 2)
-  const named = PREFIXES[first]
+  const named = Object.hasOwn(PREFIXES, first) ? PREFIXES[first] : undefined
   if (named) return { upstream: named, path: pathname.slice(first.length + 1) || '/' }
   return { upstream: isForAnthropic(pathname, headers) ? 'anthropic' : 'openai', path: pathname }
 }
