@@ -9,7 +9,8 @@ import { readFileSync } from 'node:fs'
 const CALM = 0.01
 const SAMPLE_MS = 500
 
-type Sample = { at: number; stolen: number; all: number }
+/** Ticks since the machine began; milliseconds since the first sample that were not calm. */
+type Sample = { at: number; stolen: number; all: number; disturbed: number }
 
 export class Steal {
   readonly #samples: Sample[] = []
@@ -24,18 +25,13 @@ export class Steal {
   wasCalm(from: number, to: number): boolean {
     const first = this.#samples.findLast(({ at }) => at <= from) ?? this.#samples[0]
     const last = this.#samples.find(({ at }) => at >= to) ?? this.#samples.at(-1)
-    if (!first || !last || first === last) return true
-    return last.stolen - first.stolen <= CALM * (last.all - first.all)
+    return !first || !last || first === last || isCalm(first, last)
   }
 
   /** Milliseconds since a moment in which it was not so. */
   disturbedSince(moment: number): number {
-    let total = 0
-    for (const [i, { at }] of this.#samples.entries()) {
-      const before = this.#samples[i - 1]
-      if (before && before.at >= moment && !this.wasCalm(before.at, at)) total += at - before.at
-    }
-    return total
+    const first = this.#samples.find(({ at }) => at >= moment)
+    return first ? this.#samples.at(-1)!.disturbed - first.disturbed : 0
   }
 
   stop(): void {
@@ -45,8 +41,16 @@ export class Steal {
 
   #sample(): void {
     const ticks = readTicks()
-    if (ticks) this.#samples.push({ at: performance.now(), stolen: ticks[7] ?? 0, all: sum(ticks) })
+    if (!ticks) return
+    const now: Sample = { at: performance.now(), stolen: ticks[7] ?? 0, all: sum(ticks), disturbed: 0 }
+    const before = this.#samples.at(-1)
+    if (before) now.disturbed = before.disturbed + (isCalm(before, now) ? 0 : now.at - before.at)
+    this.#samples.push(now)
   }
+}
+
+function isCalm(from: Sample, to: Sample): boolean {
+  return to.stolen - from.stolen <= CALM * (to.all - from.all)
 }
 
 function readTicks(): number[] | undefined {

@@ -18,7 +18,7 @@ export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
   if (!hasEscapedKey(text)) return JSON.parse(text, reviver)
   JSON.parse(text) // An error speaks of the text as it came, and what follows is valid.
   return JSON.parse(respell(text), (key, value: unknown) => {
-    const right = isRecord(value) ? withKeys(value) : value
+    const right = isRecord(value) ? renameKeys(value, keyOf) : value
     return reviver ? reviver(keyOf(key), right) : right
   })
 }
@@ -93,13 +93,14 @@ function keyOf(plain: string): string {
   return plain.slice(1).replace(/~(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-function withKeys(value: Record<string, unknown>): Record<string, unknown> {
+/** The value with other keys, in their order; itself where none changes. */
+export function renameKeys(value: Record<string, unknown>, rename: (key: string) => string): Record<string, unknown> {
   const keys = Object.keys(value)
-  if (!keys.some(key => key.startsWith(TILDE))) return value
-  return Object.fromEntries(keys.map(key => [keyOf(key), value[key]]))
+  if (keys.every(key => rename(key) === key)) return value
+  return Object.fromEntries(keys.map(key => [rename(key), value[key]]))
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -110,6 +111,7 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - at) % 2 === 0
 }
 
-function isBlank(code: number): boolean {
+/** Whether JSON allows a character between its tokens. */
+export function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

@@ -7,7 +7,7 @@
  */
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../errors.ts'
-import { parseJson } from '../json.ts'
+import { isRecord, parseJson, renameKeys } from '../json.ts'
 import { callsIn, resultsIn } from '../legality.ts'
 import type { Event, Message } from '../types.ts'
 import type { NewRow, Row } from './store.ts'
@@ -113,14 +113,4 @@ function lightEntry(message: Message): string {
     ...(results.length > 0 ? { results } : {}),
   }
   return JSON.stringify(light)
-}
-
-function renameKeys(value: Record<string, unknown>, rename: (key: string) => string): Record<string, unknown> {
-  const keys = Object.keys(value)
-  if (keys.every(key => rename(key) === key)) return value
-  return Object.fromEntries(keys.map(key => [rename(key), value[key]]))
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

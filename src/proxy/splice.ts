@@ -6,7 +6,7 @@
  * included. How counterparts are found only decides how much is kept, never what the result says.
  */
 import { isWire, sameJson } from '../adapters/original.ts'
-import { endOfString, unquoted } from '../json.ts'
+import { endOfString, isBlank, unquoted } from '../json.ts'
 
 export function splice(text: string, from: unknown, to: unknown): string {
   return rewrite(text, spanAt(text, skipBlank(text, 0)), from, to)
@@ -131,10 +131,6 @@ function skipBlank(text: string, start: number): number {
   let at = start
   while (isBlank(text.charCodeAt(at))) at++
   return at
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
 function isOpening(code: number): boolean {
