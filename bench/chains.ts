@@ -3,8 +3,8 @@
  * it kept: a summary, sometimes messages of before. Here the stretches stand one after the other as if nothing had
  * been compacted, and what the client kept stands beside them.
  *
- * A chain is one session; a life is all sessions of one repository, one after the other, with the pauses between them
- * closed to an hour.
+ * A chain is one session; a life is all sessions of one repository, or all of one client, one after the other, with the
+ * pauses between them closed to an hour.
  */
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -58,11 +58,23 @@ export function joinChain({ stretches }: Chain): Message[] {
   return stretches.flatMap(({ messages }) => messages)
 }
 
+export type Life = { messages: Message[]; stretches: number }
+
 /** All sessions of a repository in which something was compacted, joined: by format and repository. */
-export function lives(chains: readonly Chain[]): Map<string, { messages: Message[]; stretches: number }> {
-  const groups = Map.groupBy(chains, ({ format, repo }) => `${format}/${repo}`)
-  const found = new Map<string, { messages: Message[]; stretches: number }>()
-  for (const [name, own] of groups) {
+export function lives(chains: readonly Chain[]): Map<string, Life> {
+  return joinBy(chains, ({ format, repo }) => `${format}/${repo}`)
+}
+
+/** The same for a client, if it worked on several repositories: somebody who never began a new session. */
+export function longLives(chains: readonly Chain[]): Map<string, Life> {
+  const repos = Map.groupBy(chains, ({ format }) => format)
+  const several = chains.filter(({ format }) => new Set(repos.get(format)!.map(({ repo }) => repo)).size > 1)
+  return joinBy(several, ({ format }) => `${format}, all repositories`)
+}
+
+function joinBy(chains: readonly Chain[], nameOf: (chain: Chain) => string): Map<string, Life> {
+  const found = new Map<string, Life>()
+  for (const [name, own] of Map.groupBy(chains, nameOf)) {
     if (compacted(own).length === 0) continue
     const stretches = own.reduce((sum, chain) => sum + chain.stretches.length, 0)
     found.set(name, { messages: joinAll(own.map(joinChain)), stretches })

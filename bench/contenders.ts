@@ -38,7 +38,10 @@ export const DEFAULT_QUOTE = THRIFTY.quote
 export const QUOTES = [
   ...new Set([0, 5_000, 20_000, 40_000, 75_000, DEFAULT_QUOTE, 200_000, 280_000, 420_000]),
 ].toSorted((a, b) => a - b)
-const COARSE = new Set([0, 20_000, 75_000, DEFAULT_QUOTE, 200_000, 420_000])
+const COARSE = new Set([5_000, 20_000, 75_000, DEFAULT_QUOTE, 200_000, 420_000])
+/** The other end of the knob, for those who pass the window too: it is not made room for. */
+const BEYOND = [1_000_000, 3_000_000, 10_000_000]
+const ANY_WINDOW = { may: 99, must: 99, goal: 99, full: 99 }
 const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
@@ -47,7 +50,10 @@ export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
     const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
     return engine(thrifty({ quote }), 'thrifty', setting, COARSE.has(quote) ? TABLE_NAMES : [MAIN])
   })
-  return [...every, ...knob]
+  const beyond = BEYOND.map(quote =>
+    engine(thrifty({ quote, ...ANY_WINDOW }), 'thrifty', `quote ${quote / 1e6}M, any window`, TABLE_NAMES),
+  )
+  return [...every, ...knob, ...beyond]
 }
 
 export function engine(

@@ -2,7 +2,8 @@
  * Is our curve outside everybody else's? Cost against evidence, by one price table: `thrifty`'s knob is a line through
  * its points (between two of them, some sessions get one setting and some the other), and ends at the policy that
  * sends everything. Each setting of a peer, and the line between two neighbours of one peer, is compared with what
- * `thrifty` pays for the same evidence; left of our curve, with our cheapest point.
+ * `thrifty` pays for the same evidence; left of our curve, with our cheapest point. Who fits the window is compared
+ * with settings that fit it, and who passes it with all.
  */
 import type { Result } from './replay.ts'
 
@@ -22,19 +23,20 @@ export type Gap = {
 }
 
 export function gapsTo(results: readonly Result[]): Gap[] {
-  const ours = frontier(results.filter(({ kind }) => kind === 'thrifty').map(toPoint))
+  const knob = results.filter(({ kind }) => kind === 'thrifty')
+  const curves = { fitting: frontier(knob.filter(({ fits }) => fits).map(toPoint)), any: frontier(knob.map(toPoint)) }
   const peers = results.filter(({ kind, stopped }) => kind === 'peer' && !stopped)
   const groups = [...Map.groupBy(peers, ({ policy }) => policy).values()]
   const gaps = groups.flatMap(group => {
     const sorted = group.toSorted((a, b) => a.evidence - b.evidence)
     return sorted.flatMap((result, i) => {
       const next = sorted[i + 1]
-      const own = gapAt(ours, result, toPoint(result))
+      const own = gapAt(curves, result, toPoint(result))
       if (!next) return [own]
       const middle = between(toPoint(result), toPoint(next), (result.evidence + next.evidence) / 2)
       const setting = `between ${result.setting} and ${next.setting}`
       const [said, fits] = [(result.said + next.said) / 2, result.fits && next.fits]
-      return [own, gapAt(ours, { policy: result.policy, setting, said, fits }, middle)]
+      return [own, gapAt(curves, { policy: result.policy, setting, said, fits }, middle)]
     })
   })
   return gaps.toSorted((a, b) => a.gap - b.gap)
@@ -64,8 +66,10 @@ export function frontier(points: readonly Point[]): Point[] {
 
 type About = Pick<Result, 'policy' | 'setting' | 'said' | 'fits'>
 
-function gapAt(ours: readonly Point[], { policy, setting, said, fits }: About, { evidence, cost }: Point): Gap {
-  const own = costAt(ours, evidence)
+type Curves = { fitting: readonly Point[]; any: readonly Point[] }
+
+function gapAt(curves: Curves, { policy, setting, said, fits }: About, { evidence, cost }: Point): Gap {
+  const own = costAt(fits ? curves.fitting : curves.any, evidence)
   return { peer: policy, setting, evidence, theirs: cost, ours: own, gap: cost - own, said, fits }
 }
 

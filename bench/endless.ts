@@ -5,7 +5,7 @@
  * generated sessions of other shapes too. Then the same real sessions against what their clients did themselves
  * (client-compactions.ts).
  *
- * Evidence is measured on sessions of up to 2,000 calls; beyond, only the text that edits replace. Results of earlier
+ * Evidence is measured on sessions of up to 2,500 calls; beyond, only the text that edits replace. Results of earlier
  * runs stay in the JSON.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { thrifty } from '../src/policies/thrifty.ts'
 import { replay } from '../src/replay.ts'
 import { loadCounter } from '../src/tokens.ts'
 import type { Message } from '../src/types.ts'
-import { compacted, lives, loadChains } from './chains.ts'
+import { compacted, lives, loadChains, longLives } from './chains.ts'
 import { compareWithClient } from './client-compactions.ts'
 import { cpuTime, MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
 import { type Least, leastPerCall } from './least.ts'
@@ -56,7 +56,7 @@ const LEAST: Record<string, Least> = {
 const BOUNDS_TITLE = 'bounds: cost to that of peers'
 const BOUNDED = /ClearToolUsesEdit|clear_tool_uses/
 const SHAPES_TITLE = 'shapes, 1600 turns'
-const LONGEST_WITH_QUOTES = 2000
+const LONGEST_WITH_QUOTES = 2500
 const OVERHEAD = 18_000
 const WINDOW = 200_000
 const WANTED =
@@ -86,7 +86,7 @@ if (values.shapes) {
 }
 if (positionals[0] !== undefined) {
   const chains = await loadChains(positionals[0])
-  for (const [name, { messages, stretches }] of lives(chains)) {
+  for (const [name, { messages, stretches }] of [...lives(chains), ...longLives(chains)]) {
     await compare(`real, ${name}, ${stretches} stretches`, prepare(name, messages))
   }
   report['clients’ own compactions'] = []

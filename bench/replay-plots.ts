@@ -58,10 +58,10 @@ function toPanel(shown: readonly Result[], { height, numbers }: Size): Panel {
 
 /** Labels only where there is room for them: in the panel that has numbers. */
 function toSeries(group: Group, results: readonly Result[], numbers: Size['numbers']): Series {
-  const own = results.filter(result => groupOf(result) === group)
+  const own = results.filter(result => groupOf(result) === group).toSorted((a, b) => a.evidence - b.evidence)
   const labels = own.map(result => {
     if (group === 'peer') return numbers?.get(result) ?? ''
-    return group === 'thrifty' ? result.setting.replace(/^quote ([\d.]+k).*/, '$1') : result.policy
+    return group === 'thrifty' ? result.setting.replace(/^quote ([\d.]+[kM]).*/, '$1') : result.policy
   })
   return {
     name: NAMES[group],

@@ -79,15 +79,17 @@ for (const contender of contenders) {
     `${lineOf(last)}  ${((performance.now() - started) / 1000).toFixed(1)} s${last.stopped ? ', stopped' : ''}`,
   )
 }
-if (values.only) takeOver(JSON.parse(readFileSync(values.json, 'utf8')))
+if (values.only) takeOver(JSON.parse(readFileSync(values.json, 'utf8')), values.only)
 report()
 
-/** The rows of the last run, but where there are new ones. */
-function takeOver(last: Written): void {
+/** The rows of the last run, but for the policy that was run anew. */
+function takeOver(last: Written, only: string): void {
   for (const table of TABLE_NAMES) {
-    const rowOf = (row: Result) => `${row.policy}, ${row.setting}`
-    const fresh = new Map(results[table]!.map(row => [rowOf(row), row]))
-    results[table] = last.results[table]!.map(row => fresh.get(rowOf(row)) ?? row)
+    const fresh = results[table]!.filter(({ policy }) => policy === only)
+    const before = last.results[table]!
+    const at = before.findIndex(({ policy }) => policy === only)
+    const others = (rows: readonly Result[]) => rows.filter(({ policy }) => policy !== only)
+    results[table] = [...others(before.slice(0, at)), ...fresh, ...others(before.slice(at))]
   }
   for (const [session, before] of Object.entries(last.perSession))
     perSession[session] = { ...before, ...perSession[session] }

@@ -6,42 +6,54 @@
  * What agents use again of old steps are mostly commands and paths, so a line has the command word for word and the path
  * as it was spelled, and folders that many calls name in full are said once. What the agent said on the way is a line
  * with another sign. Folds stand side by side. When there are many, one fold around all of them keeps the newest lines
- * of the log, and of those on the way none. Of very many things that users said the oldest but the first are shortened.
- * What a client reports in the user's name is a line of the log.
+ * of the log, of those on the way none, and of those that leave the files that they name. What a client reports in the
+ * user's name is a line of the log. Users' words have room for a tenth of the window: past it, what somebody pasted is
+ * shortened first, and of very many things that users said the oldest but the first.
  */
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
 import { normalizePath } from '../paths.ts'
 import { isReport } from '../requests.ts'
-import type { Message, ToolCallPart } from '../types.ts'
+import type { Message, Part, ToolCallPart } from '../types.ts'
 import type { Unit } from '../units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
+import { imageStub } from './images.ts'
 import { textMessage } from './policy.ts'
 
 export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 
 const WIDEST = 100
-/** Characters of a command that its line keeps. */
-export const LONGEST_COMMAND = 800
+/** Characters that a line keeps of a command, or of a prompt for another agent. */
+export const LONGEST_COMMAND = 2000
 /** Paths are kept whole: an agent that must guess the rest of one gets it wrong. */
 const LONGEST_PATH = 200
 /** Lines of all logs together; older ones are counted, not kept. */
 export const MOST_LINES = 150
 const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
+const FILES = 'Files: '
 /** Before what the agent said while it worked: of least use once the work is done. */
 const ON_THE_WAY = '> '
 /** Where a line of the log begins; a command may have several of its own. */
-const NEXT_LINE = /\n(?=- |> |Folders: |\(\d+ older steps\)$)/m
+const NEXT_LINE = /\n(?=- |> |Folders: |Files: |\(\d+ older steps\)$)/m
 const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
 /** A folder is worth a place if so many calls name it, and it is not short; and there are only so many places. */
 const LEAST_CALLS = 3
 const SHORTEST_FOLDER = 20
 const MOST_FOLDERS = 12
+/** A file with its folders, absolute or not; short names are not worth a place. */
+const FILE = /(?<![\w.~:/\\-])(?:~?[\\/]+|[A-Za-z]:[\\/]+)?(?:[\w.@+-]+[\\/]+)+[\w.@+-]+\.\w{1,5}\b/g
+const SHORTEST_FILE = 12
+const MOST_FILES = 80
 /** What stays of users' words that are shortened. */
 const KEPT_HEAD = 300
 const KEPT_TAIL = 100
+/** And of what is longer than people type: logs, files and diffs that somebody pasted. */
+const PASTED_HEAD = 2000
+const PASTED_TAIL = 500
+/** Requests that may still be worked on: what was pasted into them stays while there is room at all. */
+const LATEST = 3
 const TAG = /<\/?[a-z][\w-]*>/gi
 const PATCH = '*** Begin Patch'
 /** Longer strings of an input are contents, not arguments. */
@@ -63,7 +75,7 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
       if (line) chunks.push({ lines: [line] })
     }
   }
-  return toMessages(chunks, headOf(foldersIn(units)))
+  return toMessages(chunks, toLines({ folders: foldersIn(units), files: [], gone: 0 }))
 }
 
 /** How many of the newest things that users said are whole; how much of it all may stand in a fold, and how that is counted. */
@@ -72,15 +84,12 @@ export type Room = { whole: number; most: number; size: (message: Message) => nu
 /** One fold for several: the newest lines of their logs, and users' words as far as there is room for them. */
 export function mergeFolds(messages: readonly Message[], room: Room): Message[] {
   const all = messages.map(toChunk)
-  const heads = all.flatMap(chunk => ('lines' in chunk ? chunk.lines.filter(line => line.startsWith(FOLDERS)) : []))
-  const folders = heads.toReversed().flatMap(line => line.slice(FOLDERS.length).split(' '))
+  const head = readHead(linesOf(all))
   const chunks = all.map(chunk => ('lines' in chunk ? { lines: chunk.lines.filter(line => !isHead(line)) } : chunk))
-  const lines = chunks.flatMap(chunk => ('lines' in chunk ? chunk.lines : []))
+  const lines = linesOf(chunks)
   const spare = leastWanted(lines, lines.length - MOST_LINES)
-  const older = all.flatMap(chunk =>
-    'lines' in chunk ? chunk.lines.map(line => Number(OLDER.exec(line)?.[1] ?? 0)) : [],
-  )
-  const gone = older.reduce((sum, count) => sum + count, spare.size)
+  const left = lines.filter((_, i) => spare.has(i))
+  const kept = lines.filter((_, i) => !spare.has(i)).join('\n')
   const said = makeRoom(
     chunks.flatMap(chunk => ('said' in chunk ? [chunk.said] : [])),
     room,
@@ -89,7 +98,8 @@ export function mergeFolds(messages: readonly Message[], room: Room): Message[] 
   const shorter = chunks.map(chunk =>
     'said' in chunk ? { said: said[word++]! } : { lines: chunk.lines.filter(() => !spare.has(line++)) },
   )
-  return toMessages(shorter, headOf(distinct(folders), gone))
+  const files = [...head.files, ...left.flatMap(filesIn)].filter(file => !kept.includes(file))
+  return toMessages(shorter, toLines({ ...head, files, gone: head.gone + left.length }))
 }
 
 /** The lines to leave out: first what was said on the way, then those about what a later line is about too, then the oldest. */
@@ -109,10 +119,14 @@ function subjectOf(line: string): string {
 
 /** How many steps the logs among some messages tell of. */
 export function logLines(messages: readonly Message[]): number {
-  return messages.map(toChunk).reduce((count, chunk) => count + ('lines' in chunk ? chunk.lines.length : 0), 0)
+  return linesOf(messages.map(toChunk)).length
 }
 
 type Chunk = { said: Message } | { lines: string[] }
+
+function linesOf(chunks: readonly Chunk[]): string[] {
+  return chunks.flatMap(chunk => ('lines' in chunk ? chunk.lines : []))
+}
 
 function toChunk(message: Message): Chunk {
   const text = message.parts.map(textOf).join('\n')
@@ -121,14 +135,36 @@ function toChunk(message: Message): Chunk {
     : { said: message }
 }
 
-/** What stands before the first line of a log. */
-function headOf(folders: readonly string[], gone = 0): string[] {
-  const named = folders.length > 0 ? [FOLDERS + folders.slice(0, MOST_FOLDERS).join(' ')] : []
-  return gone > 0 ? [...named, `(${gone} older steps)`] : named
+/** What stands before the first line of a log: often named folders, files that only older steps name, and how many these are. */
+type Head = { folders: readonly string[]; files: readonly string[]; gone: number }
+
+function toLines({ folders, files, gone }: Head): string[] {
+  const newest = [...new Set(files.toReversed())].slice(0, MOST_FILES).toReversed()
+  return [
+    ...(folders.length > 0 ? [FOLDERS + folders.slice(0, MOST_FOLDERS).join(' ')] : []),
+    ...(newest.length > 0 ? [FILES + newest.join(' ')] : []),
+    ...(gone > 0 ? [`(${gone} older steps)`] : []),
+  ]
+}
+
+/** The heads of several logs as one; the newest folders first, the newest files last. */
+function readHead(lines: readonly string[]): Head {
+  const named = (sign: string) =>
+    lines.filter(line => line.startsWith(sign)).map(line => line.slice(sign.length).split(' '))
+  return {
+    folders: distinct(named(FOLDERS).toReversed().flat()),
+    files: named(FILES).flat(),
+    gone: lines.reduce((sum, line) => sum + Number(OLDER.exec(line)?.[1] ?? 0), 0),
+  }
 }
 
 function isHead(line: string): boolean {
-  return line.startsWith(FOLDERS) || OLDER.test(line)
+  return line.startsWith(FOLDERS) || line.startsWith(FILES) || OLDER.test(line)
+}
+
+function filesIn(line: string): string[] {
+  const found = line.match(FILE) ?? []
+  return found.filter(({ length }) => length >= SHORTEST_FILE && length <= LONGEST_PATH)
 }
 
 function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[] {
@@ -153,22 +189,37 @@ function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[
   return messages
 }
 
-/** From the oldest on, but the first: head and tail of what was said, and if that is not enough, the beginning. */
+/**
+ * What users said, within the room for it, always from the oldest on, and never the first. What nobody types goes
+ * first, but from the latest requests: the middle of pasted texts, and images. Then, but from the newest, all is head
+ * and tail, and then a beginning.
+ */
 function makeRoom(said: readonly Message[], { whole, most, size }: Room): Message[] {
   const kept = [...said]
   let total = kept.reduce((sum, message) => sum + size(message), 0)
-  for (const shorten of [headAndTail, beginning]) {
-    for (let i = 1; i < kept.length - whole && total > most; i++) {
+  const ways: { shorten: (part: Part) => Part; end: number }[] = [
+    { shorten: withoutPaste, end: kept.length - Math.min(whole, LATEST) },
+    { shorten: part => shortenText(part, headAndTail), end: kept.length - Math.max(whole, 1) },
+    { shorten: part => shortenText(part, beginning), end: kept.length - Math.max(whole, 1) },
+  ]
+  for (const { shorten, end } of ways) {
+    for (let i = 1; i < end && total > most; i++) {
       const before = kept[i]!
       if (before.role !== 'user') continue
-      kept[i] = {
-        ...before,
-        parts: before.parts.map(part => (part.type === 'text' ? { ...part, text: shorten(part.text) } : part)),
-      }
+      kept[i] = { ...before, parts: before.parts.map(shorten) }
       total -= size(before) - size(kept[i]!)
     }
   }
   return kept
+}
+
+function withoutPaste(part: Part): Part {
+  if (part.type === 'image') return { type: 'text', text: imageStub(part) }
+  return shortenText(part, text => cutMiddle(text, PASTED_HEAD, PASTED_TAIL))
+}
+
+function shortenText(part: Part, shorten: (text: string) => string): Part {
+  return part.type === 'text' ? { ...part, text: shorten(part.text) } : part
 }
 
 function headAndTail(text: string): string {
@@ -189,7 +240,7 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
   if (original.type === 'tool-call') {
     const outcome = outcomes.get(original.id)
     const intent = call?.intent ? ` (${oneLine(call.intent, WIDEST)})` : ''
-    const command = call?.command?.trim()
+    const command = (call?.command ?? promptOf(unit))?.trim()
     const spelled = command ? cutEnd(command, LONGEST_COMMAND) : (pathAsSpelled(unit) ?? about(unit))
     const what = headsOfPatch(original) ?? spelled
     return `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
@@ -214,6 +265,12 @@ function saidOnTheWay(units: readonly Unit[]): Set<Unit> {
     else if (unit.role === 'assistant' && unit.original.type === 'text' && goesOn) found.add(unit)
   }
   return found
+}
+
+/** What another agent was told: the longest string of the call. Prompts for the next one are written like the last. */
+function promptOf({ original, call }: Unit): string | undefined {
+  if (original.type !== 'tool-call' || call?.kind !== 'agent') return undefined
+  return stringsIn(original.input).reduce((longest, text) => (text.length > longest.length ? text : longest), '')
 }
 
 /** A patch may be about several files: its lines that name them, as they were written. */

@@ -120,9 +120,11 @@ export function proposeFold(context: PlanContext, end: number, pressure = false)
   const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
   const fresh = foldMessages(units, outcomesOf(units))
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
-  const merges = before.length > 0 && logLines([...before, ...fresh]) > MOST_LINES
-  const range = merges ? { from: folds[0]!.from, to: stretch.to } : stretch
-  const messages = merges ? mergeFolds([...before, ...fresh], roomIn(context, pressure)) : fresh
+  const apart = [...before, ...fresh]
+  const merged = mergeFolds(apart, roomIn(context, pressure))
+  const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= WORTHWHILE
+  const range = merges ? { from: folds[0]?.from ?? stretch.from, to: stretch.to } : stretch
+  const messages = merges ? merged : fresh
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 

@@ -37,17 +37,19 @@ export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
   quote: number
   quotes: Quotes
-  /** How many economic order quantities a batch must free while the cache is warm; half as many in a long session. */
+  /** How many economic order quantities a batch must free while the cache is warm; half in a long session or for a low `quote`. */
   batch: number
   /** Calls to come: as many as there have been, within these. */
   horizonMin: number
   horizonMax: number
-  /** Characters of a run's output that are sent at first, and what is kept of a longer one. */
+  /** Characters of a run's output that are sent at first (more with a high `quote`), and what is kept of a longer one. */
   runLimit: number
   runKeep: Keep
   /** What is kept of a run's output once it was seen. */
   lookKeep: Keep
   sameLines: SameLines
+  /** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
+  minPointed: number
   /** Tokens that an edit must save, and that an input must have to be shortened. */
   minSave: number
   minInput: number
@@ -69,6 +71,7 @@ export const THRIFTY: ThriftyOptions = {
   runKeep: { head: 6000, tail: 6000, telling: 6000 },
   lookKeep: { head: 500, tail: 700, telling: 600 },
   sameLines: { minLines: 16, minChars: 800, context: 4 },
+  minPointed: 300,
   minSave: 40,
   minInput: 100,
   may: 0.72,
@@ -77,15 +80,13 @@ export const THRIFTY: ThriftyOptions = {
   full: 0.9,
 }
 
-/** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
-const MIN_POINTED = 300
 const MIN_GROWTH = 200
 /** Calls after which a session is known to be a long one. */
 const SETTLED = 300
 const MOST_PENDING = 50
 
 export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
-  const all = { ...THRIFTY, ...marksFor(options.quote ?? THRIFTY.quote), ...options }
+  const all = { ...THRIFTY, ...settingsFor(options.quote ?? THRIFTY.quote), ...options }
   return { name: 'thrifty', start: () => new Thrifty(all) }
 }
 
@@ -93,10 +94,23 @@ export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
 const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
 const RICH = 3
 
-function marksFor(quote: number): Pick<ThriftyOptions, 'may' | 'must' | 'goal'> {
-  const share = Math.min(1, Math.max(0, (quote / THRIFTY.quote - 1) / (RICH - 1)))
-  const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + share * (FULLER[mark] - THRIFTY[mark])
-  return { may: between('may'), must: between('must'), goal: between('goal') }
+/**
+ * What else follows from the knob. Who keeps little need not wait for large batches; who keeps much fills the window
+ * more; and who keeps nearly all lets more pass before it is first sent.
+ */
+function settingsFor(quote: number): Partial<ThriftyOptions> {
+  const share = quote / THRIFTY.quote
+  const full = Math.min(1, Math.max(0, (share - 1) / (RICH - 1)))
+  const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
+  const richer = Math.max(1, share / RICH)
+  return {
+    batch: THRIFTY.batch * Math.min(1, Math.max(0.5, share)),
+    may: between('may'),
+    must: between('must'),
+    goal: between('goal'),
+    runLimit: THRIFTY.runLimit * richer,
+    minPointed: THRIFTY.minPointed * richer,
+  }
 }
 
 class Thrifty implements Planner {
@@ -141,8 +155,7 @@ class Thrifty implements Planner {
       proposals.push(...folded.proposals)
       sentences.push(explainFold(folded, situation))
     }
-    // A fold has everything behind it written again, so the rest is free.
-    const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
+    const cut = this.#cut(context, this.#nearer(situation, folded !== undefined))
     const due = cut && dueReason(cut.cut, cut.situation, this.#pressure(context))
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     if (cut) sentences.push(explain(cut.cut, due, cut.situation))
@@ -180,7 +193,16 @@ class Thrifty implements Planner {
   /** Calls to come: as many as there have been, to a limit; after very many a quarter as many, to twice the limit. */
   #horizon(made: number): number {
     const { horizonMin, horizonMax } = this.#options
-    return Math.max(horizonMin, Math.min(made, horizonMax), Math.min(made / 4, 2 * horizonMax))
+    return Math.round(Math.max(horizonMin, Math.min(made, horizonMax), Math.min(made / 4, 2 * horizonMax)))
+  }
+
+  /**
+   * Shortening does not look as far ahead as folding: what is folded is old, and what is young may as well be shortened
+   * later. A fold has everything behind it written again, so the rest is free.
+   */
+  #nearer(situation: Situation, folded: boolean): Situation {
+    const horizon = Math.min(situation.horizon, this.#options.horizonMax)
+    return { ...situation, horizon, cold: situation.cold || folded }
   }
 
   /** Steps that are old enough to be worth a line each. */
@@ -257,7 +279,7 @@ class Thrifty implements Planner {
     const lines = raw.map(withoutNumber)
     const pointed = this.#lines.point(raw, lines, this.#options.sameLines, nameOf)
     const tokens = pointed ? count(pointed.text) : Number.POSITIVE_INFINITY
-    if (!pointed || item.tokens - tokens < MIN_POINTED) {
+    if (!pointed || item.tokens - tokens < this.#options.minPointed) {
       this.#lines.add(item, lines)
       return undefined
     }

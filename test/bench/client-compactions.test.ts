@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Chain, joinChain, lives } from '../../bench/chains.ts'
+import { type Chain, joinChain, lives, longLives } from '../../bench/chains.ts'
 import { compareWithClient } from '../../bench/client-compactions.ts'
 import type { Message } from '../../src/types.ts'
 
@@ -40,6 +40,13 @@ test('a life joins the sessions of a repository without what the client kept', (
     times,
     times.toSorted((a, b) => a - b),
   )
+})
+
+test('a long life joins the repositories of a client that has several', () => {
+  const one = chain('summary')
+  assert.equal(longLives([one]).size, 0)
+  const [life] = [...longLives([one, { ...chain('other summary'), repo: 'elsewhere' }]).values()]
+  assert.equal(life!.stretches, 4)
 })
 
 function chain(summary: string): Chain {

@@ -47,6 +47,22 @@ test('a peer that pays less for the same evidence is outside, one that pays more
   assert.ok(Math.abs(gaps[0]!.ours - 0.7) < 1e-9)
 })
 
+test('who fits the window is compared with settings that fit it, and who passes it with all', () => {
+  const results = [
+    result('thrifty', 'a', 0.9, 0.6),
+    { ...result('thrifty', 'any window', 1, 0.9), fits: false },
+    { ...result('peer', 'passes', 1, 0.95), policy: 'passes', fits: false },
+    { ...result('peer', 'fits', 1, 0.95), policy: 'fits' },
+  ]
+  assert.deepEqual(
+    gapsTo(results).map(({ setting, ours }) => [setting, ours]),
+    [
+      ['fits', 1],
+      ['passes', 0.9],
+    ],
+  )
+})
+
 test('between two settings of one peer the line is compared too', () => {
   const results = [
     result('thrifty', 'a', 0.9, 0.7),

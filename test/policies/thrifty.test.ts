@@ -233,6 +233,61 @@ describe('folding', () => {
     assert.ok(newest.slice(1, -10).every(text => text.length < 120))
   })
 
+  test('what was pasted and old images go before anything that somebody typed, but not from the latest requests', () => {
+    const image: Message = { role: 'user', parts: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }] }
+    const sized = (message: Message) => size(message) + (message.parts[0]!.type === 'image' ? 5000 : 0)
+    const typed = (i: number) => user(`request ${i}: ${'word '.repeat(100)}`)
+    const paste = (name: string) => user(`${name}\n${`${name} line of a log\n`.repeat(3000)}the end of ${name}`)
+    const said = [paste('first'), typed(0), paste('old'), image, typed(1), typed(2), typed(3), paste('latest')]
+    const textsOf = (list: readonly Message[]) => list.map(message => message.parts.map(textOf).join())
+    const whole = textsOf(said)
+    const room = { whole: 200, most: 4000, size: sized }
+    const shorter = textsOf(mergeFolds(said, room))
+    assert.match(shorter[2]!, /^old\n.*chars cut.*the end of old$/s)
+    assert.ok(shorter[2]!.length < 3000)
+    assert.match(shorter[3]!, /^\[Image left out: image\/png, /)
+    assert.deepEqual(
+      shorter.map((text, i) => (i === 2 || i === 3 ? '' : text)),
+      whole.map((text, i) => (i === 2 || i === 3 ? '' : text)),
+    )
+    assert.deepEqual(textsOf(mergeFolds(said, { ...room, most: Number.POSITIVE_INFINITY })), whole)
+    const full = textsOf(mergeFolds(said, { ...room, whole: 0, most: 0 }))
+    assert.equal(full[0], whole[0])
+    assert.match(full.at(-1)!, /^latest\n.*chars cut.*the end of latest$/s)
+    assert.ok(full.slice(1, -1).every(text => text.length < 120))
+  })
+
+  test('the files of lines that leave the log stay named, once, and while no line that stays names them', () => {
+    const line = (i: number) => `- read_file packages/core/src/part-${i}.ts`
+    const logOf = (from: number, to: number) =>
+      user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => line(from + i))].join('\n'))
+    const merged = mergeFolds([logOf(0, 100), logOf(100, 200)], ROOMY)
+    const text = merged.map(message => message.parts.map(textOf).join()).join('\n')
+    const files = /^Files: (.*)$/m.exec(text)![1]!.split(' ')
+    assert.deepEqual(
+      files,
+      Array.from({ length: 50 }, (_, i) => `packages/core/src/part-${i}.ts`),
+    )
+    assert.deepEqual(mergeFolds(merged, ROOMY), merged)
+    const more = mergeFolds([...merged, logOf(0, 1), logOf(200, 400)], ROOMY)
+    const later = more.map(message => message.parts.map(textOf).join()).join('\n')
+    const named = /^Files: (.*)$/m.exec(later)![1]!.split(' ')
+    assert.equal(named.length, 80)
+    assert.equal(named.at(-1), 'packages/core/src/part-249.ts')
+    assert.equal(new Set(named).size, 80)
+  })
+
+  test('the line of a call to another agent has the prompt word for word', async () => {
+    const { session, step } = await open()
+    const prompt = 'Look for every caller of `open`.\nAnswer with a list of files.'
+    await session.append(user('fix the bug'))
+    await step('Task', { description: 'Find callers', prompt, subagent_type: 'Explore' }, 'none')
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const text = textOf(foldMessages(units.all, new Map()).at(-1)!.parts[0]!)
+    assert.ok(text.endsWith(`\n- Task ${prompt} (Find callers)`), text)
+  })
+
   test('what a client reports in the user’s name becomes a line; what it says before the first answer stays', async () => {
     const { session, step } = await open()
     const report = `<system-reminder>a.ts was changed: ${'line '.repeat(400)}</system-reminder>`
@@ -297,7 +352,7 @@ describe('folding', () => {
   })
 
   test('a copy that a pointer behind the fold names is not folded away', async () => {
-    const { session, step, time } = await open({ quote: 40_000 })
+    const { session, step, time } = await open({ quote: 40_000, batch: 2 })
     await session.append(user('look at it'))
     await step('read_file', { path: 'a.ts' }, code('a'))
     for (let i = 0; i < 80; i++) await step('bash', { command: `npm test -- ${i}` }, `${log(60)}\nrun ${i}`)
@@ -312,7 +367,7 @@ describe('folding', () => {
     const logOf = (from: number, to: number) =>
       user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
     const long = 'word '.repeat(400)
-    const folds = [user(long), logOf(0, 300), user(long), logOf(300, 600)]
+    const folds = [user(long), logOf(0, 300), user(long), logOf(300, 600), user('go on')]
     const merged = mergeFolds(folds, NARROW)
     const texts = merged.map(message => message.parts.map(textOf).join())
     assert.equal(texts[0], long)
