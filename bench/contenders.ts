@@ -39,21 +39,25 @@ export const QUOTES = [
   ...new Set([0, 5_000, 20_000, 40_000, 75_000, DEFAULT_QUOTE, 200_000, 280_000, 420_000]),
 ].toSorted((a, b) => a - b)
 const COARSE = new Set([5_000, 20_000, 75_000, DEFAULT_QUOTE, 200_000, 420_000])
-/** The other end of the knob, for those who pass the window too: it is not made room for. */
-const BEYOND = [1_000_000, 3_000_000, 10_000_000]
+/** Without making room for a window, to compare with those who pass it; and the other end of the knob. */
+const ANY_QUOTES = [DEFAULT_QUOTE, 280_000, 420_000, 1_000_000, 3_000_000, 10_000_000]
 const ANY_WINDOW = { may: 99, must: 99, goal: 99, full: 99 }
 const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
   const every = presets.filter(({ name }) => name !== 'thrifty').map(preset => engine(preset, 'preset', 'default'))
   const knob = quotes.map(quote => {
-    const setting = `quote ${quote / 1000}k${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
+    const setting = `quote ${inWords(quote)}${quote === DEFAULT_QUOTE ? ' (default)' : ''}`
     return engine(thrifty({ quote }), 'thrifty', setting, COARSE.has(quote) ? TABLE_NAMES : [MAIN])
   })
-  const beyond = BEYOND.map(quote =>
-    engine(thrifty({ quote, ...ANY_WINDOW }), 'thrifty', `quote ${quote / 1e6}M, any window`, TABLE_NAMES),
+  const beyond = ANY_QUOTES.map(quote =>
+    engine(thrifty({ quote, ...ANY_WINDOW }), 'thrifty', `quote ${inWords(quote)}, any window`, TABLE_NAMES),
   )
   return [...every, ...knob, ...beyond]
+}
+
+function inWords(quote: number): string {
+  return quote < 1e6 ? `${quote / 1000}k` : `${quote / 1e6}M`
 }
 
 export function engine(

@@ -61,7 +61,7 @@ function toSeries(group: Group, results: readonly Result[], numbers: Size['numbe
   const own = results.filter(result => groupOf(result) === group).toSorted((a, b) => a.evidence - b.evidence)
   const labels = own.map(result => {
     if (group === 'peer') return numbers?.get(result) ?? ''
-    return group === 'thrifty' ? result.setting.replace(/^quote ([\d.]+[kM]).*/, '$1') : result.policy
+    return group === 'thrifty' ? labelOf(result) : result.policy
   })
   return {
     name: NAMES[group],
@@ -70,6 +70,12 @@ function toSeries(group: Group, results: readonly Result[], numbers: Size['numbe
     points: own.map(({ evidence, effectiveShare }) => [evidence, effectiveShare] as const),
     ...(group === 'knob' || !numbers ? {} : { labels }),
   }
+}
+
+/** Settings without a window have a label only where no other setting has the same number. */
+function labelOf({ setting }: Result): string {
+  const [, quote = ''] = /^quote ([\d.]+[kM])/.exec(setting) ?? []
+  return setting.endsWith('any window') && quote.endsWith('k') ? '' : quote
 }
 
 function groupOf({ kind, setting }: Result): Group {

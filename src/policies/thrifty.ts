@@ -5,7 +5,8 @@
  * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
  * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
  * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
- * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are never touched.
+ * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words
+ * are touched in folds only.
  */
 import { lastShownReasoning } from '../cuts.ts'
 import { entriesOf } from '../edits.ts'
@@ -37,7 +38,7 @@ export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
   quote: number
   quotes: Quotes
-  /** How many economic order quantities a batch must free while the cache is warm; half in a long session or for a low `quote`. */
+  /** How many economic order quantities a batch must free while the cache is warm; half in a long session, fewer for a low `quote`. */
   batch: number
   /** Calls to come: as many as there have been, within these. */
   horizonMin: number
@@ -93,6 +94,7 @@ export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
 /** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
 const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
 const RICH = 3
+const LEAST_BATCH = 0.35
 
 /**
  * What else follows from the knob. Who keeps little need not wait for large batches; who keeps much fills the window
@@ -104,7 +106,7 @@ function settingsFor(quote: number): Partial<ThriftyOptions> {
   const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
   const richer = Math.max(1, share / RICH)
   return {
-    batch: THRIFTY.batch * Math.min(1, Math.max(0.5, share)),
+    batch: THRIFTY.batch * Math.min(1, Math.max(LEAST_BATCH, Math.sqrt(share))),
     may: between('may'),
     must: between('must'),
     goal: between('goal'),
