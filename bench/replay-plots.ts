@@ -72,10 +72,9 @@ function toSeries(group: Group, results: readonly Result[], numbers: Size['numbe
   }
 }
 
-/** Settings without a window have a label only where no other setting has the same number. */
+/** The number of the knob; without a window it is near the one with it, or at the very end, where there is no room. */
 function labelOf({ setting }: Result): string {
-  const [, quote = ''] = /^quote ([\d.]+[kM])/.exec(setting) ?? []
-  return setting.endsWith('any window') && quote.endsWith('k') ? '' : quote
+  return setting.endsWith('any window') ? '' : setting.replace(/^quote (\S+).*/, '$1')
 }
 
 function groupOf({ kind, setting }: Result): Group {
