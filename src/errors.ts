@@ -34,6 +34,8 @@ export const ERROR_CODES = {
   EDITS_OVERLAP: 4,
   /** The view that would result breaks a rule of the provider. */
   VIEW_ILLEGAL: 4,
+  /** A summary that is no shorter than what it replaces. */
+  SUMMARY_TOO_LONG: 4,
   PINNED: 4,
   ALREADY: 4,
   /** The file is not what it was when it was read or written. */

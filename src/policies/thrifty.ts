@@ -94,7 +94,7 @@ export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
 /** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
 const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
 const RICH = 3
-const LEAST_BATCH = 0.35
+const LEAST_BATCH = 0.375
 
 /**
  * What else follows from the knob. Who keeps little need not wait for large batches; who keeps much fills the window
@@ -157,7 +157,8 @@ class Thrifty implements Planner {
       proposals.push(...folded.proposals)
       sentences.push(explainFold(folded, situation))
     }
-    const cut = this.#cut(context, this.#nearer(situation, folded !== undefined))
+    // A fold has everything behind it written again, so the rest is free.
+    const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
     const due = cut && dueReason(cut.cut, cut.situation, this.#pressure(context))
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     if (cut) sentences.push(explain(cut.cut, due, cut.situation))
@@ -182,29 +183,10 @@ class Thrifty implements Planner {
   }
 
   #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
-    const { quote } = this.#options
+    const { quote, horizonMin, horizonMax } = this.#options
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
-    return {
-      model,
-      cold,
-      horizon: this.#horizon(calls + 1),
-      quote,
-    }
-  }
-
-  /** Calls to come: as many as there have been, to a limit; after very many a quarter as many, to twice the limit. */
-  #horizon(made: number): number {
-    const { horizonMin, horizonMax } = this.#options
-    return Math.round(Math.max(horizonMin, Math.min(made, horizonMax), Math.min(made / 4, 2 * horizonMax)))
-  }
-
-  /**
-   * Shortening does not look as far ahead as folding: what is folded is old, and what is young may as well be shortened
-   * later. A fold has everything behind it written again, so the rest is free.
-   */
-  #nearer(situation: Situation, folded: boolean): Situation {
-    const horizon = Math.min(situation.horizon, this.#options.horizonMax)
-    return { ...situation, horizon, cold: situation.cold || folded }
+    const horizon = Math.max(horizonMin, Math.min(calls + 1, horizonMax))
+    return { model, cold, horizon, quote }
   }
 
   /** Steps that are old enough to be worth a line each. */

@@ -117,7 +117,7 @@ const compact = defineRoute({
   body: z.strictObject({ ...Range, text: z.string().min(1).max(MAX_TEXT) }),
   answer: z.object({ edit: EditOut }),
   status: 201,
-  refusals: [404, 409, 413],
+  refusals: [404, 409],
   async run({ params, body, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
     const { from, to, text } = body
@@ -242,5 +242,5 @@ function problemOf(fold: Fold, target: Stretch, { text, size, replaced, model }:
 
 function tooLong(size: number, replaced: number): PalimpsestError {
   const message = `The summary has ${withCommas(size)} tokens, no fewer than the ${withCommas(replaced)} that it replaces.`
-  return new PalimpsestError('TOO_LARGE', message, { size, replaced })
+  return new PalimpsestError('SUMMARY_TOO_LONG', message, { size, replaced })
 }

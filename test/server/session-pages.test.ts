@@ -239,7 +239,8 @@ describe('compacting by hand', () => {
     const long = await call('POST', '/sessions/refused/compact', {
       body: { from: 1, to: 2, text: 'word '.repeat(5000) },
     })
-    assert.equal(long.json.error.code, 'TOO_LARGE')
+    assert.equal(long.status, 409)
+    assert.equal(long.json.error.code, 'SUMMARY_TOO_LONG')
     const tried = await post('/sessions/refused/compact/preview', { from: 1, to: 2, text: 'word '.repeat(5000) })
     assert.match(tried.problem, /no fewer than/)
     const part = await call('POST', '/sessions/refused/compact/preview', { body: { from: 1, to: 1 } })
