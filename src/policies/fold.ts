@@ -35,8 +35,9 @@ const FOLDERS = 'Folders: '
 const FILES = 'Files: '
 /** Before what the agent said while it worked: of least use once the work is done. */
 const ON_THE_WAY = '> '
-/** Where a line of the log begins; a command may have several of its own. */
+/** Where a line of the log begins; a command may have several of its own, but none that begins like this. */
 const NEXT_LINE = /\n(?=- |> |Folders: |Files: |\(\d+ older steps\)$)/m
+const ANY_NEXT_LINE = new RegExp(NEXT_LINE, 'gm')
 const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
 /** A folder is worth a place if so many calls name it, and it is not short; and there are only so many places. */
 const LEAST_CALLS = 3
@@ -72,7 +73,7 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
     if ((role === 'user' || role === 'system') && !isOldReport(unit)) chunks.push({ said: { role, parts: [original] } })
     else {
       const line = onTheWay.has(unit) ? sayingOf(unit, ON_THE_WAY) : lineOf(unit, outcomes)
-      if (line) chunks.push({ lines: [line] })
+      if (line) chunks.push({ lines: [line.replaceAll(ANY_NEXT_LINE, '\n ')] })
     }
   }
   return toMessages(chunks, toLines({ folders: foldersIn(units), files: [], gone: 0 }))

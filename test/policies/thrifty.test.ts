@@ -7,7 +7,7 @@ import { codingSession } from '../../bench/session.ts'
 import { openPalimpsest } from '../../src/engine.ts'
 import { textOf } from '../../src/leaves.ts'
 import { checkView } from '../../src/legality.ts'
-import { FOLD_HEADER, foldMessages, mergeFolds } from '../../src/policies/fold.ts'
+import { FOLD_HEADER, foldMessages, logLines, mergeFolds } from '../../src/policies/fold.ts'
 import { type ThriftyOptions, thrifty } from '../../src/policies/thrifty.ts'
 import type { Session } from '../../src/session.ts'
 import type { View } from '../../src/session-view.ts'
@@ -286,6 +286,19 @@ describe('folding', () => {
     extendUnits(units, session.fold)
     const text = textOf(foldMessages(units.all, new Map()).at(-1)!.parts[0]!)
     assert.ok(text.endsWith(`\n- Task ${prompt} (Find callers)`), text)
+  })
+
+  test('a prompt with a list of its own, or with what looks like the head of a log, stays one line', async () => {
+    const { session, step } = await open()
+    const prompt = 'Look for:\n- callers of `open`\n> quoted\nFiles: none yet\n(3 older steps)\nand no more'
+    await session.append(user('fix the bug'))
+    await step('Task', { prompt }, 'none')
+    const units = createUnits()
+    extendUnits(units, session.fold)
+    const folded = foldMessages(units.all, new Map())
+    assert.equal(logLines(folded), 1)
+    assert.equal(textOf(folded.at(-1)!.parts[0]!).replaceAll('\n ', '\n'), `${FOLD_HEADER}\n- Task ${prompt}`)
+    assert.deepEqual(mergeFolds(folded, ROOMY), folded)
   })
 
   test('what a client reports in the user’s name becomes a line; what it says before the first answer stays', async () => {
