@@ -7,8 +7,8 @@
  * as it was spelled, and folders that many calls name in full are said once. What the agent said on the way is a line
  * with another sign. Folds stand side by side. When there are many, one fold around all of them keeps the newest lines
  * of the log, of those on the way none, and of those that leave the files that they name. What a client reports in the
- * user's name is a line of the log. Users' words have room for a tenth of the window: past it, what somebody pasted is
- * shortened first, and of very many things that users said the oldest but the first.
+ * user's name is a line of the log. There is a bound to users' words: past it, what somebody pasted is shortened first,
+ * and of very many things that users said the oldest but the first.
  */
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'

@@ -37,7 +37,7 @@ const WORTHWHILE = 4000
 export function planFold(
   context: PlanContext,
   items: readonly Item[],
-  { wanted, needed }: { wanted: number; needed: number },
+  { wanted, needed, said }: { wanted: number; needed: number; said: number },
 ): Proposal[] {
   const { fold, calls } = context
   const start = startOfFold(fold)
@@ -45,9 +45,9 @@ export function planFold(
   let freed = 0
   let end = start
   for (; end < limit && freed < wanted * 1.2; end++) freed += tokensOf(fold, end, end)
-  const gentle = proposeFold(context, end)
+  const gentle = proposeFold(context, end, { said })
   const gained = gentle.reduce((total, proposal) => total + savingOf(fold, proposal), 0)
-  return gained >= needed ? gentle : proposeFold(context, end, true)
+  return gained >= needed ? gentle : proposeFold(context, end, { said: SAID_WHEN_FULL, pressure: true })
 }
 
 /** A fold that would bring something: where it would end, and its sums. */
@@ -111,8 +111,11 @@ function startOfFold(fold: Fold): number {
   return (last ? foldOf(fold, last)!.to : firstEntry(fold) - 1) + 1
 }
 
+/** How much of the window users' words may take in folds; under pressure none is too new to be shortened. */
+type Words = { said: number; pressure?: boolean }
+
 /** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
-export function proposeFold(context: PlanContext, end: number, pressure = false): Proposal[] {
+export function proposeFold(context: PlanContext, end: number, words: Words): Proposal[] {
   const { fold, model, units: all } = context
   const folds = foldRanges(fold)
   const stretch = stretchBefore(fold, end, { model, start: startOfFold(fold) })
@@ -121,23 +124,24 @@ export function proposeFold(context: PlanContext, end: number, pressure = false)
   const fresh = foldMessages(units, outcomesOf(units))
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
-  const merged = mergeFolds(apart, roomIn(context, pressure))
+  const merged = mergeFolds(apart, roomIn(context, words))
   const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= WORTHWHILE
   const range = merges ? { from: folds[0]?.from ?? stretch.from, to: stretch.to } : stretch
   const messages = merges ? merged : fresh
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 
-/** So many of the newest requests are whole, and older ones while all take no more than this share of the window. */
+/** So many of the newest requests are whole, and older ones while there is room. */
 const WHOLE = 200
-const SAID = 0.1
-/** When the window is full, there is less room for what users said, and none is too new to be shortened. */
+/** When the window is full, there is less room for what users said. */
 const SAID_WHEN_FULL = 0.025
 
-function roomIn({ fold, model }: PlanContext, pressure: boolean): Room {
-  const size = (message: Message) => messageTokens(message, fold.count)
-  if (pressure) return { whole: 0, most: SAID_WHEN_FULL * model.window, size }
-  return { whole: WHOLE, most: SAID * model.window, size }
+function roomIn({ fold, model }: PlanContext, { said, pressure }: Words): Room {
+  return {
+    whole: pressure ? 0 : WHOLE,
+    most: said * model.window,
+    size: message => messageTokens(message, fold.count),
+  }
 }
 
 type FoldRange = { from: number; to: number; messages: Message[] }

@@ -60,6 +60,8 @@ export type ThriftyOptions = {
   goal: number
   /** Past this share only the last entries are kept. */
   full: number
+  /** Share of the window that users' words may take in folds; less with a low `quote`. */
+  said: number
 }
 
 export const THRIFTY: ThriftyOptions = {
@@ -79,6 +81,7 @@ export const THRIFTY: ThriftyOptions = {
   must: 0.75,
   goal: 0.5,
   full: 0.9,
+  said: 0.15,
 }
 
 const MIN_GROWTH = 200
@@ -94,19 +97,21 @@ export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
 /** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
 const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
 const RICH = 3
-const LEAST_BATCH = 0.375
+const LEAST = 0.375
 
 /**
- * What else follows from the knob. Who keeps little need not wait for large batches; who keeps much fills the window
- * more; and who keeps nearly all lets more pass before it is first sent.
+ * What else follows from the knob. Who keeps little need not wait for large batches, nor keep what users pasted; who
+ * keeps much fills the window more; and who keeps nearly all lets more pass before it is first sent.
  */
 function settingsFor(quote: number): Partial<ThriftyOptions> {
   const share = quote / THRIFTY.quote
   const full = Math.min(1, Math.max(0, (share - 1) / (RICH - 1)))
   const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
   const richer = Math.max(1, share / RICH)
+  const poorer = Math.min(1, Math.max(LEAST, Math.sqrt(share)))
   return {
-    batch: THRIFTY.batch * Math.min(1, Math.max(LEAST_BATCH, Math.sqrt(share))),
+    batch: THRIFTY.batch * poorer,
+    said: THRIFTY.said * poorer,
     may: between('may'),
     must: between('must'),
     goal: between('goal'),
@@ -199,7 +204,7 @@ class Thrifty implements Planner {
     if (!best || best.net <= 0) return undefined
     const due = dueReason({ ...best, picks: [] }, situation, this.#pressure(context))
     if (!due) return undefined
-    const proposals = proposeFold(context, best.end)
+    const proposals = proposeFold(context, best.end, this.#options)
     if (proposals.length === 0) return undefined
     this.#folding = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
     this.#saved += best.freed
@@ -356,7 +361,7 @@ class Thrifty implements Planner {
     }
     if (tokens <= ((must + goal) / 2) * model.window) return proposals
     const [wanted, needed] = [tokens - goal * model.window, tokens - must * model.window]
-    const folded = planFold(context, this.#items, { wanted, needed })
+    const folded = planFold(context, this.#items, { wanted, needed, said: this.#options.said })
     return [...proposals, ...folded, ...this.#dropPointers(folded, context)]
   }
 
