@@ -97,6 +97,7 @@ export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
 /** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
 const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
 const RICH = 3
+/** Of a batch, and of the room for users' words, at the low end. */
 const LEAST = 0.375
 
 /**
