@@ -7,7 +7,7 @@
  * still in view, without fetching?), and results fetched after it whose lines had been in view before it.
  */
 import { textOf } from '../src/leaves.ts'
-import { type Measures, Meter, pricesOf } from '../src/measure.ts'
+import { type Measures, Meter, OVERHEAD, pricesOf } from '../src/measure.ts'
 import { type Evidence, keyOf, sourceText } from '../src/measure-evidence.ts'
 import type { Recorded } from '../src/measure-policies.ts'
 import { thrifty } from '../src/policies/thrifty.ts'
@@ -34,7 +34,6 @@ export type Across = {
 type Border = { at: number; head: Message[] }
 type Side = { meter: Meter; kept: number }
 
-const OVERHEAD = 18_000
 const MIN_LINE = 20
 
 export async function compareWithClient(chain: Chain): Promise<Across> {

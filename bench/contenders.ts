@@ -2,7 +2,7 @@
  * Everything that is compared in a replay, in one shape: our presets and the knob of `thrifty` through the engine,
  * peers on the messages themselves. All are measured by the same meter.
  */
-import { type Measures, Meter, type Prices, pricesOf } from '../src/measure.ts'
+import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/measure.ts'
 import { OWN, type Recorded, tryPolicy } from '../src/measure-policies.ts'
 import type { PlannerFactory } from '../src/policies/policy.ts'
 import { presets } from '../src/policies/presets.ts'
@@ -42,7 +42,6 @@ const COARSE = new Set([5_000, 20_000, 75_000, DEFAULT_QUOTE, 200_000, 420_000])
 /** Without making room for a window, to compare with those who pass it; and the other end of the knob. */
 const ANY_QUOTES = [DEFAULT_QUOTE, 280_000, 420_000, 1_000_000, 3_000_000, 10_000_000]
 const ANY_WINDOW = { may: 99, must: 99, goal: 99, full: 99 }
-const OVERHEAD = 18_000
 
 export function ownContenders(quotes: readonly number[] = QUOTES): Contender[] {
   const every = presets.filter(({ name }) => name !== 'thrifty').map(preset => engine(preset, 'preset', 'default'))

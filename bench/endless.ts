@@ -10,7 +10,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type Measures, Meter } from '../src/measure.ts'
+import { type Measures, Meter, OVERHEAD } from '../src/measure.ts'
 import { findQuotes } from '../src/measure-evidence.ts'
 import type { Recorded } from '../src/measure-policies.ts'
 import { toSvg } from '../src/plot.ts'
@@ -57,7 +57,6 @@ const BOUNDS_TITLE = 'bounds: cost to that of peers'
 const BOUNDED = /ClearToolUsesEdit|clear_tool_uses/
 const SHAPES_TITLE = 'shapes, 1600 turns'
 const LONGEST_WITH_QUOTES = 2500
-const OVERHEAD = 18_000
 const WINDOW = 200_000
 const WANTED =
   /ClearToolUsesEdit.*default|clear_tool_uses (default|best)|microcompact best|best: last 10, polling 10|forgetting best/

@@ -9,7 +9,7 @@
  * choice of stays pays less, but by one stay. Of several copies of a passage the newest is the one that is kept, and what
  * is new is shown whole: in these two a planner could do better, so it is a bound for planners that do so.
  */
-import type { Prices } from '../src/measure.ts'
+import { OVERHEAD, type Prices } from '../src/measure.ts'
 import { keyOf } from '../src/measure-evidence.ts'
 import type { Recorded } from '../src/measure-policies.ts'
 import { isReport } from '../src/requests.ts'
@@ -30,8 +30,6 @@ type Keeper = { tokens: number; born: number; quotes: Map<number, number> }
 
 /** Keeping something from one call that quotes it (or from its first) to another: what that costs, and what it saves. */
 type Stay = { keeper: Keeper; from: number; to: number; cost: number; saves: number }
-
-const OVERHEAD = 18_000
 
 export async function leastPerCall(session: Recorded, prices: Prices, options: Least = {}): Promise<LeastCall[]> {
   const { keep = 1, passages = false } = options

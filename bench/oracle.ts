@@ -6,7 +6,7 @@
  * stubs, only without doubt about what is needed. The difference between `thrifty` and the oracle is what better
  * prediction could bring; between oracle and floor, what a better schedule could.
  */
-import { type Measures, Meter, type Prices, pricesOf } from '../src/measure.ts'
+import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/measure.ts'
 import type { Recorded } from '../src/measure-policies.ts'
 import { bestCut, dueReason, type Situation } from '../src/planner.ts'
 import { modelInfo } from '../src/prices.ts'
@@ -28,7 +28,6 @@ type Item = {
   gone: boolean
 }
 
-const OVERHEAD = 18_000
 const MIN_SAVE = 40
 
 export const oracle: Contender = {

@@ -3,9 +3,9 @@
  *
  * Every turn of a conversation goes to the provider and to the contender, in an order thrown by dice and a moment
  * apart, so that what disturbs the machine disturbs both alike, and each pair gives one difference; pairs from moments in
- * which the host took processors away are left out (steal.ts). The loop is
- * closed: a conversation goes on when both answers are complete. Bodies are made before the clock starts. What takes
- * time here takes it from what is measured, since all share the machine: so there is little.
+ * which the host took processors away are left out (steal.ts). The loop is closed: a conversation goes on when both
+ * answers are complete. Bodies are made before the clock starts. What takes time here takes it from what is measured,
+ * since all share the machine: so there is little.
  */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -5,9 +5,10 @@
  *     node bench/proxy.ts [--seconds 20] [--rounds 3] [--conversations 50] [--kb 200] [--requests 10000] [--only NAME]
  *
  * Those that are near each other have their turn in every round, so that a bad minute of the machine is nobody's own, and
- * the pairs of all rounds count together; the others in the last one. Provider, proxy and agents are processes of their own. Ours is `palimpsest serve` as anybody would start it, on a
- * home on disk, where every turn is before its answer is passed on. A proxy that does nothing shows what a second hop
- * costs by itself. Other proxies run where scripts/proxy-peers.sh has installed them.
+ * the pairs of all rounds count together; the others in the last one. Provider, proxy and agents are processes of their
+ * own. Ours is `palimpsest serve` as anybody would start it, on a home on disk, where every turn is before its answer is
+ * passed on. A proxy that does nothing shows what a second hop costs by itself. Other proxies run where
+ * scripts/proxy-peers.sh has installed them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -96,8 +97,9 @@ for (let round = 1; round <= rounds; round++) {
     const measured = await measure(name, start, round === rounds && { memory }).catch(error => {
       return { failed: String(error).slice(0, 500) }
     })
-    if (measured) results.contenders[name] = measured
-    if (measured) console.log(JSON.stringify(measured))
+    if (!measured) continue
+    results.contenders[name] = measured
+    console.log(JSON.stringify(measured))
   }
 }
 for (const name of missingPeers()) console.log(`${name}: skipped, not installed (scripts/proxy-peers.sh gets it)`)

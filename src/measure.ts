@@ -54,7 +54,8 @@ export type Measures<T extends string = string, E extends string = string> = {
 
 export type Call = { messages: readonly Message[] }
 
-const OVERHEAD = 18_000
+/** Tokens of system prompt and tools that are assumed in front. */
+export const OVERHEAD = 18_000
 const REFETCH_EVERY = 20
 const REFETCH_OUTPUT = 150
 

@@ -44,6 +44,12 @@ export function hunksOf(patch: string, path: string): Hunk[] {
     .flatMap(section => section.hunks)
 }
 
+/** The lines that name the files of an `apply_patch` form, as they were written; `undefined` for any other text. */
+export function headLines(patch: string): string[] | undefined {
+  if (!patch.startsWith('*** Begin Patch')) return undefined
+  return patch.split('\n').filter(line => line.startsWith('*** ') && !line.startsWith('*** End'))
+}
+
 function addedContent({ hunks, bare }: Section): string {
   const lines = hunks.flatMap(hunk => hunk.after)
   return lines.length === 0 ? '' : lines.join('\n') + (bare.new ? '' : '\n')

@@ -7,6 +7,7 @@
  */
 import { heal } from './doctor.ts'
 import { openPalimpsest } from './engine.ts'
+import { OVERHEAD } from './measure.ts'
 import type { PlannerFactory } from './policies/policy.ts'
 import type { ModelTable } from './prices.ts'
 import type { View } from './session-view.ts'
@@ -29,8 +30,6 @@ export type ReplayStep = Pick<View, 'messages' | 'tokens' | 'decision' | 'report
   edits: View['edits']
 }
 
-const USUAL_OVERHEAD = 18_000
-
 export async function* replay(messages: Iterable<Message>, options: ReplayOptions = {}): AsyncGenerator<ReplayStep> {
   const { messages: healed } = heal([...messages])
   let now = healed.find(message => message.at)?.at ?? 0
@@ -43,7 +42,7 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
   const session = await pal.session('replay', {
     policy: options.policy ?? 'thrifty',
     model: options.model ?? 'claude-sonnet-4-5',
-    overhead: options.overhead ?? USUAL_OVERHEAD,
+    overhead: options.overhead ?? OVERHEAD,
   })
   let turn = 0
   let made = 0

@@ -12,6 +12,7 @@
  */
 import { stringsIn, textOf } from '../leaves.ts'
 import { isBlank } from '../legality.ts'
+import { headLines } from '../patches.ts'
 import { normalizePath } from '../paths.ts'
 import { isReport } from '../requests.ts'
 import type { Message, Part, ToolCallPart } from '../types.ts'
@@ -56,7 +57,6 @@ const PASTED_TAIL = 500
 /** Requests that may still be worked on: what was pasted into them stays while there is room at all. */
 const LATEST = 3
 const TAG = /<\/?[a-z][\w-]*>/gi
-const PATCH = '*** Begin Patch'
 /** Longer strings of an input are contents, not arguments. */
 const LONGEST_ARGUMENT = 2000
 
@@ -276,10 +276,11 @@ function promptOf({ original, call }: Unit): string | undefined {
 
 /** A patch may be about several files: its lines that name them, as they were written. */
 function headsOfPatch({ input }: ToolCallPart): string | undefined {
-  const patch = stringsIn(input).find(text => text.startsWith(PATCH))
-  if (patch === undefined) return undefined
-  const heads = patch.split('\n').filter(line => line.startsWith('*** ') && !line.startsWith('*** End'))
-  return cutEnd(heads.join('\n'), LONGEST_COMMAND)
+  for (const text of stringsIn(input)) {
+    const heads = headLines(text)
+    if (heads) return cutEnd(heads.join('\n'), LONGEST_COMMAND)
+  }
+  return undefined
 }
 
 /** The path of a call as its input has it, not as we compare it. */

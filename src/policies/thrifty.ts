@@ -5,8 +5,8 @@
  * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
  * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
  * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
- * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words
- * are touched in folds only.
+ * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are
+ * touched in folds only.
  */
 import { lastShownReasoning } from '../cuts.ts'
 import { entriesOf } from '../edits.ts'

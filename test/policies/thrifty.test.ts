@@ -173,6 +173,13 @@ test('a session goes on after a restart where it was', async () => {
   await second.pal.close()
 })
 
+/** All of a session, folded. */
+function foldAll(session: Session): Message[] {
+  const units = createUnits()
+  extendUnits(units, session.fold)
+  return foldMessages(units.all, new Map())
+}
+
 describe('folding', () => {
   const size = ({ parts }: Message) => parts.map(textOf).join('\n').length
   const ROOMY = { whole: 0, most: Number.POSITIVE_INFINITY, size }
@@ -183,9 +190,7 @@ describe('folding', () => {
     await session.append(user('fix the bug'))
     await step('edit_file', { path: 'a.ts', old_string: 'x', new_string: 'y', intent: 'rename' }, 'Edited a.ts')
     await session.append(user('and now the other'))
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const folded = foldMessages(units.all, new Map())
+    const folded = foldAll(session)
     assert.deepEqual(
       folded.map(message => message.parts.map(textOf).join()),
       ['fix the bug', `${FOLD_HEADER}\n- edit_file a.ts (rename)`, 'and now the other'],
@@ -202,9 +207,7 @@ describe('folding', () => {
     await step('read_file', { path: '/home/someone/projects/thing/src/c.ts' }, 'text')
     await step('read_file', { path: '/home/someone/projects/thing/src/d.ts' }, 'text')
     await step('read_file', { path: '/home/someone/projects/thing/src/e.ts' }, 'text')
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const [, log] = foldMessages(units.all, new Map()).map(message => message.parts.map(textOf).join())
+    const [, log] = foldAll(session).map(message => message.parts.map(textOf).join())
     assert.ok(log!.startsWith(`${FOLD_HEADER}\nFolders: /home/someone/projects/thing/src/\n`), log)
     assert.ok(log!.includes(command) && log!.includes('src//a.ts') && log!.includes('D:\\work\\b.ts'), log)
     const merged = mergeFolds([user('first'), user(log!), user('second'), user(log!)], ROOMY)
@@ -282,9 +285,7 @@ describe('folding', () => {
     const prompt = 'Look for every caller of `open`.\nAnswer with a list of files.'
     await session.append(user('fix the bug'))
     await step('Task', { description: 'Find callers', prompt, subagent_type: 'Explore' }, 'none')
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const text = textOf(foldMessages(units.all, new Map()).at(-1)!.parts[0]!)
+    const text = textOf(foldAll(session).at(-1)!.parts[0]!)
     assert.ok(text.endsWith(`\n- Task ${prompt} (Find callers)`), text)
   })
 
@@ -293,9 +294,7 @@ describe('folding', () => {
     const prompt = 'Look for:\n- callers of `open`\n> quoted\nFiles: none yet\n(3 older steps)\nand no more'
     await session.append(user('fix the bug'))
     await step('Task', { prompt }, 'none')
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const folded = foldMessages(units.all, new Map())
+    const folded = foldAll(session)
     assert.equal(logLines(folded), 1)
     assert.equal(textOf(folded.at(-1)!.parts[0]!).replaceAll('\n ', '\n'), `${FOLD_HEADER}\n- Task ${prompt}`)
     assert.deepEqual(mergeFolds(folded, ROOMY), folded)
@@ -307,9 +306,7 @@ describe('folding', () => {
     await session.append(user(report), user('fix the bug'))
     await step('edit_file', { path: 'a.ts', old_string: 'x', new_string: 'y' }, 'Edited a.ts')
     await session.append(user(report), user('<system-reminder>not closed, so somebody’s own words'))
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const [first, , log, last] = foldMessages(units.all, new Map()).map(message => message.parts.map(textOf).join())
+    const [first, , log, last] = foldAll(session).map(message => message.parts.map(textOf).join())
     assert.equal(first, report)
     assert.match(log!, /\n- edit_file a\.ts\n- note: a\.ts was changed: line [^\n]{50,90}…$/)
     assert.equal(last, '<system-reminder>not closed, so somebody’s own words')
@@ -337,9 +334,7 @@ describe('folding', () => {
     await session.append(user('fix the bug'), said('Let me run the tests first.'))
     await step('bash', { command: 'make test' }, 'ok')
     await session.append(said('All of it is green.'), user('and the other one?'))
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const [, log] = foldMessages(units.all, new Map())
+    const [, log] = foldAll(session)
     const text = textOf(log!.parts[0]!)
     assert.match(text, /\n> Let me run the tests first\.\n- bash make test\n- All of it is green\.$/)
     const more = Array.from({ length: 148 }, (_, i) => `- bash make ${i}`)
@@ -355,9 +350,7 @@ describe('folding', () => {
     const patch = '*** Begin Patch\n*** Update File: src/a.ts\n@@\n-a\n+b\n*** Add File: src/b.ts\n+c\n*** End Patch'
     await session.append(user('fix the bug'))
     await step('apply_patch', { input: patch }, 'Done')
-    const units = createUnits()
-    extendUnits(units, session.fold)
-    const text = textOf(foldMessages(units.all, new Map()).at(-1)!.parts[0]!)
+    const text = textOf(foldAll(session).at(-1)!.parts[0]!)
     assert.match(
       text,
       /\n- apply_patch \*\*\* Begin Patch\n\*\*\* Update File: src\/a\.ts\n\*\*\* Add File: src\/b\.ts$/,
