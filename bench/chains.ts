@@ -8,10 +8,10 @@
  */
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isPalimpsestError } from '../src/errors.ts'
-import { readTranscript } from '../src/read-transcript.ts'
-import type { TranscriptSession } from '../src/transcripts/sessions.ts'
-import type { Message } from '../src/types.ts'
+import { isPalimpsestError } from '../src/model/errors.ts'
+import { readTranscript } from '../src/formats/transcripts/read-transcript.ts'
+import type { TranscriptSession } from '../src/formats/transcripts/sessions.ts'
+import type { Message } from '../src/model/types.ts'
 import { CODING } from './recorded.ts'
 
 export type Stretch = {

@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { textOf } from '../src/leaves.ts'
-import type { Session } from '../src/session.ts'
+import { textOf } from '../src/model/leaves.ts'
+import type { Session } from '../src/session/session.ts'
 import { codingSession, type Turn } from './session.ts'
 
 export type Numbers = Record<string, number>
@@ -28,7 +28,7 @@ const APPENDED = 4000
  * of 24,000 messages in the end.
  */
 async function perCall(home: string, { policy = 'none', fold = true, turns = LONG } = {}): Promise<Numbers> {
-  const { openPalimpsest } = await import('../src/engine.ts')
+  const { openPalimpsest } = await import('../src/session/engine.ts')
   const pal = await openPalimpsest({ home, models: { endless: { maxBytes: Infinity } } })
   const options = { policy, model: fold ? 'claude-sonnet-4-5' : 'endless' }
   const warm = await pal.session('warm-up', options)
@@ -65,8 +65,8 @@ async function callOnce(session: Session, turn: Turn): Promise<void> {
 }
 
 async function replayOurs({ wide = true, counting = false, policy = 'none' } = {}): Promise<Numbers> {
-  const { openPalimpsest } = await import('../src/engine.ts')
-  const { loadCounter } = await import('../src/tokens.ts')
+  const { openPalimpsest } = await import('../src/session/engine.ts')
+  const { loadCounter } = await import('../src/model/tokens.ts')
   const turns = [...codingSession({ turns: REPLAYED, wide })]
   await loadCounter()
   const pal = await openPalimpsest({ home: ':memory:' })
@@ -83,7 +83,7 @@ async function replayOurs({ wide = true, counting = false, policy = 'none' } = {
 /** As its users have it: on every turn, on the list of messages that the agent keeps, with its own counter. */
 async function replayLangChain(wide: boolean): Promise<Numbers> {
   const { ClearToolUsesEdit, countTokensApproximately } = await import('langchain')
-  const { toLangChain } = await import('../src/adapters/langchain.ts')
+  const { toLangChain } = await import('../src/formats/adapters/langchain.ts')
   const turns = [...codingSession({ turns: REPLAYED, wide })].map(turn => toLangChain(turn))
   const edit = new ClearToolUsesEdit()
   const messages: (typeof turns)[number] = []
@@ -99,7 +99,7 @@ async function replayLangChain(wide: boolean): Promise<Numbers> {
 
 async function replayAiSdk(wide: boolean): Promise<Numbers> {
   const { pruneMessages } = await import('ai')
-  const { toAiSdk } = await import('../src/adapters/ai-sdk.ts')
+  const { toAiSdk } = await import('../src/formats/adapters/ai-sdk.ts')
   const turns = [...codingSession({ turns: REPLAYED, wide })].map(turn => toAiSdk(turn))
   const messages: (typeof turns)[number] = []
   return cpuOf(async () => {
@@ -112,7 +112,7 @@ async function replayAiSdk(wide: boolean): Promise<Numbers> {
 
 /** One message of 5,000 characters per append, durable: ours, and bare inserts of the same rows. */
 async function appends(sync: 'full' | 'normal'): Promise<Numbers> {
-  const { openPalimpsest } = await import('../src/engine.ts')
+  const { openPalimpsest } = await import('../src/session/engine.ts')
   const { SqliteLedger } = await import('../src/ledger/sqlite.ts')
   const text = [...codingSession({ turns: 60 })]
     .flat()
@@ -162,7 +162,7 @@ function bareTable(
 
 /** Opening a session of 10,000 turns and asking for its view, with everything in view and with most of it folded. */
 async function opening(): Promise<Numbers> {
-  const { openPalimpsest } = await import('../src/engine.ts')
+  const { openPalimpsest } = await import('../src/session/engine.ts')
   return inFolder(async folder => {
     const pal = await openPalimpsest({ home: folder })
     const session = await pal.session('long', { policy: 'none' })
@@ -188,8 +188,8 @@ async function opening(): Promise<Numbers> {
 }
 
 async function timeToOpen(home: string): Promise<{ open: number; count: number }> {
-  const { openPalimpsest } = await import('../src/engine.ts')
-  const { guarded, loadCounter, messagesTokens } = await import('../src/tokens.ts')
+  const { openPalimpsest } = await import('../src/session/engine.ts')
+  const { guarded, loadCounter, messagesTokens } = await import('../src/model/tokens.ts')
   await loadCounter()
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
   const pal = await openPalimpsest({ home })
@@ -222,7 +222,7 @@ async function starting(): Promise<Numbers> {
 }
 
 async function counting(): Promise<Numbers> {
-  const { loadCounter } = await import('../src/tokens.ts')
+  const { loadCounter } = await import('../src/model/tokens.ts')
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
   const count = await loadCounter()
   const texts = [...codingSession({ turns: 400 })].flat().flatMap(message => message.parts.map(textOf))

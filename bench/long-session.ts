@@ -8,7 +8,7 @@
  * mean something here. How often it does what, how long texts, inputs and outputs are, how often the user speaks and
  * how often the cache goes cold meanwhile is as it was recorded of real agents: `node bench/shape.ts DIR` prints both.
  */
-import type { Message } from '../src/types.ts'
+import type { Message } from '../src/model/types.ts'
 import { randomFrom } from './session.ts'
 
 export type LongSession = {

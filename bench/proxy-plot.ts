@@ -1,6 +1,6 @@
 /** The picture and the table of the proxy benchmark, from its JSON: `node bench/proxy-plot.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type Plot, toSvg } from '../src/plot.ts'
+import { type Plot, toSvg } from '../src/replay/plot.ts'
 import type { Measured, Results } from './proxy.ts'
 
 const RESULTS = new URL('results/proxy.json', import.meta.url)

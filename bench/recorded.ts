@@ -8,14 +8,14 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import { heal } from '../src/doctor.ts'
-import { isPalimpsestError } from '../src/errors.ts'
-import { findEditedText } from '../src/measure-edits.ts'
-import { type Evidence, findIdentifiers, findQuotes } from '../src/measure-evidence.ts'
-import type { Recorded } from '../src/measure-policies.ts'
-import { readTranscript } from '../src/read-transcript.ts'
-import type { TranscriptSession } from '../src/transcripts/sessions.ts'
-import type { Message } from '../src/types.ts'
+import { heal } from '../src/formats/doctor.ts'
+import { isPalimpsestError } from '../src/model/errors.ts'
+import { findEditedText } from '../src/replay/measure/edits.ts'
+import { type Evidence, findIdentifiers, findQuotes } from '../src/replay/measure/evidence.ts'
+import type { Recorded } from '../src/replay/measure/policies.ts'
+import { readTranscript } from '../src/formats/transcripts/read-transcript.ts'
+import type { TranscriptSession } from '../src/formats/transcripts/sessions.ts'
+import type { Message } from '../src/model/types.ts'
 import { findFileVersions } from './file-versions.ts'
 
 export type BenchSession = Recorded & {
@@ -52,11 +52,11 @@ export const CODING = new Set([
 const CACHE = join(tmpdir(), 'palimpsest-bench')
 const CODE = [
   './file-versions.ts',
-  '../src/measure-evidence.ts',
-  '../src/measure-grams.ts',
-  '../src/measure-edits.ts',
-  '../src/doctor.ts',
-  '../src/read-transcript.ts',
+  '../src/replay/measure/evidence.ts',
+  '../src/replay/measure/grams.ts',
+  '../src/replay/measure/edits.ts',
+  '../src/formats/doctor.ts',
+  '../src/formats/transcripts/read-transcript.ts',
 ].map(name => readFileSync(new URL(name, import.meta.url)))
 
 export async function loadSessions(

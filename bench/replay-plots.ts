@@ -1,5 +1,5 @@
 /** Effective cost against evidence kept: our knob as a curve, everybody else as a point. Down and to the right is better. */
-import type { Panel, Plot, Series } from '../src/plot.ts'
+import type { Panel, Plot, Series } from '../src/replay/plot.ts'
 import type { Result } from './replay.ts'
 
 const ROOM = 0.04

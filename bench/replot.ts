@@ -1,6 +1,6 @@
 /** Draws the plots of the last replay benchmark again, from its JSON: `node bench/replot.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { toSvg } from '../src/plot.ts'
+import { toSvg } from '../src/replay/plot.ts'
 import type { Result } from './replay.ts'
 import { costAgainstEvidence, fileOf } from './replay-plots.ts'
 

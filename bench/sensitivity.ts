@@ -7,13 +7,13 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Measures } from '../src/measure.ts'
-import { type Row, sumUp, tryPolicy } from '../src/measure-policies.ts'
-import { classOf, type PartClass, QUOTES, type Quotes } from '../src/policies/classes.ts'
-import { THRIFTY, type ThriftyOptions, thrifty } from '../src/policies/thrifty.ts'
-import { type Counter, loadCounter, partTokens } from '../src/tokens.ts'
-import { describeCall } from '../src/tool-kinds.ts'
-import type { Unit } from '../src/units.ts'
+import type { Measures } from '../src/replay/measure/measure.ts'
+import { type Row, sumUp, tryPolicy } from '../src/replay/measure/policies.ts'
+import { classOf, type PartClass, QUOTES, type Quotes } from '../src/planner/classes.ts'
+import { THRIFTY, type ThriftyOptions, thrifty } from '../src/planner/thrifty.ts'
+import { type Counter, loadCounter, partTokens } from '../src/model/tokens.ts'
+import { describeCall } from '../src/calls/tool-kinds.ts'
+import type { Unit } from '../src/view/units.ts'
 import { type BenchSession, loadSessions } from './recorded.ts'
 
 const { values, positionals } = parseArgs({

@@ -5,7 +5,7 @@
  * lists, runs tests and builds, says a sentence or two, and now and then a command prints 60,000 characters. The
  * same seed gives the same bytes; no clock and no randomness of the machine is used.
  */
-import type { Message, Part, ToolCallPart } from '../src/types.ts'
+import type { Message, Part, ToolCallPart } from '../src/model/types.ts'
 
 /** What is appended before one call of the model is answered: the model's message and the results of its calls. */
 export type Turn = Message[]

@@ -1,7 +1,7 @@
 /** Writes the JSON Schema of palimpsest.json to schema/palimpsest.schema.json. Run: node scripts/build-schema.ts */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { configJsonSchema } from '../src/config.ts'
+import { configJsonSchema } from '../src/session/config.ts'
 
 export const SCHEMA_PATH = join(import.meta.dirname, '..', 'schema', 'palimpsest.schema.json')
 

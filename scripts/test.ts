@@ -1,7 +1,7 @@
 /**
  * `npm test`: says which optional parts are missing here and how to get them, then runs every test with Node's own
  * runner. The linter, the types, the layers and the exports are tests too (test/ground.test.ts), so that its
- * summary and exit code are the whole truth. `npm test -- test/session.test.ts` runs some of them.
+ * summary and exit code are the whole truth. `npm test -- test/session/session.test.ts` runs some of them.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

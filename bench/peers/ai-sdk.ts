@@ -1,7 +1,7 @@
 /** The AI SDK, from its own package: `pruneMessages` with the settings that its documentation shows. */
 import { type ModelMessage, pruneMessages } from 'ai'
-import { toAiSdk } from '../../src/adapters/ai-sdk.ts'
-import type { Message, Part } from '../../src/types.ts'
+import { toAiSdk } from '../../src/formats/adapters/ai-sdk.ts'
+import type { Message, Part } from '../../src/model/types.ts'
 import type { Peer } from './peer.ts'
 
 function pruning(setting: string, toolCalls: `before-last-${number}-messages`): Peer {

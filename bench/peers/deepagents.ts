@@ -3,7 +3,7 @@
  * conversation, and leaves the first and last lines and the path of the file.
  */
 import { ToolMessage } from '@langchain/core/messages'
-import type { Message } from '../../src/types.ts'
+import type { Message } from '../../src/model/types.ts'
 import { Cleared, outputOf, type Peer, resultOf } from './peer.ts'
 
 type Request = { toolCall: { id: string; name: string; args: object }; state: object; runtime: object }

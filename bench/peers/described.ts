@@ -2,8 +2,8 @@
  * Peers whose algorithm is public and whose code cannot be called from here, written from their descriptions, with
  * the defaults that these give. Where a description leaves something open, the choice is the one that costs less.
  */
-import { type Counter, messageTokens } from '../../src/tokens.ts'
-import type { Message } from '../../src/types.ts'
+import { type Counter, messageTokens } from '../../src/model/tokens.ts'
+import type { Message } from '../../src/model/types.ts'
 import { Cleared, legalCut, outputOf, type Peer, type PeerCall, resultOf } from './peer.ts'
 
 /**

@@ -4,7 +4,7 @@
  */
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage, trimMessages } from '@langchain/core/messages'
 import { ClearToolUsesEdit, countTokensApproximately } from 'langchain'
-import type { Message, ToolCallPart } from '../../src/types.ts'
+import type { Message, ToolCallPart } from '../../src/model/types.ts'
 import { legalCut, outputOf, type Peer, resultOf } from './peer.ts'
 
 type Config = ConstructorParameters<typeof ClearToolUsesEdit>[0]

@@ -7,9 +7,9 @@
  * summarize, so compressing itself is not compared: the default runs them where the plugin asks for it.
  */
 import { registerHooks } from 'node:module'
-import type { Counter } from '../../src/tokens.ts'
-import { messageTokens } from '../../src/tokens.ts'
-import type { Message } from '../../src/types.ts'
+import type { Counter } from '../../src/model/tokens.ts'
+import { messageTokens } from '../../src/model/tokens.ts'
+import type { Message } from '../../src/model/types.ts'
 import { Cleared, outputOf, type Peer, resultOf } from './peer.ts'
 
 type State = { currentTurn: number; prune: { tools: Map<string, number> } }

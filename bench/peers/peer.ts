@@ -3,8 +3,8 @@
  * called before every call of the model, in order, with one tool result to a message; messages that it does not
  * change come back as the same objects.
  */
-import type { Counter } from '../../src/tokens.ts'
-import type { Message, Part, ToolResultPart } from '../../src/types.ts'
+import type { Counter } from '../../src/model/tokens.ts'
+import type { Message, Part, ToolResultPart } from '../../src/model/types.ts'
 
 export type PeerCall = {
   /** Everything so far, and the first message that was not there in the call before. */

@@ -14,10 +14,10 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import { fromAiSdk, toAiSdk } from '../adapters/ai-sdk.ts'
-import { PalimpsestError } from '../errors.ts'
-import { parseJson } from '../json.ts'
-import type { Message, Usage } from '../types.ts'
+import { fromAiSdk, toAiSdk } from '../formats/adapters/ai-sdk.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { parseJson } from '../model/json.ts'
+import type { Message, Usage } from '../model/types.ts'
 import type { AgentEvent } from './events.ts'
 import type { AgentModel } from './model.ts'
 import { pauseBefore, type RetryOptions, troubleOf } from './trouble.ts'

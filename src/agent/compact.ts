@@ -3,20 +3,20 @@
  * that are named, narrowed to whole steps. The words are a model's where one can be asked, ours otherwise. It is an
  * edit by the user like any other, and the full conversation goes to the archive as with every summary.
  */
-import { stretchBefore } from '../cuts.ts'
-import { withCommas } from '../cutting.ts'
-import { PalimpsestError } from '../errors.ts'
-import { keepRecords } from '../kept-files.ts'
-import { withModelSummaries } from '../model-summary.ts'
+import { stretchBefore } from '../view/cuts.ts'
+import { withCommas } from '../model/text.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { keepRecords } from '../summaries/kept-files.ts'
+import { withModelSummaries } from '../summaries/model-summary.ts'
 import { safeName } from '../policies/offload.ts'
 import { type Proposal, textMessage } from '../policies/policy.ts'
-import { requestIn } from '../requests.ts'
-import type { Session } from '../session.ts'
-import { writeSummary } from '../summary.ts'
-import { messagesTokens } from '../tokens.ts'
-import type { Edit, Message } from '../types.ts'
-import { createUnits, extendUnits } from '../units.ts'
-import { type Fold, tokensOf } from '../view.ts'
+import { requestIn } from '../calls/requests.ts'
+import type { Session } from '../session/session.ts'
+import { writeSummary } from '../summaries/summary.ts'
+import { messagesTokens } from '../model/tokens.ts'
+import type { Edit, Message } from '../model/types.ts'
+import { createUnits, extendUnits } from '../view/units.ts'
+import { type Fold, tokensOf } from '../view/fold.ts'
 
 export type Range = { from?: number; to?: number }
 

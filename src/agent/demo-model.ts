@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fromOpenAIChat } from '../adapters/openai-chat.ts'
+import { fromOpenAIChat } from '../formats/adapters/openai-chat.ts'
 import { type DemoTurn, demoTurn } from './demo-script.ts'
 
 export const DEMO_MODEL = 'palimpsest-demo'

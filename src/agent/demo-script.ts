@@ -5,9 +5,9 @@
  * bug, tidy the context, propose something to remember), to later ones a short answer from what the session holds. It
  * says so, so that nobody takes it for a model.
  */
-import { textOf } from '../leaves.ts'
-import { requestIn } from '../requests.ts'
-import type { Message, ToolResultPart } from '../types.ts'
+import { textOf } from '../model/leaves.ts'
+import { requestIn } from '../calls/requests.ts'
+import type { Message, ToolResultPart } from '../model/types.ts'
 
 export type DemoCall = { name: string; input: Record<string, unknown> }
 export type DemoTurn = { text: string; calls?: DemoCall[] }

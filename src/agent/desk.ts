@@ -3,8 +3,8 @@
  * stops following, not the agent, and one that comes back gets the turn from its beginning. One turn at a time in a
  * session; what needs approval waits here for its answer.
  */
-import { PalimpsestError } from '../errors.ts'
-import type { Message } from '../types.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import type { Message } from '../model/types.ts'
 import type { Agent, AgentRequest } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { AgentEvent } from './events.ts'

@@ -4,7 +4,7 @@
  * Events are plain objects in the order in which things happen. Text and reasoning come in pieces; a tool call is told
  * when its arguments are whole, and its result when it is in the ledger. A turn always ends with exactly one `done`.
  */
-import type { Usage } from '../types.ts'
+import type { Usage } from '../model/types.ts'
 
 export type AgentEvent =
   | { type: 'text'; text: string }

@@ -8,8 +8,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { PalimpsestError } from '../errors.ts'
-import { parseJson } from '../json.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { parseJson } from '../model/json.ts'
 
 /** Tools by group; a persona may also name single tools. */
 export const TOOL_GROUPS = ['files', 'shell', 'context', 'memory', 'workspace', 'delegate'] as const

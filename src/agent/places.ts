@@ -8,7 +8,7 @@
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { CONFIG_FILE } from '../config.ts'
+import { CONFIG_FILE } from '../session/config.ts'
 import type { FileJournal } from '../files/journal.ts'
 import type { Concern } from './approval.ts'
 

@@ -6,14 +6,14 @@
  * asked before anything happens.
  */
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { runCommand } from '../tools/command.ts'
 import { contextTools, type SessionToolContext } from '../tools/context.ts'
 import { fileTools } from '../tools/files.ts'
 import { type MemoryToolContext, memoryTools } from '../tools/memory.ts'
 import { runTool, type Tool, type ToolContext, type ToolResult, toJsonSchema } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
-import type { ToolCallPart } from '../types.ts'
+import type { ToolCallPart } from '../model/types.ts'
 import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
 import { MALFORMED } from './ask.ts'
 import { type DelegateContext, delegateTool } from './delegate.ts'

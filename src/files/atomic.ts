@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, type FileHandle, link, lstat, open, readdir, rename, unlink } from 'node:fs/promises'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { type FileJournal, hashContent } from './journal.ts'
 import { withLocks } from './lock.ts'
 import { codeOf, type Folder, notFound, openFile, type Place, type Where, withPlace } from './root.ts'

@@ -15,7 +15,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { codeOf } from './root.ts'
 
 const PATIENCE_MS = 60_000

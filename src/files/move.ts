@@ -4,7 +4,7 @@
  */
 
 import { link, lstat, rename, rm, unlink } from 'node:fs/promises'
-import { isPalimpsestError } from '../errors.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import { find, lockKey } from './atomic.ts'
 import { type FileJournal, hashContent, NO_FILE } from './journal.ts'
 import { withLocks } from './lock.ts'

@@ -10,7 +10,7 @@
 import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 
 export type Root = {
   /** The real path. */

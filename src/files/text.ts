@@ -5,7 +5,7 @@
  * mangled.
  */
 
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 
 export const BOM = '\uFEFF'
 export const MAX_FILE_BYTES = 32 * 1024 * 1024

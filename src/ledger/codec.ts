@@ -6,10 +6,10 @@
  * hash and stored once; an object of the user's that looks like such a reference is escaped.
  */
 import { hash as digest } from 'node:crypto'
-import { PalimpsestError } from '../errors.ts'
-import { isRecord, parseJson, renameKeys } from '../json.ts'
-import { callsIn, resultsIn } from '../legality.ts'
-import type { Event, Message } from '../types.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { isRecord, parseJson, renameKeys } from '../model/json.ts'
+import { callsIn, resultsIn } from '../view/legality.ts'
+import type { Event, Message } from '../model/types.ts'
 import type { NewRow, Row } from './store.ts'
 
 /** The hash before the first event. */

@@ -4,8 +4,8 @@
  * `append` is atomic and durable; it answers `false` when somebody else has appended since, and the caller reads
  * on with `catchUp` before it decides again. `load` leaves out the content of entries until it is asked for.
  */
-import { PalimpsestError } from '../errors.ts'
-import type { Event, Message } from '../types.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import type { Event, Message } from '../model/types.ts'
 import { chainHash, contentHash, decodeEvent, encodeEvent, GENESIS, referencesIn } from './codec.ts'
 import type { LedgerStore, Row } from './store.ts'
 

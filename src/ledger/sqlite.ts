@@ -6,8 +6,8 @@
  * appends do not pay for it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { isPalimpsestError, PalimpsestError } from '../errors.ts'
-import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from '../sqlite.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
 import { referencesIn } from './codec.ts'
 import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 

@@ -1,6 +1,6 @@
 /** The thread of ThreadedLedger, for what takes long: one request after the other, each answered when it is on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { isPalimpsestError } from '../errors.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import { SqliteLedger } from './sqlite.ts'
 import type { Answered, Asked, ThreadError } from './threaded.ts'
 

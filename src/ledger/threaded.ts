@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { EarlyStore, Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 

@@ -2,7 +2,7 @@
  * What may be in a block or a proposal at all, whoever writes it. Names are kept short and free of characters that a
  * reader cannot see, because people decide by them. Pure.
  */
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Confidence, Content, EntryLink } from './store.ts'
 
 export type Checks = {

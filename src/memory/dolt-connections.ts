@@ -6,7 +6,7 @@
  * it. A statement gets its values as parameters of the server's own, so they are never part of its text.
  */
 import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
-import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 
 export type DoltOptions = {
   /** `mysql://user:password@host:port/database`. */

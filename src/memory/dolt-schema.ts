@@ -5,7 +5,7 @@
  * main. `open_proposals` is not (Dolt ignores it): an index in main's working set, so that a user's open proposals are
  * found without looking at anybody else's branches. It can be lost: the branches say everything that is in it.
  */
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { type DoltConnections, type DoltRow, type DoltSession, LostRace } from './dolt-connections.ts'
 import { authorOf, idInBranch, noteMessage, timeOfId } from './dolt-names.ts'
 

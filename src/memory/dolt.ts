@@ -6,7 +6,7 @@
  * branch is deleted after it, and again when the store is next opened if that failed. Two transactions that touch
  * the same block cannot both win, because each gives it a version of its own.
  */
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import {
   DoltConnections,
   type DoltOptions,

@@ -5,7 +5,7 @@
  * change and proposes the open proposals anew; it never decides anything and never rewrites what is there already.
  */
 import { z } from 'zod'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Memory } from './memory.ts'
 import { type Actor, allBlocks, type Proposal } from './store.ts'
 

@@ -3,7 +3,7 @@
  * `key: value`, nested by indentation, lists with `- `, quoted strings and JSON values. Anything beyond that (anchors,
  * tags, block scalars) is a problem that is reported, never guessed at. Pure.
  */
-import { parseJson } from '../json.ts'
+import { parseJson } from '../model/json.ts'
 
 type Line = { indent: number; text: string; number: number }
 type Read = { value: unknown; next: number }

@@ -6,7 +6,7 @@
  * An agent is handed `forAgent`, which has no way to decide; a decision in an agent's name is refused besides.
  */
 import { setTimeout } from 'node:timers/promises'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
 import { blockDeleted, mergeProposal, mergeRevert, settledText } from './proposals.ts'

@@ -6,7 +6,7 @@
  * picked for the user.
  */
 import { diff3Merge } from 'node-diff3'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Block, Proposal } from './store.ts'
 
 export type Text = { title: string; body: string }

@@ -6,8 +6,8 @@
  * schema and generates no code, because on a server schemas are written by users.
  */
 import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
-import { PalimpsestError } from '../errors.ts'
-import { parseJson } from '../json.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { parseJson } from '../model/json.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Content } from './store.ts'
 

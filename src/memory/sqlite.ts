@@ -5,7 +5,7 @@
  * holds in Dolt. A user's lists are ranges of an index that begins with the user, so that other users' blocks and
  * proposals cost nothing.
  */
-import { type Migrations, SqliteFile, type SqlRow, type SqlValue } from '../sqlite.ts'
+import { type Migrations, SqliteFile, type SqlRow, type SqlValue } from '../ledger/database.ts'
 import { toProposal, toVersion } from './rows.ts'
 import {
   type Block,

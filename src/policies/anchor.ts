@@ -4,11 +4,11 @@
  * conversation is not legal everywhere, and stands only where a whole step has ended.
  */
 
-import { boundedTo } from '../cutting.ts'
-import { textOf } from '../leaves.ts'
-import { requestIn } from '../requests.ts'
-import type { Edit, Message } from '../types.ts'
-import { activeEdits, type Fold } from '../view.ts'
+import { boundedTo } from '../model/text.ts'
+import { textOf } from '../model/leaves.ts'
+import { requestIn } from '../calls/requests.ts'
+import type { Edit, Message } from '../model/types.ts'
+import { activeEdits, type Fold } from '../view/fold.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, textMessage } from './policy.ts'
 import { newUnits, placesEdited } from './reach.ts'
 import { canInsert } from './warn.ts'

@@ -4,8 +4,8 @@
  * results that are kept are cut to `max_result_chars` when others are cleared.
  */
 
-import { headOf, withCommas } from '../cutting.ts'
-import { type Unit, unitText, unitTokens } from '../units.ts'
+import { headOf, withCommas } from '../model/text.ts'
+import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, tokensNow } from './policy.ts'
 import { followRecords, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 

@@ -3,9 +3,9 @@
  * of its input become a note. The error itself stays.
  */
 
-import { withCommas } from '../cutting.ts'
-import { withLeaves } from '../leaves.ts'
-import type { Unit } from '../units.ts'
+import { withCommas } from '../model/text.ts'
+import { withLeaves } from '../model/leaves.ts'
+import type { Unit } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 

@@ -3,9 +3,9 @@
  * become a stub. An image inside a tool result takes the whole result with it: its texts stay as they are.
  */
 
-import { withCommas } from '../cutting.ts'
-import type { ImagePart, Part } from '../types.ts'
-import type { Unit } from '../units.ts'
+import { withCommas } from '../model/text.ts'
+import type { ImagePart, Part } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 

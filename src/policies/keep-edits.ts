@@ -5,9 +5,9 @@
  * last of them lists the intents, and the long texts in the inputs become a note. The ledger has them all.
  */
 
-import { boundedTo, onOneLine, withCommas } from '../cutting.ts'
-import type { Target } from '../types.ts'
-import type { Unit } from '../units.ts'
+import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
+import type { Target } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, newUnits, placesEdited, Queue, targetOf } from './reach.ts'

@@ -3,8 +3,8 @@
  * and the path. Nothing is lost: where the file cannot be written, the result stays whole.
  */
 
-import { headOf, withCommas } from '../cutting.ts'
-import { type Unit, unitText } from '../units.ts'
+import { headOf, withCommas } from '../model/text.ts'
+import { type Unit, unitText } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, targetOf, toolNames } from './reach.ts'
 import { CRITICAL_TOOLS } from './stale-output.ts'

@@ -5,13 +5,13 @@
  * before every call with what is new, so that it never needs to look at the whole session again. A planner
  * decides what of it is applied, and says why; the engine records it.
  */
-import { onlyAdds } from '../edits.ts'
-import { leavesOf } from '../leaves.ts'
-import type { Model } from '../prices.ts'
-import { messageTokens, partTokens } from '../tokens.ts'
-import type { Edit, Message, Target } from '../types.ts'
-import type { Unit } from '../units.ts'
-import { editsInside, type Fold, shownTokens, tokensOf } from '../view.ts'
+import { onlyAdds } from '../view/edits.ts'
+import { leavesOf } from '../model/leaves.ts'
+import type { Model } from '../providers/models.ts'
+import { messageTokens, partTokens } from '../model/tokens.ts'
+import type { Edit, Message, Target } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
+import { editsInside, type Fold, shownTokens, tokensOf } from '../view/fold.ts'
 
 /** A file in the home; the path is relative to it. */
 export type KeptFile = { path: string; text: string }

@@ -5,12 +5,12 @@
  * provider's rules on reasoning. A part that a policy has edited once is never proposed again, not even when the
  * user has undone that edit: undoing is an answer.
  */
-import { lastShownReasoning } from '../cuts.ts'
-import { onlyAdds } from '../edits.ts'
-import { isSigned } from '../legality.ts'
-import type { Target } from '../types.ts'
-import type { Unit } from '../units.ts'
-import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view.ts'
+import { lastShownReasoning } from '../view/cuts.ts'
+import { onlyAdds } from '../view/edits.ts'
+import { isSigned } from '../view/legality.ts'
+import type { Target } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
+import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
 import { type PlanContext, placeOf } from './policy.ts'
 
 export function isReachable(context: PlanContext, { entry, part, role, original }: Unit): boolean {

@@ -2,7 +2,7 @@
  * Light tools (focus, unfocus, ls, list_files and the like) tell how things are now: their results are kept while
  * they are among the last `keep` tool results, and are a line after that.
  */
-import type { Unit } from '../units.ts'
+import type { Unit } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 

@@ -6,9 +6,9 @@
  * the choice depends on the number of reads alone, and a read that became a pointer is never needed again.
  * A pointer names a copy that is whole and in view. When that goes, the pointer is moved to another.
  */
-import { entriesOf } from '../edits.ts'
-import type { Unit } from '../units.ts'
-import { isVisible } from '../view.ts'
+import { entriesOf } from '../view/edits.ts'
+import type { Unit } from '../view/units.ts'
+import { isVisible } from '../view/fold.ts'
 import type { PlanContext, Policy, PolicyRun, Proposal } from './policy.ts'
 import { placeOf } from './policy.ts'
 import { followRecords, isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'

@@ -3,8 +3,8 @@
  * output cannot be fetched again as it was (pages, queries, screenshots) are critical and are never shortened.
  */
 
-import { headOf, onOneLine } from '../cutting.ts'
-import { type Unit, unitText } from '../units.ts'
+import { headOf, onOneLine } from '../model/text.ts'
+import { type Unit, unitText } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
 import { isReachable, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 

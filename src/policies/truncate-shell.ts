@@ -6,10 +6,10 @@
  * command line and the exit code always stay.
  */
 
-import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../cutting.ts'
-import { exitCode } from '../tool-kinds.ts'
-import { type Unit, unitText, unitTokens } from '../units.ts'
-import { isVisible } from '../view.ts'
+import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../model/text.ts'
+import { exitCode } from '../calls/tool-kinds.ts'
+import { type Unit, unitText, unitTokens } from '../view/units.ts'
+import { isVisible } from '../view/fold.ts'
 import {
   type Pending,
   type PlanContext,

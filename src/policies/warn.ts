@@ -3,7 +3,7 @@
  * the last message. The percentage is of the tokens at which clearing begins. The message is one of the user,
  * because a system message in the middle of a conversation is not legal everywhere.
  */
-import { endsWhole } from '../cuts.ts'
+import { endsWhole } from '../view/cuts.ts'
 import { CLEAR_RESULTS, CLEAR_RESULTS_NAME, CLEARED } from './clear-results.ts'
 import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
 import { followRecords } from './reach.ts'

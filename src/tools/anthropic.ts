@@ -7,7 +7,7 @@
 
 import { lstat, mkdir } from 'node:fs/promises'
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { changeFile, readWhole } from '../files/atomic.ts'
 import type { FileJournal } from '../files/journal.ts'
 import { moveEntry, removeEntry } from '../files/move.ts'

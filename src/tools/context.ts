@@ -8,14 +8,14 @@
  */
 
 import { z } from 'zod'
-import { type ContextTarget, MIN_MATCH } from '../context-edits.ts'
-import { describeTarget, entriesOf, isRange } from '../edits.ts'
-import { PalimpsestError } from '../errors.ts'
+import { type ContextTarget, MIN_MATCH } from '../asked/context-edits.ts'
+import { describeTarget, entriesOf, isRange } from '../view/edits.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { grouped } from '../files/text.ts'
-import type { EditResult, RecallHit, Session } from '../session.ts'
-import { OWN_TOOL } from '../shown-texts.ts'
-import type { Edit } from '../types.ts'
-import type { EditRecord } from '../view.ts'
+import type { EditResult, RecallHit, Session } from '../session/session.ts'
+import { OWN_TOOL } from '../view/shown-texts.ts'
+import type { Edit } from '../model/types.ts'
+import type { EditRecord } from '../view/fold.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 export type SessionToolContext = { session: Session; signal?: AbortSignal }

@@ -6,7 +6,7 @@
  */
 
 import { z } from 'zod'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { changeFile } from '../files/atomic.ts'
 import { hashContent } from '../files/journal.ts'
 import { replaceSection } from '../files/markdown.ts'

@@ -4,7 +4,7 @@
  * A failure of the store is a result as well, so that a conversation goes on without its memory.
  */
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { replaceSection } from '../files/markdown.ts'
 import { titleOf } from '../memory/checks.ts'
 import type { AgentMemory, ProposalInput } from '../memory/memory.ts'

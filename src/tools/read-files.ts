@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { find, readWhole } from '../files/atomic.ts'
 import { type Folder, openRoot, withFolder } from '../files/root.ts'
 import { BOM, clip, grouped, lineEndings, splitLines } from '../files/text.ts'

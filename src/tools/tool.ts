@@ -6,9 +6,9 @@
  */
 
 import { z } from 'zod'
-import { isPalimpsestError } from '../errors.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import type { FileJournal } from '../files/journal.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../model/json.ts'
 
 export type ToolResult = { text: string; isError?: boolean }
 

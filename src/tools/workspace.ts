@@ -1,7 +1,7 @@
 /** Tools by which an agent adds to its workspace: one line each, in the right file, never twice. */
 
 import { z } from 'zod'
-import { PalimpsestError } from '../errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import {
   type Added,
   defaultWorkspaceFolder,
@@ -11,7 +11,7 @@ import {
   requestFeature,
   saveFact,
   type Workspace,
-} from '../workspace.ts'
+} from '../memory/workspace.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 export const saveFactTool = defineTool({

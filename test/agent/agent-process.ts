@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { openAgent } from '../../src/agent/agent.ts'
 import { openModel } from '../../src/agent/model.ts'
-import { openPalimpsest } from '../../src/engine.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { PERSONA } from './harness.ts'
 
 const [folder = '', url = '', request] = process.argv.slice(2)

@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openPalimpsest } from '../../src/engine.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { type Received, startUpstream, type Turn } from '../upstream.ts'
 import { all, doneOf, only, openGround, textsOf } from './harness.ts'
 

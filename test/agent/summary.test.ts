@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openModel } from '../../src/agent/model.ts'
 import { modelSummary } from '../../src/agent/summarizer.ts'
-import { SECTIONS, SUMMARY_MARK } from '../../src/summary.ts'
+import { SECTIONS, SUMMARY_MARK } from '../../src/summaries/summary.ts'
 import { startUpstream } from '../upstream.ts'
 import { all, doneOf, openGround, textsOf } from './harness.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Chain, joinChain, lives, longLives } from '../../bench/chains.ts'
 import { compareWithClient } from '../../bench/client-compactions.ts'
-import type { Message } from '../../src/types.ts'
+import type { Message } from '../../src/model/types.ts'
 
 const PASSAGE = 'const retryPolicy = { attempts: 7, backoff: "exponential", ceiling: 90_000 }'
 const FILE = Array.from({ length: 12 }, (_, i) => `export const setting${i} = loadSetting("name-${i}")`)

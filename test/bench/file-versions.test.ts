@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findFileVersions } from '../../bench/file-versions.ts'
-import type { Message } from '../../src/types.ts'
+import type { Message } from '../../src/model/types.ts'
 
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => `export const value${from + i} = ${from + i}`)

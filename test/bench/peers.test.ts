@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Peer } from '../../bench/peers/peer.ts'
 import { loadPeers } from '../../bench/peers/peers.ts'
-import { loadCounter } from '../../src/tokens.ts'
-import type { Message } from '../../src/types.ts'
+import { loadCounter } from '../../src/model/tokens.ts'
+import type { Message } from '../../src/model/types.ts'
 
 const here = existsSync(new URL('../../bench/node_modules/deepagents', import.meta.url))
 const skip = here ? false : 'the peers are not installed: npm run bench:install'

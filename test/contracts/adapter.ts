@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { parseJson } from '../../src/json.ts'
-import type { Dialect, Message, Part } from '../../src/types.ts'
+import { parseJson } from '../../src/model/json.ts'
+import type { Dialect, Message, Part } from '../../src/model/types.ts'
 
 export type AdapterCase<W> = {
   dialect: Dialect

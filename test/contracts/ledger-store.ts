@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
 import type { Doc, LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
-import type { Event } from '../../src/types.ts'
+import type { Event } from '../../src/model/types.ts'
 
 /** Opens a store on the same data each time it is called with the same name. */
 export type StoreFactory = (name: string) => Promise<LedgerStore>

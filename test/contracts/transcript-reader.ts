@@ -9,17 +9,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { Calls, checkMessage } from '../../src/messages.ts'
+import { Calls, checkMessage } from '../../src/view/messages.ts'
 import {
   readSessions,
   readTranscript,
   readTranscriptStream,
   type SessionRead,
   type TranscriptSession,
-} from '../../src/read-transcript.ts'
-import { SessionCollector } from '../../src/transcripts/sessions.ts'
-import type { TranscriptEvent, TranscriptReader } from '../../src/transcripts/transcript.ts'
-import type { Message, Part } from '../../src/types.ts'
+} from '../../src/formats/transcripts/read-transcript.ts'
+import { SessionCollector } from '../../src/formats/transcripts/sessions.ts'
+import type { TranscriptEvent, TranscriptReader } from '../../src/formats/transcripts/transcript.ts'
+import type { Message, Part } from '../../src/model/types.ts'
 
 export type TranscriptSample = {
   name: string

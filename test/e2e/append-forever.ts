@@ -3,7 +3,7 @@
  * line each: `HOME SESSION NAME [COUNT]`. Large texts and edits are among it, so that a kill can hit any write.
  */
 import { writeSync } from 'node:fs'
-import { openPalimpsest } from '../../src/engine.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 
 const [home, id, name, count = 'Infinity'] = process.argv.slice(2)
 const pal = await openPalimpsest({ home: home! })

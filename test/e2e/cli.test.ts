@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { commandHelp } from '../../src/cli/help.ts'
-import { openPalimpsest } from '../../src/engine.ts'
+import { COMMANDS } from '../../src/doors/cli/commands.ts'
+import { commandHelp } from '../../src/doors/cli/help.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { openSmall } from '../small-session.ts'
 import { CLI, type Ran, ROOT, runCli } from './run-cli.ts'
 
@@ -297,13 +297,13 @@ describe('looking back', () => {
     const { changes } = await json('changelog', 'small', '--home', home)
     assert.deepEqual(
       [changes.length, changes[0].path, changes[0].kind, changes[0].turn],
-      [2, 'src/report.ts', 'edit', 5],
+      [2, 'src/replay/report.ts', 'edit', 5],
     )
   })
 
   test('file-at rebuilds a file, byte for byte, or says that it cannot', async () => {
-    const earlier = await at('file-at', 'small', 'src/report.ts', '4')
-    const later = await at('file-at', 'small', 'src/report.ts', '5')
+    const earlier = await at('file-at', 'small', 'src/replay/report.ts', '4')
+    const later = await at('file-at', 'small', 'src/replay/report.ts', '5')
     assert.equal(later.stdout, earlier.stdout.replace('addDays(from, 6)', 'addDays(from, 7)'))
     assert.match(later.stderr, /^Based on:\n {2}turn 4: read\n {2}turn 5: edited\n$/)
     const unknown = await runCli(['file-at', 'small', 'src/other.ts', '5', '--json', '--home', home])

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { type WireDialect, wireFormOf } from '../../src/wire-form.ts'
+import { type WireDialect, wireFormOf } from '../../src/formats/wire-form.ts'
 import { ROOT, runCli } from './run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-doctor-'))

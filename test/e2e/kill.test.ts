@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openPalimpsest } from '../../src/engine.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { ROOT } from './run-cli.ts'
 
 const WRITER = join(import.meta.dirname, 'append-forever.ts')

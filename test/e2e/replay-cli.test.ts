@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { codingSession } from '../../bench/session.ts'
-import { runCli } from '../../src/cli/run.ts'
-import type { Message } from '../../src/types.ts'
+import { runCli } from '../../src/doors/cli/run.ts'
+import type { Message } from '../../src/model/types.ts'
 
 type Ran = { code: number; stdout: string; stderr: string }
 

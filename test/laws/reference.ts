@@ -2,8 +2,8 @@
  * The view by definition, character by character and slowly: what the fold is compared with.
  * `order` is the place of an edit among all applications, later is larger.
  */
-import { withLeaves } from '../../src/leaves.ts'
-import type { Edit, Message, Part } from '../../src/types.ts'
+import { withLeaves } from '../../src/model/leaves.ts'
+import type { Edit, Message, Part } from '../../src/model/types.ts'
 
 export type Applied = { edit: Edit; order: number }
 

@@ -1,6 +1,6 @@
 /** Arbitrary sessions: parallel calls, images, reasoning, errors, empty messages, all of Unicode, interruptions. */
 import fc from 'fast-check'
-import type { Message, Part, ToolCallPart } from '../../src/types.ts'
+import type { Message, Part, ToolCallPart } from '../../src/model/types.ts'
 
 const text = fc.oneof(
   fc.lorem({ maxCount: 12 }),

@@ -5,7 +5,7 @@ import { contentHash, decodeEvent, decodeLight, encodeEvent, GENESIS, references
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
-import type { Event } from '../../src/types.ts'
+import type { Event } from '../../src/model/types.ts'
 
 const place = { prev: GENESIS, seq: 0, at: 1 }
 const holding = (value: unknown): Event => ({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { clearResults } from '../../src/policies/clear-results.ts'
 import type { Policy } from '../../src/policies/policy.ts'
 import { warn } from '../../src/policies/warn.ts'
-import type { Session } from '../../src/session.ts'
+import type { Session } from '../../src/session/session.ts'
 import { editsBy, openWith, play, shown, step, user } from './talk.ts'
 
 const PLACEHOLDER = '[Result processed - see workspace if needed]'

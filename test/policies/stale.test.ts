@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { openPalimpsest } from '../../src/engine.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { anchor } from '../../src/policies/anchor.ts'
 import { offload } from '../../src/policies/offload.ts'
 import { everyTurn } from '../../src/policies/policy.ts'

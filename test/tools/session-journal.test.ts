@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openPalimpsest, type Palimpsest } from '../../src/engine.ts'
+import { openPalimpsest, type Palimpsest } from '../../src/session/engine.ts'
 import { editFile, undoEdit, writeFile } from '../../src/tools/edit-files.ts'
 import { readFile } from '../../src/tools/read-files.ts'
 import { sessionJournal } from '../../src/tools/session-journal.ts'

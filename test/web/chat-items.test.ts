@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AgentEvent } from '../../src/agent/events.ts'
-import type { Message } from '../../src/types.ts'
+import type { Message } from '../../src/model/types.ts'
 import type { Entry } from '../../web/src/api-types.ts'
 import { type ChatItem, itemsOf, openQuestion, withEvent } from '../../web/src/pages/chat/chat-items.ts'
 

@@ -1,5 +1,5 @@
 /** What the API answers, as far as the pages for sessions read it. The document at /openapi.json says the whole. */
-import type { Edit, Message, Part, Role } from '../../src/types.ts'
+import type { Edit, Message, Part, Role } from '../../src/model/types.ts'
 
 export type { Edit, Message, Part, Role }
 

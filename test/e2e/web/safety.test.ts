@@ -1,7 +1,7 @@
 /** Text of strangers in every field that shows content: it stays text, and what is hidden in it is named. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Message } from '../../../src/types.ts'
+import type { Message } from '../../../src/model/types.ts'
 import { openWeb, skip } from './harness.ts'
 
 const SCRIPT = '<img src=x onerror="globalThis.pwned=1"><script>globalThis.pwned=2</script>'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import type { Session } from '../../../src/session.ts'
+import type { Session } from '../../../src/session/session.ts'
 import type { Pending } from '../../../web/src/api-types.ts'
 import { openSmall } from '../../small-session.ts'
 import { seriousFindings } from './axe.ts'

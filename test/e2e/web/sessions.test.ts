@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { openSample } from '../../../src/sample.ts'
+import { openSample } from '../../../src/session/sample.ts'
 import { seriousFindings } from './axe.ts'
 import { longConversation, openWeb, skip, type Web } from './harness.ts'
 

@@ -1,6 +1,6 @@
 /** One item of a chat: what somebody said, a tool at work, a question, or a note of what the engine did. */
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { describeCall } from '../../../../src/tool-kinds.ts'
+import { describeCall } from '../../../../src/calls/tool-kinds.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { tokens } from '../../ui/format.ts'

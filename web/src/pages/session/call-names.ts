@@ -2,7 +2,7 @@
  * What a call does and to what, by the same rules as the engine: a result is named after its call. Calls are learnt as
  * their entries are read; a result whose call was not read yet is named by its tool alone. Pure.
  */
-import { type CallInfo, describeCall } from '../../../../src/tool-kinds.ts'
+import { type CallInfo, describeCall } from '../../../../src/calls/tool-kinds.ts'
 import type { Message, Part } from '../../api-types.ts'
 
 export class CallNames {

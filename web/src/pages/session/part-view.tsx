@@ -3,8 +3,8 @@
  * be looked at as shown, as it was, and as the difference of the two; its edits say why, by whom and what they saved.
  */
 import { memo, useState } from 'react'
-import { textOf } from '../../../../src/leaves.ts'
-import { partId } from '../../../../src/shown-texts.ts'
+import { textOf } from '../../../../src/model/leaves.ts'
+import { partId } from '../../../../src/view/shown-texts.ts'
 import { getJson, sessionPath } from '../../api.ts'
 import type { Bar, EditState, PartDetail } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'

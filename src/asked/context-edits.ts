@@ -1,0 +1,265 @@
+/**
+ * Edits that an agent or a user asks for in terms of what the model sees: discard, distill and replace.
+ *
+ * Matching is literal and in the text as shown; the result is addressed to originals, around whatever edits are
+ * there already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing
+ * is changed. The shape of a target says what is done with it, so that one batch may hold all three.
+ */
+import { relate } from '../view/edits.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { textOf, withLeaves } from '../model/leaves.ts'
+import {
+  type Piece,
+  partId,
+  placeOfId,
+  type ShownPart,
+  type ShownText,
+  shownByEdits,
+  shownParts,
+  shownTexts,
+} from '../view/shown-texts.ts'
+import { similarTexts } from './similar.ts'
+import type { Edit, Part } from '../model/types.ts'
+import type { Fold } from '../view/fold.ts'
+
+export type ReplaceOperation = {
+  /** Exact text that marks the beginning of what is replaced, and belongs to it. */
+  start: string
+  /** Exact text that marks its end, and belongs to it. */
+  end: string
+  replacement: string
+}
+
+export type ContextTarget = [hash: string] | [hash: string, summary: string] | ReplaceOperation
+
+export type ContextRequest = { action: 'discard' | 'distill' | 'replace'; targets: ContextTarget[] }
+
+/** A target resolved: the edit it asks for, and what it does to the text. */
+export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
+  operation: ContextTarget
+  entry: number
+  originalLength: number
+  newLength: number
+}
+
+export const MIN_MATCH = 30
+/** Matches that the text of an error names, and that its data hold. */
+const NAMED = 10
+const LISTED = 1000
+
+export function resolveTargets(fold: Fold, { action, targets }: ContextRequest): Resolved[] {
+  if (!Array.isArray(targets) || targets.length === 0) {
+    throw new PalimpsestError('INVALID_INPUT', `${action} needs at least one target.`, { action })
+  }
+  const texts = targets.some(isReplace) ? [...shownTexts(fold)] : []
+  const resolved = targets.map(target => {
+    checkTarget(action, target)
+    return isReplace(target) ? replace(fold, texts, target) : discardOrDistill(fold, target)
+  })
+  assertApart(resolved)
+  return resolved
+}
+
+function isReplace(target: ContextTarget): target is ReplaceOperation {
+  return !Array.isArray(target)
+}
+
+/** Doors check what they are given; a program that calls the library may still be wrong. */
+function checkTarget(action: ContextRequest['action'], target: ContextTarget): void {
+  const strings = Array.isArray(target) ? target : [target?.start, target?.end, target?.replacement]
+  const short = Array.isArray(target) && action === 'distill' && target.length < 2
+  if (strings.length > 0 && strings.length < 4 && strings.every(value => typeof value === 'string') && !short) {
+    if (strings.every(value => value.isWellFormed())) return
+    throw new PalimpsestError('INVALID_UNICODE', 'A target is not valid Unicode (a lone surrogate).', { target })
+  }
+  throw new PalimpsestError(
+    'INVALID_INPUT',
+    'A target is [id] to discard, [id, summary] to distill, or { start, end, replacement } to replace.',
+    { action, target },
+  )
+}
+
+function discardOrDistill(fold: Fold, target: [string] | [string, string]): Resolved {
+  const [hash, summary] = target
+  const { entry, part, shown, original } = findPart(fold, hash)
+  const length = textOf(shown).length
+  if (summary !== undefined && !summary.trim()) {
+    throw new PalimpsestError('INVALID_INPUT', `distill needs a summary of ${hash}.`, { hash })
+  }
+  const replacement =
+    summary === undefined
+      ? `[Discarded: ${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
+      : `${summary}\n[Distilled from ${length} chars, id ${hash}]`
+  return {
+    operation: target,
+    target: { entry, part },
+    replacement,
+    why: summary === undefined ? 'discard' : 'distill',
+    entry,
+    originalLength: length,
+    newLength: replacement.length,
+  }
+}
+
+function findPart(fold: Fold, hash: string): ShownPart {
+  const place = placeOfId(hash)
+  for (const found of place ? shownParts(fold, place.entry) : []) {
+    if (found.part !== place?.part || partId(found.entry, found.part, found.original) !== hash) continue
+    if (found.shown.type === 'text' || found.shown.type === 'tool-result') return found
+    throw new PalimpsestError('INVALID_INPUT', `${hash} is a ${found.shown.type}; only texts and results can go.`, {
+      hash,
+    })
+  }
+  throw new PalimpsestError(
+    'PATTERN_NOT_FOUND',
+    `There is no text or result with the id ${hash} in view. Ids stand at the end of large results; list shows all.`,
+    { hash },
+  )
+}
+
+function replace(fold: Fold, texts: readonly ShownText[], operation: ReplaceOperation): Resolved {
+  const { start, end, replacement } = operation
+  if (!start || !end) throw new PalimpsestError('INVALID_INPUT', 'start and end must not be empty.', { operation })
+  const matches = findMatches(texts, operation)
+  const [match] = matches
+  if (!match) throw notFound(fold, texts, operation)
+  if (matches.every(({ from, to }) => to - from < MIN_MATCH)) throw tooShort(operation, match)
+  if (matches.length > 1) throw ambiguous(matches)
+  return {
+    ...toOriginals(match, replacement),
+    operation,
+    why: 'replace',
+    originalLength: match.to - match.from,
+    newLength: replacement.length,
+  }
+}
+
+export type Match = { text: ShownText; from: number; to: number }
+
+/** Every place where the start stands, to the nearest end behind it in the same text; in one pass over each. */
+export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceOperation): Match[] {
+  const matches: Match[] = []
+  for (const text of texts) {
+    let close = -1
+    for (let from = text.text.indexOf(start); from >= 0; from = text.text.indexOf(start, from + 1)) {
+      if (close < from + start.length) close = text.text.indexOf(end, from + start.length)
+      if (close < 0) break
+      matches.push({ text, from, to: close + end.length })
+    }
+  }
+  return matches
+}
+
+/** From a match in what is shown to a target in originals: whole edits inside it are kept inside. */
+function toOriginals(
+  { text, from, to }: Match,
+  replacement: string,
+): Pick<Edit, 'target' | 'replacement'> & { entry: number } {
+  const { entry, part, leaf } = text
+  if (text.replaced) {
+    const shown = text.text.slice(0, from) + replacement + text.text.slice(to)
+    if (text.replaced === 'leaf') return { target: { entry, part, leaf }, replacement: shown, entry }
+    return { target: { entry, part }, replacement: wholePart(text, shown), entry }
+  }
+  const at = text.pieces.findIndex(piece => from < piece.to)
+  const end = text.pieces.findIndex(piece => to <= piece.to)
+  const [first, last] = [text.pieces[at]!, text.pieces[end]!]
+  const span: [number, number] = [originalStart(first, from), originalEnd(last, to)]
+  const before = first.literal ? addedAt(text.pieces[at - 1], span[0])?.from : first.from
+  const after = last.literal ? addedAt(text.pieces[end + 1], span[1])?.to : last.to
+  const shown = text.text.slice(before ?? from, from) + replacement + text.text.slice(to, after ?? to)
+  return { target: { entry, part, leaf, span }, replacement: shown, entry }
+}
+
+/** A text that an edit only adds, at just this place: an edit that reaches it would hide it. */
+function addedAt(piece: Piece | undefined, place: number): Piece | undefined {
+  const [start, end] = piece?.literal === false ? piece.original : []
+  return start === place && end === place ? piece : undefined
+}
+
+/** A call stays a call: its input with the one text changed. */
+function wholePart({ shown, leaf }: ShownText, text: string): Edit['replacement'] {
+  if (shown.type !== 'tool-call') return text
+  const changed = withLeaves(shown, (old, index) => (index === leaf ? text : old))
+  return { input: changed.type === 'tool-call' ? changed.input : undefined }
+}
+
+function originalStart(piece: Piece, at: number): number {
+  return piece.literal ? piece.original[0] + (at - piece.from) : piece.original[0]
+}
+
+function originalEnd(piece: Piece, at: number): number {
+  return piece.literal ? piece.original[0] + (at - piece.from) : piece.original[1]
+}
+
+function assertApart(resolved: readonly Resolved[]): void {
+  for (const [i, a] of resolved.entries()) {
+    for (const b of resolved.slice(i + 1)) {
+      if (relate(a.target, b.target) === 'disjoint') continue
+      throw new PalimpsestError(
+        'EDITS_OVERLAP',
+        `overlapping targets: ${nameOf(a.operation)} and ${nameOf(b.operation)} change the same text, or text that ` +
+          'one earlier edit put there. Merge them into one, or make them one after the other.',
+        { targets: [a.operation, b.operation] },
+      )
+    }
+  }
+}
+
+function tooShort(operation: ReplaceOperation, { from, to }: Match): PalimpsestError {
+  return new PalimpsestError(
+    'MATCH_TOO_SHORT',
+    `The match has ${to - from} characters: minimum ${MIN_MATCH} characters. Choose patterns that lie further apart.`,
+    { operation, length: to - from, minimum: MIN_MATCH },
+  )
+}
+
+function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: ReplaceOperation): PalimpsestError {
+  const startSeen = texts.some(({ text }) => text.includes(start))
+  const pattern = startSeen ? end : start
+  const similar = similarTexts(texts.map(({ text }) => text).reverse(), pattern)
+  const which = startSeen
+    ? `end pattern ${quote(end)} does not follow the start pattern in the same text`
+    : `start pattern ${quote(start)} is not in view`
+  const shownBy = [...shownByEdits(fold)].find(({ text }) => text.includes(start))?.edit
+  const hints = [
+    ...(shownBy ? [` It stands in what edit ${shownBy} shows: undo that edit instead.`] : []),
+    ...(similar.length > 0 ? [` Similar: ${similar.map(quote).join('; ')}.`] : []),
+  ]
+  return new PalimpsestError(
+    'PATTERN_NOT_FOUND',
+    `Pattern not found: the ${which}. Matching is literal.${hints.join('')}`,
+    { pattern, similar, ...(shownBy ? { edit: shownBy } : {}) },
+  )
+}
+
+function ambiguous(matches: readonly Match[]): PalimpsestError {
+  const places = matches.slice(0, LISTED).map(({ text, from, to }) => ({
+    entry: text.entry,
+    part: text.part,
+    role: text.role,
+    length: to - from,
+    context: text.text.slice(Math.max(0, from - 20), from + 60),
+  }))
+  const list = places.slice(0, NAMED).map(({ entry, role, context }) => `entry ${entry} (${role}): ${quote(context)}`)
+  const more = matches.length > NAMED ? `; and ${matches.length - NAMED} more` : ''
+  return new PalimpsestError(
+    'MATCH_AMBIGUOUS',
+    `The pattern matches ${matches.length} times, so nothing was changed: ${list.join('; ')}${more}. ` +
+      'Choose a longer start pattern.',
+    { matches: places },
+  )
+}
+
+function describePart(part: Part): string {
+  return part.type === 'tool-result' ? `result of ${part.name}` : 'text'
+}
+
+function nameOf(operation: ContextTarget): string {
+  return Array.isArray(operation) ? operation[0] : `${quote(operation.start)} … ${quote(operation.end)}`
+}
+
+function quote(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return `"${line.length > 80 ? `${line.slice(0, 77)}…` : line}"`
+}

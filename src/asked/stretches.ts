@@ -1,0 +1,163 @@
+/**
+ * Stretches of a text that say little for their length, each with a line that says what was there. Everything is
+ * found by lines and in one pass, whatever the text; lines over 2,000 characters are looked at by their beginning.
+ */
+import { parseJson } from '../model/json.ts'
+
+export type Stretch = { from: number; to: number; reason: string; replacement: string }
+
+/** Characters under which nothing is worth suggesting. */
+export const WORTH = 400
+const LARGE_JSON = 2000
+const LOOKED_AT = 2000
+/** Beginnings of JSON that are tried in one text. */
+const TRIED = 20
+
+type Line = { from: number; to: number; text: string }
+
+/** In the order in which they are found; none overlaps another. */
+export function stretchesIn(text: string): Stretch[] {
+  const lines = linesOf(text)
+  const found: Stretch[] = []
+  const kinds = [stackTraces(lines), packageOutput(lines), base64(text, lines), largeJson(text), repeatedLines(lines)]
+  for (const stretches of kinds) {
+    for (const stretch of stretches) {
+      if (stretch.to - stretch.from < WORTH) continue
+      if (found.every(other => stretch.to <= other.from || stretch.from >= other.to)) found.push(stretch)
+    }
+  }
+  return found
+}
+
+function linesOf(text: string): Line[] {
+  let from = 0
+  return text.split('\n').map(line => {
+    const own = { from, to: from + line.length, text: line.slice(0, LOOKED_AT) }
+    from = own.to + 1
+    return own
+  })
+}
+
+const FRAME =
+  /^\s+at \S|^\s*File "[^"]+", line \d+|^\s+\S+\.(?:go|rs|rb|php|java|kt|scala|ex):\d+|^\s*from \S+:\d+:in |^#\d+ {1,2}\S|^\s+\d+: \S|^\t?\S+\([^)]*\)$/
+/** A line that belongs to a trace, though it is no frame: source that is quoted, a goroutine, "... 12 more". */
+const BESIDE_FRAME = /^(?:\s{2,}\S|\t|goroutine \d+|created by |\s*\.\.\. \d+ |Caused by: )/
+
+function* stackTraces(lines: readonly Line[]): Generator<Stretch> {
+  for (const run of runs(lines, ({ text }) => FRAME.test(text) || BESIDE_FRAME.test(text))) {
+    const first = run.findIndex(({ text }) => FRAME.test(text))
+    const last = run.findLastIndex(({ text }) => FRAME.test(text))
+    const frames = run.filter(({ text }) => FRAME.test(text)).length
+    if (frames < 3 || frames * 3 < last - first + 1) continue
+    yield whole(run.slice(first, last + 1), 'stack trace', count => `[stack trace: ${count} lines]`)
+  }
+}
+
+const PACKAGE_LINE =
+  /^\s*(?:npm (?:warn|notice|http|error|info)\b|added \d+ packages|yarn (?:info|warning)|Progress: resolved|Packages: \+|Collecting |Downloading |Downloaded |Using cached |Requirement already|Installing |Building wheel|Preparing metadata|Get:\d+|Hit:\d+|Reading package|Unpacking |Setting up |Compiling |go: (?:downloading|finding|extracting)|Fetching |Preparing to unpack|Selecting previously|Resolving |Updating |Adding |Locking )/i
+
+function* packageOutput(lines: readonly Line[]): Generator<Stretch> {
+  for (const run of runs(lines, ({ text }) => PACKAGE_LINE.test(text))) {
+    if (run.length < 4) continue
+    yield whole(run, 'package manager output', count => `[package manager output: ${count} lines]`)
+  }
+}
+
+/** One long run, or many lines of equal length as mail and certificates have them. */
+function* base64(text: string, lines: readonly Line[]): Generator<Stretch> {
+  for (const { index, 0: run } of text.matchAll(/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{400,}={0,2}/g)) {
+    if (!/[0-9]/.test(run) || !/[A-Z]/.test(run) || !/[a-z]/.test(run)) continue
+    yield { from: index, to: index + run.length, reason: 'base64', replacement: `[base64: ${run.length} chars]` }
+  }
+  for (const run of runs(lines, line => /^[A-Za-z0-9+/]{60,}={0,2}$/.test(line.text))) {
+    if (run.length < 6) continue
+    yield whole(run, 'base64', count => `[base64: ${count} lines]`)
+  }
+}
+
+function* largeJson(text: string): Generator<Stretch> {
+  let done = 0
+  let tried = 0
+  for (const { index } of text.matchAll(/^[[{]/gm)) {
+    if (index < done || text.length - index < LARGE_JSON) continue
+    if (++tried > TRIED) return
+    const to = jsonEnd(text, index)
+    const value = to - index < LARGE_JSON ? undefined : parsed(text.slice(index, to))
+    if (value === undefined) continue
+    done = to
+    const shape = Array.isArray(value)
+      ? `array of ${value.length}`
+      : `keys ${Object.keys(value).slice(0, 8).join(', ').slice(0, 120)}`
+    yield { from: index, to, reason: 'large JSON', replacement: `[JSON: ${shape}; ${to - index} chars]` }
+  }
+}
+
+/** Behind the bracket that closes the one at `from`; −1 where none does. */
+function jsonEnd(text: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < text.length; at++) {
+    const char = text[at]
+    if (char === '"') {
+      at = closingQuote(text, at)
+      if (at < 0) return -1
+    } else if (char === '{' || char === '[') depth++
+    else if ((char === '}' || char === ']') && --depth === 0) return at + 1
+  }
+  return -1
+}
+
+function closingQuote(text: string, open: number): number {
+  for (let at = open + 1; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') return at
+  }
+  return -1
+}
+
+/** Ten or more lines in a row that differ only in numbers, times and ids. */
+function* repeatedLines(lines: readonly Line[]): Generator<Stretch> {
+  const shapes = lines.map(({ text }) => shapeOf(text))
+  for (let i = 0; i < lines.length; ) {
+    let j = i + 1
+    while (j < lines.length && shapes[j] === shapes[i]) j++
+    if (j - i >= 10 && shapes[i]!.length > 3) {
+      const sample = lines[i]!.text.trim().slice(0, 80)
+      yield whole(lines.slice(i, j), 'repeated lines', count => `[${count} lines like: ${sample}]`)
+    }
+    i = j
+  }
+}
+
+function shapeOf(line: string): string {
+  return line
+    .slice(0, 200)
+    .replace(/[0-9a-f]{8,}/gi, '#')
+    .replace(/\d+/g, '#')
+    .replace(/\s+/g, ' ')
+    .slice(0, 60)
+}
+
+function* runs(lines: readonly Line[], belongs: (line: Line) => boolean): Generator<Line[]> {
+  let run: Line[] = []
+  for (const line of lines) {
+    if (belongs(line)) run.push(line)
+    else if (run.length > 0) {
+      yield run
+      run = []
+    }
+  }
+  if (run.length > 0) yield run
+}
+
+function whole(run: readonly Line[], reason: string, describe: (lines: number) => string): Stretch {
+  return { from: run[0]!.from, to: run.at(-1)!.to, reason, replacement: describe(run.length) }
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = parseJson(text)
+    return value !== null && typeof value === 'object' ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Finds stretches of shown text that an agent could replace at little loss: stack traces, output of package
+ * managers, logs of one shape, large JSON, base64. Each suggestion is a `replace` operation that `edit` takes as it
+ * is: its marks are unique in the view, the edit is allowed, and it saves tokens.
+ */
+import { findMatches, type ReplaceOperation, resolveTargets } from './context-edits.ts'
+import { isPalimpsestError } from '../model/errors.ts'
+import type { Model } from '../providers/models.ts'
+import { assertAllowed } from '../view/scope.ts'
+import { type ShownText, shownTexts } from '../view/shown-texts.ts'
+import { type Stretch, stretchesIn, WORTH } from './stretches.ts'
+import type { Counter } from '../model/tokens.ts'
+import type { Fold } from '../view/fold.ts'
+
+export type Suggestion = { operation: ReplaceOperation; reason: string; entry: number; part: number; tokens: number }
+
+export type SuggestOptions = { count: Counter; model: Model; most?: number }
+
+/** How long the marks may grow until they are unique. */
+const MARKS = [48, 120, 300, 800]
+const MOST = 20
+
+export function suggestEdits(fold: Fold, { count, model, most = MOST }: SuggestOptions): Suggestion[] {
+  const texts = [...shownTexts(fold)]
+  const found: Suggestion[] = []
+  for (const shown of texts) {
+    if (shown.role === 'system' || shown.role === 'user' || shown.text.length < WORTH) continue
+    for (const stretch of stretchesIn(shown.text)) {
+      const tokens = count(shown.text.slice(stretch.from, stretch.to)) - count(stretch.replacement)
+      const operation = tokens > 0 ? toOperation(texts, shown, stretch) : undefined
+      const { entry, part } = shown
+      if (operation) found.push({ operation, reason: stretch.reason, entry, part, tokens })
+    }
+  }
+  return found
+    .sort((a, b) => b.tokens - a.tokens)
+    .filter(suggestion => isAllowed(fold, suggestion.operation, model))
+    .slice(0, most)
+}
+
+/** The shortest marks that enclose the stretch and nothing else in view; `undefined` where there are none. */
+function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Stretch): ReplaceOperation | undefined {
+  const { from, to, replacement } = stretch
+  for (const length of MARKS) {
+    if (2 * length > to - from) return undefined
+    const operation = {
+      start: shown.text.slice(from, from + length),
+      end: shown.text.slice(to - length, to),
+      replacement,
+    }
+    const matches = findMatches(texts, operation)
+    const [match] = matches
+    if (matches.length === 1 && match!.text === shown && match!.from === from && match!.to === to) return operation
+  }
+  return undefined
+}
+
+function isAllowed(fold: Fold, operation: ReplaceOperation, model: Model): boolean {
+  try {
+    const [resolved] = resolveTargets(fold, { action: 'replace', targets: [operation] })
+    assertAllowed(fold, [{ ...resolved!, id: 'suggested', by: 'agent', saved: 0 }], model)
+    return true
+  } catch (error) {
+    if (isPalimpsestError(error)) return false
+    throw error
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * What the ledger knows of files: the changes that were made and why, and what a file looked like at a turn.
+ *
+ * A state is rebuilt from whole reads, writes, edits and patches that the known file tools made. It says what it
+ * is based on, and says that it cannot know rather than guess. A turn is a call of the model, counted from 1.
+ */
+import { textOf } from '../model/leaves.ts'
+import { applyPatchTo } from './patches.ts'
+import {
+  type CallInfo,
+  describeCall,
+  exitCode,
+  normalizePath,
+  sameFile,
+  stripLineNumbers,
+  type ToolTable,
+} from './tool-kinds.ts'
+import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
+
+export type Change = { turn: number; path: string; kind: 'write' | 'edit'; intent?: string }
+
+export type FileState = {
+  path: string
+  turn: number
+  /** Undefined when it cannot be known. */
+  content: string | undefined
+  /** What the answer rests on, in order. */
+  basis: string[]
+}
+
+/** A tool call with its result, in the turn that made it. */
+export type Step = { turn: number; call: ToolCallPart; info: CallInfo; result: ToolResultPart | undefined }
+
+export function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Step> {
+  let turn = 0
+  const open = new Map<string, Step>()
+  for (const message of messages) {
+    if (message.role === 'assistant') turn++
+    for (const part of message.parts) {
+      if (part.type === 'tool-call') {
+        open.set(part.id, { turn, call: part, info: describeCall(part.name, part.input, tools), result: undefined })
+      }
+      if (part.type !== 'tool-result') continue
+      const step = open.get(part.id)
+      if (step) yield { ...step, result: part }
+      open.delete(part.id)
+    }
+  }
+  yield* open.values()
+}
+
+/** Every change of a file that went through, with the intent that the agent gave. */
+export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Change[] {
+  const changes: Change[] = []
+  for (const { turn, info, result } of stepsOf(messages, tools)) {
+    if (failed(info, result)) continue
+    const intent = info.intent === undefined ? {} : { intent: info.intent }
+    for (const path of pathsChanged(info)) changes.push({ turn, path, kind: kindOf(info), ...intent })
+  }
+  return changes
+}
+
+/** The changes as Markdown, one line each; changes of one file with one intent are told once. */
+export function toChangelog(changes: readonly Change[]): string {
+  const lines = new Map<string, number>()
+  for (const { path, kind, intent } of changes) {
+    const line = `- ${path}: ${intent ?? (kind === 'write' ? 'written' : 'edited')}`
+    lines.set(line, (lines.get(line) ?? 0) + 1)
+  }
+  return [...lines].map(([line, times]) => (times > 1 ? `${line} (${times}×)` : line)).join('\n')
+}
+
+export function fileStateAt(messages: Iterable<Message>, path: string, turn: number, tools?: ToolTable): FileState {
+  const wanted = normalizePath(path)
+  const state: FileState = { path, turn, content: undefined, basis: [] }
+  let runs = 0
+  for (const step of stepsOf(messages, tools)) {
+    if (step.turn > turn) continue
+    if (step.info.kind === 'shell') runs++
+    if (failed(step.info, step.result) || !touches(step.info, wanted)) continue
+    const next = follow(state.content, step, wanted)
+    if (!next) continue
+    state.content = next.content
+    if (next.fresh) state.basis = []
+    state.basis.push(`turn ${step.turn}: ${next.how}`)
+    runs = 0
+  }
+  if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
+  if (state.content !== undefined && runs > 0) {
+    state.basis.push(`not followed: ${runs} ${runs === 1 ? 'command' : 'commands'} run since, whatever they did to it`)
+  }
+  return state
+}
+
+type Next = { content: string | undefined; how: string; fresh?: boolean }
+
+/** What one step says about the content; `undefined` when it says nothing. */
+function follow(content: string | undefined, { call, info, result }: Step, path: string): Next | undefined {
+  if (info.kind === 'read' || info.kind === 'shell-read') return followRead(info, result)
+  const written = info.writes?.find(write => sameFile(write.path, path))
+  if (written) return followShellWrite(content, written)
+  if (info.patch !== undefined) {
+    const patched = applyPatchTo(info.patch, path, content)
+    return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
+  }
+  if (info.edits) return followEdits(content, info.edits)
+  const unknown = { content: undefined, how: `changed by ${call.name}, in a way that cannot be followed` }
+  if (info.content === undefined) return CHANGING.has(info.kind) ? unknown : undefined
+  if (info.how === undefined) return { content: info.content, how: `written by ${call.name}`, fresh: true }
+  if (info.how === 'append')
+    return { content: content === undefined ? undefined : content + info.content, how: 'appended' }
+  if (info.how === 'prepend')
+    return { content: content === undefined ? undefined : info.content + content, how: 'prepended' }
+  return info.how === 'insert' && content !== undefined && info.range
+    ? { content: inserted(content, info.content, info.range[0]), how: 'inserted' }
+    : unknown
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'shell-write'])
+
+/** With whole lines put in behind a line; behind line 0 is the beginning. */
+function inserted(content: string, text: string, line: number): string {
+  const lines = content.split('\n')
+  lines.splice(line, 0, ...text.replace(/\n$/, '').split('\n'))
+  return lines.join('\n')
+}
+
+function followRead(info: CallInfo, result: ToolResultPart | undefined): Next | undefined {
+  if (!result || info.query || (info.paths?.length ?? 1) > 1) return undefined
+  const [start = 1, end = Infinity] = info.range ?? []
+  if (start !== 1 || end !== Infinity) return undefined
+  const output = info.kind === 'read' ? textOf(result) : commandOutput(textOf(result))
+  const content = readContent(output)
+  return content === undefined ? undefined : { content, how: 'read', fresh: true }
+}
+
+/** What read tools say themselves when they did not show the whole file. */
+const PARTIAL =
+  /more lines (?:above|below)|\(?file has more lines|truncated|showing (?:only )?lines \d+|use (?:the )?['"`]?offset|lines? \d+-\d+ of \d+/i
+
+/** The file in what a read tool returned: without line numbers and the tool's own words; `undefined` if in part. */
+function readContent(output: string): string | undefined {
+  const lines = output.split('\n')
+  const plain = stripLineNumbers(output).split('\n')
+  const first = lines.findIndex((line, i) => line !== plain[i])
+  if (first < 0) return saysPartial(output) ? undefined : output
+  const last = lines.findLastIndex((line, i) => line !== plain[i])
+  const around = [...lines.slice(0, first), ...lines.slice(last + 1)].join('\n')
+  if (PARTIAL.test(around) || Number.parseInt(lines[first]!.trim(), 10) !== 1) return undefined
+  return plain.slice(first, last + 1).join('\n')
+}
+
+/** Without line numbers only a last line in brackets can be the tool's. */
+function saysPartial(output: string): boolean {
+  const last = output.slice(-400).trimEnd().split('\n').at(-1)!
+  return /^\s*(?:[[(<…]|\.\.\.)/.test(last) && PARTIAL.test(last)
+}
+
+/** What a command printed, without the lines in which agents say how it ended. */
+function commandOutput(text: string): string {
+  const tagged = /^<returncode>[^<]*<\/returncode>\s*<output>\n?(.*?)<\/output>\s*$/s.exec(text)
+  if (tagged) return tagged[1]!
+  const lines = text.split('\n')
+  const body = lines.slice(0, 6).indexOf('Output:')
+  const from = body >= 0 && exitCode(lines.slice(0, body).join('\n')) !== undefined ? body + 1 : 0
+  const to = exitCode(lines.at(-1)!) === undefined ? lines.length : lines.length - 1
+  return lines.slice(from, to).join('\n')
+}
+
+function followShellWrite(content: string | undefined, write: NonNullable<CallInfo['writes']>[number]): Next {
+  if (write.removed) return { content: undefined, how: 'removed by a command', fresh: true }
+  if (write.content === undefined)
+    return { content: undefined, how: 'written by a command; the text is not in the ledger' }
+  if (write.append)
+    return { content: content === undefined ? undefined : content + write.content, how: 'appended by a command' }
+  return { content: write.content, how: 'written by a command', fresh: true }
+}
+
+function followEdits(content: string | undefined, edits: NonNullable<CallInfo['edits']>): Next {
+  const [only] = edits
+  if (edits.length === 1 && only!.oldText === '' && !content) {
+    return { content: only!.newText, how: 'made by an edit', fresh: true }
+  }
+  let text = content
+  for (const { oldText, newText, all } of edits) {
+    if (text === undefined) return { content: undefined, how: 'edited; the content before is not known' }
+    const at = text.indexOf(oldText)
+    if (oldText === '' || at < 0) return { content: undefined, how: 'edited; the text that it replaced was not there' }
+    text = all ? text.split(oldText).join(newText) : text.slice(0, at) + newText + text.slice(at + oldText.length)
+  }
+  return { content: text, how: 'edited' }
+}
+
+function touches(info: CallInfo, path: string): boolean {
+  const paths = [
+    ...(info.paths ?? []),
+    ...(info.path ? [info.path] : []),
+    ...(info.writes ?? []).map(write => write.path),
+  ]
+  return paths.some(other => sameFile(other, path))
+}
+
+function pathsChanged(info: CallInfo): string[] {
+  const written = (info.writes ?? []).map(write => write.path)
+  const own = info.kind === 'write' || info.kind === 'edit' ? (info.paths ?? (info.path ? [info.path] : [])) : []
+  return [...new Set([...own, ...written])]
+}
+
+function kindOf(info: CallInfo): Change['kind'] {
+  return info.kind === 'write' || (info.kind !== 'edit' && info.patch === undefined) ? 'write' : 'edit'
+}
+
+/** A call without a result, or whose result says that it failed, changed nothing that can be relied on. */
+function failed(info: CallInfo, result: ToolResultPart | undefined): boolean {
+  if (!result || result.isError) return true
+  const text = textOf(result)
+  if (info.kind.startsWith('shell')) return (exitCode(text) ?? 0) !== 0
+  return text.length < 500 && SAYS_FAILED.test(text)
+}
+
+/** Some agents have no flag for errors: a short answer that begins like one is one. */
+const SAYS_FAILED =
+  /^\s*(?:<tool_use_error>|\W{0,2}(?:error|failed|failure|exception|could not|cannot|can't|unable to|no such file|permission denied|file not found|invalid)\b)/i

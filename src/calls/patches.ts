@@ -1,0 +1,178 @@
+/**
+ * Patches as agents write them: the `apply_patch` form (`*** Update File: …`) and unified diffs.
+ *
+ * `applyPatchTo` gives the content of one file behind a patch. Every hunk must be found exactly: in a unified
+ * diff at the line it names or the nearest place, else behind the hunk before it and the anchor it names.
+ * Otherwise the result is unknown, never a guess.
+ */
+import { normalizePath, sameFile } from '../model/paths.ts'
+
+/** Lines that are replaced, and by which. */
+export type Hunk = {
+  before: string[]
+  after: string[]
+  /** First line in the old file, from 1; of a hunk that only adds, the line behind which it does. */
+  line?: number
+  /** A line that stands somewhere before the hunk. */
+  anchor?: string
+}
+
+type Section = {
+  kind: 'add' | 'update' | 'delete'
+  path: string
+  movedTo?: string
+  hunks: Hunk[]
+  /** Whether the last line of the old and of the new file ends without a newline, where the patch says so. */
+  bare: { old: boolean; new: boolean }
+}
+
+/** The content behind the patch, or `undefined` where it cannot be told. */
+export function applyPatchTo(patch: string, path: string, content: string | undefined): string | undefined {
+  const sections = readPatch(patch)
+  if (sections.some(({ movedTo }) => movedTo !== undefined && sameFile(movedTo, path))) return undefined
+  const section = sections.find(candidate => sameFile(candidate.path, path))
+  if (!section) return content
+  if (section.kind === 'add') return addedContent(section)
+  if (section.kind === 'delete' || section.movedTo !== undefined || content === undefined) return undefined
+  return applyHunks(content, section)
+}
+
+/** What a patch replaces in one file. */
+export function hunksOf(patch: string, path: string): Hunk[] {
+  return readPatch(patch)
+    .filter(section => section.kind === 'update' && sameFile(section.path, path))
+    .flatMap(section => section.hunks)
+}
+
+/** The lines that name the files of an `apply_patch` form, as they were written; `undefined` for any other text. */
+export function headLines(patch: string): string[] | undefined {
+  if (!patch.startsWith('*** Begin Patch')) return undefined
+  return patch.split('\n').filter(line => line.startsWith('*** ') && !line.startsWith('*** End'))
+}
+
+function addedContent({ hunks, bare }: Section): string {
+  const lines = hunks.flatMap(hunk => hunk.after)
+  return lines.length === 0 ? '' : lines.join('\n') + (bare.new ? '' : '\n')
+}
+
+function readPatch(patch: string): Section[] {
+  const sections: Section[] = []
+  const lines = patch.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  const left = { old: 0, new: 0 }
+  let section: Section | undefined
+  let side = ' '
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!
+    const counted = left.old > 0 || left.new > 0
+    if (section && line.startsWith('\\')) {
+      if (side !== '+') section.bare.old = true
+      if (side !== '-') section.bare.new = true
+      continue
+    }
+    const header = counted ? undefined : headerOf(line, lines[i + 1])
+    if (header) {
+      section = { kind: header.kind, path: header.path, hunks: [], bare: { old: false, new: false } }
+      sections.push(section)
+      i += header.more
+    } else if (!counted && isBetween(line)) {
+      const moved = /^\*\*\* Move to: (.+)$/.exec(line)
+      if (moved && section) section.movedTo = normalizePath(moved[1]!.trim())
+      else if (!line.startsWith('*** End of File')) section = undefined
+    } else if (section && !counted && line.startsWith('@@')) Object.assign(left, startHunk(section, line))
+    else if (section) side = addLine(section, line, left)
+  }
+  return sections
+}
+
+/** Lines between the sections of a patch. */
+function isBetween(line: string): boolean {
+  return /^(?:\*\*\* |diff --git |Index: |index [0-9a-f]+\.\.)/.test(line)
+}
+
+function headerOf(line: string, next?: string): { kind: Section['kind']; path: string; more: number } | undefined {
+  const agent = /^\*\*\* (Add|Update|Delete) File: (.+)$/.exec(line)
+  if (agent) {
+    const kind = agent[1] === 'Add' ? 'add' : agent[1] === 'Delete' ? 'delete' : 'update'
+    return { kind, path: normalizePath(agent[2]!.trim()), more: 0 }
+  }
+  if (!line.startsWith('--- ') || !next?.startsWith('+++ ')) return undefined
+  const [from, to] = [fileName(line), fileName(next)]
+  if (to === '/dev/null') return { kind: 'delete', path: withoutSide(from), more: 1 }
+  return { kind: from === '/dev/null' ? 'add' : 'update', path: withoutSide(to), more: 1 }
+}
+
+function fileName(line: string): string {
+  return line.slice(4).split('\t')[0]!.trim()
+}
+
+function withoutSide(path: string): string {
+  return normalizePath(path.replace(/^[ab]\//, ''))
+}
+
+/** Begins a hunk; gives the lines that are to come, where the hunk says how many. */
+function startHunk(section: Section, line: string): { old: number; new: number } {
+  const range = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
+  const anchor = line.replace(/^@@ ?/, '').replace(/ ?@@$/, '')
+  if (range) section.hunks.push({ before: [], after: [], line: Number(range[1]) })
+  else section.hunks.push({ before: [], after: [], ...(anchor.trim() === '' ? {} : { anchor }) })
+  return range ? { old: Number(range[2] ?? 1), new: Number(range[3] ?? 1) } : { old: 0, new: 0 }
+}
+
+function addLine(section: Section, line: string, left: { old: number; new: number }): string {
+  let hunk = section.hunks.at(-1)
+  if (!hunk) section.hunks.push((hunk = { before: [], after: [] }))
+  const side = line[0] ?? ' '
+  if (side !== '+' && section.kind !== 'add') {
+    hunk.before.push(line.slice(1))
+    left.old--
+  }
+  if (side === '+' || (side !== '-' && section.kind !== 'add')) {
+    hunk.after.push(line.slice(1))
+    left.new--
+  }
+  return side
+}
+
+function applyHunks(content: string, { hunks, bare }: Section): string | undefined {
+  const endsBare = bare.new || (!bare.old && content !== '' && !content.endsWith('\n'))
+  const lines = content === '' ? [] : content.replace(/\n$/, '').split('\n')
+  let from = 0
+  let shift = 0
+  for (const { before, after, line, anchor } of hunks) {
+    if (anchor !== undefined) {
+      from = findAnchor(lines, anchor, from) + 1
+      if (from === 0) return undefined
+    }
+    if (before.length + after.length === 0) continue
+    const expected = line === undefined ? undefined : line + shift - (before.length === 0 ? 0 : 1)
+    const at =
+      before.length === 0 ? Math.min(expected ?? Infinity, lines.length) : findLines(lines, before, { from, expected })
+    if (at < 0) return undefined
+    lines.splice(at, before.length, ...after)
+    from = at + after.length
+    shift += after.length - before.length
+  }
+  if (lines.length === 0) return ''
+  return lines.join('\n') + (endsBare ? '' : '\n')
+}
+
+function findAnchor(lines: readonly string[], anchor: string, from: number): number {
+  const exact = lines.indexOf(anchor, from)
+  return exact >= 0 ? exact : lines.findIndex((line, i) => i >= from && line.trim() === anchor.trim())
+}
+
+/** Where some lines stand: at the expected place or nearest to it; without one, the first. −1: nowhere. */
+function findLines(
+  lines: readonly string[],
+  wanted: readonly string[],
+  { from, expected = from }: { from: number; expected?: number | undefined },
+): number {
+  const last = lines.length - wanted.length
+  const standsAt = (at: number) => at >= from && at <= last && wanted.every((line, i) => lines[at + i] === line)
+  for (let distance = 0; distance <= lines.length; distance++) {
+    if (standsAt(expected - distance)) return expected - distance
+    if (standsAt(expected + distance)) return expected + distance
+  }
+  return -1
+}

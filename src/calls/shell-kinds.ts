@@ -1,0 +1,481 @@
+/**
+ * What a shell command does: reads a file, searches, writes a file, or runs something.
+ *
+ * A chain counts as its most consequential step (run > write > search > read); `cd`, `echo` and the like count
+ * for nothing, and neither does a filter in a pipeline (`nl f | sed -n '1,80p'` is a read of lines 1 to 80).
+ * The guess errs towards "runs": only commands that are known to be harmless are called reads or searches.
+ */
+
+import { isAbsolutePath, normalizePath } from '../model/paths.ts'
+import { commandOf, isLiteral, plain, type ShellOptions, type SimpleCommand, splitShell } from './shell-words.ts'
+
+/** First and last line, from 1. `Infinity`: to the end. A negative start counts from the end, as `tail` does. */
+export type LineRange = [start: number, end: number]
+
+export type FileWrite = { path: string; content?: string; append?: true; removed?: true }
+
+export type ShellInfo = {
+  kind: 'shell' | 'shell-read' | 'shell-search' | 'shell-write'
+  paths: string[]
+  range?: LineRange
+  query?: string
+  patch?: string
+  /** Every file that the command is seen to write, whatever else it does. */
+  writes: FileWrite[]
+}
+
+/** `bash -c "bash -c …"`: deeper than this it is a run. */
+const MAX_SHELLS = 4
+
+const NEUTRAL = 0
+const READ = 1
+const SEARCH = 2
+const WRITE = 3
+const RUN = 4
+const KINDS = ['shell', 'shell-read', 'shell-search', 'shell-write', 'shell'] as const
+
+type Step = {
+  rank: number
+  paths?: string[]
+  query?: string | undefined
+  patch?: string | undefined
+  writes?: FileWrite[]
+  /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
+  range?: LineRange | undefined
+}
+
+const set = (names: string) => new Set(names.split(' '))
+
+const PREFIXES = set(
+  'do then else elif if while until ! time { command exec nohup builtin sudo env nice stdbuf timeout',
+)
+const NOTHING = set(
+  'cd chdir pushd popd set-location echo printf true false : export set unset source . alias test [ [[ ]] read sleep wait exit ' +
+    'return shift trap local declare typeset ulimit umask shopt mktemp for case select function done fi esac } write-host ' +
+    'write-output start-sleep clear',
+)
+const FILTERS = set(
+  'sort uniq cut tr column fold fmt paste rev less more cat tac nl bat batcat out-string format-table ft select-object',
+)
+const READERS = set('cat bat batcat less more tac nl zcat view type get-content gc')
+const SEARCHERS = set(
+  'rg grep egrep fgrep zgrep ag ack fd fdfind ls dir eza exa tree wc stat file du df which whereis where realpath readlink ' +
+    'basename dirname pwd date whoami id uname hostname env printenv ps diff cmp comm md5sum sha1sum sha256sum shasum cksum ' +
+    'strings xxd od hexdump jq yq sort uniq cut column lsof pgrep tokei cloc scc select-string sls get-childitem gci ' +
+    'get-item test-path resolve-path get-location get-command get-process measure-object search_dir search_file find_file ' +
+    'where-object foreach-object',
+)
+const CHANGERS = set('mkdir touch ln truncate install copy-item move-item new-item')
+const MODES = set('chmod chown chgrp')
+const REMOVERS = set('rm rmdir unlink del remove-item')
+const WRITERS = set('tee set-content out-file add-content')
+const SHELLS = set('bash sh zsh dash ksh fish pwsh powershell')
+const GIT_LOOKS = set(
+  'log diff status show grep ls-files ls-tree ls-remote blame rev-parse rev-list describe reflog shortlog cat-file merge-base ' +
+    'check-ignore name-rev for-each-ref show-ref diff-tree whatchanged show-branch version help',
+)
+const GIT_LISTS = set('branch tag remote stash worktree config submodule notes')
+/** Options that take the next word as their value, so that it is not mistaken for a file. */
+const VALUED: Record<string, Set<string>> = {
+  rg: set('-g --glob -t --type -T -A -B -C -m -e -f -M -j --max-count --sort --max-depth -d --iglob --context'),
+  grep: set('-A -B -C -m -e -f --include --exclude --exclude-dir --context'),
+  head: set('-n -c --lines --bytes'),
+  tail: set('-n -c --lines --bytes'),
+  nl: set('-b -w -s -v -i'),
+  bat: set('-r --line-range -l --language --style --theme'),
+  tree: set('-L -I -P'),
+  ls: set('-I'),
+  'get-content': set('-totalcount -tail -head -encoding -path -first -last'),
+}
+const SAME_OPTIONS: Record<string, string> = { egrep: 'grep', fgrep: 'grep', batcat: 'bat', gc: 'get-content' }
+
+/** `cwd` is where the command starts; paths come out resolved against it and against every `cd` on the way. */
+export function describeShell(command: string | string[], cwd?: string, options: ShellOptions = {}): ShellInfo {
+  const commands =
+    typeof command === 'string' ? (sweEdit(command) ?? splitShell(command, options)) : [commandOf(command)]
+  return summarize(walk(commands, { dir: cwd, nesting: 0 }, options))
+}
+
+/** Where a command stands. `lost`: a `cd` led to a place that only the shell knows. */
+type Place = { dir: string | undefined; lost?: boolean; nesting: number }
+
+function walk(commands: SimpleCommand[], start: Place, options: ShellOptions): Step[] {
+  const steps: Step[] = []
+  const places: Place[] = [start]
+  for (const command of commands) {
+    places.length = Math.min(places.length, command.depth + 1)
+    while (places.length <= command.depth) places.push({ ...places.at(-1)! })
+    const place = places.at(-1)!
+    const words = withoutPrefixes(command.words)
+    const name = commandName(words)
+    if (name === 'cd' || name === 'pushd' || name === 'set-location') changeDirectory(place, operands(name, words)[0])
+    const script = place.nesting < MAX_SHELLS ? innerScript(name, words, command) : undefined
+    if (script !== undefined) {
+      steps.push(...walk(splitShell(script, options), { ...place, nesting: place.nesting + 1 }, options))
+      continue
+    }
+    const step = resolve(redirected(classify(name, words, command), name, words, command), place)
+    const source = command.piped ? steps.at(-1) : undefined
+    if (source && step.rank === NEUTRAL && step.range && source.rank === READ) {
+      source.range = within(source.range ?? [1, Infinity], step.range)
+      continue
+    }
+    steps.push(step)
+  }
+  return steps
+}
+
+function changeDirectory(place: Place, target: string | undefined): void {
+  if (target === undefined || !isLiteral(target) || target === '-') {
+    place.lost = true
+    return
+  }
+  place.dir = normalizePath(target, place.dir)
+  if (isAbsolutePath(place.dir)) place.lost = false
+}
+
+function summarize(steps: Step[]): ShellInfo {
+  const rank = steps.reduce((most, step) => Math.max(most, step.rank), NEUTRAL)
+  const writes = steps.flatMap(step => step.writes ?? [])
+  const info: ShellInfo = { kind: KINDS[rank]!, paths: [], writes }
+  if (rank === NEUTRAL || rank === RUN) return info
+  const lowest = rank === SEARCH ? READ : rank
+  const counted = steps.filter(step => step.rank >= lowest)
+  info.paths = [...new Set(counted.flatMap(step => step.paths ?? []))]
+  info.query = counted.findLast(step => step.query !== undefined)?.query
+  if (rank === READ) selectLines(info, counted)
+  info.patch = counted.find(step => step.patch !== undefined)?.patch
+  return info
+}
+
+/** One read of one file has a range; several are told apart by the list of what they show. */
+function selectLines(info: ShellInfo, reads: Step[]): void {
+  if (reads.length === 1 && info.paths.length === 1) info.range = reads[0]!.range
+  else if (reads.some(read => read.range || read.query))
+    info.query = reads.map(read => read.query ?? (read.range ? read.range.join('-') : 'all')).join(' ')
+}
+
+/** What the words alone say; redirections come after. */
+function classify(name: string, words: string[], command: SimpleCommand): Step {
+  if (name === '') return { rank: NEUTRAL }
+  if (name === 'xargs') return fromXargs(words, command)
+  if (name === 'git') return classifyGit(words)
+  if (name === 'sed') return classifySed(words, command)
+  if (name === 'awk' || name === 'gawk') return classifyAwk(words, command)
+  if (name === 'find') return classifyFind(words)
+  if (name === 'head' || name === 'tail') return reading(name, words, command, headOrTail(name, words))
+  if (name === 'apply_patch' || name === 'applypatch') return patching(words[1] ?? command.heredoc)
+  if (name === 'patch') return patching(command.heredoc)
+  if (name === 'perl' && words.some(word => /^-[a-z]*i/.test(word)))
+    return { rank: WRITE, paths: operands('perl', words).slice(1) }
+  const tool = Object.hasOwn(SWE_TOOLS, name) ? SWE_TOOLS[name] : undefined
+  if (tool) return tool(words)
+  if (NOTHING.has(name)) return { rank: NEUTRAL }
+  const files = operands(name, words)
+  if (WRITERS.has(name)) return writing(files, command, words.includes('-a') || name === 'add-content')
+  if (name === 'cp' || name === 'mv') return moving(name, files)
+  if (CHANGERS.has(name)) return changing(files)
+  if (MODES.has(name)) return changing(files.slice(1))
+  if (REMOVERS.has(name)) return changing(files, true)
+  if (READERS.has(name) || (FILTERS.has(name) && command.piped))
+    return reading(name, words, command, optionRange(name, words))
+  if (SEARCHERS.has(name)) return searching(name, words, files)
+  return { rank: RUN }
+}
+
+function reading(name: string, words: string[], command: SimpleCommand, range?: LineRange): Step {
+  const files = [...operands(name, words), ...command.in]
+  if (files.length === 0) return { rank: NEUTRAL, range }
+  if (name === 'tail' && words.some(word => /^-[a-z]*[fF]$|^--follow/.test(word))) return { rank: RUN }
+  return { rank: FILTERS.has(name) && !READERS.has(name) ? SEARCH : READ, paths: files, range }
+}
+
+function searching(name: string, words: string[], files: string[]): Step {
+  const asks = /^(?:rg|z?[ef]?grep|ag|ack|fd|fdfind|jq|yq|select-string|sls|search_dir|search_file|find_file)$/.test(
+    name,
+  )
+  if (!asks) return { rank: SEARCH, paths: files }
+  const given = words.findIndex(word => word === '-e' || word === '--regexp')
+  if (given > 0) return { rank: SEARCH, query: plain(words[given + 1] ?? ''), paths: files }
+  if (words.includes('--files')) return { rank: SEARCH, paths: files }
+  return { rank: SEARCH, query: files[0] === undefined ? undefined : plain(files[0]), paths: files.slice(1) }
+}
+
+function writing(files: string[], command: SimpleCommand, append: boolean): Step {
+  const content = command.heredoc
+  return { rank: WRITE, paths: files, writes: files.map(path => fileWrite(path, content, append)) }
+}
+
+function changing(files: string[], removed = false): Step {
+  return { rank: WRITE, paths: files, writes: files.map(path => (removed ? { path, removed } : { path })) }
+}
+
+function moving(name: string, files: string[]): Step {
+  const sources = files.slice(0, -1)
+  const target = files.at(-1) ?? ''
+  const intoFolder = sources.length > 1 || target.endsWith('/')
+  const arrived = sources.map(path => (intoFolder ? `${target}/${/[^\\/]*$/.exec(path)![0]}` : target))
+  const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path }))
+  if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
+  return { rank: WRITE, paths: writes.map(write => write.path), writes }
+}
+
+function patching(patch: string | undefined): Step {
+  return { rank: WRITE, patch, paths: patch === undefined ? [] : patchPaths(patch) }
+}
+
+function classifyGit(words: string[]): Step {
+  let at = 1
+  while (words[at]?.startsWith('-')) at += words[at] === '-C' || words[at] === '-c' ? 2 : 1
+  const verb = words[at] ?? ''
+  const rest = words.slice(at + 1)
+  const query = plain([verb, ...rest].join(' '))
+  if (GIT_LOOKS.has(verb)) {
+    const split = rest.indexOf('--')
+    return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
+  }
+  if (verb === 'apply') return { rank: WRITE }
+  const listing =
+    rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word)) ||
+    rest.every(word => /^-[avr]+$/.test(word))
+  if (listing && GIT_LISTS.has(verb) && !(verb === 'stash' && rest.length === 0)) return { rank: SEARCH, query }
+  return { rank: RUN }
+}
+
+function classifySed(words: string[], command: SimpleCommand): Step {
+  let quiet = false
+  let inPlace = false
+  const scripts: string[] = []
+  const rest: string[] = []
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at]!
+    if (word === '-e' || word === '--expression') scripts.push(words[++at] ?? '')
+    else if (/^-i|^--in-place|^-[nEr]+i/.test(word)) inPlace = true
+    else if (/^-[nErsuz]+$|^--/.test(word)) quiet ||= word.includes('n')
+    else rest.push(word)
+  }
+  const script = scripts.length > 0 ? scripts.join(';') : (rest.shift() ?? '')
+  const files = [...rest, ...command.in]
+  if (inPlace) return { rank: WRITE, paths: rest.filter(path => path !== ''), query: plain(script) }
+  const lines = /^(\d+)(?:,(\d+|\$|\+\d+))?(p|q)(?:;\s*\d+q)?;?$/.exec(script.trim())
+  if (lines && (quiet || lines[3] === 'q')) {
+    const first = Number(lines[1])
+    const last =
+      lines[2] === undefined
+        ? first
+        : lines[2] === '$'
+          ? Infinity
+          : lines[2].startsWith('+')
+            ? first + Number(lines[2])
+            : Number(lines[2])
+    const range: LineRange = lines[3] === 'q' ? [1, first] : [first, last]
+    return { rank: files.length > 0 ? READ : NEUTRAL, paths: files, range }
+  }
+  if (files.length === 0) return { rank: NEUTRAL }
+  return { rank: quiet ? READ : SEARCH, paths: files, query: plain(script) }
+}
+
+function classifyAwk(words: string[], command: SimpleCommand): Step {
+  const rest = words.slice(1).filter((word, at, all) => !word.startsWith('-') && !/^-[vF]$/.test(all[at - 1] ?? ''))
+  const script = rest.shift() ?? ''
+  const files = [...rest, ...command.in]
+  let first = 1
+  let last = Infinity
+  const bare = script.replace(/NR\s*(==|>=|<=|>|<)\s*(\d+)/g, (_, sign: string, text: string) => {
+    const line = Number(text)
+    if (sign === '==' && first > 1) last = line
+    else if (sign === '==') [first, last] = [line, line]
+    else if (sign.startsWith('>')) first = line + (sign === '>' ? 1 : 0)
+    else last = Math.min(last, line - (sign === '<' ? 1 : 0))
+    return ''
+  })
+  const linesOnly = bare !== script && !/\/|NR|~/.test(bare)
+  if (files.length === 0) return linesOnly ? { rank: NEUTRAL, range: [first, last] } : { rank: NEUTRAL }
+  return linesOnly
+    ? { rank: READ, paths: files, range: [first, last] }
+    : { rank: SEARCH, paths: files, query: plain(script) }
+}
+
+function classifyFind(words: string[]): Step {
+  const paths: string[] = []
+  let at = 1
+  while (words[at] !== undefined && !/^[-(!]/.test(words[at]!)) paths.push(words[at++]!)
+  const exec = words.findIndex(word => /^-(?:exec|execdir|ok)$/.test(word))
+  if (words.includes('-delete')) return { rank: RUN }
+  if (exec > 0) {
+    const inner = words.slice(exec + 1)
+    const step = classify(commandName(inner), inner, commandOf(inner))
+    return { rank: Math.max(SEARCH, step.rank), paths }
+  }
+  const name = words.findIndex(word => /^-i?(?:name|path|regex)$/.test(word))
+  return { rank: SEARCH, paths, query: name < 0 ? undefined : words[name + 1] }
+}
+
+function fromXargs(words: string[], command: SimpleCommand): Step {
+  let at = 1
+  while (words[at]?.startsWith('-')) at += /^-[IndPsL]$/.test(words[at]!) ? 2 : 1
+  const inner = words.slice(at)
+  if (inner.length === 0) return { rank: NEUTRAL }
+  const step = classify(commandName(inner), inner, { ...command, piped: true })
+  // The files come from the pipe: which ones is not to be seen here.
+  return { rank: step.rank === NEUTRAL && !NOTHING.has(commandName(inner)) ? READ : step.rank, query: step.query }
+}
+
+/** SWE-agent's own commands, which it runs in the same shell. */
+const SWE_TOOLS: Record<string, (words: string[]) => Step> = {
+  open: words => ({ rank: READ, paths: words.slice(1, 2), range: windowAround(words[2]) }),
+  goto: () => ({ rank: READ }),
+  scroll_up: () => ({ rank: READ }),
+  scroll_down: () => ({ rank: READ }),
+  create: words => ({ rank: WRITE, paths: words.slice(1, 2), writes: words.slice(1, 2).map(path => ({ path })) }),
+  edit: () => ({ rank: WRITE }),
+  insert: () => ({ rank: WRITE }),
+}
+
+function windowAround(line: string | undefined): LineRange | undefined {
+  const at = Number(line)
+  return Number.isInteger(at) ? [at, at] : undefined
+}
+
+/** `edit 12:30` is followed by text up to `end_of_edit`, which is no shell. */
+function sweEdit(command: string): SimpleCommand[] | undefined {
+  return /^\s*edit \d+:\d+\s/.test(command) ? [commandOf(['edit'])] : undefined
+}
+
+/** A redirection turns whatever is not a run into a write of that file. */
+function redirected(step: Step, name: string, words: string[], command: SimpleCommand): Step {
+  if (command.out.length === 0) return step
+  const content = written(name, words, command)
+  const writes = command.out.map(({ path, append }) => fileWrite(path, content, append))
+  const all = [...(step.writes ?? []), ...writes]
+  if (step.rank > WRITE) return { ...step, writes: all }
+  return { rank: WRITE, paths: writes.map(write => write.path), writes: all }
+}
+
+function written(name: string, words: string[], command: SimpleCommand): string | undefined {
+  if (name === 'cat' && words.length === 1) return command.heredoc
+  const text = words.slice(1)
+  if (name === 'echo' && !text[0]?.startsWith('-') && text.every(isLiteral)) return `${text.join(' ')}\n`
+  return undefined
+}
+
+function fileWrite(path: string, content: string | undefined, append: boolean): FileWrite {
+  return { path, ...(content === undefined ? {} : { content }), ...(append ? { append } : {}) }
+}
+
+/** Drops what only the shell would know, and resolves the rest. */
+function resolve(step: Step, { dir, lost }: Place): Step {
+  const known = (path: string) => isLiteral(path) && path !== '' && path !== '-' && (!lost || isAbsolutePath(path))
+  const paths = step.paths?.filter(known).map(path => normalizePath(path, dir))
+  const writes = step.writes
+    ?.filter(write => known(write.path))
+    .map(write => ({ ...write, path: normalizePath(write.path, dir) }))
+  return { ...step, ...(paths ? { paths } : {}), ...(writes ? { writes } : {}) }
+}
+
+function withoutPrefixes(words: string[]): string[] {
+  let at = 0
+  while (at < words.length) {
+    const word = words[at]!
+    if (/^[A-Za-z_]\w*\+?=/.test(word)) at++
+    else if (!PREFIXES.has(word)) break
+    else at = behindPrefix(words, at)
+  }
+  return at === 0 ? words : words.slice(at)
+}
+
+function behindPrefix(words: string[], from: number): number {
+  const prefix = words[from]!
+  let at = from + 1
+  // `env` alone prints the environment.
+  if (prefix === 'env' && at === words.length) return words.length
+  if (!/^(?:sudo|env|nice|stdbuf|timeout|time)$/.test(prefix)) return at
+  while (words[at]?.startsWith('-')) at += /^-[nukgs]$/.test(words[at]!) ? 2 : 1
+  return prefix === 'timeout' ? at + 1 : at
+}
+
+function commandName(words: string[]): string {
+  const first = words[0]
+  if (first === undefined || !isLiteral(first)) return first === undefined ? '' : '$'
+  // A path inside the project is a script of its own, whatever it is called.
+  if (/^\.{1,2}[\\/]/.test(first)) return first
+  const name = /[^\\/]*$/.exec(first)![0]
+  return name.replace(/\.exe$/i, '').toLowerCase()
+}
+
+/** The text that `bash -lc "…"` or `bash <<EOF` runs. */
+function innerScript(name: string, words: string[], command: SimpleCommand): string | undefined {
+  if (name === 'eval' || (name === 'cmd' && /^\/c$/i.test(words[1] ?? '')))
+    return plain(words.slice(name === 'eval' ? 1 : 2).join(' '))
+  if (!SHELLS.has(name)) return undefined
+  const flag = words.findIndex((word, at) => at > 0 && (/^-[a-z]*c$/i.test(word) || /^-command$/i.test(word)))
+  if (flag > 0) return plain(words[flag + 1] ?? '')
+  return words.every((word, at) => at === 0 || /^-[a-z]?$/.test(word)) ? command.heredoc : undefined
+}
+
+/** The words that are neither options nor the values of options. */
+function operands(name: string, words: string[]): string[] {
+  const valued = VALUED[SAME_OPTIONS[name] ?? name]
+  const found: string[] = []
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at]!
+    if (word === '--') return [...found, ...words.slice(at + 1)]
+    if (/^-path$/i.test(word)) found.push(words[++at] ?? '')
+    else if (word.length > 1 && word.startsWith('-')) at += valued?.has(word.toLowerCase()) || valued?.has(word) ? 1 : 0
+    else found.push(word)
+  }
+  return found
+}
+
+function headOrTail(name: string, words: string[]): LineRange | undefined {
+  let count = 10
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at]!
+    if (/^(?:-c|--bytes)/.test(word)) return undefined
+    const value = /^(?:-n|--lines=?)$/.test(word)
+      ? words[at + 1]
+      : (/^(?:-n|--lines=|-)([+-]?\d+)$/.exec(word)?.[1] ?? undefined)
+    if (value !== undefined && /^[+-]?\d+$/.test(value)) {
+      if (name === 'tail' && value.startsWith('+')) return [Number(value), Infinity]
+      count = Math.abs(Number(value))
+      break
+    }
+  }
+  return name === 'head' ? [1, count] : [-count, Infinity]
+}
+
+/** `bat -r 10:20`, `Get-Content -TotalCount 20`, `Select-Object -First 20 -Skip 5`. */
+function optionRange(name: string, words: string[]): LineRange | undefined {
+  const value = (...flags: string[]) => {
+    const at = words.findIndex(word => flags.includes(word.toLowerCase()))
+    return at < 0 ? undefined : words[at + 1]
+  }
+  const lines = /^(\d*):(\d*)$/.exec(value('-r', '--line-range') ?? '')
+  if (lines) return [Number(lines[1] || 1), lines[2] ? Number(lines[2]) : Infinity]
+  if (!name.startsWith('get-') && !name.startsWith('select-') && name !== 'gc') return undefined
+  const skip = Number(value('-skip') ?? 0)
+  const first = value('-first', '-totalcount', '-head')
+  const last = value('-last', '-tail')
+  if (last !== undefined) return [-Number(last), Infinity]
+  return first === undefined && skip === 0
+    ? undefined
+    : [skip + 1, first === undefined ? Infinity : skip + Number(first)]
+}
+
+/** The lines `inner` of the lines `outer`. */
+function within(outer: LineRange, inner: LineRange): LineRange {
+  const [start, end] = outer
+  if (inner[0] < 0) return end === Infinity ? inner : [Math.max(start, end + inner[0] + 1), end]
+  return [start + inner[0] - 1, Math.min(end, start + inner[1] - 1)]
+}
+
+/** The files that a patch touches, in `apply_patch` form or as a unified diff. */
+export function patchPaths(patch: string): string[] {
+  const paths = new Set<string>()
+  for (const match of patch.matchAll(/^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$/gm))
+    paths.add(match[1]!)
+  if (paths.size > 0) return [...paths]
+  for (const match of patch.matchAll(/^(?:\+\+\+|---) (?:[ab]\/)?([^\t\r\n]+)/gm))
+    if (match[1] !== '/dev/null') paths.add(match[1]!)
+  return [...paths]
+}

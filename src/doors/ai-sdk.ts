@@ -1,0 +1,61 @@
+/**
+ * The door for the AI SDK: a `LanguageModelMiddleware`.
+ *
+ *     const model = wrapLanguageModel({ model: anthropic('claude-sonnet-4-5'), middleware: palimpsest(session) })
+ *
+ * Every call of the wrapped model sends the view of the session instead of the whole conversation, and reports
+ * what it used. One wrapped model is one conversation: wrap once per session. An answer enters the ledger with
+ * the next call, which carries it.
+ */
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { LanguageModelMiddleware } from 'ai'
+import { fromAiSdk, toAiSdk } from '../formats/adapters/ai-sdk.ts'
+import { FollowedSession, type SyncSession } from './followed-session.ts'
+
+export type { SyncSession } from './followed-session.ts'
+
+export type AiSdkOptions = {
+  /** False for calls that are no part of the conversation (a title, a check): they go out as they are. */
+  applies?: (params: LanguageModelV4CallOptions) => boolean
+}
+
+export function palimpsest(session: SyncSession, { applies = () => true }: AiSdkOptions = {}): LanguageModelMiddleware {
+  const followed = new FollowedSession(session)
+  const ours = new WeakSet<LanguageModelV4CallOptions>()
+  return {
+    specificationVersion: 'v4',
+
+    transformParams: async ({ params }) => {
+      if (!applies(params)) return params
+      const prompt = toAiSdk<(typeof params.prompt)[number]>(await followed.view(fromAiSdk(params.prompt)))
+      const sent = { ...params, prompt }
+      ours.add(sent)
+      return sent
+    },
+
+    wrapGenerate: async ({ doGenerate, params, model }) => {
+      const result = await doGenerate()
+      if (ours.has(params)) await report(result.usage, model.modelId)
+      return result
+    },
+
+    wrapStream: async ({ doStream, params, model }) => {
+      const result = await doStream()
+      if (!ours.has(params)) return result
+      const watch = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+        transform: async (part, controller) => {
+          if (part.type === 'finish') await report(part.usage, model.modelId)
+          controller.enqueue(part)
+        },
+      })
+      return { ...result, stream: result.stream.pipeThrough(watch) }
+    },
+  }
+
+  /** A provider that does not say what a call used leaves no trace of it. */
+  async function report({ inputTokens, outputTokens }: LanguageModelV4Usage, model: string): Promise<void> {
+    const input = inputTokens.noCache ?? inputTokens.total
+    const { cacheRead, cacheWrite } = inputTokens
+    if (input !== undefined) await followed.report({ input, cacheRead, cacheWrite, output: outputTokens.total, model })
+  }
+}

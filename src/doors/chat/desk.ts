@@ -1,0 +1,37 @@
+/** What slash commands are handed: the chat as they may use it. And what a slash command is. */
+import type { Agent } from '../../agent/agent.ts'
+import type { AgentHome } from '../../agent/open.ts'
+import type { Io } from '../cli/command.ts'
+import type { Folds } from './folds.ts'
+import type { Screen } from '../terminal/screen.ts'
+import type { Look } from '../terminal/spans.ts'
+
+/** What is opened; what is left out is as it was, or as the configuration says. */
+export type Choice = { session?: string; persona?: string; model?: string }
+
+export type Desk = {
+  readonly io: Io
+  readonly screen: Screen
+  readonly folds: Folds
+  readonly home: AgentHome
+  /** The agent of the session that the chat is in. */
+  readonly agent: Agent
+  /** One turn: a request, or what is left of the last one. */
+  turn(request?: string): Promise<void>
+  /** Goes to another session, or to this one with another persona or model. */
+  enter(choice: Choice): Promise<void>
+  confirm(question: string): Promise<boolean>
+  /** One of these words; undefined for none of them. */
+  choose(question: string, words: readonly string[]): Promise<string | undefined>
+  say(text: string, ...looks: Look[]): void
+  /** Ends the chat after this command. */
+  leave(): void
+}
+
+export type Slash = {
+  name: string
+  /** The arguments, for the help. */
+  usage: string
+  about: string
+  run(desk: Desk, args: readonly string[]): Promise<void>
+}

@@ -1,0 +1,144 @@
+/**
+ * What the chat shows as one line and can unfold: tool calls and thoughts, by a number that counts up in a chat.
+ * Everything in a line comes from models and tools, so it is made printable and cut to the width.
+ */
+import { amount, beginning, grouped, oneLine } from '../cli/output.ts'
+import { type CallInfo, describeCall, exitCode } from '../../calls/tool-kinds.ts'
+import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'
+import { clip, clipStart, padStart, widthOf } from '../terminal/width.ts'
+
+export type CallFold = {
+  type: 'call'
+  number: number
+  name: string
+  input: unknown
+  /** Undefined as long as it runs. */
+  result?: { text: string; isError: boolean }
+}
+export type ThoughtFold = { type: 'thought'; number: number; text: string }
+export type Fold = CallFold | ThoughtFold
+
+/** Texts of a fold that are kept for `/show`; older ones are in the ledger. */
+const KEPT = 500
+
+export class Folds {
+  readonly #folds: Fold[] = []
+  #next = 1
+
+  call(name: string, input: unknown): CallFold {
+    return this.#keep({ type: 'call', number: this.#next++, name, input })
+  }
+
+  thought(text: string): ThoughtFold {
+    return this.#keep({ type: 'thought', number: this.#next++, text })
+  }
+
+  find(number?: number): Fold | undefined {
+    return number === undefined ? this.#folds.at(-1) : this.#folds.find(fold => fold.number === number)
+  }
+
+  get range(): string {
+    const [first] = this.#folds
+    return first ? `${first.number}–${this.#next - 1}` : 'none yet'
+  }
+
+  #keep<F extends Fold>(fold: F): F {
+    this.#folds.push(fold)
+    if (this.#folds.length > KEPT) this.#folds.shift()
+    return fold
+  }
+}
+
+/** A call as one line: number, outcome, name, what it is about, how large the answer is. */
+export function callLine(fold: CallFold, { width, spinner = '…' }: { width: number; spinner?: string }): Line {
+  const { number, name, result } = fold
+  const size = Math.min(width, 10_000)
+  const mark = result ? (result.isError ? span('✗', 'red') : span('✓', 'green')) : span(spinner, 'cyan')
+  const head: Span[] = [span(`${padStart(String(number), 3)} `, 'dim'), mark, span(` ${oneLine(name, 40)} `, 'bold')]
+  const outcome = result ? outcomeOf(fold, result) : []
+  const used = [...head, ...outcome].reduce((sum, { text }) => sum + widthOf(text), 0)
+  const about = aboutOf(fold, Math.max(12, size - used - 1))
+  return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], size)
+}
+
+/** The path, the command, or whatever the call names first. */
+function aboutOf({ name, input }: CallFold, width: number): string {
+  const { path, command, query } = describeCall(name, input)
+  if (command !== undefined) return clip(oneLine(command, 400), width)
+  if (path !== undefined) return clipStart(oneLine(path, 400), width)
+  return clip(oneLine(query ?? firstText(input), 400), width)
+}
+
+function firstText(input: unknown): string {
+  if (typeof input === 'string') return input
+  if (typeof input !== 'object' || input === null) return ''
+  return Object.values(input).find(value => typeof value === 'string') ?? ''
+}
+
+function trimmed({ text, looks }: Span): Span {
+  return { text: text.trimStart(), looks }
+}
+
+function outcomeOf({ name, input }: CallFold, { text, isError }: { text: string; isError: boolean }): Span[] {
+  if (isError) return [span(`  ${oneLine(text.replace(/^Error:\s*/i, ''), 70)}`, 'red')]
+  const { kind } = describeCall(name, input)
+  const code = exitCode(text)
+  const exit = code === undefined || code === 0 ? [] : [span(`  exit ${code}`, 'yellow')]
+  if (kind === 'edit' || kind === 'write') return [...exit, span(changeOf(describeCall(name, input)), 'dim')]
+  return [...exit, span(`  ${sizeOf(text)}`, 'dim')]
+}
+
+function changeOf({ edits = [], content, how }: CallInfo): string {
+  const lines = (text: string) => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
+  if (content !== undefined)
+    return `  ${how ?? 'wrote'} ${grouped(lines(content))} lines`.replace(/ 1 lines$/, ' 1 line')
+  const added = edits.reduce((sum, { newText }) => sum + lines(newText), 0)
+  const removed = edits.reduce((sum, { oldText }) => sum + lines(oldText), 0)
+  return edits.length === 0 ? '' : `  +${grouped(added)} −${grouped(removed)}`
+}
+
+export function sizeOf(text: string): string {
+  const lines = text === '' ? 0 : text.replace(/\n$/, '').split('\n').length
+  const size = text.length < 1000 ? amount(text.length, 'char') : `${(text.length / 1000).toFixed(1)}k chars`
+  return lines > 1 ? `${grouped(lines)} lines, ${size}` : size
+}
+
+export function thoughtLine({ number, text }: ThoughtFold, width: number): Line {
+  const words = text.split(/\s+/).filter(word => word !== '').length
+  const head = `${padStart(String(number), 3)} ∴ thought, ${grouped(words)} words: `
+  return [
+    span(head, 'dim'),
+    span(clip(oneLine(text, 300), Math.max(12, Math.min(width, 10_000) - widthOf(head))), 'dim', 'italic'),
+  ]
+}
+
+const UNFOLDED = { lines: 200, width: 500 }
+
+/** The whole of a fold: what was asked, and what came back. */
+export function unfoldedLines(fold: Fold, screen: { width: number }): Line[] {
+  if (fold.type === 'thought') return [thoughtLine(fold, screen.width), ...textLines(fold.text, 'italic')]
+  const { input, name, result } = fold
+  const lines: Line[] = [callLine(fold, screen), ...inputLines(name, input)]
+  if (!result) return [...lines, [span('  no result yet', 'dim')]]
+  return [...lines, [span('  ──', 'dim')], ...textLines(result.text, ...(result.isError ? (['red'] as const) : []))]
+}
+
+/** What a call would do: the change to a file as a diff, or its arguments. */
+export function inputLines(name: string, input: unknown): Line[] {
+  const { edits = [], content } = describeCall(name, input)
+  if (edits.length > 0)
+    return edits.flatMap(({ oldText, newText }) => [...marked('-', oldText), ...marked('+', newText)])
+  if (content !== undefined) return marked('+', content)
+  return textLines(JSON.stringify(input, null, 2) ?? '', 'dim')
+}
+
+function marked(sign: '+' | '-', text: string): Line[] {
+  if (text === '') return []
+  return beginning(text.replace(/\n$/, ''), UNFOLDED).map(line => [
+    span(`  ${sign} ${line}`, sign === '+' ? 'green' : 'red'),
+  ])
+}
+
+function textLines(text: string, ...looks: Span['looks']): Line[] {
+  return beginning(text, UNFOLDED).map(line => [{ text: `  ${line}`, looks }])
+}

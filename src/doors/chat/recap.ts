@@ -1,0 +1,58 @@
+/** What a chat says when it opens a session: which one it is, and where it stood. */
+import type { Agent } from '../../agent/agent.ts'
+import { amount, beginning, oneLine, printable, timeOf } from '../cli/output.ts'
+import { textOf } from '../../model/leaves.ts'
+import { requestIn } from '../../calls/requests.ts'
+import type { Session } from '../../session/session.ts'
+import type { Message } from '../../model/types.ts'
+import type { Screen } from '../terminal/screen.ts'
+import { type Line, span } from '../terminal/spans.ts'
+
+const HELP = '/help lists commands · \\ at the end of a line goes on · Ctrl-C stops a turn · Ctrl-D leaves'
+const SHOWN_LINES = 8
+
+export async function recapLines(agent: Agent, { laidOut, width }: Screen): Promise<Line[]> {
+  const { session } = agent
+  const { entries } = session.fold
+  const title: Line = [
+    span('palimpsest ', 'bold'),
+    span(printable(session.id), 'cyan', 'bold'),
+    span(` · ${printable(agent.model.name)} · ${agent.persona.name}`, 'dim'),
+  ]
+  if (entries.length <= 1) return laidOut ? [title, [span(HELP, 'dim')], []] : [title]
+  const { edits, tokens } = await session.view({ plan: false })
+  const last = entries.at(-1)!
+  const size = `${entries.length} entries, last on ${timeOf(last.at)}; ${amount(tokens, 'token')} in view, ${amount(edits.length, 'edit')}`
+  const room = Math.min(width, 110)
+  const request = lastText(session, requestIn)
+  const answer = lastText(session, answerIn)
+  return [
+    title,
+    [span(size, 'dim')],
+    ...(request === undefined ? [] : [[span('› ', 'dim'), span(oneLine(request, room - 2))]]),
+    ...(answer === undefined
+      ? []
+      : beginning(answer, { lines: SHOWN_LINES, width: room - 2 }).map(line => [span(`  ${line}`, 'dim')])),
+    ...(laidOut ? [[]] : []),
+  ]
+}
+
+/** Whether the last request still waits for its answer: the turn was stopped, or the program ended in its midst. */
+export function isUnfinished({ fold }: Session): boolean {
+  const last = fold.entries.at(-1)
+  if (!last || last.role === 'system') return false
+  return last.role !== 'assistant' || (last.message?.parts.some(({ type }) => type === 'tool-call') ?? false)
+}
+
+function lastText(session: Session, read: (message: Message | undefined) => string | undefined): string | undefined {
+  for (const { message } of session.fold.entries.toReversed()) {
+    const text = read(message)
+    if (text !== undefined && text.trim() !== '') return text
+  }
+  return undefined
+}
+
+function answerIn(message: Message | undefined): string | undefined {
+  if (message?.role !== 'assistant') return undefined
+  return message.parts.flatMap(part => (part.type === 'text' ? [textOf(part)] : [])).join('\n')
+}

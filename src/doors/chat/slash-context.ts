@@ -1,0 +1,123 @@
+/** Slash commands about what the model is shown: /context /edits /undo /redo /pin /unpin /compact /show /recall. */
+
+import { edits, pin, redo, undo, unpin } from '../cli/edits.ts'
+import { amount, printable } from '../cli/output.ts'
+import { recall } from '../cli/recall.ts'
+import { stretchBefore } from '../../view/cuts.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { textOf } from '../../model/leaves.ts'
+import type { Session } from '../../session/session.ts'
+import { tokensOf } from '../../view/fold.ts'
+import { runCommand } from './cli-report.ts'
+import { contextLines } from './context-map.ts'
+import type { Desk, Slash } from './desk.ts'
+import { unfoldedLines } from './folds.ts'
+import { renderBlock } from '../terminal/markdown.ts'
+import { span } from '../terminal/spans.ts'
+
+export const contextCommands: readonly Slash[] = [
+  {
+    name: 'context',
+    usage: '',
+    about: 'what fills the window, by kind, and what edits save',
+    async run({ screen, agent }) {
+      screen.print(...(await contextLines(agent.session, screen)))
+    },
+  },
+  {
+    name: 'edits',
+    usage: '',
+    about: 'every edit with its id, why it was made and what it saves',
+    run: desk => runCommand(desk, edits, { args: [desk.agent.session.id] }),
+  },
+  switching('undo', 'take edits back; the last one without ID', undo),
+  switching('redo', 'put undone edits in force again', redo),
+  pinning('pin', 'protect an entry from every policy and from the agent', pin),
+  pinning('unpin', 'let it be edited again', unpin),
+  { name: 'compact', usage: '[FROM-TO]', about: 'put a summary in the place of old entries', run: compact },
+  {
+    name: 'show',
+    usage: '[N]',
+    about: 'unfold a tool call or a thought by its number; the last one without N',
+    async run({ screen, folds }, [number]) {
+      const fold = folds.find(number === undefined ? undefined : Number(number))
+      if (!fold) throw new PalimpsestError('INVALID_INPUT', `There is nothing numbered ${number} (${folds.range}).`)
+      screen.print(...unfoldedLines(fold, screen))
+    },
+  },
+  {
+    name: 'recall',
+    usage: 'WORDS',
+    about: 'search everything that happened in this session, hidden or not',
+    run: (desk, args) => {
+      if (args.length === 0) throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: /recall timezone')
+      return runCommand(desk, recall, { args, values: { session: desk.agent.session.id } })
+    },
+  },
+]
+
+function switching(name: string, about: string, command: typeof undo): Slash {
+  return {
+    name,
+    usage: '[ID...]',
+    about,
+    run: (desk, ids) =>
+      runCommand(desk, command, {
+        args: [desk.agent.session.id, ...ids],
+        values: ids.length === 0 ? { last: true } : {},
+      }),
+  }
+}
+
+function pinning(name: string, about: string, command: typeof pin): Slash {
+  return {
+    name,
+    usage: '[ENTRY]',
+    about: `${about} (the last request without ENTRY)`,
+    run: (desk, [entry]) => {
+      const { session } = desk.agent
+      return runCommand(desk, command, {
+        args: [session.id, entry?.replace(/^#/, '') ?? String(session.fold.lastUser)],
+      })
+    },
+  }
+}
+
+/** Entries that are left as they are when no range is named. */
+const KEPT = 6
+
+/** Says first what would go; the summary is shown after, and can be undone like any edit. */
+async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
+  const { agent, screen } = desk
+  const stretch = await stretchFor(agent.session, range === undefined ? {} : rangeOf(range))
+  if (!stretch) {
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'There is no whole step there to summarise. /context shows what there is.',
+    )
+  }
+  const { from, to } = stretch
+  const tokens = tokensOf(agent.session.fold, from, to)
+  desk.say(`Entries #${from}–#${to}, ${amount(tokens, 'token')} in view, would become one summary; originals are kept.`)
+  if (!(await desk.confirm('Summarise them?'))) return
+  const edit = await agent.compact(stretch)
+  const { replacement } = edit
+  const text = typeof replacement === 'object' && replacement && 'messages' in replacement ? replacement.messages : []
+  const summary = text.flatMap(({ parts }) => parts.map(textOf)).join('\n\n')
+  const layout = { width: Math.min(screen.width, 110) - 2, marks: !screen.colour }
+  screen.print(...renderBlock(printable(summary), layout).map(line => [span('  '), ...line]))
+  desk.say(`${edit.id}: ${amount(edit.saved, 'token')} saved. Take it back with /undo ${edit.id}`, 'dim')
+}
+
+async function stretchFor(session: Session, { from, to }: { from?: number; to?: number }) {
+  await session.view({ plan: false })
+  const { fold } = session
+  const before = to === undefined ? Math.max(0, fold.entries.length - KEPT) : to + 1
+  return stretchBefore(fold, before, { model: session.options.model, ...(from === undefined ? {} : { start: from }) })
+}
+
+function rangeOf(text: string): { from?: number; to: number } {
+  const [, from, to] = /^(?:#?(\d+)(?:-|–|\.\.))?#?(\d+)$/.exec(text) ?? []
+  if (to === undefined) throw new PalimpsestError('INVALID_INPUT', 'A range is FROM-TO, as in /compact 2-40.')
+  return { ...(from === undefined ? {} : { from: Number(from) }), to: Number(to) }
+}

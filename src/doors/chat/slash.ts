@@ -1,0 +1,82 @@
+/**
+ * The commands that begin with a slash: one table, which help, completion and this file's search read.
+ *
+ * A line such as `/etc/hosts is wrong` is a request, not a command. Where there is a command of the CLI that does the
+ * same, that one runs, on the session of the chat: one way to list edits, one way to say what was undone.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Slash } from './desk.ts'
+import { contextCommands } from './slash-context.ts'
+import { memoryCommand } from './slash-memory.ts'
+import { sessionCommands } from './slash-sessions.ts'
+import { span, wrap } from '../terminal/spans.ts'
+import { padEnd } from '../terminal/width.ts'
+
+const help: Slash = {
+  name: 'help',
+  usage: '',
+  about: 'this list',
+  async run({ screen }) {
+    const left = Math.max(...SLASHES.map(({ name, usage }) => name.length + usage.length + 2)) + 4
+    const room = Math.max(20, Math.min(screen.width, 10_000) - left)
+    for (const { name, usage, about } of SLASHES) {
+      const head = span(padEnd(`  /${name} ${usage}`, left), 'cyan')
+      screen.print(...wrap([span(about)], room).map((line, i) => [i === 0 ? head : span(' '.repeat(left)), ...line]))
+    }
+    const keys = KEYS.flatMap(line => wrap([span(line, 'dim')], room + left - 2))
+    screen.print([], ...keys.map(line => [span('  '), ...line]))
+  },
+}
+
+const KEYS = [
+  'A backslash at the end of a line, Alt-Enter or a paste makes a request of several lines.',
+  'Up and Down go through what you typed, Tab completes commands. What you type while the agent works comes next.',
+  'Ctrl-C stops the turn and keeps the session; twice at the prompt, or Ctrl-D, leaves.',
+]
+
+export const SLASHES: readonly Slash[] = [help, ...contextCommands, memoryCommand, ...sessionCommands]
+
+/** Other names that people try. */
+const ALIASES: Record<string, string> = { exit: 'quit', q: 'quit', expand: 'show', new: 'clear', '?': 'help' }
+
+export function isSlash(text: string): boolean {
+  return /^\/[\w?-]*(?:\s|$)/.test(text)
+}
+
+export function findSlash(text: string): { slash: Slash; args: string[] } {
+  const [typed = '', ...args] = text.slice(1).trim().split(/\s+/)
+  const name = ALIASES[typed] ?? typed
+  const slash = SLASHES.find(candidate => candidate.name === name)
+  if (slash) return { slash, args }
+  const nearest = nearestName(typed)
+  const hint = nearest === undefined ? '/help lists them.' : `Did you mean /${nearest}?`
+  throw new PalimpsestError('INVALID_INPUT', `There is no command /${typed}. ${hint}`, { command: typed })
+}
+
+/** What the beginning of a line could become. */
+export function completeSlash(line: string): string[] {
+  return /^\/\S*$/.test(line) ? SLASHES.map(({ name }) => `/${name} `).filter(name => name.startsWith(line)) : []
+}
+
+function nearestName(typed: string): string | undefined {
+  const names = [...SLASHES.map(({ name }) => name), ...Object.keys(ALIASES)]
+  if (typed === '') return undefined
+  const begun = names.find(name => name.startsWith(typed))
+  if (begun !== undefined) return ALIASES[begun] ?? begun
+  const [best] = names.map(name => ({ name, away: distance(typed, name) })).sort((a, b) => a.away - b.away)
+  return best && best.away <= Math.ceil(best.name.length / 3) ? (ALIASES[best.name] ?? best.name) : undefined
+}
+
+/** Letters to add, drop, change, or swap with the next. */
+function distance(a: string, b: string): number {
+  const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => i + j))
+  for (let i = 1; i <= a.length; i++) {
+    for (let j = 1; j <= b.length; j++) {
+      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swap = isSwap ? rows[i - 2]![j - 2]! + 1 : Number.POSITIVE_INFINITY
+      rows[i]![j] = Math.min(change, swap, rows[i - 1]![j]! + 1, rows[i]![j - 1]! + 1)
+    }
+  }
+  return rows[a.length]![b.length]!
+}

@@ -1,0 +1,212 @@
+/**
+ * The MCP door: our tools, resources and prompts for any client that speaks the Model Context Protocol.
+ *
+ * `serveStdio` is a server for one client on stdin and stdout, which then carry the protocol and nothing else;
+ * `createMcpHandler` answers streamable HTTP, one request at a time and without state, so that any number of processes
+ * can stand behind one address. A client keeps its own conversation: `context` and `recall` act on the session that
+ * is named here, and the journal of file reads and writes is in that session's ledger.
+ */
+
+import { readFileSync } from 'node:fs'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { Palimpsest } from '../../session/engine.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import type { FileJournal } from '../../files/journal.ts'
+import {
+  getPrompt,
+  guideTo,
+  listPrompts,
+  listResources,
+  type MemoryOf,
+  readResource,
+  resourceTemplates,
+} from './resources.ts'
+import type { AgentMemory } from '../../memory/memory.ts'
+import type { Session } from '../../session/session.ts'
+import { contextTools, type SessionToolContext } from '../../tools/context.ts'
+import { fileTools } from '../../tools/files.ts'
+import { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
+import { sessionJournal } from '../../tools/session-journal.ts'
+import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
+import { workspaceTools } from '../../tools/workspace.ts'
+
+export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory'] as const
+export type ToolGroup = (typeof TOOL_GROUPS)[number]
+
+export type McpOptions = {
+  pal: Palimpsest
+  /** The folder that file tools are confined to. */
+  root: string
+  /** Which tools to offer; all unless given. Those for memory need `memory`. */
+  tools?: readonly ToolGroup[]
+  /** The session that context, recall and the journal are about; made if there is none. `mcp` unless given. */
+  session?: string
+  /** The folder of the knowledge files. */
+  workspace?: string
+  /** Whose memory blocks the client may read and propose changes to, and in which agent's name. */
+  memory?: MemoryOf
+  now?: () => number
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+
+type Context = ToolContext & SessionToolContext & MemoryToolContext
+
+const TOOLS: Record<ToolGroup, readonly Tool<Context>[]> = {
+  files: fileTools,
+  context: contextTools,
+  workspace: workspaceTools,
+  memory: memoryTools,
+}
+
+/** A server that is not connected yet, for a transport of one's own. */
+export function createMcpServer(options: McpOptions): Server {
+  return buildServer(options, { contextOf: contextFor(options) })
+}
+
+/** Serves one client on stdin and stdout until it hangs up (calls that run are finished) or we are told to stop. */
+export async function serveStdio(options: McpOptions): Promise<void> {
+  const running = new Set<Promise<unknown>>()
+  const follow = (answer: Promise<unknown>) => {
+    const done = answer.catch(() => undefined).finally(() => running.delete(done))
+    running.add(done)
+  }
+  const server = buildServer(options, { contextOf: contextFor(options), follow })
+  const closed = new Promise<void>(resolve => {
+    server.onclose = resolve
+  })
+  const stop = () => void server.close()
+  process.once('SIGTERM', stop).once('SIGINT', stop)
+  process.stdin.once('end', async () => {
+    await Promise.all(running)
+    setImmediate(stop)
+  })
+  process.stdin.once('error', stop)
+  await server.connect(new StdioServerTransport())
+  await closed
+  await Promise.all(running)
+  process.off('SIGTERM', stop).off('SIGINT', stop)
+}
+
+/**
+ * Handles requests to `/mcp`. Contract: whoever mounts it has checked who is asking.
+ * A page of another origin is refused, so that a web site cannot reach a server on the user's machine.
+ */
+export function createMcpHandler(options: McpOptions): (request: Request) => Promise<Response> {
+  const contextOf = contextFor(options)
+  return async request => {
+    if (isForeign(request)) return refused(403, 'Pages of other origins may not call this server')
+    if (request.method !== 'POST') {
+      return refused(405, 'This server keeps no streams and no sessions: use POST', { allow: 'POST' })
+    }
+    const server = buildServer(options, { contextOf })
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    const hangUp = () => void server.close()
+    request.signal.addEventListener('abort', hangUp, { once: true })
+    try {
+      await server.connect(transport)
+      return await transport.handleRequest(request)
+    } finally {
+      request.signal.removeEventListener('abort', hangUp)
+      await server.close()
+    }
+  }
+}
+
+type Inside = {
+  contextOf: () => Promise<Context>
+  /** Is told of every answer that is being worked on. */
+  follow?: (answer: Promise<unknown>) => void
+}
+
+function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
+  const groups = (given.tools ?? TOOL_GROUPS).filter(group => group !== 'memory' || given.memory)
+  const options = { ...given, tools: groups }
+  const tools = new Map(groups.flatMap(group => TOOLS[group].map(tool => [tool.name, tool] as const)))
+  const server = new Server(
+    { name: 'palimpsest', title: 'Palimpsest', version: String(version) },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: guideTo(groups) },
+  )
+  const ask = <T>(give: () => Promise<T>): Promise<T> => {
+    const answer = asked(give)
+    follow?.(answer)
+    return answer
+  }
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: toMcpTools([...tools.values()]) }))
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
+    ask(async () => {
+      const tool = tools.get(params.name)
+      if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name} here`)
+      return toMcpResult(await runTool(tool, params.arguments, { ...(await contextOf()), signal }))
+    }),
+  )
+  server.setRequestHandler(ListResourcesRequestSchema, () => ask(() => listResources(options)))
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates }))
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => ask(() => readResource(options, params.uri)))
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: listPrompts() }))
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => ask(() => getPrompt(options, params.name)))
+  return server
+}
+
+/** What tools get; the session is opened by the first call. */
+function contextFor(options: McpOptions): () => Promise<Context> {
+  const { pal, root, session = 'mcp', workspace, memory, now = Date.now } = options
+  let opened: Promise<{ session: Session; journal: FileJournal }> | undefined
+  const open = async () => {
+    const found = await pal.session(session)
+    return { session: found, journal: sessionJournal(found) }
+  }
+  return async () => {
+    opened ??= open().catch(error => {
+      opened = undefined
+      throw error
+    })
+    const given = { root, now, ...(workspace === undefined ? {} : { workspace }) }
+    return {
+      ...given,
+      memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,
+      ...(await opened),
+    }
+  }
+}
+
+/** Stands where no tool can reach it. */
+const NO_MEMORY: AgentMemory = {
+  blocks: async () => [],
+  block: async () => undefined,
+  propose: async () => {
+    throw new PalimpsestError('UNSUPPORTED', 'This server has no memory.')
+  },
+}
+
+/** Says what a client asked wrongly in the protocol's own way. */
+async function asked<T>(answer: () => Promise<T>): Promise<T> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (isPalimpsestError(error)) throw new McpError(ErrorCode.InvalidParams, error.message)
+    throw error
+  }
+}
+
+function isForeign(request: Request): boolean {
+  const origin = request.headers.get('origin')
+  return origin !== null && URL.parse(origin)?.host !== new URL(request.url).host
+}
+
+function refused(status: number, message: string, headers: Record<string, string> = {}): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code: -32000, message }, id: null }, { status, headers })
+}

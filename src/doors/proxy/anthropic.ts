@@ -1,0 +1,151 @@
+/**
+ * The Anthropic Messages API for the proxy. Cache marks stay on the block that the client put them on; one whose
+ * block was edited away moves to the nearest block before it, so there are never more than there were, and never in
+ * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
+ * carries a checksum of itself goes by untouched.
+ */
+import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../../formats/adapters/anthropic.ts'
+import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
+import { toAnthropicTools } from '../../tools/tool.ts'
+import type { Message } from '../../model/types.ts'
+import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
+
+export const anthropic: ProxyDialect = {
+  name: 'anthropic',
+  upstream: 'anthropic',
+  path: /^\/v1\/messages$/,
+  list: 'messages',
+  read,
+  write,
+  addSystem,
+  defineTool: tool => ({ ...toAnthropicTools([tool])[0] }),
+  untouchable,
+  event,
+  whole,
+  isOpening: () => false,
+  error: (status, message) => errorBody(status, message),
+}
+
+function read({ messages, system }: Wire): Message[] | undefined {
+  if (!Array.isArray(messages)) return undefined
+  return fromAnthropic(messages, system as AnthropicSystem | undefined)
+}
+
+const known: Written<AnthropicMessage> = new WeakMap()
+
+function write(body: Wire, messages: readonly Message[]): Wire {
+  const { system, messages: written } = toAnthropic(messages, { written: known })
+  const marked = withMarks(body['messages'] as AnthropicMessage[], written)
+  const out: Wire = { ...body, messages: marked }
+  if (system === undefined) delete out['system']
+  else out['system'] = system
+  return out
+}
+
+/** A block of its own, so that the client's blocks and their cache marks stay as they are. */
+function addSystem(body: Wire, text: string): Wire {
+  const { system } = body
+  if (Array.isArray(system)) return { ...body, system: [...system, { type: 'text', text }] }
+  return { ...body, system: typeof system === 'string' && system !== '' ? `${system}\n\n${text}` : text }
+}
+
+function untouchable(body: Wire): Untouchable | undefined {
+  if (isSealed(body)) return 'pass'
+  const { thread } = body
+  if (!isWire(thread)) return undefined
+  const goesOn = thread['type'] === 'continue'
+  const details = goesOn
+    ? { error_code: 'thread_not_found' }
+    : { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
+  const message = 'Message threads are not kept here. Send the whole conversation.'
+  const type = goesOn ? 'not_found_error' : 'invalid_request_error'
+  return { status: goesOn ? 404 : 400, body: { type: 'error', error: { type, message, details } } }
+}
+
+/** Claude Code can put a checksum of the request into it: then it must not be changed. */
+function isSealed({ system }: Wire): boolean {
+  const first: unknown = Array.isArray(system) ? system[0] : undefined
+  return isWire(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
+}
+
+function event(answer: Answer, data: Wire): void {
+  const { type, message, content_block: block, delta } = data
+  if (type === 'message_start' && isWire(message)) takeUsage(answer, message)
+  if (type === 'message_delta') takeUsage(answer, data)
+  if (type === 'content_block_start' && isWire(block)) takeBlock(answer, block)
+  if (type === 'content_block_delta' && isWire(delta)) {
+    if (typeof delta['text'] === 'string') answer.text += delta['text']
+    if (delta['type'] === 'input_json_delta') addArguments(answer.calls.at(-1), delta['partial_json'])
+  }
+  if (type === 'error') answer.error = JSON.stringify(data['error'])
+}
+
+function whole(answer: Answer, body: Wire): void {
+  takeUsage(answer, body)
+  if (!Array.isArray(body['content'])) return
+  for (const block of body['content']) if (isWire(block)) takeBlock(answer, block)
+}
+
+function takeBlock(answer: Answer, block: Wire): void {
+  const { type, id, name, input } = block
+  if (type === 'tool_use' && typeof id === 'string') answer.calls.push({ id, name: String(name), input })
+  if (block['type'] === 'text' && typeof block['text'] === 'string') answer.text += block['text']
+}
+
+function takeUsage(answer: Answer, { usage, model }: Wire): void {
+  if (typeof model === 'string') answer.usage.model = model
+  if (!isWire(usage)) return
+  answer.usage.input = numberIn(usage, 'input_tokens') ?? answer.usage.input
+  answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
+  answer.usage.cacheWrite = numberIn(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
+  answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+}
+
+function errorBody(status: number, message: string): Wire {
+  const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'api_error'
+  return { type: 'error', error: { type, message } }
+}
+
+/** Puts back the cache marks that were lost with their blocks. */
+function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
+  const set = marksIn(before)
+  if (set.length === 0) return after
+  const kept = marksIn(after)
+  const lost = set.slice(0, set.length - kept.length)
+  if (lost.length === 0) return after
+  const first = kept[0]?.message ?? after.length
+  let messages = after
+  for (const { mark } of lost.reverse()) messages = markBefore(messages, first, mark) ?? messages
+  return messages
+}
+
+type Marked = { message: number; mark: unknown }
+
+function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
+  const marks: Marked[] = []
+  for (const [message, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue
+    for (const block of content) {
+      if (isWire(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
+    }
+  }
+  return marks
+}
+
+/** Marks the last block in front of a message that can carry a mark and has none. */
+function markBefore(messages: AnthropicMessage[], before: number, mark: unknown): AnthropicMessage[] | undefined {
+  for (let i = before - 1; i >= 0; i--) {
+    const { content } = messages[i]!
+    const last = Array.isArray(content) ? content.at(-1) : undefined
+    if (!isWire(last) || !CARRIES_MARK.has(String(last['type']))) continue
+    if (last['cache_control']) return undefined
+    const marked = {
+      ...messages[i]!,
+      content: [...(content as unknown[]).slice(0, -1), { ...last, cache_control: mark }],
+    }
+    return messages.with(i, marked)
+  }
+  return undefined
+}
+
+const CARRIES_MARK = new Set(['text', 'tool_result', 'tool_use', 'image'])

@@ -1,0 +1,125 @@
+/**
+ * What a client says about itself: which conversation a request belongs to, where it has headers for that, and
+ * whether the request is a turn of the conversation or something on the side (a title, a commit message, the client's
+ * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
+ * falls through to what is said in messages.
+ */
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { textOf } from '../../model/leaves.ts'
+import type { Message } from '../../model/types.ts'
+import type { SomeHeaders } from './node-http.ts'
+
+export type ClientKey = {
+  /** The name of the conversation, and of the session that keeps it. */
+  key: string
+  /** The conversation whose agent started this one. */
+  parent?: string
+  /** The header that told. */
+  by: string
+}
+
+type Rule = { header: string; name: string; child?: string; parent?: string }
+
+/** The first header that is there decides. */
+const RULES: readonly Rule[] = [
+  { header: 'x-palimpsest-session', name: '' },
+  {
+    header: 'x-claude-code-session-id',
+    name: 'claude-',
+    child: 'x-claude-code-agent-id',
+    parent: 'x-claude-code-parent-agent-id',
+  },
+  { header: 'thread-id', name: 'codex-', parent: 'x-codex-parent-thread-id' },
+  { header: 'x-session-id', name: 'session-', parent: 'x-parent-session-id' },
+  { header: 'x-session-affinity', name: 'session-', parent: 'x-parent-session-id' },
+  { header: 'session_id', name: 'session-' },
+]
+
+const LONGEST_ID = 120
+
+export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
+  for (const { header, name, child, parent } of RULES) {
+    const id = idIn(headers, header)
+    if (id === undefined) continue
+    const base = name + id
+    if (!child) {
+      const above = parent ? idIn(headers, parent) : undefined
+      return { key: base, by: header, ...(above ? { parent: name + above } : {}) }
+    }
+    const agent = idIn(headers, child)
+    if (agent === undefined) return { key: base, by: header }
+    const above = parent ? idIn(headers, parent) : undefined
+    return { key: `${base}.${agent}`, by: child, parent: above ? `${base}.${above}` : base }
+  }
+  return undefined
+}
+
+function idIn(headers: SomeHeaders, name: string): string | undefined {
+  const value = headers.get(name)?.trim()
+  return value ? value.slice(0, LONGEST_ID) : undefined
+}
+
+/** Programs by what their `User-Agent` begins with; SDKs say which program only here. */
+const AGENTS: readonly [RegExp, string][] = [
+  [/^claude-cli\b|^claude-code\b/i, 'claude-code'],
+  [/^codex/i, 'codex'],
+  [/^opencode/i, 'opencode'],
+  [/^pi(?:-coding-agent)?[/ ]/i, 'pi'],
+  [/^gemini-?cli/i, 'gemini'],
+  [/^google-genai-sdk/i, 'google-genai'],
+  [/^qwen-?code/i, 'qwen'],
+  [/^cline/i, 'cline'],
+  [/^litellm/i, 'litellm'],
+  [/^Anthropic\//, 'anthropic-sdk'],
+  [/^OpenAI\//, 'openai-sdk'],
+  [/^ai(?:-sdk)?\/|\bai-sdk\//, 'ai-sdk'],
+]
+
+/** Which program asks, where its headers tell. */
+export function clientNameOf(headers: SomeHeaders): string | undefined {
+  if (headers.has('x-claude-code-session-id')) return 'claude-code'
+  const originator = headers.get('originator')
+  if (originator?.startsWith('codex')) return 'codex'
+  const agent = headers.get('user-agent') ?? ''
+  return AGENTS.find(([pattern]) => pattern.test(agent))?.[1]
+}
+
+export type Side = 'title' | 'commit' | 'compaction' | 'check'
+
+/** What a client asks of a model beside the conversation, by the words that it uses for it. */
+const ASKED: readonly [Side, RegExp][] = [
+  [
+    'compaction',
+    /CONTEXT CHECKPOINT COMPACTION|create a detailed summary of (?:the|our) conversation|detailed prompt for continuing our conversation|<state_snapshot>|summari[sz]e (?:the|this|our) conversation (?:so far|above)|anchored (?:context )?summary/i,
+  ],
+  ['title', /title generator|(?:generate|write|create|come up with) an? (?:\w+[ ,]+){0,4}title\b|isNewTopic/i],
+  [
+    'commit',
+    /(?:generate|write|create) an? (?:\w+[ ,]+){0,6}commit message|expert software engineer that generates (?:concise, )?one-line Git commit messages/i,
+  ],
+  [
+    'check',
+    /diagnostic agent that determines whether a conversational AI|content and structure of your immediately preceding response/i,
+  ],
+]
+
+/** What the request is for, if it is not a turn of the conversation. */
+export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Message[]): Side | undefined {
+  if (isCodexCompaction(headers, body)) return 'compaction'
+  const last = messages.at(-1)
+  const asked = last?.role === 'user' ? last.parts.map(textOf).join('\n') : ''
+  if (ASKED[0]![1].test(asked.slice(0, 4000)) || ASKED[0]![1].test(asked.slice(-4000))) return 'compaction'
+  if (hasTools(body)) return undefined
+  const system = messages[0]?.role === 'system' ? messages[0].parts.map(textOf).join('\n').slice(0, 2000) : ''
+  return ASKED.find(([, pattern]) => pattern.test(system) || pattern.test(asked.slice(0, 2000)))?.[0]
+}
+
+export function hasTools({ tools }: Wire): boolean {
+  return Array.isArray(tools) && tools.length > 0
+}
+
+function isCodexCompaction(headers: SomeHeaders, { input }: Wire): boolean {
+  const last: unknown = Array.isArray(input) ? input.at(-1) : undefined
+  if (isWire(last) && last['type'] === 'compaction_trigger') return true
+  return /"request_kind"\s*:\s*"compaction"/.test(headers.get('x-codex-turn-metadata') ?? '')
+}

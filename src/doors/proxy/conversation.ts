@@ -1,0 +1,234 @@
+/**
+ * Which conversation is this? First what the client says in headers; then the tool calls that we streamed out and that
+ * come back; then the longest beginning that we have seen before; then the text that we streamed out; else it is new.
+ *
+ * Messages are compared by what they say (keyOf): not by the form of their content or by cache marks, which clients
+ * change from request to request. What is remembered here is only a guide to the ledger: after a restart it is read
+ * back from there, and a wrong guess costs a fork, never a wrong view.
+ */
+import { hash } from 'node:crypto'
+import { textOf } from '../../model/leaves.ts'
+import { callsIn } from '../../view/legality.ts'
+import { keyOf } from '../../view/sync.ts'
+import type { Message } from '../../model/types.ts'
+import type { ClientKey, Side } from './client.ts'
+import type { Answer } from './dialect.ts'
+
+export type Place = {
+  /** The name of the session. */
+  session: string
+  by: string
+  isNew: boolean
+  /** The session that this one goes on from, or was started by. */
+  parent?: string
+  side?: Side | 'other'
+  /** The hash of everything that the request says. */
+  end: string
+}
+
+type Found = Omit<Place, 'end'>
+
+export type Request = {
+  client: ClientKey | undefined
+  side: Side | undefined
+  messages: readonly Message[]
+  /** See `chainOf`. */
+  chain: readonly string[]
+  hasTools: boolean
+  now: number
+}
+
+/** The same first request again is a retry for so long; later it is somebody who asks the same question. */
+const RETRY_MS = 10 * 60_000
+/** Shorter texts are said in many conversations. */
+const TELLING_TEXT = 40
+const REMEMBERED = 50_000
+
+type Seen = { session: string; at: number; end: string }
+
+export class Conversations {
+  readonly #newName: () => string
+  /** By scope and hash of the messages up to the end of a request. */
+  readonly #chains = new Remembered<Seen>(REMEMBERED)
+  readonly #calls = new Remembered<string>(REMEMBERED)
+  readonly #texts = new Remembered<string>(REMEMBERED)
+  /** The hash of the last request of each session. */
+  readonly #ends = new Remembered<string>(REMEMBERED)
+  /** Sessions of each client key. */
+  readonly #segments = new Remembered<string[]>(REMEMBERED)
+
+  constructor(newName: () => string) {
+    this.#newName = newName
+  }
+
+  /** Whether the ledger may know a conversation that is not remembered here. */
+  isUnknown({ client, messages, chain }: Request): boolean {
+    if (client) return !this.#segments.has(client.key)
+    return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chain)
+  }
+
+  locate(request: Request): Place {
+    const { chain } = request
+    const found = request.client ? this.#byClient(request, request.client, chain) : this.#byContentOrNew(request, chain)
+    if (!found.side) this.note(found.session, request)
+    return { ...found, end: chain.at(-1) ?? '' }
+  }
+
+  /** Remembers that a session has taken in these messages. */
+  note(session: string, { client, chain, now }: Pick<Request, 'client' | 'chain' | 'now'>): void {
+    const end = chain.at(-1)
+    if (end === undefined) return
+    this.#chains.set(scoped(client, end), { session, at: now, end })
+    this.#ends.set(session, end)
+    if (!client) return
+    const segments = this.#segments.get(client.key) ?? []
+    if (!segments.includes(session)) this.#segments.set(client.key, [...segments, session])
+  }
+
+  /** Remembers what was answered in a session, so that it is known when it comes back. */
+  answered(session: string, { calls, text }: Pick<Answer, 'calls' | 'text'>): void {
+    for (const { id } of calls) this.#calls.set(id, session)
+    if (calls.length === 0 && text.trim().length >= TELLING_TEXT) this.#texts.set(digest(text.trim()), session)
+  }
+
+  #byClient({ side, messages, hasTools }: Request, { key, parent, by }: ClientKey, chain: readonly string[]): Found {
+    const segments = this.#segments.get(key)
+    const found = this.#longest(chain, end => this.#chains.get(`${key} ${end}`))
+    const isSide = side ?? (segments && !found && !hasTools ? 'other' : undefined)
+    if (isSide)
+      return {
+        session: sideName(found?.session ?? key, isSide, chain),
+        by,
+        isNew: true,
+        parent: found?.session ?? key,
+        side: isSide,
+      }
+    if (found) return { session: found.session, by, isNew: false }
+    if (!segments) return { session: key, by, isNew: true, ...(parent ? { parent } : {}) }
+    const from = this.#byCalls(messages) ?? segments.at(-1)!
+    return { session: `${key}.${segments.length + 1}`, by, isNew: true, parent: from }
+  }
+
+  #byContentOrNew({ side, messages, now }: Request, chain: readonly string[]): Found {
+    const found = this.#byContent(messages, chain, now)
+    if (side) {
+      const session = sideName(found?.session ?? 'side', side, chain)
+      return { session, by: 'words', isNew: true, ...(found ? { parent: found.session } : {}), side }
+    }
+    return found ?? { session: this.#newName(), by: 'new', isNew: true }
+  }
+
+  #byContent(messages: readonly Message[], chain: readonly string[], now = 0): Found | undefined {
+    const called = this.#byCalls(messages)
+    if (called !== undefined) return { session: called, by: 'call ids', isNew: false }
+    const seen = this.#longest(chain, end => this.#chains.get(` ${end}`))
+    const answered = messages.some(({ role }) => role === 'assistant')
+    if (seen && (answered || this.#isRetry(seen, chain, now)))
+      return { session: seen.session, by: 'beginning', isNew: false }
+    const said = answered ? this.#byText(messages) : undefined
+    return said === undefined ? undefined : { session: said, by: 'text', isNew: false }
+  }
+
+  /** The whole request was seen before, and nothing came after it. */
+  #isRetry({ session, end, at }: Seen, chain: readonly string[], now: number): boolean {
+    return end === chain.at(-1) && this.#ends.get(session) === end && now - at < RETRY_MS
+  }
+
+  #byCalls(messages: readonly Message[]): string | undefined {
+    const last = messages.findLast(({ role }) => role === 'assistant')
+    return (
+      last &&
+      callsIn(last)
+        .map(({ id }) => this.#calls.get(id))
+        .find(session => session !== undefined)
+    )
+  }
+
+  #byText(messages: readonly Message[]): string | undefined {
+    const last = messages.findLast(({ role }) => role === 'assistant')
+    const text = last?.parts
+      .flatMap(part => (part.type === 'text' ? [textOf(part)] : []))
+      .join('')
+      .trim()
+    return text ? this.#texts.get(digest(text)) : undefined
+  }
+
+  #longest(chain: readonly string[], find: (end: string) => Seen | undefined): Seen | undefined {
+    for (let i = chain.length - 1; i >= 0; i--) {
+      const seen = find(chain[i]!)
+      if (seen) return seen
+    }
+    return undefined
+  }
+}
+
+/**
+ * The hash of everything up to each message; a system prompt in front does not count, because it may change. What is
+ * known of a conversation that begins with the same objects is taken over.
+ */
+export function chainOf(messages: readonly Message[], known?: { messages: readonly Message[]; chain: string[] }) {
+  const first = leadingSystem(messages)
+  const isLike = known !== undefined && leadingSystem(known.messages) === first
+  let same = first
+  while (isLike && same < messages.length && messages[same] === known.messages[same]) same++
+  const chain: string[] = known?.chain.slice(0, same - first) ?? []
+  let before = chain.at(-1) ?? ''
+  for (const message of messages.slice(first + chain.length)) {
+    before = digest(before + keyOf(message))
+    chain.push(before)
+  }
+  return chain
+}
+
+function leadingSystem(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
+}
+
+function scoped(client: ClientKey | undefined, end: string): string {
+  return `${client?.key ?? ''} ${end}`
+}
+
+function sideName(of: string, side: string, chain: readonly string[]): string {
+  return `${of}.${side}-${(chain.at(-1) ?? '').slice(0, 8)}`
+}
+
+export function digest(text: string): string {
+  return hash('sha1', text)
+}
+
+/** A map that forgets what was not asked for longest. */
+export class Remembered<T> {
+  readonly #most: number
+  readonly #map = new Map<string, T>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  has(key: string): boolean {
+    return this.#map.has(key)
+  }
+
+  get(key: string): T | undefined {
+    const value = this.#map.get(key)
+    if (value === undefined) return undefined
+    this.#map.delete(key)
+    this.#map.set(key, value)
+    return value
+  }
+
+  set(key: string, value: T): void {
+    this.#map.delete(key)
+    this.#map.set(key, value)
+    if (this.#map.size <= this.#most) return
+    for (const oldest of this.#map.keys()) {
+      this.#map.delete(oldest)
+      return
+    }
+  }
+
+  delete(key: string): void {
+    this.#map.delete(key)
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an
+ * answer tells what it used and which calls it makes, and how the provider says that something is wrong.
+ *
+ * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts
+ * and edits.test.ts.
+ */
+import type { Wire } from '../../formats/adapters/original.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Message, Usage } from '../../model/types.ts'
+import type { UpstreamName } from './upstream.ts'
+
+/** A tool call as the model makes it; the arguments are JSON text, or an object where they came in one piece. */
+export type CallMade = { id: string; name: string; input: unknown }
+
+/** What an answer has told so far. */
+export type Answer = {
+  calls: CallMade[]
+  text: string
+  usage: Usage
+  /** The provider's error, where one came in the middle of a stream. */
+  error?: string
+}
+
+/** What to do with a request that cannot be edited: pass it on, or answer it. */
+export type Untouchable = 'pass' | { status: number; body: Wire }
+
+export type ProxyDialect = {
+  name: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini'
+  /** Which upstream speaks it. */
+  upstream: UpstreamName
+  /** The paths of generation. */
+  path: RegExp
+  /** The model that a path names, where the body does not. */
+  modelIn?(path: string): string | undefined
+  /** The list in a request that holds the conversation. */
+  list: string
+  /** Whether messages can be read only together with all that came before them. */
+  readsWhole?: true
+  /** The conversation that a request carries; nothing where there is none. */
+  read(body: Wire): Message[] | undefined
+  /** The request with these messages in place of its own. */
+  write(body: Wire, messages: readonly Message[]): Wire
+  /** The request with a text behind its system prompt. */
+  addSystem(body: Wire, text: string): Wire
+  /** A tool of ours as requests define it. */
+  defineTool(tool: Tool<never>): Wire
+  /** The tools of a request with more of them, where a list of both would not do. */
+  addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
+  /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
+  untouchable(body: Wire): Untouchable | undefined
+  /** Takes in one event of a stream. */
+  event(answer: Answer, data: Wire): void
+  /** Takes in an answer that came in one piece. */
+  whole(answer: Answer, body: Wire): void
+  /** Whether a stream may still turn out to be an error after this event: then it is not passed on yet. */
+  isOpening(data: Wire): boolean
+  /** An error of our own, in the provider's shape. */
+  error(status: number, message: string): Wire
+}
+
+export function emptyAnswer(): Answer {
+  return { calls: [], text: '', usage: {} }
+}
+
+/** Takes in a piece of a call's arguments. */
+export function addArguments(call: CallMade | undefined, piece: unknown): void {
+  if (call && typeof piece === 'string') call.input = (typeof call.input === 'string' ? call.input : '') + piece
+}
+
+/** How providers, and servers that imitate them, say that a request does not fit the window. */
+const OVERFLOW =
+  /prompt is too long|context_length_exceeded|context length|context window|maximum context|input length and `?max_tokens`? exceed|too many tokens|request_too_large|exceeds? the (?:model'?s )?(?:maximum|limit).{0,40}tokens/i
+
+export function isOverflow(status: number, text: string): boolean {
+  return (status === 400 || status === 413 || status === 422) && OVERFLOW.test(text)
+}
+
+export function isOverflowText(text: string): boolean {
+  return OVERFLOW.test(text)
+}
+
+/** A number field, where there is one. */
+export function numberIn(value: Wire, key: string): number | undefined {
+  const found = value[key]
+  return typeof found === 'number' ? found : undefined
+}

@@ -1,0 +1,113 @@
+/**
+ * Gemini's `generateContent` for the proxy, streamed or not, at the Gemini API and under the longer paths of Vertex
+ * AI. The model stands in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
+ * whole. With `cachedContent` the server holds what came before: such a request goes by untouched.
+ */
+import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
+import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
+import { type Tool, toJsonSchema } from '../../tools/tool.ts'
+import type { Message } from '../../model/types.ts'
+import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+
+const PATH =
+  /^\/v\d+(?:alpha|beta)?\d*\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
+
+export const gemini: ProxyDialect = {
+  name: 'gemini',
+  upstream: 'gemini',
+  path: PATH,
+  modelIn: path => /\/([^/:]+):[^/:]+$/.exec(path)?.[1],
+  list: 'contents',
+  readsWhole: true,
+  read,
+  write,
+  addSystem,
+  defineTool,
+  addTools,
+  untouchable: body => (body['cachedContent'] || body['cached_content'] ? 'pass' : undefined),
+  event,
+  whole: event,
+  isOpening: () => false,
+  error: errorBody,
+}
+
+/** JSON of protocol buffers knows both spellings. */
+function systemKey(body: Wire): string {
+  return 'system_instruction' in body ? 'system_instruction' : 'systemInstruction'
+}
+
+function read(body: Wire): Message[] | undefined {
+  const { contents } = body
+  return Array.isArray(contents) ? fromGemini(contents, body[systemKey(body)]) : undefined
+}
+
+const known: Written<Wire> = new WeakMap()
+
+function write(body: Wire, messages: readonly Message[]): Wire {
+  const { systemInstruction, contents } = toGemini(messages, { written: known })
+  const key = systemKey(body)
+  const out: Wire = { ...body, contents }
+  if (systemInstruction === undefined) delete out[key]
+  else out[key] = systemInstruction
+  return out
+}
+
+function addSystem(body: Wire, text: string): Wire {
+  const key = systemKey(body)
+  const before = body[key]
+  const part = { text }
+  if (typeof before === 'string') return { ...body, [key]: { parts: [{ text: before }, part] } }
+  const { parts } = isWire(before) ? before : {}
+  return {
+    ...body,
+    [key]: { ...(isWire(before) ? before : {}), parts: [...(Array.isArray(parts) ? parts : []), part] },
+  }
+}
+
+function defineTool(tool: Tool<never>): Wire {
+  return { name: tool.name, description: tool.description, parametersJsonSchema: toJsonSchema(tool) }
+}
+
+/** Among the functions that the client declares: a second list of them is not taken everywhere. */
+function addTools(tools: readonly unknown[], more: readonly Wire[]): unknown[] {
+  const at = tools.findIndex(tool => isWire(tool) && Array.isArray(tool['functionDeclarations']))
+  const tool = tools[at]
+  if (!isWire(tool)) return [...tools]
+  return tools.with(at, { ...tool, functionDeclarations: [...(tool['functionDeclarations'] as unknown[]), ...more] })
+}
+
+/** Pieces of a stream and whole answers have the same shape. */
+function event(answer: Answer, data: Wire): void {
+  const { candidates, usageMetadata, modelVersion, error } = data
+  if (typeof modelVersion === 'string') answer.usage.model = modelVersion
+  if (isWire(usageMetadata)) takeUsage(answer, usageMetadata)
+  if (isWire(error)) answer.error = JSON.stringify(error)
+  const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined
+  const content = isWire(first) ? first['content'] : undefined
+  const parts = isWire(content) ? content['parts'] : undefined
+  if (!Array.isArray(parts)) return
+  for (const part of parts) if (isWire(part) && part['thought'] !== true) takePart(answer, part)
+}
+
+/** A call without an id leads back to no conversation: its place is known only when the client brings it back. */
+function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
+  if (typeof text === 'string') answer.text += text
+  if (!isWire(call) || typeof call['id'] !== 'string' || call['id'] === '') return
+  answer.calls.push({ id: call['id'], name: String(call['name']), input: call['args'] })
+}
+
+/** The prompt's tokens include the cached ones; the answer's do not include those of thoughts. */
+function takeUsage(answer: Answer, usage: Wire): void {
+  const cacheRead = numberIn(usage, 'cachedContentTokenCount') ?? 0
+  const total = numberIn(usage, 'promptTokenCount')
+  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  const said = numberIn(usage, 'candidatesTokenCount')
+  const thought = numberIn(usage, 'thoughtsTokenCount')
+  if (said !== undefined || thought !== undefined) answer.usage.output = (said ?? 0) + (thought ?? 0)
+}
+
+const STATUS: Record<number, string> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 426: 'FAILED_PRECONDITION' }
+
+function errorBody(code: number, message: string): Wire {
+  return { error: { code, message, status: STATUS[code] ?? (code < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE') } }
+}

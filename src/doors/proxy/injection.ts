@@ -1,0 +1,66 @@
+/**
+ * What the proxy adds to a conversation: a text behind the system prompt (memory, workspace) and tools of ours.
+ *
+ * It is settled once, before the first request of a conversation, and written into the ledger; from then on every
+ * request of it carries the same bytes, whatever changes meanwhile and however often the proxy is restarted. A
+ * conversation that began without it never gets it. No cache mark is added or moved.
+ */
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import type { Session } from '../../session/session.ts'
+import type { ProxyDialect } from './dialect.ts'
+import { defineLateTools, type LateTool, namesOfTools } from './late-tools.ts'
+
+export type Injection = { system?: string; tools?: LateTool[] }
+
+export type InjectionOptions = {
+  /** Gives the text that a new conversation (of this user) gets behind its system prompt; empty for none. */
+  system?: (user: string | undefined) => Promise<string>
+  /** Whether new conversations get the tools `context` and `recall`. */
+  tools?: boolean
+}
+
+/** What a conversation that begins with this request gets; nothing where there is nothing to add. */
+export async function newInjection(
+  { dialect, body, user }: { dialect: ProxyDialect; body: Wire; user: string | undefined },
+  { system, tools }: InjectionOptions,
+): Promise<Injection | undefined> {
+  const text = system ? await system(user) : ''
+  const names = namesOfTools(body)
+  // Whoever offers no tools does not expect calls.
+  const added = tools && names.size > 0 ? defineLateTools(dialect, names) : undefined
+  if (text === '' && !added) return undefined
+  return { ...(text === '' ? {} : { system: text }), ...(added ? { tools: added } : {}) }
+}
+
+export function inject(dialect: ProxyDialect, body: Wire, { system, tools = [] }: Injection): Wire {
+  const told = system === undefined ? body : dialect.addSystem(body, system)
+  const own = told['tools']
+  const names = namesOfTools(told)
+  // A tool that the client has brought under the same name since is the client's.
+  const added = tools.filter(({ name }) => !names.has(name)).map(({ definition }) => definition)
+  if (!Array.isArray(own) || own.length === 0 || added.length === 0) return told
+  return { ...told, tools: dialect.addTools?.(own, added) ?? [...own, ...added] }
+}
+
+const RECORDED = 'Added to every request of this conversation: '
+/** An injection is one of the first events, behind the one that says where the session comes from. */
+const AMONG = 2
+
+export async function recordInjection(session: Session, injection: Injection): Promise<void> {
+  await session.record({ type: 'decision', text: RECORDED + JSON.stringify(injection) })
+}
+
+export async function recordedInjection(session: Session): Promise<Injection | undefined> {
+  for (let seq = 0; seq < AMONG; seq++) {
+    const event = await session.eventAt(seq)
+    if (event?.type !== 'decision' || !event.text.startsWith(RECORDED)) continue
+    const value: unknown = JSON.parse(event.text.slice(RECORDED.length))
+    return isWire(value) ? value : undefined
+  }
+  return undefined
+}
+
+/** Tokens that it takes in each request, roughly. */
+export function injectedTokens(injection: Injection | undefined): number {
+  return injection ? Math.ceil(JSON.stringify(injection).length / 4) : 0
+}

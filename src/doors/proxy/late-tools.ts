@@ -1,0 +1,165 @@
+/**
+ * Tools of ours in a client that does not know them.
+ *
+ * The model is offered `context` and `recall` beside the client's tools. A call streams to the client like any other;
+ * the client answers that it has no such tool; and before that answer reaches the model, ours stands in its place.
+ * In the ledger the client's answer is the entry and ours an edit of it, so that both can be read, the second is sent
+ * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
+ */
+import { isWire, TAKEN, type Wire } from '../../formats/adapters/original.ts'
+import type { Session } from '../../session/session.ts'
+import { contextTool, recallTool, type SessionToolContext } from '../../tools/context.ts'
+import { runTool, type Tool } from '../../tools/tool.ts'
+import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import type { CallMade, ProxyDialect } from './dialect.ts'
+
+/** A tool as one conversation has it: ours, the name that it goes by there, and its definition as it is sent. */
+export type LateTool = { tool: string; name: string; definition: Wire }
+
+const TOOLS: Record<string, Tool<SessionToolContext>> = { context: contextTool, recall: recallTool }
+
+export function defineLateTools(dialect: ProxyDialect, taken: ReadonlySet<string>): LateTool[] {
+  return Object.entries(TOOLS).map(([key, tool]) => {
+    const name = freeName(key, taken)
+    return { tool: key, name, definition: dialect.defineTool({ ...tool, name }) }
+  })
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name
+  const prefixes = ['palimpsest', ...Array.from({ length: taken.size }, (_, i) => `palimpsest_${i + 2}`)]
+  return prefixes.map(prefix => `${prefix}_${name}`).find(other => !taken.has(other))!
+}
+
+/** The names of the tools that a request offers, those inside others included. */
+export function namesOfTools({ tools }: Wire): Set<string> {
+  const names = new Set<string>()
+  const collect = (list: unknown) => {
+    if (!Array.isArray(list)) return
+    for (const tool of list) {
+      if (!isWire(tool)) continue
+      for (const holder of [tool, tool['function'], tool['custom']]) {
+        if (isWire(holder) && typeof holder['name'] === 'string') names.add(holder['name'])
+      }
+      collect(tool['tools'])
+      collect(tool['functionDeclarations'])
+    }
+  }
+  collect(tools)
+  return names
+}
+
+/** Marks the edits by which our answers stand in place of the client's. */
+const MARK = 'late-tool'
+/** Marks those that show a call as the model made it. */
+const RESTORED = 'late-call'
+
+export type LateCalls = {
+  tools: readonly LateTool[]
+  /** Names that the request offers itself: calls of those are the client's. */
+  offered: ReadonlySet<string>
+  /** Calls as the model made them, by id: some clients give them back under another name. */
+  made: ReadonlyMap<string, CallMade>
+}
+
+/** Answers the calls of our tools that stand in the entries from `from` on. Gives whether there were any. */
+export async function answerLateCalls(session: Session, from: number, late: LateCalls): Promise<boolean> {
+  const { entries } = session.fold
+  let answered = false
+  for (let entry = from; entry < entries.length; entry++) {
+    const message = entries[entry]?.message
+    for (const [part, result] of message?.parts.entries() ?? []) {
+      const call = result.type === 'tool-result' ? callOf(session, result.id, late) : undefined
+      if (!call || isAnswered(session, entry, part)) continue
+      await restoreCall(session, call)
+      const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, { session })
+      const why = `the answer of ${call.tool.name}, a tool that the client does not have`
+      const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { entry, part }, replacement: text, why, mark: MARK }
+      await session.apply([edit], 'agent')
+      answered = true
+    }
+  }
+  return answered
+}
+
+/** Whether our answer was given before, even if the user has taken it back since. */
+function isAnswered(session: Session, entry: number, part: number): boolean {
+  return session
+    .edits()
+    .some(
+      ({ edit: { mark, target } }) =>
+        mark === MARK && 'entry' in target && target.entry === entry && target.part === part,
+    )
+}
+
+type Found = { entry: number; part: number; own: ToolCallPart; tool: LateTool; input: unknown }
+
+function callOf(session: Session, id: string, { tools, offered, made }: LateCalls): Found | undefined {
+  const { entries } = session.fold
+  for (let entry = entries.length - 1; entry >= 0; entry--) {
+    const parts = entries[entry]?.message?.parts ?? []
+    const part = parts.findIndex(other => other.type === 'tool-call' && other.id === id)
+    const own = parts[part]
+    if (own?.type !== 'tool-call') continue
+    const call = made.get(id)
+    const tool = tools.find(({ name }) => name === (call?.name ?? own.name) && !offered.has(name))
+    return tool && { entry, part, own, tool, input: own.name === tool.name ? own.input : call?.input }
+  }
+  return undefined
+}
+
+/** A call that the client gave back under another name is shown to the model as it made it. */
+async function restoreCall(session: Session, { entry, part, own, tool, input }: Found): Promise<void> {
+  if (own.name === tool.name) return
+  const message = session.fold.entries[entry]!.message!
+  const call: Part = { ...own, name: tool.name, input, ...renamedOriginal(own, tool.name) }
+  const replacement = { messages: [{ ...message, parts: message.parts.with(part, call) }] }
+  const why = `the call of ${tool.name} as the model made it`
+  const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { entry }, replacement, why, mark: RESTORED }
+  await session.apply([edit], 'engine')
+}
+
+/** Where the dialects keep a call inside its original, and its arguments there. */
+const ARGUMENTS = { functionCall: 'args', function: 'arguments', item: 'arguments' }
+
+/** What else the provider gave with the call (a signature, an id) belongs to it under its own name. */
+function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCallPart, 'original'> {
+  if (!original || !isWire(original.value)) return {}
+  const value: Wire = { ...original.value }
+  for (const [key, field] of Object.entries(ARGUMENTS)) {
+    const call = value[key]
+    if (isWire(call)) value[key] = { ...call, name, [field]: TAKEN }
+  }
+  return { original: { ...original, value } }
+}
+
+/**
+ * An answer of ours is no error, even though the client's was; and a message in which a call is shown as the model
+ * made it is no edited one to a provider: its reasoning and signatures hold.
+ */
+export function withoutErrors(messages: readonly Message[], answered: ReadonlySet<string>): Message[] {
+  if (answered.size === 0) return [...messages]
+  return messages.map(message => {
+    if (!message.parts.some(part => part.edit !== undefined && answered.has(part.edit))) return message
+    return { ...message, parts: message.parts.map(part => (answered.has(part.edit ?? '') ? asMeant(part) : part)) }
+  })
+}
+
+/** The ids of the edits that are answers of ours, or show a call as the model made it. */
+export function lateAnswers(session: Session): Set<string> {
+  const isLate = ({ edit }: { edit: Edit }) => edit.mark === MARK || edit.mark === RESTORED
+  return new Set(session.edits().flatMap(record => (isLate(record) ? [record.edit.id] : [])))
+}
+
+function asMeant(part: Part): Part {
+  if (part.type === 'tool-result') return noError(part)
+  const { edit: _, ...made } = part
+  return made
+}
+
+function noError(part: ToolResultPart): Part {
+  const { isError: _, original, ...rest } = part
+  if (!original || !isWire(original.value)) return rest
+  const { is_error: _error, ...value } = original.value
+  return { ...rest, original: { ...original, value } }
+}

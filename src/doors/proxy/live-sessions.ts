@@ -1,0 +1,189 @@
+/**
+ * The sessions that conversations are going on in: opened when one is first heard of, kept open while it lasts, and
+ * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
+ * the process and can be done without.
+ */
+import type { Wire } from '../../formats/adapters/original.ts'
+import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
+import { isKnownModel } from '../../providers/models.ts'
+import type { Session } from '../../session/session.ts'
+import type { Message } from '../../model/types.ts'
+import type { Fold } from '../../view/fold.ts'
+import { type ClientKey, clientNameOf } from './client.ts'
+import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
+import type { CallMade, ProxyDialect } from './dialect.ts'
+import {
+  type Injection,
+  type InjectionOptions,
+  injectedTokens,
+  newInjection,
+  recordedInjection,
+  recordInjection,
+} from './injection.ts'
+import type { SomeHeaders } from './node-http.ts'
+import type { Spliced } from './splice-body.ts'
+
+/** A session in use, and what is known of its last turn. */
+export type Live = {
+  session: Session
+  model: string
+  policy: string | PlannerFactory
+  isHoldout: boolean
+  injection: Injection | undefined
+  answeredAt?: number
+  /** The last body, and what was sent in its place. */
+  last?: { bytes: Buffer; sent: Sent | undefined }
+  /** What was sent last, if it was ours: its messages are known to be legal. */
+  legal?: readonly Message[]
+  /** The first entry in which a call of our tools may be unanswered. */
+  lateFrom: number
+  /** Calls of our tools that were streamed out. */
+  lateCalls: Map<string, CallMade>
+}
+
+/** What was sent in place of a body. */
+export type Sent = {
+  body: Spliced
+  /** Tokens that the edits in it save. */
+  saved: number
+  /** They are the same as long as this is so of the session's; not known where more than the edits decides. */
+  edits: { fold: Readonly<Fold>; edited: number } | undefined
+}
+
+export type LiveOptions = {
+  pal: Palimpsest
+  policy: string | PlannerFactory
+  /** The share of conversations that are recorded and never edited. */
+  holdout: number
+  inject: InjectionOptions
+  /** Is told when something fails that the conversation can do without. */
+  fault: (kind: string, error: unknown) => void
+}
+
+export type Opening = {
+  dialect: ProxyDialect
+  headers: SomeHeaders
+  body: Wire
+  user: string | undefined
+  model: string | undefined
+}
+
+const MOST_LIVE = 128
+/** How many sessions are read when a conversation comes back after a restart. */
+const LOOK_BACK = 30
+
+export class LiveSessions {
+  readonly #options: LiveOptions
+  readonly #live = new Remembered<Live>(MOST_LIVE)
+  #recovered = false
+
+  constructor(options: LiveOptions) {
+    this.#options = options
+  }
+
+  known(session: string): Live | undefined {
+    return this.#live.get(session)
+  }
+
+  async open(place: Place, opening: Opening): Promise<Live> {
+    const model = modelFor(opening)
+    const known = this.#live.get(place.session)
+    if (known?.model === model) return known
+    const isHoldout = this.#isHoldout(place)
+    const policy = place.side || isHoldout ? 'none' : this.#options.policy
+    const about = aboutOf(place, opening.headers)
+    const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
+    const options: OpenOptions = { policy, model, overhead, about }
+    const session = await this.#options.pal.session(place.session, options)
+    const isNew = session.fold.entries.length === 0
+    if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
+    const injection = await this.#injection(session, { isNew: isNew && !place.side, isHoldout }, opening)
+    const live = {
+      session: injection ? await this.#reopened(session, options, injection) : session,
+      model,
+      policy,
+      isHoldout,
+      injection,
+      lateFrom: 0,
+      lateCalls: known?.lateCalls ?? new Map(),
+    }
+    this.#live.set(place.session, live)
+    return live
+  }
+
+  /** The conversation goes on in another session: a fork of the one that it was in. */
+  follow({ model, policy, isHoldout, injection, lateCalls }: Live, session: Session): Live {
+    const live = { session, model, policy, isHoldout, injection, lateCalls, lateFrom: 0 }
+    this.#live.set(session.id, live)
+    return live
+  }
+
+  /** Reads from the ledger what would be remembered if the process had not been restarted. */
+  async recover(client: ClientKey | undefined, conversations: Conversations): Promise<void> {
+    if (!client && this.#recovered) return
+    if (!client) this.#recovered = true
+    const { pal } = this.#options
+    if (client && !(await pal.find(client.key))) return
+    const found = await pal.sessions(client ? { contains: client.key } : { limit: LOOK_BACK })
+    for (const { id, updatedAt } of found.reverse()) {
+      if (client && !isSegment(id, client.key)) continue
+      const session = await pal.session(id, { mustExist: true })
+      const messages = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      conversations.note(id, { client, chain: chainOf(messages), now: updatedAt })
+    }
+  }
+
+  /** What is added to the conversation: settled when it begins, and never after. */
+  async #injection(
+    session: Session,
+    { isNew, isHoldout }: { isNew: boolean; isHoldout: boolean },
+    { dialect, body, user }: Opening,
+  ): Promise<Injection | undefined> {
+    if (!isNew) return recordedInjection(session)
+    const { inject } = this.#options
+    const options = isHoldout ? { ...inject, tools: false } : inject
+    const injection = await newInjection({ dialect, body, user }, options).catch(error =>
+      this.#options.fault('inject', error),
+    )
+    if (!injection) return undefined
+    await recordInjection(session, injection)
+    return injection
+  }
+
+  /** Tools of ours come with ids at large results, and what is added counts. */
+  #reopened(session: Session, options: OpenOptions, injection: Injection): Promise<Session> {
+    const overhead = (options.overhead ?? 0) + injectedTokens(injection)
+    return this.#options.pal.session(session.id, { ...options, overhead, ids: injection.tools !== undefined })
+  }
+
+  /** The same for a conversation and everything that it starts, on any day. */
+  #isHoldout({ session, parent }: Place): boolean {
+    const [root = ''] = (parent ?? session).split(/\.|-fork-/)
+    return Number.parseInt(digest(root).slice(0, 8), 16) / 2 ** 32 < this.#options.holdout
+  }
+}
+
+/** A deployment may have any name. What speaks these dialects is held to their providers' rules on reasoning. */
+const FAMILIES: Partial<Record<ProxyDialect['name'], string>> = { 'openai-responses': 'gpt', gemini: 'gemini' }
+
+function modelFor({ dialect, model }: Opening): string {
+  const name = model ? model.slice(0, 100) : 'unknown'
+  const family = FAMILIES[dialect.name]
+  return family && !isKnownModel(name) ? `${family}:${name}` : name
+}
+
+function aboutOf({ parent }: Place, headers: SomeHeaders): NonNullable<OpenOptions['about']> {
+  const client = clientNameOf(headers)
+  return { ...(client ? { client } : {}), ...(parent ? { parent } : {}) }
+}
+
+function introduce({ by, parent, side }: Place, isHoldout: boolean): string {
+  const kind = side ? `A side call (${side})` : parent ? 'A conversation with a parent' : 'A conversation'
+  const from = parent ? `, from ${parent}` : ''
+  return `${kind} through the proxy, told by ${by}${from}.${isHoldout ? ' Holdout: never edited.' : ''}`
+}
+
+function isSegment(id: string, key: string): boolean {
+  return id === key || (id.startsWith(key) && /^(?:\.\d+)?(?:-fork-\d+)*$/.test(id.slice(key.length)))
+}

@@ -1,0 +1,72 @@
+/**
+ * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream tells what it used only
+ * if the client asked for that; the proxy does not ask on its behalf.
+ */
+import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { toOpenAITools } from '../../tools/tool.ts'
+import { type Answer, addArguments, numberIn, type ProxyDialect } from './dialect.ts'
+
+export const openaiChat: ProxyDialect = {
+  name: 'openai-chat',
+  upstream: 'openai',
+  path: /^\/v1\/chat\/completions$/,
+  list: 'messages',
+  read: ({ messages }) => (Array.isArray(messages) ? fromOpenAIChat(messages) : undefined),
+  write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),
+  addSystem,
+  defineTool: tool => ({ ...toOpenAITools([tool])[0] }),
+  untouchable: () => undefined,
+  event,
+  whole: event,
+  isOpening: () => false,
+  error: openaiError,
+}
+
+/** Into the system message that stands first: some servers take no second one. */
+function addSystem(body: Wire, text: string): Wire {
+  const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
+  const [first, ...rest] = messages
+  if (!isWire(first) || (first['role'] !== 'system' && first['role'] !== 'developer')) {
+    return { ...body, messages: [{ role: 'system', content: text }, ...messages] }
+  }
+  const { content } = first
+  const more = Array.isArray(content)
+    ? [...content, { type: 'text', text }]
+    : `${content ? `${content}\n\n` : ''}${text}`
+  return { ...body, messages: [{ ...first, content: more }, ...rest] }
+}
+
+/** Chunks and whole completions differ in one name: `delta` and `message`. */
+function event(answer: Answer, data: Wire): void {
+  if (typeof data['model'] === 'string') answer.usage.model = data['model']
+  if (isWire(data['usage'])) takeUsage(answer, data['usage'])
+  if (isWire(data['error'])) answer.error = JSON.stringify(data['error'])
+  const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
+  if (!isWire(choice)) return
+  const said = choice['delta'] ?? choice['message']
+  if (!isWire(said)) return
+  if (typeof said['content'] === 'string') answer.text += said['content']
+  if (!Array.isArray(said['tool_calls'])) return
+  for (const call of said['tool_calls']) if (isWire(call)) takeCall(answer, call)
+}
+
+/** The first piece of a call has its id; the others only its place in the batch. */
+function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
+  const { name, arguments: text } = isWire(body) ? body : {}
+  if (typeof id === 'string' && id !== '') answer.calls.push({ id, name: String(name), input: '' })
+  addArguments(typeof index === 'number' ? answer.calls[index] : answer.calls.at(-1), text)
+}
+
+function takeUsage(answer: Answer, usage: Wire): void {
+  const details = usage['prompt_tokens_details']
+  const cacheRead = (isWire(details) ? numberIn(details, 'cached_tokens') : undefined) ?? 0
+  const total = numberIn(usage, 'prompt_tokens')
+  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  answer.usage.output = numberIn(usage, 'completion_tokens') ?? answer.usage.output
+}
+
+export function openaiError(status: number, message: string): Wire {
+  const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'server_error'
+  return { error: { message, type, param: null, code: status >= 500 ? 'upstream_unreachable' : null } }
+}

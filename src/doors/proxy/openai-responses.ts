@@ -1,0 +1,87 @@
+/**
+ * The OpenAI Responses API for the proxy. With `previous_response_id` or `conversation` the server holds what came
+ * before: such a request goes by untouched. A stream that begins may still turn out to be an overflow error, so its
+ * first events wait for the one behind them.
+ */
+import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/openai-responses.ts'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { toOpenAIResponsesTools } from '../../tools/tool.ts'
+import type { Message } from '../../model/types.ts'
+import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+import { openaiError } from './openai-chat.ts'
+
+export const openaiResponses: ProxyDialect = {
+  name: 'openai-responses',
+  upstream: 'openai',
+  path: /^\/v1\/responses$/,
+  list: 'input',
+  read,
+  write,
+  addSystem,
+  defineTool: tool => ({ ...toOpenAIResponsesTools([tool])[0] }),
+  untouchable: body => (body['previous_response_id'] || body['conversation'] ? 'pass' : undefined),
+  event,
+  whole,
+  isOpening: ({ type }) => OPENING.has(String(type)),
+  error: openaiError,
+}
+
+const OPENING = new Set(['response.created', 'response.in_progress', 'response.queued'])
+
+function read({ input, instructions }: Wire): Message[] | undefined {
+  if (typeof input !== 'string' && !Array.isArray(input)) return undefined
+  return fromOpenAIResponses(input, typeof instructions === 'string' ? instructions : undefined)
+}
+
+function write(body: Wire, messages: readonly Message[]): Wire {
+  const { instructions, input } = toOpenAIResponses(messages)
+  const out: Wire = { ...body, input }
+  if (instructions !== undefined) out['instructions'] = instructions
+  else if (typeof body['instructions'] === 'string') delete out['instructions']
+  return out
+}
+
+function addSystem(body: Wire, text: string): Wire {
+  const { instructions } = body
+  const before = typeof instructions === 'string' && instructions !== '' ? `${instructions}\n\n` : ''
+  return { ...body, instructions: before + text }
+}
+
+function event(answer: Answer, data: Wire): void {
+  const { type, item, response, delta } = data
+  if (type === 'response.output_item.done' && isWire(item)) takeItem(answer, item)
+  if (type === 'response.output_text.delta' && typeof delta === 'string') answer.text += delta
+  if (isWire(response)) takeUsage(answer, response)
+  if (type === 'response.failed' && isWire(response)) answer.error = JSON.stringify(response['error'])
+  if (type === 'error') answer.error = JSON.stringify(data)
+}
+
+function whole(answer: Answer, body: Wire): void {
+  takeUsage(answer, body)
+  if (!Array.isArray(body['output'])) return
+  for (const item of body['output']) {
+    if (!isWire(item)) continue
+    takeItem(answer, item)
+    answer.text += textOf(item)
+  }
+}
+
+function takeItem(answer: Answer, item: Wire): void {
+  const { call_id: id, name, arguments: input } = item
+  if (typeof id === 'string') answer.calls.push({ id, name: String(name), input })
+}
+
+function textOf({ content }: Wire): string {
+  if (!Array.isArray(content)) return ''
+  return content.map(block => (isWire(block) && typeof block['text'] === 'string' ? block['text'] : '')).join('')
+}
+
+function takeUsage(answer: Answer, { usage, model }: Wire): void {
+  if (typeof model === 'string') answer.usage.model = model
+  if (!isWire(usage)) return
+  const details = usage['input_tokens_details']
+  const cacheRead = (isWire(details) ? numberIn(details, 'cached_tokens') : undefined) ?? 0
+  const total = numberIn(usage, 'input_tokens')
+  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+}

@@ -1,0 +1,329 @@
+/**
+ * The proxy: every agent that people already use, with one base URL.
+ *
+ * `createProxy` gives a handler from Request to Response that a server mounts at `/v1`, `/anthropic`, `/openai` and
+ * `/gemini`. A generation request is recorded and sent on with the view in place of its messages; everything else, and
+ * every request for which no edit is in force, goes by byte for byte. Whatever fails on our side, the client's own
+ * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Palimpsest } from '../../session/engine.ts'
+import { isPalimpsestError } from '../../model/errors.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
+import { anthropic } from './anthropic.ts'
+import { clientKeyOf } from './client.ts'
+import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
+import { gemini } from './gemini.ts'
+import type { InjectionOptions } from './injection.ts'
+import { Meter } from './meter.ts'
+import { collected } from './node-body.ts'
+import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
+import { openaiChat } from './openai-chat.ts'
+import { openaiResponses } from './openai-responses.ts'
+import { type Reading, Readings } from './reading.ts'
+import { piecesOf, type Spliced } from './splice-body.ts'
+import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
+import { type Found, type Incoming, type Turn, Turns } from './turns.ts'
+import {
+  type Exchange,
+  exchange,
+  forwardHeaders,
+  type Outgoing,
+  PROVIDERS,
+  type Route,
+  routeOf,
+  type UpstreamName,
+  type Upstreams,
+  upstreamUrl,
+} from './upstream.ts'
+
+const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses, gemini]
+
+/** In whose shape an error of ours is told, for requests that are no generation. */
+const SHAPES: Record<UpstreamName, ProxyDialect> = { anthropic, openai: openaiChat, gemini }
+
+export type ProxyOptions = {
+  pal: Palimpsest
+  upstreams?: Partial<Upstreams>
+  /** A preset by name, or a planner of one's own; `thrifty` by default. */
+  policy?: string | PlannerFactory
+  /** The share of conversations that are never edited, for comparison: 0 to 1. */
+  holdout?: number
+  /** What new conversations get beside what their client sends; nothing by default. */
+  inject?: InjectionOptions
+  /** Takes one line for every fault. No header and no content is in it. */
+  log?: (line: string) => void
+  clock?: () => number
+}
+
+export type Who = { user?: string | undefined }
+
+export type PalimpsestProxy = {
+  /** `user`: whose conversation it is, where that is known. */
+  (request: Request, who?: Who): Promise<Response>
+  /** The same for one who has Node's streams already. */
+  (request: NodeRequest, who?: Who): Promise<NodeAnswer>
+  readonly meter: Meter
+  /** The numbers in Prometheus' text format. */
+  metrics(): string
+  /** Resolves when everything that was answered is recorded. */
+  idle(): Promise<void>
+}
+
+export function createProxy(options: ProxyOptions): PalimpsestProxy {
+  const handler = new Handler(options)
+  async function proxy(request: Request, who?: Who): Promise<Response>
+  async function proxy(request: NodeRequest, who?: Who): Promise<NodeAnswer>
+  async function proxy(request: Request | NodeRequest, who?: Who): Promise<Response | NodeAnswer> {
+    if (request instanceof NodeRequest) return handler.handle(request, who)
+    return toResponse(await handler.handle(NodeRequest.from(request), who))
+  }
+  return Object.assign(proxy, {
+    meter: handler.meter,
+    metrics: () => handler.meter.text(),
+    idle: () => handler.idle(),
+  })
+}
+
+/** What is known of a generation request while it is under way. */
+type Call = { dialect: ProxyDialect; outgoing: Outgoing; user: string | undefined }
+
+class Handler {
+  readonly meter = new Meter()
+  readonly #turns: Turns
+  /** Resolves when what is recorded so far is on disk. */
+  readonly #synced: () => Promise<void>
+  readonly #readings = new Readings()
+  readonly #upstreams: Upstreams
+  readonly #log: (line: string) => void
+  /** Whether anything is ever edited. */
+  readonly #edits: boolean
+  readonly #recording = new Set<Promise<void>>()
+  /** Until when the ledger is left alone, because somebody holds it. */
+  #lockedUntil = 0
+
+  constructor(options: ProxyOptions) {
+    const { pal, policy = 'thrifty', holdout = 0, inject = {}, clock = Date.now, log = () => {} } = options
+    this.#upstreams = { ...PROVIDERS, ...options.upstreams }
+    this.#log = log
+    this.#edits = policy !== 'none'
+    const newName = () => `chat-${randomBytes(6).toString('hex')}`
+    const fault = (kind: string, error: unknown) => this.#fault(kind, error)
+    const early = pal.early()
+    this.#synced = early.synced
+    this.#turns = new Turns({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
+  }
+
+  async handle(request: NodeRequest, who: Who = {}): Promise<NodeAnswer> {
+    const url = new URL(request.url)
+    const route = routeOf(url, request.headers)
+    const dialect = dialectOf(request, route)
+    if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') return upgradeRequired(route)
+    const outgoing: Outgoing = {
+      url: upstreamUrl(route, url.search, this.#upstreams),
+      method: request.method,
+      headers: forwardHeaders(request.headers),
+      body: undefined,
+      signal: request.signal,
+    }
+    try {
+      if (!dialect) {
+        this.meter.totals.passed++
+        outgoing.body = request.source
+        return this.#pass(await exchange(outgoing), request.method)
+      }
+      return await this.#generate(request, { dialect, outgoing, user: who.user })
+    } catch (error) {
+      return this.#unreachable(error, dialect ?? SHAPES[route.upstream], outgoing)
+    }
+  }
+
+  async idle(): Promise<void> {
+    while (this.#recording.size > 0) await Promise.all(this.#recording)
+  }
+
+  async #generate(request: NodeRequest, call: Call): Promise<NodeAnswer> {
+    const { dialect, outgoing } = call
+    const bytes = request.source ? await collected(request.source) : new Uint8Array()
+    outgoing.body = bytes
+    const reading = this.#read(request, dialect, bytes)
+    const untouchable = reading && dialect.untouchable(reading.body)
+    if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
+    const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
+    if (found?.asIs) return this.#sendAsIs(call, found)
+    const turn = found && (await this.#prepare(found))
+    if (turn?.edited) setBody(outgoing, turn.edited)
+    const sending = exchange(outgoing)
+    const kept = turn && bytesOut().then(() => this.#keep())
+    const answer = await sending
+    await kept
+    return this.#answer(call, answer, turn)
+  }
+
+  /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
+  async #sendAsIs(call: Call, found: Found): Promise<NodeAnswer> {
+    const sending = exchange(call.outgoing)
+    const turning = bytesOut().then(() => this.#prepare(found))
+    const kept = turning.then(turn => turn && this.#keep())
+    const [answer, turn] = await Promise.all([sending, turning, kept])
+    return this.#answer(call, answer, turn)
+  }
+
+  /** No answer is passed on before its turn is on disk; until then its request is under way already. */
+  async #keep(): Promise<void> {
+    await this.#synced().catch(error => this.#fault('record', error))
+  }
+
+  #read({ headers }: NodeRequest, dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
+    if (headers.has('content-encoding')) return undefined
+    try {
+      return this.#readings.read(dialect, bytes, clientKeyOf(headers)?.key)
+    } catch (error) {
+      this.#fault('read', error)
+      return undefined
+    }
+  }
+
+  async #find(incoming: Incoming): Promise<Found | undefined> {
+    if (Date.now() < this.#lockedUntil) return undefined
+    try {
+      return await this.#turns.find(incoming)
+    } catch (error) {
+      return this.#unprepared(error)
+    }
+  }
+
+  async #prepare(found: Found): Promise<Turn | undefined> {
+    try {
+      const turn = await this.#turns.prepare(found)
+      this.meter.edits(turn.made)
+      if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
+      return turn
+    } catch (error) {
+      return this.#unprepared(error)
+    }
+  }
+
+  #unprepared(error: unknown): undefined {
+    // Each try waits for the lock. What is missed is made up for: the next request carries the whole conversation.
+    if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
+    this.#fault('prepare', error)
+  }
+
+  async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<NodeAnswer> {
+    this.meter.add('palimpsest_requests_total', { dialect: call.dialect.name, status: String(answer.status) })
+    if (!turn) return this.#pass(answer, 'POST')
+    if (answer.status >= 400) return this.#refused(call, turn, answer)
+    const reader = new BodyReader(call.dialect, answer.headers, said => this.#record(turn, said))
+    const first = await takeOpening(answer.body, reader)
+    if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
+      const again = await this.#again(call, turn)
+      if (again) {
+        answer.body.destroy()
+        return again
+      }
+    }
+    return answered(answer, passOn(answer.body, reader, first))
+  }
+
+  /** An error of the provider: one that says that the request was too long is answered once by a shorter one. */
+  async #refused(call: Call, turn: Turn, answer: Exchange): Promise<NodeAnswer> {
+    const bytes = await readAll(answer.body)
+    const text = await decoded(bytes, answer.headers.get('content-encoding')).catch(() => '')
+    const again = isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
+    return again ?? answered(answer, new Uint8Array(bytes))
+  }
+
+  async #again({ dialect, outgoing }: Call, turn: Turn): Promise<NodeAnswer | undefined> {
+    try {
+      const shorter = await this.#turns.shrink(turn)
+      this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
+      if (!shorter) return undefined
+      setBody(outgoing, shorter)
+    } catch (error) {
+      this.#fault('shrink', error)
+      return undefined
+    }
+    const answer = await exchange(outgoing)
+    this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
+    if (answer.status >= 400) return this.#pass(answer, 'POST')
+    const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
+    return answered(answer, passOn(answer.body, reader))
+  }
+
+  #pass(answer: Exchange, method: string): NodeAnswer {
+    if (method === 'HEAD' || NO_BODY.has(answer.status)) {
+      answer.body.resume()
+      return answered(answer, undefined)
+    }
+    return answered(answer, passOn(answer.body))
+  }
+
+  #record(turn: Turn, said: Answer): void {
+    const work = this.#turns
+      .finish(turn, said)
+      .then(({ tokens }) => {
+        const { live, saved, bust } = turn
+        const model = said.usage.model ?? live.model
+        const rewritten = bust?.tokens ?? 0
+        this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
+      })
+      .catch(error => this.#fault('record', error))
+      .finally(() => this.#recording.delete(work))
+    this.#recording.add(work)
+  }
+
+  #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): NodeAnswer {
+    if (signal.aborted) return { status: 499, headers: [], body: undefined }
+    const reason = codeOf(error)
+    this.meter.fault('unreachable')
+    this.#log(`proxy: ${url.host} cannot be reached (${reason})`)
+    return jsonAnswer(502, dialect.error(502, `Palimpsest cannot reach ${url.host}: ${reason}.`))
+  }
+
+  /** A fault of ours never stops the client. */
+  #fault(kind: string, error: unknown): void {
+    this.meter.fault(kind)
+    const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
+    this.#log(`proxy: ${kind} failed, the request went on unedited: ${message.slice(0, 300)}`)
+  }
+}
+
+const LOCKED_MS = 5000
+const NO_BODY = new Set([204, 205, 304])
+
+function dialectOf(request: NodeRequest, { upstream, path }: Route): ProxyDialect | undefined {
+  if (request.method !== 'POST') return undefined
+  return DIALECTS.find(dialect => dialect.upstream === upstream && dialect.path.test(path))
+}
+
+function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, user }: Call): Incoming {
+  const { model } = reading.body
+  const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
+  return { ...reading, headers, user, model: named }
+}
+
+/** The provider's answer, with that body. */
+function answered({ status, headers }: Exchange, body: NodeAnswer['body']): NodeAnswer {
+  return { status, headers: [...headers], body }
+}
+
+function setBody(outgoing: Outgoing, edited: Spliced): void {
+  const pieces = piecesOf(edited)
+  outgoing.body = pieces
+  outgoing.headers['content-length'] = String(pieces[0].length + pieces[1].length)
+}
+
+function upgradeRequired({ upstream }: Route): NodeAnswer {
+  return jsonAnswer(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
+}
+
+/** Resolves when the bytes that were given to a socket just now have left: work on the ledger would hold them up. */
+function bytesOut(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,123 @@
+/**
+ * Writes a changed request into the bytes that it was read from: what did not change keeps its bytes.
+ *
+ * `spliceBody(reading, to)` is JSON of `to`, as `splice` would write it, but works on the bytes of the list that holds
+ * the conversation: elements that say the same are copied in long runs, and only the others are looked into. What
+ * became of an element is remembered. Contract: an object that is given again as a part of another body has the same
+ * bytes there, as with everything that reading.ts gives. The same edits once more cost no look at all: see `Spliced`.
+ */
+import { isWire, sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
+import { type Reading, textOf } from './reading.ts'
+import { counterparts, splice } from './splice.ts'
+
+type Read = Pick<Reading, 'bytes' | 'body' | 'list'> & { dialect: { list: string } }
+
+/** What became of a body: `head`, and behind it the last `same` bytes of the body as they are. */
+export type Spliced = { bytes: Buffer; head: Buffer; same: number }
+
+export function piecesOf({ bytes, head, same }: Spliced): [Buffer, Buffer] {
+  return [head, bytes.subarray(bytes.length - same)]
+}
+
+export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spliced {
+  const from = body[dialect.list]
+  const now = to[dialect.list]
+  if (!Array.isArray(from) || !Array.isArray(now) || list?.ends.length !== from.length) {
+    return { bytes, head: Buffer.from(splice(textOf(bytes), body, to)), same: 0 }
+  }
+  const [head, tail] = aroundList({ dialect, bytes, body, list }, to)
+  const { pieces, sameFrom } = elements(bytes, list, from, now)
+  if (tail.equals(bytes.subarray(list.close))) {
+    return { bytes, head: Buffer.concat([head, ...pieces]), same: bytes.length - sameFrom }
+  }
+  return { bytes, head: Buffer.concat([head, ...pieces, bytes.subarray(sameFrom, list.close), tail]), same: 0 }
+}
+
+/** The same edits in a body that goes on after them; nothing where it differs before. */
+export function spliceOn(before: Spliced, bytes: Buffer): Spliced | undefined {
+  const changed = before.bytes.length - before.same
+  const goesOn = bytes.length > changed && bytes.compare(before.bytes, 0, changed, 0, changed) === 0
+  return goesOn ? { bytes, head: before.head, same: bytes.length - changed } : undefined
+}
+
+/** The bytes in front of the list's elements and behind them. */
+function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, to: Wire): [Buffer, Buffer] {
+  const head = bytes.subarray(0, list.open)
+  const tail = bytes.subarray(list.close)
+  const empty = { [dialect.list]: [] }
+  const before = { ...body, ...empty }
+  const after = { ...to, ...empty }
+  if (sameJson(before, after)) return [head, tail]
+  const written = Buffer.from(splice(textOf(Buffer.concat([head, tail])), before, after))
+  const { open } = scanList(written, dialect.list)!
+  return [written.subarray(0, open), written.subarray(open)]
+}
+
+const COMMA = Buffer.from(',')
+
+/** What stands in the list up to where nothing changes any more: `sameFrom`, in the bytes that there were. */
+type Elements = { pieces: Buffer[]; sameFrom: number }
+
+function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Elements {
+  const { same, at } = counterparts(from, to, says)
+  const pieces: Buffer[] = []
+  // What lies between these two is copied as it is, as soon as it is known where it ends.
+  let start = span.open
+  let end = span.open
+  let last: number | undefined = -1
+  const flush = () => {
+    if (end > start) pieces.push(bytes.subarray(start, end))
+  }
+  for (const [i, value] of to.entries()) {
+    const known = at(i)
+    const follows = known !== undefined && last !== undefined && known === last + 1
+    if (follows) end = startOf(bytes, span, known)
+    else {
+      flush()
+      if (i > 0) pieces.push(COMMA)
+      start = end = known === undefined ? end : startOf(bytes, span, known)
+    }
+    if (known === undefined) pieces.push(Buffer.from(JSON.stringify(value)))
+    else {
+      const written = i < same ? undefined : rewritten(bytes, span, known, from[known], value)
+      if (written) {
+        flush()
+        pieces.push(written)
+        start = span.ends[known]!
+      }
+      end = span.ends[known]!
+    }
+    last = known
+  }
+  if (last === from.length - 1) return { pieces, sameFrom: start }
+  flush()
+  return { pieces, sameFrom: span.close }
+}
+
+function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number {
+  return behindElement(bytes, index === 0 ? open : ends[index - 1]!)
+}
+
+/** What became of an element: nothing but itself where there are no bytes. */
+const remembered = new WeakMap<object, { to: unknown; bytes?: Buffer }>()
+
+/** Whether an element of a body says the same as what shall stand in its place. */
+function says(from: unknown, to: unknown): boolean {
+  if (!isWire(from)) return sameJson(from, to)
+  const known = remembered.get(from)
+  if (known && known.to === to) return known.bytes === undefined
+  if (!sameJson(from, to)) return false
+  remembered.set(from, { to })
+  return true
+}
+
+/** The bytes of an element that was changed; nothing where it was not. */
+function rewritten(bytes: Buffer, span: ListSpan, at: number, from: unknown, to: unknown): Buffer | undefined {
+  if (says(from, to)) return undefined
+  const known = isWire(from) ? remembered.get(from) : undefined
+  if (known?.bytes && sameJson(known.to, to)) return known.bytes
+  const written = Buffer.from(splice(textOf(bytes.subarray(startOf(bytes, span, at), span.ends[at])), from, to))
+  if (isWire(from)) remembered.set(from, { to, bytes: written })
+  return written
+}

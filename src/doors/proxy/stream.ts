@@ -1,0 +1,221 @@
+/**
+ * An answer on its way to the client, and what we learn from it in passing.
+ *
+ * Every chunk goes on as it came, when the client asks for it; a copy is decompressed if need be and read: events of a
+ * stream many at a time, anything else when it is complete. `done` is called once, when the answer has ended or broken
+ * off, before the client sees its end. A fault in reading never touches what is passed on.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { parseJson } from '../../model/json.ts'
+import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
+import type { Chunk, NodeBody } from './node-body.ts'
+import type { SomeHeaders } from './node-http.ts'
+
+/** Answers in one piece are read only up to this size. */
+const MOST_WHOLE = 64 * 1024 * 1024
+/** So much of a stream is held back before it is read: a thousand events at once take far less time than one by one. */
+const MOST_HELD = 64 * 1024
+
+/** The answer as a body for the client; `first` are chunks that have been taken off it already. */
+export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []): NodeBody {
+  if (!reader) return { source, first }
+  return { source, first, take: chunk => reader.take(chunk), end: () => reader.end() }
+}
+
+/**
+ * Takes chunks off a stream until it is sure that it is no error in disguise: some providers answer 200 and say in
+ * the second event that the request did not fit.
+ */
+export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Chunk[]> {
+  const taken: Chunk[] = []
+  while (reader.opening) {
+    const chunk = await nextChunk(body)
+    if (!chunk) break
+    taken.push(chunk)
+    reader.take(chunk)
+  }
+  return taken
+}
+
+/** One chunk, without closing the stream as leaving a `for await` would. */
+function nextChunk(body: IncomingMessage): Promise<Chunk | undefined> {
+  return new Promise((resolve, reject) => {
+    const settle = (outcome: () => void) => {
+      body.off('readable', look).off('end', ended).off('error', failed)
+      outcome()
+    }
+    const look = () => {
+      const chunk: Chunk | null = body.read()
+      if (chunk !== null) settle(() => resolve(chunk))
+    }
+    const ended = () => settle(() => resolve(undefined))
+    const failed = (error: Error) => settle(() => reject(error))
+    body.on('readable', look).on('end', ended).on('error', failed)
+    look()
+  })
+}
+
+/** Everything that is left of an answer. */
+export async function readAll(body: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** The bytes without their compression. */
+export async function decoded(bytes: Uint8Array, encoding: string | null): Promise<string> {
+  const decoder = decoderFor(encoding)
+  if (!decoder) return new TextDecoder().decode(bytes)
+  decoder.end(bytes)
+  const chunks: Buffer[] = []
+  for await (const chunk of decoder) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+export class BodyReader {
+  readonly answer: Answer = emptyAnswer()
+  readonly #dialect: ProxyDialect
+  readonly #isStream: boolean
+  readonly #text = new TextDecoder()
+  readonly #decoder: Transform | undefined
+  readonly #done: (answer: Answer) => void
+  #held: Uint8Array[] = []
+  #heldSize = 0
+  #rest = ''
+  #ended = false
+  #size = 0
+  /** Whether nothing has come yet that could not be followed by an error. */
+  opening: boolean
+
+  constructor(dialect: ProxyDialect, headers: Pick<SomeHeaders, 'get'>, done: (answer: Answer) => void) {
+    this.#dialect = dialect
+    this.#done = done
+    this.#isStream = (headers.get('content-type') ?? '').includes('text/event-stream')
+    this.#decoder = decoderFor(headers.get('content-encoding'))
+    this.#decoder?.on('data', chunk => this.#read(chunk)).on('error', () => {})
+    this.opening = this.#isStream && !this.#decoder
+  }
+
+  take(chunk: Uint8Array): void {
+    if (this.#decoder) this.#decoder.write(chunk)
+    else this.#read(chunk)
+  }
+
+  /** The answer is over; resolves when everything that came is read. */
+  async end(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    if (this.#decoder) await flushed(this.#decoder)
+    try {
+      this.#readHeld()
+      if (this.#isStream) this.#event(this.#rest)
+      else if (this.#rest !== '') this.#whole(this.#rest)
+    } finally {
+      this.#done(this.answer)
+    }
+  }
+
+  #read(chunk: Uint8Array): void {
+    this.#size += chunk.length
+    if (!this.#isStream && this.#size > MOST_WHOLE) return
+    this.#held.push(chunk)
+    this.#heldSize += chunk.length
+    if (this.opening || this.#heldSize > MOST_HELD) this.#readHeld()
+  }
+
+  #readHeld(): void {
+    this.#rest += this.#text.decode(Buffer.concat(this.#held), { stream: true })
+    this.#held = []
+    this.#heldSize = 0
+    if (!this.#isStream) return
+    const endOf = this.#rest.includes('\r') ? endOfAnyEvent : endOfEvent
+    let from = 0
+    for (let end = endOf(this.#rest, from); end; end = endOf(this.#rest, from)) {
+      this.#event(this.#rest.slice(from, end.at))
+      from = end.behind
+    }
+    this.#rest = this.#rest.slice(from)
+  }
+
+  #event(block: string): void {
+    const data = dataIn(block)
+    if (data === '') return
+    const value = parsed(data)
+    if (this.opening) this.opening = value !== undefined && this.#dialect.isOpening(value)
+    if (value) this.#dialect.event(this.answer, value)
+  }
+
+  #whole(text: string): void {
+    const value = json(text)
+    if (isWire(value)) this.#dialect.whole(this.answer, value)
+    // A stream of events may also come as one list.
+    else if (Array.isArray(value)) for (const data of value) if (isWire(data)) this.#dialect.event(this.answer, data)
+  }
+}
+
+type End = { at: number; behind: number }
+
+/** Nearly everybody ends lines with a line feed alone. */
+function endOfEvent(text: string, from: number): End | undefined {
+  const at = text.indexOf('\n\n', from)
+  return at < 0 ? undefined : { at, behind: at + 2 }
+}
+
+function endOfAnyEvent(text: string, from: number): End | undefined {
+  END_OF_EVENT.lastIndex = from
+  const found = END_OF_EVENT.exec(text)
+  return found ? { at: found.index, behind: END_OF_EVENT.lastIndex } : undefined
+}
+
+const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/g
+
+/** What an event says: its lines of data, joined. */
+function dataIn(block: string): string {
+  const at = block.startsWith('data:') ? 0 : block.indexOf('\ndata:') + 1
+  const only = block.indexOf('\n', at) < 0 && !block.includes('\r')
+  if (only && block.startsWith('data:', at)) return block.slice(at + (block[at + 5] === ' ' ? 6 : 5))
+  return block
+    .split(/\r\n|\n|\r/)
+    .flatMap(line => (line.startsWith('data:') ? [line.slice(line[5] === ' ' ? 6 : 5)] : []))
+    .join('\n')
+}
+
+function parsed(text: string): Wire | undefined {
+  const value = json(text)
+  return isWire(value) ? value : undefined
+}
+
+function json(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    // `[DONE]`, a cut answer, something that is no JSON: there is nothing to learn from it.
+    return undefined
+  }
+}
+
+function flushed(decoder: Transform): Promise<void> {
+  return new Promise(resolve => {
+    decoder.once('end', resolve).once('error', () => resolve())
+    decoder.end()
+  })
+}
+
+function decoderFor(encoding: string | null): Transform | undefined {
+  switch (encoding?.trim().toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'br':
+      return createBrotliDecompress()
+    case 'zstd':
+      return createZstdDecompress()
+    case 'deflate':
+      return createInflate()
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * One turn of a conversation that passes through: it is found, recorded, and given the view to send.
+ *
+ * `prepare` answers with the bytes to send instead of the client's, or with none where nothing is changed: then the
+ * client's own go. The ledger holds exactly the messages that the client sent; an answer enters it with the next
+ * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
+ * for the caller to swallow: the conversation goes on without us.
+ */
+import type { Wire } from '../../formats/adapters/original.ts'
+import { entriesOf } from '../../view/edits.ts'
+import { checkView, type Rule, type Violation } from '../../view/legality.ts'
+import { commonLength } from '../../view/messages.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
+import { thrifty } from '../../planner/thrifty.ts'
+import type { Session } from '../../session/session.ts'
+import type { View } from '../../session/session-view.ts'
+import { inPresentForm } from '../../view/sync.ts'
+import type { Edit, Message } from '../../model/types.ts'
+import { tokensOf } from '../../view/fold.ts'
+import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
+import { Conversations, type Place } from './conversation.ts'
+import type { Answer, ProxyDialect } from './dialect.ts'
+import { inject } from './injection.ts'
+import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
+import { type Live, type LiveOptions, LiveSessions, type Sent } from './live-sessions.ts'
+import type { SomeHeaders } from './node-http.ts'
+import type { Reading } from './reading.ts'
+import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
+
+export type Incoming = Reading & { headers: SomeHeaders; user: string | undefined; model: string | undefined }
+
+export type Turn = {
+  incoming: Incoming
+  messages: Message[]
+  client: ClientKey | undefined
+  place: Place
+  live: Live
+  /** What to send in place of the client's bytes; nothing where those stand as they are. */
+  edited?: Spliced
+  /** Tokens of the edits in force: what the client sent and we did not. */
+  saved: number
+  /** The authors of the edits that this turn made. */
+  made: string[]
+  /** Tokens that the provider had cached and must write again, and why. */
+  bust?: Bust
+}
+
+export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
+  /** The conversation is only recorded, and nobody has edited it: the client's bytes need not wait for us. */
+  asIs: boolean
+}
+
+export type Bust = { cause: 'edit' | 'pause' | 'client'; tokens: number }
+
+export type TurnsOptions = LiveOptions & { clock: () => number; newName: () => string }
+
+/** Reports that do not make a view unfit to be sent. */
+const HARMLESS = new Set<Rule>(['edit-refused', 'file-not-kept'])
+
+export class Turns {
+  readonly #options: TurnsOptions
+  readonly #conversations: Conversations
+  readonly #live: LiveSessions
+  readonly #queues = new Map<string, Promise<unknown>>()
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+    this.#conversations = new Conversations(options.newName)
+    this.#live = new LiveSessions(options)
+  }
+
+  /** Finds the conversation that a request goes on with; nothing where it carries none. */
+  async find(incoming: Incoming): Promise<Found | undefined> {
+    const { headers, body, messages, chain } = incoming
+    if (!messages) return undefined
+    const client = clientKeyOf(headers)
+    const side = sideOf(headers, body, messages)
+    const request = { client, messages, chain, side, hasTools: hasTools(body), now: this.#options.clock() }
+    if (this.#conversations.isUnknown(request)) await this.#live.recover(client, this.#conversations)
+    const place = this.#conversations.locate(request)
+    return { incoming, messages, client, place, asIs: await this.#passesAsIs(place) }
+  }
+
+  /** Records the turn and says what to send. The turns of one session are taken one after the other. */
+  prepare(found: Found): Promise<Turn> {
+    return this.#inTurn(found.place.session, () => this.#take(found))
+  }
+
+  /** The turn again, with half of what was sent: for a provider that says it was too much. */
+  async shrink(turn: Turn): Promise<Spliced | undefined> {
+    const { live, incoming, messages, place } = turn
+    if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
+    const { id } = live.session
+    return this.#inTurn(id, async () => {
+      const { tokens } = await live.session.view({ plan: false })
+      const goal = tokens / 2 / live.session.options.model.window
+      const policy = { ...thrifty({ may: 0, must: goal, goal }), name: nameOf(live.policy) }
+      const session = await this.#options.pal.session(id, { policy, model: live.model })
+      await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
+      const view = await session.view()
+      live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
+      const sent = editedBody(incoming, view, { ...live, session }, messages)
+      const before = turn.edited ? piecesOf(turn.edited) : [incoming.bytes]
+      if (!sent || Buffer.concat(piecesOf(sent.body)).equals(Buffer.concat(before))) return undefined
+      turn.saved = sent.saved
+      live.last = { bytes: incoming.bytes, sent }
+      return sent.body
+    })
+  }
+
+  /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
+  async finish({ live, place }: Turn, { calls, text, usage }: Answer): Promise<{ tokens: number }> {
+    const { session, injection } = live
+    if (!place.side) this.#conversations.answered(session.id, { calls, text })
+    const late = calls.filter(call => injection?.tools?.some(({ name }) => name === call.name))
+    for (const call of late) live.lateCalls.set(call.id, call)
+    live.answeredAt = this.#options.clock()
+    return this.#inTurn(session.id, async () => {
+      if (usage.input !== undefined) await session.reportUsage(usage)
+      return { tokens: (await session.view({ plan: false })).tokens }
+    })
+  }
+
+  async #passesAsIs({ session: name }: Place): Promise<boolean> {
+    const live = this.#live.known(name)
+    if (!live || live.injection || nameOf(live.policy) !== 'none') return false
+    const { edits } = await live.session.view({ plan: false })
+    return edits.every(({ by }) => by === 'engine')
+  }
+
+  async #take({ asIs: _, ...given }: Found): Promise<Turn> {
+    const { incoming, messages, client, place } = given
+    const live = await this.#live.open(place, incoming)
+    const turn: Turn = { ...given, live, saved: 0, made: [] }
+    if (live.last?.bytes.equals(incoming.bytes)) return { ...turn, ...whatWasSent(live.last.sent) }
+    dateAnswers(messages, live)
+    const sentBefore = live.session.fold.entries.length
+    const known = live.session.fold.records.size
+    const synced = await live.session.follow(messages)
+    const current = synced.session.id === live.session.id ? live : this.#live.follow(live, synced.session)
+    const { chain } = incoming
+    if (current !== live) this.#conversations.note(current.session.id, { client, chain, now: this.#options.clock() })
+    const view = (await this.#answerLate(current, incoming)) ?? synced
+    const fresh = current === live ? editsSince(current.session, known) : []
+    const sent = place.side ? undefined : editedBody(incoming, view, current, messages)
+    current.last = { bytes: incoming.bytes, sent }
+    const bust = current === live ? this.#bust(live, fresh, sentBefore) : ({ cause: 'client', tokens: 0 } as const)
+    const made = fresh.map(({ by }) => by)
+    return { ...turn, live: current, made, ...whatWasSent(sent), ...(bust ? { bust } : {}) }
+  }
+
+  /** The view with the answers of our own tools, where the model has called one. */
+  async #answerLate(live: Live, { body }: Incoming): Promise<View | undefined> {
+    const { session, injection, lateFrom, lateCalls } = live
+    if (!injection?.tools) return undefined
+    const late = { tools: injection.tools, offered: namesOfTools(body), made: lateCalls }
+    const answered = await answerLateCalls(session, lateFrom, late)
+    live.lateFrom = session.fold.entries.length
+    return answered ? session.view({ plan: false }) : undefined
+  }
+
+  /** What this turn does to the provider's cache of the entries that were sent before. */
+  #bust({ session, answeredAt }: Live, fresh: readonly Edit[], sent: number): Bust | undefined {
+    if (answeredAt !== undefined && this.#options.clock() - answeredAt > session.options.model.ttl) {
+      return { cause: 'pause', tokens: 0 }
+    }
+    const first = Math.min(...fresh.filter(({ by }) => by !== 'engine').map(({ target }) => entriesOf(target).from))
+    if (first >= sent) return undefined
+    return { cause: 'edit', tokens: tokensOf(session.fold, first, sent - 1) }
+  }
+
+  /** Work on one session, one after the other. */
+  async #inTurn<T>(session: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#queues.get(session) ?? Promise.resolve()
+    const next = before.then(work, work)
+    const quiet = next.catch(() => undefined)
+    this.#queues.set(session, quiet)
+    void quiet.then(() => {
+      if (this.#queues.get(session) === quiet) this.#queues.delete(session)
+    })
+    return next
+  }
+}
+
+function whatWasSent(sent: Sent | undefined): Pick<Turn, 'saved' | 'edited'> {
+  return sent ? { saved: sent.saved, edited: sent.body } : { saved: 0 }
+}
+
+/** The client's body with the view in place of its messages; nothing where it would say the same. */
+function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Message[]): Sent | undefined {
+  const { dialect, body, bytes } = incoming
+  const { session, injection } = live
+  const again = view.report.length === 0 ? editedAsBefore(live, bytes) : undefined
+  if (again) return again
+  const edited = view.edits.some(({ by }) => by !== 'engine')
+  if (!edited && !injection) return undefined
+  const { fold } = session
+  const messages = inPresentForm(fold, own)
+  const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, live, messages)
+  if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
+  const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
+  const written = edited ? dialect.write(body, shown) : body
+  const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
+  const edits = injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
+  return { body: spliced, saved: savedBy(view), edits }
+}
+
+/** Where no edit is new, what was edited is sent as it was, and what follows it is the client's own. */
+function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent | undefined {
+  const sent = last?.sent
+  if (!sent?.edits || sent.edits.fold !== fold || sent.edits.edited !== fold.edited) return undefined
+  const body = spliceOn(sent.body, bytes)
+  return body && { ...sent, body }
+}
+
+/** A cache mark of the client among what is edited may have to move, by what stands behind it. */
+function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
+  const at = bytes.indexOf('"cache_control"', list?.open)
+  return at >= 0 && at < bytes.length - same
+}
+
+/** A rule of this dialect that the view breaks and the client's own messages do not. */
+function newlyBroken(
+  dialect: ProxyDialect,
+  body: Wire,
+  live: Live,
+  messages: readonly Message[],
+): Violation | undefined {
+  const found = checkView(messages, { dialect: dialect.name, from: commonLength(messages, live.legal ?? []) })
+  live.legal = found.length === 0 ? messages : []
+  if (found.length === 0) return undefined
+  const own = new Set(checkView(dialect.read(body) ?? [], { dialect: dialect.name }).map(({ rule }) => rule))
+  return found.find(({ rule }) => !own.has(rule))
+}
+
+function editsSince(session: Session, known: number): Edit[] {
+  if (session.fold.records.size === known) return []
+  return session
+    .edits()
+    .slice(known)
+    .map(({ edit }) => edit)
+}
+
+function savedBy({ edits }: View): number {
+  return edits.reduce((sum, { saved }) => sum + saved, 0)
+}
+
+/**
+ * An answer was given when it was streamed, not when the client brings it back: the age of the cache hangs on it.
+ * After a restart the time of the last request stands in.
+ */
+function dateAnswers(messages: readonly Message[], { session, answeredAt }: Live): void {
+  const { entries } = session.fold
+  const at = answeredAt ?? entries.at(-1)?.at
+  if (at === undefined) return
+  for (const message of messages.slice(entries.length)) if (message.role === 'assistant') message.at = at
+}
+
+function nameOf(policy: string | PlannerFactory): string {
+  return typeof policy === 'string' ? policy : policy.name
+}

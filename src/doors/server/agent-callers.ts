@@ -1,0 +1,41 @@
+/**
+ * Who a turn of the agent is for, and what it may therefore touch.
+ *
+ * The person at this machine has the agent as in the terminal: files, commands, their own workspace. Everybody else
+ * (who comes with a token, or whom a chat front end names) is a guest: their own memory, a workspace of their own, and
+ * neither files nor commands, unless the server was started with a folder for them.
+ */
+import { join } from 'node:path'
+import type { AgentDesk, Guest } from '../../agent/desk.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { checkUser } from '../../memory/checks.ts'
+import { type Caller, LOCAL, mayActFor } from './gate.ts'
+import { forbidden } from './refusals.ts'
+import type { Doors } from './route.ts'
+
+export function agentOf({ agent }: Doors): AgentDesk {
+  if (agent) return agent
+  throw new PalimpsestError('NOT_FOUND', 'This server has no agent.')
+}
+
+/** The guest, or nothing for the person at this machine. `named` is whom the request names. */
+export async function guestOf(desk: AgentDesk, caller: Caller, named: string | undefined): Promise<Guest | undefined> {
+  const { home, user: owner, hasFiles } = await desk.home()
+  const user = named ?? caller.user
+  if (user === undefined) {
+    if (caller.id === LOCAL.id) return undefined
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'Say whom this is for: a token of a user, or the header X-OpenWebUI-User-Id.',
+    )
+  }
+  checkUser(user)
+  if (!mayActFor(caller, user)) throw forbidden('This token is for another user.', { user })
+  if (caller.id === LOCAL.id && user === owner) return undefined
+  return { user, workspace: join(home, 'users', folderName(user), 'workspace'), hasFiles }
+}
+
+/** A name as a folder: readable, and no two names share one. */
+export function folderName(user: string): string {
+  return encodeURIComponent(user).replaceAll('.', '%2E').replaceAll('*', '%2A')
+}

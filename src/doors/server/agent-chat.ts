@@ -1,0 +1,196 @@
+/**
+ * The agent as an OpenAI-compatible endpoint, `/agent/v1`: models are personas, so that any chat front end talks to an
+ * agent that remembers. Text is the answer; reasoning and what tools do come as `reasoning_content`.
+ *
+ * A chat is one session, told by the headers that OpenWebUI sends, by `user`, or by what was said. Nobody can be asked
+ * here, so what needs approval is refused unless the configuration allows it. A front end's own questions (a title,
+ * tags) are answered beside the session. A client that goes away stops the turn; the session stays.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { fromOpenAIChat } from '../../formats/adapters/openai-chat.ts'
+import { askQuietly } from '../../agent/ask.ts'
+import { placeConversation } from '../../agent/conversations.ts'
+import type { AgentDesk, RunningTurn } from '../../agent/desk.ts'
+import type { AgentHome } from '../../agent/open.ts'
+import { listPersonas } from '../../agent/personas.ts'
+import { RETRY } from '../../agent/trouble.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
+import { textOf } from '../../model/leaves.ts'
+import type { Mounted } from './server.ts'
+import type { Message } from '../../model/types.ts'
+import { guestOf } from './agent-callers.ts'
+import { type Completion, chunksOf, toCompletion } from './agent-completion.ts'
+import { STREAM_HEADERS, toEventStream } from './agent-stream.ts'
+import { readBytes } from './bodies.ts'
+import type { Caller } from './gate.ts'
+import { toRefusal } from './refusals.ts'
+import type { Doors } from './route.ts'
+
+const PREFIX = '/agent/v1'
+const MAX_BODY = 32 * 1024 * 1024
+
+const bodySchema = z.looseObject({
+  model: z.string().min(1),
+  messages: z.array(z.looseObject({ role: z.string() })).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  user: z.string().min(1).max(100).nullish(),
+})
+
+type Body = z.infer<typeof bodySchema>
+type Asked = { request: Request; caller: Caller; doors: Doors }
+
+export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted {
+  /** Requests of one chat come one after the other. */
+  const queues = new Map<string, Promise<unknown>>()
+  return {
+    prefix: PREFIX,
+    // Clients of OpenAI must send some key; one that is not ours counts as none.
+    foreignAuthorization: 'unless-ours',
+    async handle(request, { caller, doors }) {
+      try {
+        const path = new URL(request.url).pathname.slice(PREFIX.length)
+        if (path === '/models' && request.method === 'GET') return await models(desk)
+        if (path === '/chat/completions' && request.method === 'POST') return await complete({ request, caller, doors })
+        throw new PalimpsestError('NOT_FOUND', 'There are GET /agent/v1/models and POST /agent/v1/chat/completions.')
+      } catch (error) {
+        return refuse(error, log)
+      }
+    },
+  }
+
+  async function complete({ request, caller, doors }: Asked): Promise<Response> {
+    const body = await readBody(request)
+    const home = await desk.home()
+    const messages = fromOpenAIChat(body.messages).filter(({ role }) => role === 'user' || role === 'assistant')
+    const spoken = messages.map(onlyWords).filter(({ parts }) => parts.length > 0)
+    const completion = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(doors.clock() / 1000), model: body.model }
+    if (isChore(spoken)) return whole(await doChore(home, spoken, completion))
+    const named = request.headers.get('x-openwebui-user-id') ?? body.user ?? undefined
+    const guest = await guestOf(desk, caller, named)
+    const user = guest?.user ?? home.user
+    const base = chatName(user, request.headers.get('x-openwebui-chat-id'), spoken)
+    const turn = await inTurn(queues, base, () => begin({ desk, home, body, base, spoken, guest, doors, caller }))
+    request.signal.addEventListener('abort', () => turn.stop(), { once: true })
+    if (body.stream !== true) return whole(await toCompletion(turn, completion))
+    const withUsage = body.stream_options?.include_usage === true
+    const stream = toEventStream(chunksOf(turn, completion, withUsage), () => turn.stop())
+    return new Response(stream, { headers: STREAM_HEADERS })
+  }
+}
+
+type Begin = {
+  desk: AgentDesk
+  home: AgentHome
+  body: Body
+  base: string
+  spoken: readonly Message[]
+  guest: Awaited<ReturnType<typeof guestOf>>
+  doors: Doors
+  caller: Caller
+}
+
+async function begin({ desk, home, body, base, spoken, guest, doors, caller }: Begin): Promise<RunningTurn> {
+  const persona = await home.persona(undefined, body.model)
+  const known = await home.pal.find(base)
+  if (known && !doors.desk.maySee(caller, base))
+    throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${base}.`)
+  const owner = guest?.user
+  if (!known && owner !== undefined) doors.store.setOwner(base, owner)
+  const { session, forkedFrom, history, request } = await placeConversation(home.pal, base, spoken)
+  if (forkedFrom !== undefined) doors.desk.inherit(forkedFrom, session)
+  return desk.start({ session, history, request, persona: persona.name, guest })
+}
+
+/** Waits until no other request of this chat is being begun or worked on. */
+async function inTurn(
+  queues: Map<string, Promise<unknown>>,
+  chat: string,
+  start: () => Promise<RunningTurn>,
+): Promise<RunningTurn> {
+  const before = queues.get(chat) ?? Promise.resolve()
+  const started = before.then(start, start)
+  const ended = started.then(turn => turn.ended).catch(() => undefined)
+  queues.set(chat, ended)
+  void ended.then(() => queues.get(chat) === ended && queues.delete(chat))
+  return started
+}
+
+async function readBody(request: Request): Promise<Body> {
+  const text = new TextDecoder().decode(await readBytes(request, MAX_BODY))
+  let value: unknown
+  try {
+    value = parseJson(text)
+  } catch (cause) {
+    throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON.', {}, cause)
+  }
+  const parsed = bodySchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new PalimpsestError('INVALID_INPUT', `${issue?.path.join('.') ?? 'body'}: ${issue?.message}`)
+}
+
+async function models(desk: AgentDesk): Promise<Response> {
+  const found = await listPersonas((await desk.home()).home)
+  const data = found.map(({ name, description = '' }) => {
+    return { id: name, object: 'model', created: 0, owned_by: 'palimpsest', name, description }
+  })
+  return Response.json({ object: 'list', data })
+}
+
+/** What people and the agent said; calls and results of a front end's own tools are not ours. */
+function onlyWords(message: Message): Message {
+  const parts = message.parts.filter(part => part.type === 'text' || part.type === 'image')
+  return { role: message.role, parts: parts.filter(part => part.type !== 'text' || part.text.trim() !== '') }
+}
+
+/** One session a chat; without an id of the front end's, what was said first tells chats apart. */
+function chatName(user: string, chat: string | null, spoken: readonly Message[]): string {
+  const first =
+    spoken
+      .find(({ role }) => role === 'user')
+      ?.parts.map(textOf)
+      .join('\n') ?? ''
+  const id = chat?.trim() ? chat.trim() : first
+  const digest = createHash('sha256')
+    .update(JSON.stringify([user, id]))
+    .digest('hex')
+    .slice(0, 12)
+  const readable = (chat ?? '').replace(/[^\w-]/g, '').slice(0, 40)
+  return ['chat', user.replace(/[^\w-]/g, '').slice(0, 40), readable, digest].filter(part => part !== '').join('-')
+}
+
+/** OpenWebUI asks for titles, tags and follow-ups in the chat's own name. */
+function isChore(spoken: readonly Message[]): boolean {
+  const [only] = spoken
+  return spoken.length === 1 && only !== undefined && only.parts.map(textOf).join('').startsWith('### Task:')
+}
+
+async function doChore(home: AgentHome, messages: readonly Message[], base: Completion) {
+  if (!home.side) throw new PalimpsestError('MODEL_MISSING', 'No model is set up on this server.')
+  const { message } = await askQuietly(home.side, { messages, tools: [], retry: { ...RETRY, attempts: 2 } })
+  const content = message.parts
+    .filter(({ type }) => type === 'text')
+    .map(textOf)
+    .join('')
+  const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+  return { ...base, object: 'chat.completion', choices }
+}
+
+function whole(value: object): Response {
+  return Response.json(value)
+}
+
+/** Failures as clients of OpenAI read them. */
+function refuse(error: unknown, log: (line: string) => void): Response {
+  // What the provider said is for whoever asked; it holds no key and no path.
+  if (isPalimpsestError(error) && error.code === 'MODEL_FAILED') return refusal(502, error)
+  const { status, headers, body } = toRefusal(error, log)
+  return refusal(status, body.error, headers)
+}
+
+function refusal(status: number, { code, message }: { code: string; message: string }, headers = {}): Response {
+  return Response.json({ error: { message, type: 'palimpsest_error', code, param: null } }, { status, headers })
+}

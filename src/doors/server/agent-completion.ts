@@ -1,0 +1,128 @@
+/** A turn of the agent in the form of a chat completion: whole, or in chunks as it runs. */
+import type { RunningTurn } from '../../agent/desk.ts'
+import type { AgentEvent } from '../../agent/events.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { dataBlock } from './agent-stream.ts'
+
+export type Completion = { id: string; created: number; model: string }
+
+type Piece = { content: string } | { reasoning_content: string }
+type Done = Extract<AgentEvent, { type: 'done' }>
+
+export async function toCompletion(turn: RunningTurn, base: Completion): Promise<object> {
+  const usage = new UsageSum()
+  const talk = new Talk()
+  let content = ''
+  let reasoning = ''
+  for await (const event of turn.events()) {
+    usage.add(event)
+    for (const piece of talk.tell(event)) {
+      if ('content' in piece) content += piece.content
+      else reasoning += piece.reasoning_content
+    }
+    if (event.type === 'done' && event.reason === 'failed') throw new PalimpsestError('MODEL_FAILED', event.message)
+    if (event.type !== 'done') continue
+    const message = { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning_content: reasoning }) }
+    const choices = [{ index: 0, message, finish_reason: finishOf(event) }]
+    return { ...base, object: 'chat.completion', choices, usage: usage.value() }
+  }
+  throw new PalimpsestError('MODEL_FAILED', 'The turn ended without an answer.')
+}
+
+export async function* chunksOf(turn: RunningTurn, base: Completion, withUsage: boolean): AsyncGenerator<string> {
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    dataBlock({ ...base, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] })
+  const usage = new UsageSum()
+  const talk = new Talk()
+  yield chunk({ role: 'assistant', content: '' })
+  for await (const event of turn.events()) {
+    usage.add(event)
+    for (const piece of talk.tell(event)) yield chunk(piece)
+    if (event.type !== 'done') continue
+    if (event.reason === 'failed')
+      yield dataBlock({ error: { message: event.message, type: 'palimpsest_error', code: 'MODEL_FAILED' } })
+    else yield chunk({}, finishOf(event))
+  }
+  if (withUsage) yield dataBlock({ ...base, object: 'chat.completion.chunk', choices: [], usage: usage.value() })
+  yield 'data: [DONE]\n\n'
+}
+
+function finishOf({ reason }: Done): string {
+  return reason === 'answered' || reason === 'aborted' ? 'stop' : 'length'
+}
+
+const LINE = 160
+
+/** What is said is content, with a blank line between the words of two steps; what is done is reasoning. */
+class Talk {
+  #said = false
+  #between = false
+
+  tell(event: AgentEvent): Piece[] {
+    if (event.type === 'text') return this.#say(event.text)
+    if (event.type === 'done') {
+      const stopped = event.reason !== 'answered' && event.reason !== 'failed'
+      return stopped ? [{ content: `\n\n${event.message}` }] : []
+    }
+    if (event.type === 'call') this.#between = true
+    const line = lineOf(event)
+    return line === undefined ? [] : [{ reasoning_content: line }]
+  }
+
+  #say(text: string): Piece[] {
+    const gap = this.#said && this.#between ? [{ content: '\n\n' }] : []
+    this.#said = true
+    this.#between = false
+    return [...gap, { content: text }]
+  }
+}
+
+function lineOf(event: AgentEvent): string | undefined {
+  switch (event.type) {
+    case 'reasoning':
+      return event.text
+    case 'call':
+      return `\n→ ${event.name} ${short(JSON.stringify(event.input) ?? '')}\n`
+    case 'result':
+      return `${event.isError ? '✗' : '✓'} ${short(event.text)}\n`
+    case 'retry':
+      return `\n… ${short(event.reason)}; trying again\n`
+    case 'edits':
+      return `\n(context: ${short(event.decision)})\n`
+    case 'interrupted':
+      return `\n(interrupted before: ${event.calls.map(({ name }) => name).join(', ')})\n`
+    case 'delegated':
+      return event.event.type === 'call' || event.event.type === 'result' ? lineOf(event.event) : undefined
+    default:
+      return undefined
+  }
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > LINE ? `${line.slice(0, LINE - 1).toWellFormed()}…` : line
+}
+
+class UsageSum {
+  #input = 0
+  #cached = 0
+  #output = 0
+
+  add(event: AgentEvent): void {
+    if (event.type === 'delegated') return this.add(event.event)
+    if (event.type !== 'usage') return
+    const { input = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = event.usage
+    this.#input += input + cacheRead + cacheWrite
+    this.#cached += cacheRead
+    this.#output += output
+  }
+
+  value(): object {
+    return {
+      prompt_tokens: this.#input,
+      completion_tokens: this.#output,
+      total_tokens: this.#input + this.#output,
+      prompt_tokens_details: { cached_tokens: this.#cached },
+    }
+  }
+}

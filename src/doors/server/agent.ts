@@ -1,0 +1,161 @@
+/**
+ * Routes: turns of the agent for pages and programs that speak our own events, with approvals. A turn runs on the
+ * server: whoever follows it may leave and come back. Decisions are for people: an agent's token can neither start a
+ * turn nor approve anything.
+ */
+import { z } from 'zod'
+import type { RunningTurn } from '../../agent/desk.ts'
+import { listPersonas } from '../../agent/personas.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { agentOf, guestOf } from './agent-callers.ts'
+import { dataBlock, STREAM_HEADERS, toEventStream } from './agent-stream.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, PEOPLE, type Route, SessionParam } from './route.ts'
+
+const MOST_TEXT = 1_000_000
+
+const personas = defineRoute({
+  method: 'get',
+  path: '/agent/personas',
+  tag: 'agent',
+  summary: 'Who the agent can be',
+  roles: PEOPLE,
+  answer: z.object({
+    personas: z.array(
+      z.object({
+        name: z.string(),
+        description: z.string(),
+        model: z.string().nullable(),
+        tools: z.array(z.string()).nullable().describe('Groups or tools; null for all.'),
+        source: z.enum(['package', 'home']),
+      }),
+    ),
+    chosen: z.string().describe('The one that new sessions get.'),
+    demo: z.boolean().describe('Whether a script stands in for a model, on a sample project.'),
+  }),
+  refusals: [404],
+  async run({ doors }) {
+    const home = await agentOf(doors).home()
+    const found = await listPersonas(home.home)
+    return {
+      personas: found.map(({ name, description = '', model = null, tools = null, source }) => {
+        return { name, description, model, tools, source }
+      }),
+      chosen: (await home.persona()).name,
+      demo: home.demo !== undefined,
+    }
+  },
+})
+
+const start = defineRoute({
+  method: 'post',
+  path: '/agent/sessions/{session}/turns',
+  tag: 'agent',
+  summary: 'Give the agent a request, and follow its turn',
+  description:
+    'Server-sent events, each the JSON of one event of the agent; the last is `done`. A session that is not there is made. ' +
+    'Without a text a turn that was broken off goes on. Leaving the stream does not stop the turn.',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({
+    text: z.string().min(1).max(MOST_TEXT).optional(),
+    persona: z.string().min(1).max(40).optional(),
+  }),
+  type: 'text/event-stream',
+  answer: z.string(),
+  refusals: [404, 409],
+  unkeyed: true,
+  async run({ params, body, caller, doors }) {
+    const desk = agentOf(doors)
+    const guest = await guestOf(desk, caller, undefined)
+    await admitTo(doors, caller, params.session, body.text === undefined)
+    const turn = await desk.start({
+      session: params.session,
+      request: body.text,
+      persona: body.persona,
+      guest,
+      canAsk: true,
+    })
+    return follow(turn)
+  },
+})
+
+const listen = defineRoute({
+  method: 'get',
+  path: '/agent/sessions/{session}/turns',
+  tag: 'agent',
+  summary: 'Follow the turn that runs in a session, from its beginning',
+  description: 'The same events as those of whoever started it. Where no turn runs, the stream ends at once.',
+  roles: PEOPLE,
+  params: SessionParam,
+  type: 'text/event-stream',
+  answer: z.string(),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    await doors.desk.open(caller, params.session)
+    return follow(agentOf(doors).running(params.session))
+  },
+})
+
+const approve = defineRoute({
+  method: 'post',
+  path: '/agent/sessions/{session}/approvals/{id}',
+  tag: 'agent',
+  summary: 'Say yes or no to what a turn asks',
+  roles: PEOPLE,
+  params: { ...SessionParam, id: z.string().min(1).max(200) },
+  body: z.strictObject({ yes: z.boolean() }),
+  answer: z.object({ id: z.string(), yes: z.boolean() }),
+  refusals: [404],
+  unkeyed: true,
+  async run({ params, body, caller, doors }) {
+    turnIn(doors, caller, params.session)
+    agentOf(doors).answer(params.session, params.id, body.yes)
+    return { id: params.id, yes: body.yes }
+  },
+})
+
+const stop = defineRoute({
+  method: 'post',
+  path: '/agent/sessions/{session}/stop',
+  tag: 'agent',
+  summary: 'Stop the turn that runs in a session; the session stays',
+  roles: PEOPLE,
+  params: SessionParam,
+  answer: z.object({ session: z.string(), stopped: z.boolean() }),
+  refusals: [404],
+  unkeyed: true,
+  async run({ params, caller, doors }) {
+    const turn = turnIn(doors, caller, params.session)
+    turn.stop()
+    await turn.ended
+    return { session: params.session, stopped: true }
+  },
+})
+
+export const agentRoutes: readonly Route[] = [personas, start, listen, approve, stop]
+
+function follow(turn: RunningTurn | undefined): Response {
+  return new Response(toEventStream(blocksOf(turn)), { headers: STREAM_HEADERS })
+}
+
+async function* blocksOf(turn: RunningTurn | undefined): AsyncGenerator<string> {
+  for await (const event of turn?.events() ?? []) yield dataBlock(event)
+}
+
+function turnIn(doors: Doors, caller: Caller, session: string): RunningTurn {
+  const turn = doors.desk.maySee(caller, session) ? agentOf(doors).running(session) : undefined
+  if (turn) return turn
+  throw new PalimpsestError('NOT_FOUND', 'No turn runs in this session.', { session })
+}
+
+/** The session must be the caller's; a new one becomes it. */
+async function admitTo({ desk, store }: Doors, caller: Caller, session: string, mustExist: boolean): Promise<void> {
+  if (await desk.find(session)) {
+    if (desk.maySee(caller, session)) return
+  } else if (!mustExist) {
+    if (caller.user !== undefined) store.setOwner(session, caller.user)
+    return
+  }
+  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${session}.`, { session })
+}

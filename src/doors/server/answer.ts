@@ -1,0 +1,150 @@
+/**
+ * From a request to the answer of one route: who asks, may they, does what they send fit, and only then the work.
+ *
+ * The order is the guarantee: nothing of a body is looked at before the caller is known to be allowed, and nothing
+ * is done twice under one idempotency key.
+ */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { PalimpsestError } from '../../model/errors.ts'
+import { parseJsonBody, readBytes } from './bodies.ts'
+import { KeySchema } from './document.ts'
+import { authenticate, type Caller, type GateOptions, mayActFor, NOBODY } from './gate.ts'
+import type { RateLimiter } from './rates.ts'
+import { forbidden, toRefusal, toResponse } from './refusals.ts'
+import { type Doors, isKeyed, type Route } from './route.ts'
+
+export type AnswerContext = {
+  gate: GateOptions
+  doors: Doors
+  rates: RateLimiter | undefined
+  maxBody: number
+  log: (line: string) => void
+}
+
+export async function answer(
+  route: Route,
+  request: Request,
+  raw: { params: Record<string, string>; from: string },
+  context: AnswerContext,
+): Promise<Response> {
+  const caller = admit(route, request, raw, context)
+  const { bytes: limit } = route
+  const bytes = request.method === 'GET' ? new Uint8Array() : await readBytes(request, limit ?? context.maxBody)
+  const work = async () => {
+    const params = check(route.params, raw.params, 'path')
+    const query = check(route.query, queryOf(request), 'query')
+    const body = limit === undefined ? bodyOf(route, bytes, request) : undefined
+    return run(route, { params, query, body, bytes, caller, doors: context.doors, request })
+  }
+  const key = isKeyed(route) ? keyOf(request) : undefined
+  return key === undefined ? work() : once({ key, caller, request, bytes }, work, context)
+}
+
+/** The caller, if it may use this route for this user. */
+function admit(
+  { roles }: Route,
+  request: Request,
+  { params, from }: { params: Record<string, string>; from: string },
+  { gate, rates }: AnswerContext,
+): Caller {
+  if (roles === 'public') {
+    rates?.take(`address ${from}`)
+    return NOBODY
+  }
+  const caller = admitCaller(() => authenticate(request, gate), rates, from)
+  if (!roles.includes(caller.role)) {
+    throw forbidden(`A token of role ${caller.role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
+  }
+  const { user } = params
+  if (user !== undefined && !mayActFor(caller, user)) throw forbidden('This token is for another user.')
+  return caller
+}
+
+/** Counts each caller by its token, and whoever has none that holds by where they come from. */
+export function admitCaller(find: () => Caller, rates: RateLimiter | undefined, from: string): Caller {
+  try {
+    const caller = find()
+    rates?.take(caller === NOBODY ? `address ${from}` : caller.id)
+    return caller
+  } catch (error) {
+    if (error instanceof PalimpsestError && error.code === 'UNAUTHORIZED') rates?.take(`address ${from}`)
+    throw error
+  }
+}
+
+async function run(route: Route, asked: Parameters<Route['run']>[0]): Promise<Response> {
+  const value = await route.run(asked)
+  return value instanceof Response ? value : Response.json(value, { status: route.status ?? 200 })
+}
+
+function bodyOf(route: Route, bytes: Uint8Array, request: Request): unknown {
+  if (!route.body) return undefined
+  const value = parseJsonBody(bytes, request.headers.get('content-type'))
+  if (value === undefined && route.bodyOptional) return undefined
+  return parse(route.body, value, 'body')
+}
+
+function check(shape: Route['params'], values: Record<string, unknown>, where: string): Record<string, unknown> {
+  return shape ? parse(z.object(shape), values, where) : {}
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const problems = result.error.issues
+    .slice(0, 10)
+    .map(({ path, message }) => ({ at: [where, ...path].join('.'), message }))
+  const [first] = problems
+  throw new PalimpsestError('INVALID_INPUT', `${first?.at ?? where}: ${first?.message ?? 'does not fit'}.`, {
+    problems,
+  })
+}
+
+/** What is given twice stays a list, and no schema takes a list. */
+function queryOf(request: Request): Record<string, string | string[]> {
+  const { searchParams } = new URL(request.url)
+  return Object.fromEntries(
+    [...new Set(searchParams.keys())].map(name => {
+      const values = searchParams.getAll(name)
+      return [name, values.length === 1 ? values[0]! : values]
+    }),
+  )
+}
+
+function keyOf(request: Request): string | undefined {
+  const key = request.headers.get('idempotency-key')
+  return key === null ? undefined : parse(KeySchema, key, 'Idempotency-Key')
+}
+
+type Keyed = { key: string; caller: Caller; request: Request; bytes: Uint8Array }
+
+/** The same key and the same request: the same answer, and the work is done once. */
+async function once(given: Keyed, work: () => Promise<Response>, { doors, log }: AnswerContext): Promise<Response> {
+  const { key, caller, request, bytes } = given
+  const { pathname, search } = new URL(request.url)
+  const hash = createHash('sha256').update(`${request.method} ${pathname}${search}\n`).update(bytes).digest('hex')
+  const taken = doors.store.takeKey(caller.id, key, { hash, at: doors.clock() })
+  if (taken.state === 'answered') {
+    const { status, type, body } = taken.answer
+    return new Response(body, { status, headers: { 'content-type': type, 'idempotency-replayed': 'true' } })
+  }
+  if (taken.state === 'other-request') {
+    throw new PalimpsestError('KEY_REUSED', 'This idempotency key came with another request. Use a new one.')
+  }
+  if (taken.state === 'pending') {
+    throw new PalimpsestError(
+      'KEY_PENDING',
+      'The request with this key is not finished, or the server stopped in the midst of it. Wait, or look whether it was done.',
+      { retryAfter: 1 },
+    )
+  }
+  const response = await work().catch(error => toResponse(toRefusal(error, log)))
+  const body = await response.text()
+  const { status } = response
+  const type = response.headers.get('content-type') ?? 'application/json'
+  // A failure of ours is no answer: the same request may be tried again.
+  const isFinal = status < 500 && status !== 429
+  doors.store.settleKey(caller.id, key, isFinal ? { status, type, body } : undefined)
+  return new Response(body, { status, headers: response.headers })
+}

@@ -1,0 +1,211 @@
+/** Routes: a user's memory blocks. People write them; agents read them, and propose (proposals.ts). */
+import { z } from 'zod'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
+import type { Caller } from './gate.ts'
+import {
+  defineRoute,
+  EVERYBODY,
+  Next,
+  nameSchema,
+  PageQuery,
+  PEOPLE,
+  pageOf,
+  type Route,
+  Time,
+  UserParam,
+} from './route.ts'
+
+export const MAX_BODY = 100_000
+export const MAX_TITLE = 200
+export const MAX_WHY = 2000
+export const BlockParam = { ...UserParam, label: nameSchema(100) }
+export const VersionName = z.string().regex(/^[0-9A-Za-z_-]{1,100}$/)
+
+export const Block = z
+  .object({
+    user_id: z.string(),
+    label: z.string(),
+    title: z.string(),
+    body: z.string(),
+    schema_ref: z.string().nullable(),
+    updated_at: Time,
+    version: z.string().describe('Changes with every change of the block.'),
+  })
+  .meta({ id: 'Block' })
+
+const Version = z
+  .object({
+    version: z.string(),
+    at: Time,
+    by: z.string(),
+    action: z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']),
+    why: z.string(),
+    proposal: z.string().nullable(),
+    title: z.string().nullable(),
+    body: z.string().nullable().describe('Null where the block was deleted.'),
+    commit: z.string().nullable().describe("The store's own name for the version, where it has one."),
+  })
+  .meta({ id: 'Version' })
+
+const why = z.string().max(MAX_WHY).optional()
+const expected = VersionName.optional().describe(
+  'The version that was read: refused with 409 when the block has changed since.',
+)
+
+const list = defineRoute({
+  method: 'get',
+  path: '/users/{user}/blocks',
+  tag: 'memory',
+  summary: "A user's memory blocks, by label",
+  roles: EVERYBODY,
+  params: UserParam,
+  query: PageQuery,
+  answer: z.object({ blocks: z.array(Block), next: Next }),
+  async run({ params, query, doors }) {
+    const page = await pageOf(
+      query,
+      page => doors.memory.blocks(params.user, page),
+      ({ label }) => label,
+    )
+    return { blocks: page.items.map(toBlock), next: page.next }
+  },
+})
+
+const read = defineRoute({
+  method: 'get',
+  path: '/users/{user}/blocks/{label}',
+  tag: 'memory',
+  summary: 'One block',
+  roles: EVERYBODY,
+  params: BlockParam,
+  answer: Block,
+  refusals: [404],
+  async run({ params, doors }) {
+    const block = await doors.memory.block(params.user, params.label)
+    if (block) return toBlock(block)
+    throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${params.label}' not found.`, { label: params.label })
+  },
+})
+
+const put = defineRoute({
+  method: 'put',
+  path: '/users/{user}/blocks/{label}',
+  tag: 'memory',
+  summary: 'Write a block; what is left out stays as it is',
+  roles: PEOPLE,
+  params: BlockParam,
+  body: z.strictObject({
+    body: z.string().max(MAX_BODY).optional(),
+    title: z.string().max(MAX_TITLE).optional(),
+    schema_ref: z.string().max(MAX_BODY).nullable().optional().describe('A JSON Schema, or the name of one.'),
+    expected,
+    why,
+  }),
+  answer: Block,
+  refusals: [409],
+  async run({ params, body, caller, doors }) {
+    const { user, label } = params
+    const { schema_ref: schemaRef, ...rest } = body
+    const given = Object.fromEntries(Object.entries({ ...rest, schemaRef }).filter(([, value]) => value !== undefined))
+    const block = await doors.memory.set(user, label, { ...given, by: actorOf(caller, user) })
+    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
+    return toBlock(block)
+  },
+})
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/users/{user}/blocks/{label}',
+  tag: 'memory',
+  summary: 'Delete a block; its history stays, and it can be restored',
+  roles: PEOPLE,
+  params: BlockParam,
+  query: { expected },
+  answer: z.object({ deleted: z.string() }),
+  refusals: [404, 409],
+  async run({ params, query, caller, doors }) {
+    const { user, label } = params
+    const given = query.expected === undefined ? {} : { expected: query.expected }
+    await doors.memory.remove(user, label, { by: actorOf(caller, user), ...given })
+    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
+    return { deleted: label }
+  },
+})
+
+const history = defineRoute({
+  method: 'get',
+  path: '/users/{user}/blocks/{label}/history',
+  tag: 'memory',
+  summary: "A block's versions, the newest first",
+  roles: EVERYBODY,
+  params: BlockParam,
+  query: { limit: PageQuery.limit, cursor: VersionName.optional() },
+  answer: z.object({ versions: z.array(Version), next: Next }),
+  refusals: [404],
+  async run({ params, query, doors }) {
+    const { user, label } = params
+    if (query.cursor !== undefined) await doors.memory.version(user, label, query.cursor)
+    const page = await pageOf(
+      query,
+      ({ limit, after }) => doors.memory.history(user, label, { limit, ...(after ? { before: after } : {}) }),
+      ({ id }) => id,
+    )
+    if (page.items.length === 0 && query.cursor === undefined) {
+      throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
+    }
+    return { versions: page.items.map(toVersion), next: page.next }
+  },
+})
+
+const restore = defineRoute({
+  method: 'post',
+  path: '/users/{user}/blocks/{label}/restore',
+  tag: 'memory',
+  summary: 'Make an old version the newest one, a deleted block included',
+  roles: PEOPLE,
+  params: BlockParam,
+  body: z.strictObject({ version: VersionName, why }),
+  answer: Block,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const { user, label } = params
+    const reason = body.why === undefined ? {} : { why: body.why }
+    const { content } = await doors.memory.version(user, label, body.version)
+    if (!content) {
+      throw new PalimpsestError('BLOCK_DELETED', 'At this version the block was deleted. Choose the one before.', {
+        label,
+      })
+    }
+    const block = await doors.memory.restore(user, label, body.version, { by: actorOf(caller, user), ...reason })
+    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
+    return toBlock(block)
+  },
+})
+
+export const blockRoutes: readonly Route[] = [list, read, put, remove, history, restore]
+
+/** Who stands on a decision. Without a token it is the person at this machine, for whichever user they name. */
+export function actorOf(caller: Caller, user: string): Actor {
+  if (caller.role === 'admin' && caller.user !== undefined) return `admin:${caller.user}`
+  return `${caller.role === 'agent' ? 'agent' : 'user'}:${caller.user ?? user}`
+}
+
+export function toBlock(block: EngineBlock): z.input<typeof Block> {
+  const { userId, label, title, body, schemaRef, updatedAt, version } = block
+  return { user_id: userId, label, title, body, schema_ref: schemaRef, updated_at: updatedAt, version }
+}
+
+function toVersion({ id, at, by, action, why, proposal, content, commit }: EngineVersion): z.input<typeof Version> {
+  return {
+    version: id,
+    at,
+    by,
+    action,
+    why,
+    proposal: proposal ?? null,
+    title: content?.title ?? null,
+    body: content?.body ?? null,
+    commit: commit ?? null,
+  }
+}

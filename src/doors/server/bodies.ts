@@ -1,0 +1,68 @@
+/**
+ * Request bodies: bounded while they come in, JSON where a route takes JSON, and of a depth and a Unicode that
+ * everything behind the door can bear.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
+
+const MAX_DEPTH = 64
+
+/** The bytes of a body; stops reading at the limit. */
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  if (declared > limit) throw tooLarge(limit)
+  if (!request.body) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body) {
+    size += chunk.length
+    if (size > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** The JSON value in a body, or nothing where the body is empty. */
+export function parseJsonBody(bytes: Uint8Array, contentType: string | null): unknown {
+  if (bytes.length === 0) return undefined
+  if (!/^application\/json\s*(?:;|$)/i.test(contentType ?? '')) {
+    throw new PalimpsestError('MEDIA_TYPE_UNSUPPORTED', 'Send the body as Content-Type: application/json.')
+  }
+  const value = parse(bytes)
+  checkJson(value)
+  return value
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON in UTF-8.')
+  }
+}
+
+/** Walks without recursion, because the value may be deeper than the stack. */
+function checkJson(root: unknown): void {
+  const rest: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }]
+  for (let next = rest.pop(); next; next = rest.pop()) {
+    const { value, depth } = next
+    if (typeof value === 'string') checkText(value)
+    if (value === null || typeof value !== 'object') continue
+    if (depth >= MAX_DEPTH) {
+      throw new PalimpsestError('INVALID_INPUT', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      checkText(key)
+      rest.push({ value: inner, depth: depth + 1 })
+    }
+  }
+}
+
+function checkText(text: string): void {
+  if (text.isWellFormed()) return
+  throw new PalimpsestError('INVALID_UNICODE', 'A text in the body is not valid Unicode (a lone surrogate).')
+}
+
+function tooLarge(limit: number): PalimpsestError {
+  return new PalimpsestError('TOO_LARGE', `The body is larger than ${limit} bytes.`, { limit })
+}

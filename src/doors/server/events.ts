@@ -1,0 +1,93 @@
+/**
+ * Route: live events as a stream (server-sent events). Each listener is told only of what it may see; a comment now
+ * and then keeps the line open. A listener that does not read is cut off rather than remembered without end.
+ */
+import { z } from 'zod'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { LiveEvent, Placed } from './event-hub.ts'
+import { type Caller, LOCAL, mayActFor } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
+
+const ALIVE_MS = 15_000
+/** Events that wait for a listener to read them. */
+const MOST_WAITING = 1000
+const MOST_LISTENERS = 200
+
+const events = defineRoute({
+  method: 'get',
+  path: '/events',
+  tag: 'server',
+  summary: 'Live events: sessions that grew, blocks that changed, proposals that were opened or decided',
+  description:
+    'Server-sent events. With Last-Event-ID the stream goes on where it was cut off; where it cannot, the first ' +
+    'event is `reset`: read the state anew. The data of an event names what changed, not the change.',
+  roles: EVERYBODY,
+  type: 'text/event-stream',
+  answer: z.string(),
+  async run({ caller, doors, request }) {
+    if (doors.hub.listening >= MOST_LISTENERS) {
+      throw new PalimpsestError('RATE_LIMITED', 'There are too many listeners already.', { retryAfter: 10 })
+    }
+    await doors.desk.look()
+    const stream = streamFor(doors, caller, request)
+    return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+  },
+})
+
+export const eventRoutes: readonly Route[] = [events]
+
+function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let stop = () => {}
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const end = () => {
+          stop()
+          controller.close()
+        }
+        /** Only as long as the token holds, and the listener reads. */
+        const send = (text: string) => {
+          if ((controller.desiredSize ?? 0) <= 0 || isRevoked(doors, caller)) end()
+          else controller.enqueue(encoder.encode(text))
+        }
+        const take = (placed: Placed) => {
+          if (isVisible(placed.event, doors, caller)) send(toText(placed))
+        }
+        const alive = setInterval(() => send(': still here\n\n'), ALIVE_MS)
+        const leave = doors.hub.listen({ take, end })
+        stop = () => {
+          clearInterval(alive)
+          leave()
+        }
+        for (const line of beginning(doors, request)) send(line)
+        const missed = doors.hub.since(request.headers.get('last-event-id') ?? '') ?? []
+        for (const placed of missed) take(placed)
+      },
+      cancel: () => stop(),
+    },
+    { highWaterMark: MOST_WAITING },
+  )
+}
+
+/** The first lines say where the stream begins, so that a listener which hears nothing more can still go on. */
+function* beginning({ hub }: Doors, request: Request): Generator<string> {
+  const last = request.headers.get('last-event-id')
+  if (last !== null && hub.since(last) === undefined) {
+    yield `event: reset\nid: ${hub.last}\ndata: {"type":"reset"}\n\n`
+  } else if (last === null) {
+    yield `event: open\nid: ${hub.last}\ndata: {"type":"open"}\n\n`
+  }
+}
+
+function isRevoked({ store }: Doors, { id }: Caller): boolean {
+  return id !== LOCAL.id && store.token(id)?.revokedAt !== null
+}
+
+function isVisible(event: LiveEvent, { desk }: Doors, caller: Caller): boolean {
+  return event.type === 'session.changed' ? desk.maySee(caller, event.session) : mayActFor(caller, event.user)
+}
+
+function toText({ id, event }: Placed): string {
+  return `event: ${event.type}\nid: ${id}\ndata: ${JSON.stringify(event)}\n\n`
+}

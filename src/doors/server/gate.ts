@@ -1,0 +1,116 @@
+/**
+ * Who gets in: checks that stand before every route, mounted ones included.
+ *
+ * Host: only names under which this server is meant to be reached, so that a page whose name is pointed at this
+ * machine (DNS rebinding) gets nothing. Origin: only the server's own pages, so that no other site can write or
+ * read through a visitor's browser; there is no CORS. Nothing here rests on cookies: there are none.
+ */
+import { isIP } from 'node:net'
+import { PalimpsestError } from '../../model/errors.ts'
+import { forbidden } from './refusals.ts'
+import type { Role, ServerStore } from './server-store.ts'
+
+/** Who asks. Without tokens it is the one person at this machine, who may do everything. */
+export type Caller = {
+  /** Of the token, or `local`. */
+  id: string
+  role: Role
+  user: string | undefined
+  name: string
+}
+
+export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, name: '' }
+
+/** Who asks where nobody is asked who they are: they may see nothing that is anybody's. */
+export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, name: '' }
+
+export type GateOptions = {
+  store: ServerStore
+  requireToken: boolean
+  /** Names beside the loopback ones under which the server may be reached, without a port. */
+  hosts: readonly string[]
+  /** Whether any address in figures is fine as a Host: where the server listens beyond loopback. */
+  anyAddress: boolean
+  clock: () => number
+}
+
+/** All that the gate looks at. */
+export type Asked = Pick<Request, 'url' | 'method'> & { headers: Pick<Headers, 'get'> }
+
+const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+export function isLoopback(host: string): boolean {
+  return LOOPBACK_NAMES.has(host) || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
+}
+
+export function checkHost(request: Asked, { hosts, anyAddress }: Pick<GateOptions, 'hosts' | 'anyAddress'>): void {
+  const named = [new URL(request.url).host, request.headers.get('host') ?? '']
+  for (const host of named) if (host !== '' && !isAllowed(host)) throw unknownHost(host)
+
+  function isAllowed(host: string): boolean {
+    const name = nameIn(host)
+    if (name === undefined) return false
+    if (isLoopback(name) || hosts.includes(name)) return true
+    return anyAddress && isIP(name.replace(/^\[|\]$/g, '')) !== 0
+  }
+}
+
+/** Pages of other sites neither write nor read. A link to a page of ours may be followed. */
+export function checkOrigin(request: Asked): void {
+  const origin = request.headers.get('origin')
+  const own = request.headers.get('host') ?? new URL(request.url).host
+  if (origin !== null && hostOf(origin) !== own) {
+    throw forbidden('Pages of other sites may not use this server.', { origin })
+  }
+  const site = request.headers.get('sec-fetch-site')
+  if (site === null || site === 'same-origin' || site === 'none') return
+  const isLink = request.method === 'GET' && request.headers.get('sec-fetch-mode') === 'navigate'
+  if (!isLink) throw forbidden('Pages of other sites may not use this server.', { site })
+}
+
+export type Credentials = {
+  /** The caller's `Authorization` is for somebody else (a provider behind a proxy): only our own header counts. */
+  foreignAuthorization?: boolean | 'unless-ours'
+}
+
+/** What every token of ours begins with. */
+const OURS = /^Bearer +pal_/i
+
+/** The token's owner; without a token the person at this machine, where that is allowed. */
+export function authenticate(request: Asked, options: GateOptions, credentials: Credentials = {}): Caller {
+  const shown = shownToken(request, credentials)
+  if (shown === undefined) {
+    if (!options.requireToken) return LOCAL
+    throw new PalimpsestError('UNAUTHORIZED', 'Send a token: Authorization: Bearer pal_… (palimpsest token create).')
+  }
+  const token = options.store.findToken(shown, options.clock())
+  if (!token) throw new PalimpsestError('UNAUTHORIZED', 'This token is not known, or it was revoked.')
+  const { id, role, user, name } = token
+  return { id, role, user, name }
+}
+
+/** An admin is for everybody; every other token for its own user. */
+export function mayActFor(caller: Caller, user: string): boolean {
+  return caller.role === 'admin' || caller.user === user
+}
+
+function shownToken({ headers }: Asked, { foreignAuthorization }: Credentials): string | undefined {
+  const own = headers.get('x-palimpsest-token')
+  if (own !== null) return own.trim()
+  const authorization = headers.get('authorization')
+  if (authorization === null || foreignAuthorization === true) return undefined
+  if (foreignAuthorization === 'unless-ours' && !OURS.test(authorization.trim())) return undefined
+  return /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
+}
+
+function nameIn(host: string): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host)?.[1]?.toLowerCase().replace(/\.$/, '')
+}
+
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined
+}
+
+function unknownHost(host: string): PalimpsestError {
+  return forbidden('This server is not known under that name. Start it with --allow-host NAME to use it.', { host })
+}

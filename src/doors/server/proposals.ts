@@ -1,0 +1,290 @@
+/** Routes: proposals. An agent makes them; only people approve, reject and revert. */
+import { z } from 'zod'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { ProposalInput } from '../../memory/memory.ts'
+import { appended, prepended, replaceString } from '../../memory/proposals.ts'
+import type { Review } from '../../memory/review.ts'
+import type { Proposal as EngineProposal } from '../../memory/store.ts'
+import { actorOf, Block, BlockParam, MAX_BODY, MAX_TITLE, MAX_WHY, toBlock, VersionName } from './blocks.ts'
+import {
+  type Doors,
+  defineRoute,
+  EVERYBODY,
+  Next,
+  nameSchema,
+  PageQuery,
+  PEOPLE,
+  pageOf,
+  type Route,
+  Time,
+  UserParam,
+} from './route.ts'
+
+const ProposalParam = { ...UserParam, id: VersionName }
+const STATES = ['open', 'approved', 'rejected', 'reverted'] as const
+const CONFIDENCES = ['low', 'medium', 'high'] as const
+const MAX_REASONING = 4000
+const MAX_ENTRIES = 100
+
+const EntryLink = z.strictObject({
+  session: nameSchema(200),
+  entry: z
+    .int()
+    .min(0)
+    .max(2 ** 31),
+})
+
+const Proposal = z
+  .object({
+    id: z.string(),
+    user_id: z.string(),
+    label: z.string(),
+    kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
+    base: z.object({ version: z.string(), title: z.string(), body: z.string() }).nullable(),
+    title: z.string(),
+    body: z.string(),
+    agent_id: z.string(),
+    reasoning: z.string(),
+    confidence: z.enum(CONFIDENCES),
+    entries: z.array(z.object({ session: z.string(), entry: z.number() })),
+    created_at: Time,
+    state: z.enum(STATES),
+    decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
+    branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
+  })
+  .meta({ id: 'Proposal' })
+
+const DiffPart = z
+  .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
+  .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows stand as ⟨U+200B⟩.' })
+
+const ReviewOut = z
+  .object({
+    proposal: Proposal,
+    block: Block.nullable().describe('The block as it is now.'),
+    merge: z
+      .looseObject({ type: z.enum(['clean', 'conflict', 'deleted']) })
+      .describe('What approving it now would give.'),
+    diff: z.array(DiffPart),
+    title_diff: z.array(DiffPart),
+    hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
+    problem: z.string().nullable().describe('Why approving it as it is would be refused.'),
+  })
+  .meta({ id: 'Review' })
+
+const common = {
+  title: z.string().max(MAX_TITLE).optional(),
+  reasoning: z.string().min(1).max(MAX_REASONING),
+  confidence: z.enum(CONFIDENCES).optional(),
+  agent_id: nameSchema(100).optional().describe("Of a token of an agent, the token's name counts."),
+  entries: z.array(EntryLink).max(MAX_ENTRIES).optional(),
+}
+
+const propose = defineRoute({
+  method: 'post',
+  path: '/users/{user}/blocks/{label}/propose',
+  tag: 'memory',
+  summary: 'Propose a change of a block',
+  description:
+    'A whole body (for a block that is not there, a new one), old_string and new_string, or a text to append or ' +
+    'prepend. The block changes when a person approves.',
+  roles: EVERYBODY,
+  params: BlockParam,
+  body: z.union([
+    z.strictObject({ ...common, body: z.string().max(MAX_BODY) }),
+    z.strictObject({
+      ...common,
+      old_string: z.string().min(1).max(MAX_BODY),
+      new_string: z.string().max(MAX_BODY),
+      replace_all: z.boolean().optional(),
+    }),
+    z.strictObject({ ...common, append: z.string().min(1).max(MAX_BODY) }),
+    z.strictObject({ ...common, prepend: z.string().min(1).max(MAX_BODY) }),
+  ]),
+  answer: Proposal,
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const { user, label } = params
+    const { title, reasoning, confidence, entries } = body
+    const agentId = caller.role === 'agent' ? caller.name : (body.agent_id ?? (caller.name || 'user'))
+    const block = await doors.memory.block(user, label)
+    const isNew = 'body' in body && !block
+    if ('body' in body && body.body === block?.body && (title ?? block.title) === block.title) {
+      throw new PalimpsestError('ALREADY', `The proposal changes nothing in block '${label}'.`, { label })
+    }
+    const made = await doors.memory.propose(user, label, {
+      ...changeIn(body, label, isNew),
+      agentId,
+      reasoning,
+      ...(title === undefined ? {} : { title }),
+      ...(confidence === undefined ? {} : { confidence }),
+      ...(entries === undefined ? {} : { entries }),
+    })
+    tell(doors, 'proposal.opened', made)
+    return toProposal(made)
+  },
+})
+
+const list = defineRoute({
+  method: 'get',
+  path: '/users/{user}/proposals',
+  tag: 'memory',
+  summary: "A user's proposals, the newest first",
+  roles: EVERYBODY,
+  params: UserParam,
+  query: {
+    limit: PageQuery.limit,
+    cursor: VersionName.optional(),
+    state: z.enum(STATES).optional(),
+    label: nameSchema(100).optional(),
+  },
+  answer: z.object({ proposals: z.array(Proposal), next: Next }),
+  refusals: [404],
+  async run({ params, query, doors }) {
+    const { state, label } = query
+    if (query.cursor !== undefined) await doors.memory.proposal(params.user, query.cursor)
+    const filter = { ...(state ? { state } : {}), ...(label ? { label } : {}) }
+    const page = await pageOf(
+      query,
+      page => doors.memory.proposals(params.user, { ...filter, ...page }),
+      ({ id }) => id,
+    )
+    return { proposals: page.items.map(toProposal), next: page.next }
+  },
+})
+
+const review = defineRoute({
+  method: 'get',
+  path: '/users/{user}/proposals/{id}',
+  tag: 'memory',
+  summary: 'A proposal with what approving it would change, word by word',
+  roles: EVERYBODY,
+  params: ProposalParam,
+  answer: ReviewOut,
+  refusals: [404],
+  async run({ params, doors }) {
+    return toReview(await doors.memory.review(params.user, params.id))
+  },
+})
+
+const Decided = z.object({ proposal: Proposal, block: Block.nullable() })
+const decisionBody = { why: z.string().max(MAX_WHY).optional() }
+
+const approve = defineRoute({
+  method: 'post',
+  path: '/users/{user}/proposals/{id}/approve',
+  tag: 'memory',
+  summary: 'Approve a proposal, as it is or with a body of your own',
+  description:
+    'What has changed since is merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
+    'a body. `seen` is the version that the body was written for.',
+  roles: PEOPLE,
+  params: ProposalParam,
+  body: z.strictObject({
+    body: z.string().max(MAX_BODY).optional(),
+    title: z.string().max(MAX_TITLE).optional(),
+    seen: VersionName.nullable().optional(),
+    ...decisionBody,
+  }),
+  bodyOptional: true,
+  answer: Decided,
+  refusals: [404, 409],
+  async run({ params, body = {}, caller, doors }) {
+    const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+    const by = actorOf(caller, params.user)
+    const { proposal, block } = await doors.memory.approve(params.user, params.id, { ...given, by })
+    tell(doors, 'proposal.decided', proposal)
+    return { proposal: toProposal(proposal), block: toBlock(block) }
+  },
+})
+
+const reject = defineRoute({
+  method: 'post',
+  path: '/users/{user}/proposals/{id}/reject',
+  tag: 'memory',
+  summary: 'Reject a proposal',
+  roles: PEOPLE,
+  params: ProposalParam,
+  body: z.strictObject(decisionBody),
+  bodyOptional: true,
+  answer: Proposal,
+  refusals: [404, 409],
+  async run({ params, body = {}, caller, doors }) {
+    const reason = body.why === undefined ? {} : { why: body.why }
+    const proposal = await doors.memory.reject(params.user, params.id, { by: actorOf(caller, params.user), ...reason })
+    tell(doors, 'proposal.decided', proposal)
+    return toProposal(proposal)
+  },
+})
+
+const revert = defineRoute({
+  method: 'post',
+  path: '/users/{user}/proposals/{id}/revert',
+  tag: 'memory',
+  summary: 'Take a whole approval back, and keep what was changed after it',
+  roles: PEOPLE,
+  params: ProposalParam,
+  body: z.strictObject({ body: z.string().max(MAX_BODY).optional(), ...decisionBody }),
+  bodyOptional: true,
+  answer: Decided,
+  refusals: [404, 409],
+  async run({ params, body = {}, caller, doors }) {
+    const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+    const by = actorOf(caller, params.user)
+    const { proposal, block } = await doors.memory.revert(params.user, params.id, { ...given, by })
+    tell(doors, 'proposal.decided', proposal)
+    return { proposal: toProposal(proposal), block: block ? toBlock(block) : null }
+  },
+})
+
+export const proposalRoutes: readonly Route[] = [propose, list, review, approve, reject, revert]
+
+type Wanted =
+  | { body: string }
+  | { old_string: string; new_string: string; replace_all?: boolean | undefined }
+  | { append: string }
+  | { prepend: string }
+
+function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalInput, 'kind' | 'body'> {
+  if ('body' in wanted) return { kind: isNew ? 'new' : 'edit', body: wanted.body }
+  if ('append' in wanted) return { kind: 'append', body: now => appended(now, wanted.append) }
+  if ('prepend' in wanted) return { kind: 'prepend', body: now => prepended(now, wanted.prepend) }
+  const { old_string: oldString, new_string: newString, replace_all: all = false } = wanted
+  if (oldString === newString) {
+    throw new PalimpsestError('ALREADY', 'old_string and new_string must be different.', { label })
+  }
+  return { kind: 'edit', body: now => replaceString(now, { label, oldString, newString, all }) }
+}
+
+function tell(doors: Doors, type: 'proposal.opened' | 'proposal.decided', proposal: EngineProposal): void {
+  const { userId: user, label, id, state } = proposal
+  doors.hub.publish({ type, user, label, id, state, at: doors.clock() })
+  if (state === 'approved' || state === 'reverted') {
+    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
+  }
+}
+
+function toProposal(proposal: EngineProposal): z.input<typeof Proposal> {
+  const { userId, agentId, createdAt, decision, branch, result: _, ...rest } = proposal
+  return {
+    ...rest,
+    user_id: userId,
+    agent_id: agentId,
+    created_at: createdAt,
+    decision: decision ?? null,
+    branch: branch ?? null,
+  }
+}
+
+function toReview({ proposal, block, merge, diff, titleDiff, hidden, problem }: Review): z.input<typeof ReviewOut> {
+  return {
+    proposal: toProposal(proposal),
+    block: block ? toBlock(block) : null,
+    merge,
+    diff,
+    title_diff: titleDiff,
+    hidden,
+    problem: problem ?? null,
+  }
+}

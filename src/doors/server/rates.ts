@@ -1,0 +1,57 @@
+/**
+ * How much at once: a bucket of requests for each caller that refills steadily, and a limit to heavy work running
+ * side by side. Both are per process and forget whoever has been quiet.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+
+export type Rate = { perSecond: number; burst: number }
+
+/** Buckets of the callers that were seen last; older ones are full again anyway. */
+const MOST_CALLERS = 10_000
+
+export class RateLimiter {
+  readonly #rate: Rate
+  readonly #clock: () => number
+  readonly #buckets = new Map<string, { left: number; at: number }>()
+
+  constructor(rate: Rate, clock: () => number) {
+    this.#rate = rate
+    this.#clock = clock
+  }
+
+  /** Counts a request; throws with the seconds to wait when there were too many. */
+  take(caller: string): void {
+    const { perSecond, burst } = this.#rate
+    const now = this.#clock()
+    const last = this.#buckets.get(caller) ?? { left: burst, at: now }
+    const left = Math.min(burst, last.left + (Math.max(0, now - last.at) / 1000) * perSecond)
+    this.#buckets.delete(caller)
+    this.#buckets.set(caller, { left: Math.max(0, left - 1), at: now })
+    if (this.#buckets.size > MOST_CALLERS) this.#buckets.delete(this.#buckets.keys().next().value!)
+    if (left < 1) throw tooMany('Too many requests.', Math.ceil((1 - left) / perSecond))
+  }
+}
+
+/** Runs heavy work, a few at a time; what is beyond is refused at once rather than queued. */
+export class Slots {
+  readonly #most: number
+  #running = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#most) throw tooMany('The server is busy with other work of this kind.', 5)
+    this.#running++
+    try {
+      return await work()
+    } finally {
+      this.#running--
+    }
+  }
+}
+
+function tooMany(why: string, retryAfter: number): PalimpsestError {
+  return new PalimpsestError('RATE_LIMITED', `${why} Try again in ${retryAfter} s.`, { retryAfter })
+}

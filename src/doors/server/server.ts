@@ -1,0 +1,317 @@
+/**
+ * The HTTP door: a function from Request to Response, and a way to listen with it.
+ *
+ * `createServer` needs no port, so that tests, mounts and other runtimes can call `fetch` themselves. Every request,
+ * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
+ * `close` lets running requests finish, ends the live streams, and then closes the stores that it was given.
+ */
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { Hono } from 'hono'
+import { methodNotAllowed } from 'hono/method-not-allowed'
+import type { AgentDesk } from '../../agent/desk.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Memory } from '../../memory/memory.ts'
+import { answerNode, type NodeAnswer, type NodeRequest } from '../proxy/node-http.ts'
+import { agentRoutes } from './agent.ts'
+import { type AnswerContext, admitCaller, answer } from './answer.ts'
+import { blockRoutes } from './blocks.ts'
+import { docsRoutes } from './docs.ts'
+import { type Document, toDocument } from './document.ts'
+import { EventHub } from './event-hub.ts'
+import { eventRoutes } from './events.ts'
+import { type Asked, authenticate, type Caller, checkHost, checkOrigin, isLoopback, NOBODY } from './gate.ts'
+import { proposalRoutes } from './proposals.ts'
+import { type Rate, RateLimiter, Slots } from './rates.ts'
+import { type Refusal, toNodeAnswer, toRefusal, toResponse } from './refusals.ts'
+import type { Doors, Route } from './route.ts'
+import type { ServerStore } from './server-store.ts'
+import { compactRoutes } from './session-compact.ts'
+import { SessionDesk } from './session-desk.ts'
+import { editRoutes } from './session-edits.ts'
+import { lookRoutes } from './session-look.ts'
+import { mapRoutes } from './session-map.ts'
+import { timelineRoutes } from './session-timeline.ts'
+import { sessionRoutes } from './sessions.ts'
+import { Timelines } from './timelines.ts'
+import { tokenRoutes } from './tokens.ts'
+import { transcriptRoutes } from './transcripts.ts'
+import { userRoutes } from './users.ts'
+import { workspaceRoutes } from './workspace.ts'
+import { defaultWorkspaceFolder } from '../../memory/workspace.ts'
+
+export type ServerOptions = {
+  pal: Palimpsest
+  memory: Memory
+  store: ServerStore
+  /** Whether a token is needed on loopback too. Beyond loopback, and under names of one's own, it always is. */
+  requireToken?: boolean
+  /** Where the server listens; `127.0.0.1` by default. */
+  host?: string
+  /** Further names under which it may be reached. */
+  allowHosts?: readonly string[]
+  /** Requests of one caller; `false` for no limit. */
+  rate?: Rate | false
+  /** Bytes of a JSON body. */
+  maxBody?: number
+  /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
+  mount?: readonly Mounted[]
+  /** The folder of the knowledge files; PALIMPSEST_WORKSPACE, or `~/.agent/workspace`. */
+  workspace?: string
+  /** Our own agent; without it its routes say that there is none. Closed with the server. */
+  agent?: AgentDesk
+  version?: string
+  clock?: () => number
+  log?: (line: string) => void
+}
+
+/** A handler for everything under a path. `/` gets what no route of ours takes. */
+export type Mounted = {
+  prefix: string
+  /** Needs no token: files that hold no data. */
+  public?: boolean
+  /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
+  foreignAuthorization?: boolean | 'unless-ours'
+  handle(request: Request, context: MountContext): Response | Promise<Response>
+  /** The same, for one through which much streams: from Node to Node, without what a web `Request` costs. */
+  pass?(request: NodeRequest, context: MountContext): Promise<NodeAnswer>
+}
+
+type MountContext = { caller: Caller; doors: Doors }
+
+type From = { address?: string | undefined }
+
+export type Server = {
+  fetch(request: Request, from?: From): Promise<Response>
+  /** The same from Node to Node; nothing where what is under that path cannot do that. */
+  pass(url: URL): ((request: NodeRequest, from?: From) => Promise<NodeAnswer>) | undefined
+  close(): Promise<void>
+  document: Document
+  requireToken: boolean
+}
+
+const MB = 1024 * 1024
+const MAX_BODY = 16 * MB
+/** Addresses hold names and queries, four times as long when they are escaped. */
+const MAX_HEADERS = 64 * 1024
+const RATE: Rate = { perSecond: 50, burst: 300 }
+const HEAVY_AT_ONCE = 2
+const LOOK_MS = 1000
+const GRACE_MS = 10_000
+const IDLE_MS = 20
+
+export function createServer(options: ServerOptions): Server {
+  const { pal, memory, store, host = '127.0.0.1', allowHosts = [], rate = RATE, mount = [] } = options
+  const clock = options.clock ?? Date.now
+  const log = options.log ?? (line => console.error(line))
+  const isLocal = isLoopback(host)
+  const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
+  const hub = new EventHub()
+  const desk = new SessionDesk(pal, store, hub)
+  const workspace = options.workspace ?? process.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder()
+  const timelines = new Timelines()
+  const heavy = new Slots(HEAVY_AT_ONCE)
+  const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
+  const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
+  const context: AnswerContext = {
+    gate: { store, requireToken, hosts, anyAddress: !isLocal, clock },
+    doors,
+    rates: rate === false ? undefined : new RateLimiter(rate, clock),
+    maxBody: options.maxBody ?? MAX_BODY,
+    log,
+  }
+  const routes = [...allRoutes, ...docsRoutes(() => document)]
+  const document = toDocument(routes, { version: options.version ?? '0', requireToken })
+  const app = createApp(routes, mount, context)
+  const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
+  looking.unref()
+  const running = new Set<Promise<unknown>>()
+  let closing = false
+
+  /** Everything is answered through here. */
+  async function respond<A>(request: Asked, handle: () => A | Promise<A>, refuse: (refusal: Refusal) => A): Promise<A> {
+    const work = admitted(request, handle).catch(error => refuse(toRefusal(error, log)))
+    running.add(work)
+    return work.finally(() => running.delete(work))
+  }
+
+  async function admitted<A>(request: Asked, handle: () => A | Promise<A>): Promise<A> {
+    if (closing) throw new PalimpsestError('CLOSING', 'The server is shutting down.', { retryAfter: 5 })
+    checkHost(request, context.gate)
+    checkOrigin(request)
+    return handle()
+  }
+
+  return {
+    document,
+    requireToken,
+    async fetch(request, { address: from = 'unknown' } = {}) {
+      const found = mountedAt(new URL(request.url), mount)
+      const handle = () => (found ? call(found, found.handle, request, from, context) : app.fetch(request, { from }))
+      const { status, statusText, headers, body } = await respond(request, handle, toResponse)
+      return new Response(body, { status, statusText, headers: withSecurity([...headers], closing) })
+    },
+    pass(url) {
+      const found = mountedAt(url, mount)
+      if (!found?.pass) return undefined
+      const { pass } = found
+      return async (request, { address: from = 'unknown' } = {}) => {
+        const answer = await respond(request, () => call(found, pass, request, from, context), toNodeAnswer)
+        return { ...answer, headers: withSecurity(answer.headers, closing) }
+      }
+    },
+    async close() {
+      closing = true
+      clearInterval(looking)
+      hub.close()
+      await options.agent?.close()
+      await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
+      await memory.close()
+      store.close()
+      await pal.close()
+    },
+  }
+}
+
+/** Every route but those about the server itself, which need the document of them all. */
+const allRoutes: readonly Route[] = [
+  ...sessionRoutes,
+  ...editRoutes,
+  ...lookRoutes,
+  ...mapRoutes,
+  ...timelineRoutes,
+  ...compactRoutes,
+  ...transcriptRoutes,
+  ...userRoutes,
+  ...blockRoutes,
+  ...proposalRoutes,
+  ...agentRoutes,
+  ...eventRoutes,
+  ...workspaceRoutes,
+  ...tokenRoutes,
+]
+
+type Env = { Bindings: { from: string } }
+
+function createApp(routes: readonly Route[], mount: readonly Mounted[], context: AnswerContext): Hono<Env> {
+  const app = new Hono<Env>()
+  const { log } = context
+  const refuse = (error: unknown) => toResponse(toRefusal(error, log))
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: (_, methods) => refuse(wrongMethod(methods)) }))
+  for (const route of routes) {
+    const path = route.path.replaceAll(/{(\w+)}/g, ':$1')
+    app.on(route.method, path, c => answer(route, c.req.raw, { params: c.req.param(), from: c.env.from }, context))
+  }
+  const rest = mount.find(({ prefix }) => prefix === '/')
+  if (!routes.some(({ path }) => path === '/') && !rest) app.get('/', c => c.redirect('/docs'))
+  app.notFound(c => (rest ? call(rest, rest.handle, c.req.raw, c.env.from, context) : refuse(unknownPath())))
+  app.onError(error => refuse(error))
+  return app
+}
+
+/** What lies under the path of another door goes there; `/` comes last, when nothing of ours fits. */
+function mountedAt({ pathname }: URL, mount: readonly Mounted[]): Mounted | undefined {
+  return mount
+    .filter(({ prefix }) => prefix !== '/' && (pathname === prefix || pathname.startsWith(`${prefix}/`)))
+    .sort((a, b) => b.prefix.length - a.prefix.length)[0]
+}
+
+async function call<R extends Asked, A>(
+  mounted: Mounted,
+  handle: (request: R, context: MountContext) => A | Promise<A>,
+  request: R,
+  from: string,
+  { gate, rates, doors }: AnswerContext,
+): Promise<A> {
+  const { foreignAuthorization = false } = mounted
+  const find = () => (mounted.public ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
+  return handle(request, { caller: admitCaller(find, rates, from), doors })
+}
+
+const SECURITY_HEADERS = Object.entries({
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+})
+
+/** A page says its own policy; everything else may do nothing at all in a browser. */
+function withSecurity(headers: NodeAnswer['headers'], closing: boolean): [string, string][] {
+  const given = new Set(headers.map(([name]) => name))
+  const ours = SECURITY_HEADERS.filter(([name]) => !given.has(name))
+  const all = [...headers, ...ours].map(([name, value]): [string, string] => [name, value])
+  return closing ? [...all.filter(([name]) => name !== 'connection'), ['connection', 'close']] : all
+}
+
+function wrongMethod(methods: readonly string[]): PalimpsestError {
+  const allow = methods.join(', ')
+  return new PalimpsestError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { allow })
+}
+
+function unknownPath(): PalimpsestError {
+  return new PalimpsestError('NOT_FOUND', 'There is nothing at this path. See /docs.')
+}
+
+function patience(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms).unref())
+}
+
+export type Listening = { url: string; port: number; server: Server; close(): Promise<void> }
+
+/** Listens; `port` 0 takes a free one. Closing stops new requests first, and waits for the running ones. */
+export async function serve(options: ServerOptions & { port: number; orFreePort?: boolean }): Promise<Listening> {
+  const { port, host = '127.0.0.1', orFreePort = false } = options
+  const server = createServer(options)
+  const addressOf = ({ socket }: IncomingMessage) => ({ address: socket.remoteAddress })
+  const answer = getRequestListener((request, { incoming }) =>
+    server.fetch(request, addressOf(incoming as IncomingMessage)),
+  )
+  const http = createHttpServer({ maxHeaderSize: MAX_HEADERS }, (incoming, outgoing) => {
+    const url = URL.parse(incoming.url ?? '/', 'http://localhost')
+    const pass = url && server.pass(url)
+    if (!pass) return answer(incoming, outgoing)
+    const handle = (request: NodeRequest) => pass(request, addressOf(incoming))
+    answerNode(incoming, outgoing, { url, handle }).catch(() => outgoing.destroy())
+  })
+  const listen = (on: number) =>
+    new Promise<void>((resolve, reject) => {
+      http.once('error', cause => reject(cannotListen(cause, host, on)))
+      http.listen(on, host, () => resolve())
+    })
+  await listen(port).catch(error => {
+    if (orFreePort && error.code === 'ALREADY') return listen(0)
+    throw error
+  })
+  const address = http.address()
+  const taken = typeof address === 'object' && address ? address.port : port
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    port: taken,
+    server,
+    async close() {
+      const closed = new Promise<void>(resolve => http.close(() => resolve()))
+      await server.close()
+      // Connections that wait for a next request are not waited for; one that is still read or written is, for a while.
+      const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS)
+      await Promise.race([closed, patience(GRACE_MS)])
+      clearInterval(idle)
+      http.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function cannotListen(cause: Error, host: string, port: number): PalimpsestError {
+  const taken = 'code' in cause && cause.code === 'EADDRINUSE'
+  const why = taken ? `Port ${port} is taken by another program. Choose another.` : cause.message
+  return new PalimpsestError(
+    taken ? 'ALREADY' : 'INVALID_INPUT',
+    `Cannot listen on ${host}: ${why}`,
+    { host, port },
+    cause,
+  )
+}

@@ -1,0 +1,246 @@
+/**
+ * Routes: what the planner holds back and why, and "compact from here to here": a stretch of entries becomes a summary
+ * that the person has read and may have changed.
+ *
+ * Asking changes nothing. The planner is asked as one that has just been started would answer; the preview tries the
+ * edit on the timeline's own fold and takes it back.
+ */
+import { z } from 'zod'
+import { firstEntry, firstStartFrom, lastCutBefore } from '../../view/cuts.ts'
+import { withCommas } from '../../model/text.ts'
+import { entriesOf } from '../../view/edits.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { checkView } from '../../view/legality.ts'
+import { type Pending as EnginePending, type Proposal, savingOf, textMessage } from '../../policies/policy.ts'
+import type { Model } from '../../providers/models.ts'
+import { requestIn } from '../../calls/requests.ts'
+import { assertAllowed, illegal } from '../../view/scope.ts'
+import type { SessionOptions } from '../../session/state.ts'
+import { writeSummary } from '../../summaries/summary.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { messagesTokens } from '../../model/tokens.ts'
+import type { Edit, Message } from '../../model/types.ts'
+import { type Fold, peek, tokensOf, tryEvent } from '../../view/fold.ts'
+import { defineRoute, EVERYBODY, PEOPLE, type Route, SessionParam } from './route.ts'
+import { Edit as EditOut } from './schemas.ts'
+import { openTimeline } from './session-timeline.ts'
+
+const LARGEST = 2 ** 31
+const MAX_TEXT = 200_000
+const MOST_HELD = 200
+
+const Held = z
+  .object({
+    policy: z.string(),
+    from: z.number(),
+    to: z.number(),
+    part: z.number().nullable(),
+    saves: z.number().describe('Tokens, about.'),
+    why: z.string(),
+    reason: z.string().nullable().describe('What it waits for.'),
+  })
+  .meta({ id: 'HeldEdit' })
+
+const pending = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/pending',
+  tag: 'sessions',
+  summary: 'What the policy would do at the next call, what it holds back, and the sum behind it in words',
+  description: 'Only asks: nothing is planned or recorded.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    session: z.string(),
+    policy: z.string(),
+    decision: z.string().nullable(),
+    now: z.array(Held).describe('Edits that the next call would bring.'),
+    later: z.array(Held).describe('Edits that wait.'),
+    saves: z.object({ now: z.number(), later: z.number() }),
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const { timeline, session, options } = await openTimeline(doors, caller, params.session)
+    const { fold } = timeline
+    const { proposals, pending: waiting, decision } = askPlanner(timeline, session, options, doors.clock())
+    const now = proposals.map(proposal => toHeld({ proposal, saves: savingOf(fold, proposal) }))
+    const later = waiting.map(toHeld)
+    return {
+      session,
+      policy: options.policy.name,
+      decision: decision ?? null,
+      now: now.slice(0, MOST_HELD),
+      later: later.slice(0, MOST_HELD),
+      saves: { now: total(now), later: total(later) },
+    }
+  },
+})
+
+const Range = { from: z.int().min(0).max(LARGEST), to: z.int().min(0).max(LARGEST) }
+
+const preview = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/compact/preview',
+  tag: 'sessions',
+  summary: 'The summary that would stand for a stretch of entries, to be read and changed before it is used',
+  description:
+    'The stretch is narrowed to whole steps: `from` and `to` of the answer are those to compact. No model is called. A ' +
+    '`text` of your own is tried in place of the summary.',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({ ...Range, text: z.string().max(MAX_TEXT).optional() }),
+  answer: z.object({
+    session: z.string(),
+    from: z.number(),
+    to: z.number(),
+    narrowed: z.boolean(),
+    text: z.string(),
+    request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
+    tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
+    rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
+    problem: z.string().nullable().describe('Why it would be refused.'),
+  }),
+  refusals: [404, 409],
+  unkeyed: true,
+  async run({ params, body, caller, doors }) {
+    const { timeline, session, options } = await openTimeline(doors, caller, params.session)
+    return { session, ...previewOf(timeline, body, options.model) }
+  },
+})
+
+const compact = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/compact',
+  tag: 'sessions',
+  summary: 'Put a summary in the place of a stretch of entries; an edit like any other, to be undone at any time',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({ ...Range, text: z.string().min(1).max(MAX_TEXT) }),
+  answer: z.object({ edit: EditOut }),
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const { timeline } = await openTimeline(doors, caller, params.session)
+    const { from, to, text } = body
+    const stretch = checkStretch(timeline.fold, { from, to })
+    const messages = messagesFor(timeline.fold, stretch, text)
+    const size = messagesTokens(messages, timeline.fold.count)
+    const replaced = tokensOf(timeline.fold, from, to)
+    if (size >= replaced) throw tooLong(size, replaced)
+    const session = await doors.desk.open(caller, params.session)
+    const why = `${to - from + 1} entries, ${withCommas(replaced)} tokens, compacted by hand`
+    const [edit] = await session.apply([{ target: stretch, replacement: { messages }, why }], 'user')
+    return { edit: edit! }
+  },
+})
+
+export const compactRoutes: readonly Route[] = [pending, preview, compact]
+
+/** A planner that knows nothing but the ledger: what a server that has just been started would decide. */
+function askPlanner(timeline: Timeline, session: string, { policy, model, home }: SessionOptions, now: number) {
+  const { fold, units, calls, unchanged, overhead } = timeline
+  const unsent = calls.at(-1)?.entry ?? 0
+  return policy.start().plan({
+    fold,
+    units,
+    fresh: units.findLastIndex(unit => unit.entry < unsent) + 1,
+    model,
+    now,
+    lastCallAt: timeline.cacheAt(now).lastCallAt,
+    calls: calls.length,
+    unchanged,
+    overhead,
+    session,
+    ...(home === undefined ? {} : { home }),
+  })
+}
+
+function toHeld({ proposal, saves, reason }: Pick<EnginePending, 'proposal' | 'saves'> & { reason?: string }) {
+  const { policy, target, why }: Proposal = proposal
+  const part = 'entry' in target ? (target.part ?? null) : null
+  return { policy, ...entriesOf(target), part, saves: Math.round(saves), why, reason: reason ?? null }
+}
+
+function total(held: readonly { saves: number }[]): number {
+  return held.reduce((sum, { saves }) => sum + saves, 0)
+}
+
+type Stretch = { from: number; to: number }
+
+function previewOf({ fold, units }: Timeline, asked: Stretch & { text?: string | undefined }, model: Model) {
+  const stretch = narrowed(fold, checkStretch(fold, asked), model)
+  const { from, to } = stretch
+  const request = lastRequestIn(fold, stretch)
+  const replaced = tokensOf(fold, from, to)
+  const kept = request ? messagesTokens([request], fold.count) : 0
+  const requests = fold.entries.slice(from, to + 1).flatMap(({ message }) => requestIn(message) ?? [])
+  const own = units.filter(({ entry }) => entry >= from && entry <= to)
+  const text = asked.text ?? writeSummary({ units: own, requests, previous: [] }, replaced - kept, fold.count) ?? ''
+  const size = fold.count(text) + kept
+  return {
+    ...stretch,
+    narrowed: from !== asked.from || to !== asked.to,
+    text,
+    request: requestIn(request) ?? null,
+    tokens: { replaced, summary: size, saved: replaced - size },
+    rewritten: tokensOf(fold, to + 1, fold.entries.length),
+    problem: problemOf(fold, stretch, { text, size, replaced, model }) ?? null,
+  }
+}
+
+/** Whole steps only: a call and its results are not separated. */
+function narrowed(fold: Fold, { from, to }: Stretch, model: Model): Stretch {
+  const first = firstEntry(fold)
+  const start = from <= first ? first : firstStartFrom(fold, from)
+  const end = lastCutBefore(fold, to + 1, model)
+  if (start !== undefined && end !== undefined && start <= end) return { from: start, to: end }
+  throw new PalimpsestError('VIEW_ILLEGAL', 'There is no whole step between these entries. Choose a longer stretch.', {
+    from,
+    to,
+  })
+}
+
+function checkStretch({ entries }: Fold, { from, to }: Stretch): Stretch {
+  if (from > to) throw new PalimpsestError('ALREADY', `The entries ${from}–${to} are none: the first comes first.`)
+  if (to < entries.length) return { from, to }
+  throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${to}; the session has ${entries.length}.`, {
+    entry: to,
+  })
+}
+
+function messagesFor(fold: Fold, stretch: Stretch, text: string): Message[] {
+  const request = lastRequestIn(fold, stretch)
+  return [textMessage('user', text), ...(request ? [request] : [])]
+}
+
+/** The last request of the session, where the stretch would hide it. */
+function lastRequestIn({ entries }: Fold, { from, to }: Stretch): Message | undefined {
+  const last = entries.findLastIndex(({ message }) => requestIn(message) !== undefined)
+  return last >= from && last <= to ? entries[last]!.message : undefined
+}
+
+type Tried = { text: string; size: number; replaced: number; model: Model }
+
+/** Why the edit would be refused; the fold is as before when this answers. */
+function problemOf(fold: Fold, target: Stretch, { text, size, replaced, model }: Tried): string | undefined {
+  if (text === '') return 'There is too little here to summarise: a summary would be no shorter.'
+  if (size >= replaced) return tooLong(size, replaced).message
+  const replacement = { messages: messagesFor(fold, target, text) }
+  const edit: Edit = { id: 'preview', target, replacement, by: 'user', why: 'preview', saved: 0 }
+  try {
+    assertAllowed(fold, [edit], model)
+    const takeBack = tryEvent(fold, { type: 'edit', edits: [edit] }, 0)
+    const broken = checkView(peek(fold), { dialect: model.dialect })
+    takeBack()
+    return broken.length > 0 ? illegal(broken).message : undefined
+  } catch (error) {
+    if (isPalimpsestError(error)) return error.message
+    throw error
+  } finally {
+    fold.changedFrom = Number.POSITIVE_INFINITY
+  }
+}
+
+function tooLong(size: number, replaced: number): PalimpsestError {
+  const message = `The summary has ${withCommas(size)} tokens, no fewer than the ${withCommas(replaced)} that it replaces.`
+  return new PalimpsestError('SUMMARY_TOO_LONG', message, { size, replaced })
+}

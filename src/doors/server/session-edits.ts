@@ -1,0 +1,213 @@
+/** Routes: everything that changes what the model is shown, and takes it back. */
+import { z } from 'zod'
+import type { ContextRequest as EngineRequest } from '../../asked/context-edits.ts'
+import { entriesOf } from '../../view/edits.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Session } from '../../session/session.ts'
+import type { Author, Replacement } from '../../model/types.ts'
+import type { Caller } from './gate.ts'
+import { forbidden } from './refusals.ts'
+import { defineRoute, EVERYBODY, nameSchema, PEOPLE, type Route, SessionParam } from './route.ts'
+import { ContextRequest, Edit, EditState, MessageInput, SessionOut, Target } from './schemas.ts'
+import { editStates } from './sessions.ts'
+
+const EditParam = { edit: z.string().regex(/^e[1-9]\d{0,8}$/) }
+const MAX_WHY = 2000
+const MAX_TEXT = 200_000
+const LARGEST = 2 ** 31
+
+const list = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/edits',
+  tag: 'sessions',
+  summary: 'Every edit ever made, undone ones too',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({ edits: z.array(EditState) }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    return { edits: editStates(await doors.desk.open(caller, params.session)) }
+  },
+})
+
+const edit = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/edits',
+  tag: 'sessions',
+  summary: 'Discard, distill or replace what the model is shown; all targets or none',
+  description:
+    'A target is [id], [id, summary] or { start, end, replacement }; texts are literal, as the model sees them.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: ContextRequest,
+  answer: z.object({
+    edits: z.array(Edit),
+    replacements: z.array(
+      z.object({
+        operation: z.unknown(),
+        entry: z.number(),
+        originalLength: z.number(),
+        newLength: z.number(),
+        tokensSaved: z.number(),
+      }),
+    ),
+    tokensSaved: z.number(),
+  }),
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return session.edit(body as EngineRequest, authorOf(caller))
+  },
+})
+
+const replacement = z.union([
+  z.string().max(MAX_TEXT),
+  z.null(),
+  z.strictObject({ messages: z.array(MessageInput).max(100) }),
+  z.strictObject({ input: z.unknown() }),
+])
+
+const apply = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/edits/apply',
+  tag: 'sessions',
+  summary: 'Apply edits that are addressed to originals; all or none',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({
+    edits: z
+      .array(z.strictObject({ target: Target, replacement, why: z.string().min(1).max(MAX_WHY) }))
+      .min(1)
+      .max(1000),
+  }),
+  answer: z.object({ edits: z.array(Edit) }),
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    for (const { target } of body.edits) checkEntries(session, target)
+    const edits = body.edits.map(one => ({ ...one, replacement: one.replacement as Replacement }))
+    return { edits: await session.apply(edits, authorOf(caller)) }
+  },
+})
+
+const undo = switchRoute('undo', 'Take an edit back', "An agent cannot take back a user's edit.")
+const redo = switchRoute('redo', 'Put an undone edit in force again', "An agent cannot redo a user's edit.")
+
+function switchRoute(action: 'undo' | 'redo', summary: string, description: string) {
+  return defineRoute({
+    method: 'post',
+    path: `/sessions/{session}/edits/{edit}/${action}`,
+    tag: 'sessions',
+    summary,
+    description,
+    roles: EVERYBODY,
+    params: { ...SessionParam, ...EditParam },
+    answer: EditState,
+    refusals: [404, 409],
+    async run({ params, caller, doors }) {
+      const session = await doors.desk.open(caller, params.session)
+      checkAuthor(session, params.edit, caller)
+      await session[action](params.edit, authorOf(caller))
+      return stateOf(session, params.edit)
+    },
+  })
+}
+
+const pin = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/pin',
+  tag: 'sessions',
+  summary: 'Protect an entry, or one part of it, from policies and agents; `on: false` takes it back',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({
+    entry: z.int().min(0).max(LARGEST),
+    part: z.int().min(0).max(1000).optional(),
+    on: z.boolean().optional(),
+  }),
+  answer: z.object({ entry: z.number(), part: z.number().optional(), on: z.boolean() }),
+  refusals: [404],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const { entry, part, on = true } = body
+    const place = part === undefined ? {} : { part }
+    await session.pin(entry, { ...place, on, by: 'user' })
+    return { entry, ...place, on }
+  },
+})
+
+const restore = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/restore',
+  tag: 'sessions',
+  summary: 'Bring an original back at the end of the view, where it costs no cache',
+  description: 'While a tool call waits for its result nothing can be added: then the text alone is answered.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({ id: nameSchema(100).describe('Of an edit (e3) or of a part.') }),
+  answer: z.object({ entry: z.number(), part: z.number(), text: z.string(), edit: Edit.optional() }),
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const target = session.fold.records.get(body.id)?.edit.target
+    if (target && !('entry' in target)) {
+      throw new PalimpsestError('ALREADY', `Edit ${body.id} covers several entries: undo it, or restore one part.`)
+    }
+    return session.restore(body.id)
+  },
+})
+
+const fork = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/fork',
+  tag: 'sessions',
+  summary: 'A new session with everything up to and including an entry',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({
+    at: z.int().min(0).max(LARGEST).optional().describe('The last entry if left out.'),
+    id: nameSchema(200).optional(),
+  }),
+  bodyOptional: true,
+  answer: SessionOut,
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body = {}, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    if (session.fold.entries.length === 0) {
+      throw new PalimpsestError('ALREADY', `Session ${session.id} is empty: there is nothing to fork.`)
+    }
+    const made = await session.fork(body.at, body.id)
+    doors.desk.inherit(session.id, made.id)
+    const info = await doors.desk.find(made.id)
+    return { ...info!, owner: doors.desk.ownerOf(made.id) }
+  },
+})
+
+export const editRoutes: readonly Route[] = [list, edit, apply, undo, redo, pin, restore, fork]
+
+/** In the ledger an agent is an agent, and everybody else a user. */
+function authorOf(caller: Caller): Author {
+  return caller.role === 'agent' ? 'agent' : 'user'
+}
+
+/** A place that the session does not have is refused here, before anything counts up to it. */
+function checkEntries(session: Session, target: z.output<typeof Target>): void {
+  const { from, to } = entriesOf(target)
+  const { length } = session.fold.entries
+  if (from > to) throw new PalimpsestError('ALREADY', `The entries ${from}–${to} are none: the first comes first.`)
+  if (to < length) return
+  throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${to}; the session has ${length}.`, { entry: to })
+}
+
+function checkAuthor(session: Session, id: string, caller: Caller): void {
+  if (caller.role !== 'agent' || session.fold.records.get(id)?.edit.by !== 'user') return
+  throw forbidden(`Edit ${id} was made by the user: an agent cannot change that.`, { edit: id })
+}
+
+function stateOf(session: Session, id: string): z.input<typeof EditState> {
+  const { edit, active, seq } = session.fold.records.get(id)!
+  return { ...edit, active, seq }
+}

@@ -1,0 +1,227 @@
+/** Routes: the context map, as it is and as it was at any call, and one part of it with all that was done to it. */
+import { z } from 'zod'
+import { contains, entriesOf, outermost } from '../../view/edits.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { textOf } from '../../model/leaves.ts'
+import type { Bar } from '../../view/part-map.ts'
+import { THRIFTY } from '../../planner/thrifty.ts'
+import { partId, shownParts } from '../../view/shown-texts.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { partTokens } from '../../model/tokens.ts'
+import type { Edit, Part } from '../../model/types.ts'
+import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
+import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
+import { EditState, Message } from './schemas.ts'
+import { callIn, openTimeline } from './session-timeline.ts'
+
+const LARGEST = 2 ** 31
+const BARS = 2000
+const MOST_BARS = 20_000
+const MOST_IDS = 10
+
+export const BarOut = z
+  .object({
+    entry: z.number(),
+    part: z.number().nullable().describe('Null for what an edit put there, and for several parts in one bar.'),
+    to: z.number().describe('The last entry; another one where several parts are in one bar.'),
+    parts: z.number(),
+    role: z.enum(['system', 'user', 'assistant', 'tool']),
+    type: z.string(),
+    kind: z.string().describe('system, user, assistant, reasoning, image, raw, inserted, or what the tool does.'),
+    tool: z.string().optional(),
+    label: z.string().describe('The file, the command, or the first words.'),
+    raw: z.number().describe('Tokens as it happened.'),
+    shown: z.number().describe('Tokens as it is shown; 0 where it is hidden.'),
+    edits: z.array(z.string()).describe(`The edits that show here, up to ${MOST_IDS}.`),
+    pinned: z.boolean(),
+  })
+  .meta({ id: 'Bar' })
+
+const map = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/map',
+  tag: 'sessions',
+  summary: 'Every part in order, with its kind, its size as it happened and as it is shown, now or at a call',
+  description:
+    'With `at` it is the view that the call was sent, as edits stood then. Neighbours share a bar where there would be ' +
+    'more than `max`. `cached` is the prefix that the provider has, system prompt and tools included; `cold` says that ' +
+    'it has forgotten it.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: {
+    at: numberIn(1, LARGEST)
+      .optional()
+      .describe('A call of the model, from 1; what the next one would be, if left out.'),
+    max: numberIn(10, MOST_BARS).optional().describe(`The most bars; ${BARS} if not given.`),
+  },
+  answer: z.object({
+    session: z.string(),
+    length: z.number(),
+    at: z.number().nullable(),
+    time: Time,
+    calls: z.number(),
+    entries: z.number(),
+    window: z.number(),
+    marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
+    overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
+    cached: z.number(),
+    cold: z.boolean(),
+    tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
+    bars: z.array(BarOut),
+  }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const { timeline, session, options } = await openTimeline(doors, caller, params.session)
+    const call = callIn(timeline, query.at)
+    const bars = [...timeline.bars(call)]
+    const { window } = options.model
+    const { may, must } = THRIFTY
+    return {
+      session,
+      length: timeline.length,
+      at: query.at ?? null,
+      calls: timeline.calls.length,
+      entries: timeline.calls[call]?.entry ?? timeline.fold.entries.length,
+      window,
+      marks: options.policy.name === 'thrifty' ? [may * window, must * window] : [],
+      overhead: timeline.overhead,
+      ...cacheOf(timeline, call, doors.clock()),
+      tokens: { raw: sumOf(bars, 'raw'), shown: sumOf(bars, 'shown') },
+      bars: merged(bars, query.max ?? BARS),
+    }
+  },
+})
+
+const PartEdit = EditState.extend({
+  at: Time,
+  call: z.number().describe('Before which call it was made, from 1.'),
+  decision: z.string().nullable(),
+  shows: z.boolean().describe('In force, and inside no other.'),
+}).meta({ id: 'PartEdit' })
+
+const PartOut = z.looseObject({ type: z.string() })
+
+export const PartDetail = z
+  .object({
+    session: z.string(),
+    entry: z.number(),
+    part: z.number(),
+    role: z.string(),
+    at: Time,
+    hash: z.string().describe('The id of the part, for edits and restore.'),
+    pinned: z.boolean(),
+    inView: z.boolean(),
+    original: PartOut,
+    shown: PartOut.nullable().describe('Null where it is dropped or hidden.'),
+    texts: z.object({ original: z.string(), shown: z.string().nullable() }),
+    tokens: z.object({ original: z.number(), shown: z.number() }),
+    instead: z
+      .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
+      .nullable()
+      .describe('What stands for it, where it is hidden with its neighbours.'),
+    edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
+  })
+  .meta({ id: 'PartDetail' })
+
+const part = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/parts/{entry}/{part}',
+  tag: 'sessions',
+  summary: 'One part as it was and as it is shown, with every edit of it: why, by whom, when, what it saved',
+  roles: EVERYBODY,
+  params: { ...SessionParam, entry: numberIn(0, LARGEST), part: numberIn(0, LARGEST) },
+  answer: PartDetail,
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const { timeline, session } = await openTimeline(doors, caller, params.session)
+    return { session, ...detailOf(timeline, params.entry, params.part) }
+  },
+})
+
+export const mapRoutes: readonly Route[] = [map, part]
+
+function cacheOf(timeline: Timeline, call: number, now: number) {
+  const made = timeline.calls[call]
+  if (!made) {
+    const { tokens, cold } = timeline.cacheAt(now)
+    return { time: now, cached: cold ? 0 : tokens, cold }
+  }
+  const { sent, at, miss } = made
+  return { time: at, cached: sent.cached, cold: call === 0 || miss?.kind === 'cold' }
+}
+
+function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
+  return bars.reduce((total, bar) => total + bar[key], 0)
+}
+
+/** Neighbours in one bar, where there are too many to draw. */
+function merged(bars: readonly Bar[], most: number): z.input<typeof BarOut>[] {
+  const each = Math.ceil(bars.length / most)
+  if (each <= 1) return bars.map(bar => ({ ...bar, part: bar.part ?? null, to: bar.entry, parts: 1 }))
+  const found: z.input<typeof BarOut>[] = []
+  for (let i = 0; i < bars.length; i += each) {
+    const group = bars.slice(i, i + each)
+    const largest = group.reduce((a, b) => (b.raw + b.shown > a.raw + a.shown ? b : a))
+    found.push({
+      ...largest,
+      entry: group[0]!.entry,
+      part: null,
+      to: group.at(-1)!.entry,
+      parts: group.length,
+      raw: sumOf(group, 'raw'),
+      shown: sumOf(group, 'shown'),
+      edits: [...new Set(group.flatMap(({ edits }) => edits))].slice(0, MOST_IDS),
+      pinned: group.some(({ pinned }) => pinned),
+    })
+  }
+  return found
+}
+
+function detailOf(timeline: Timeline, entry: number, index: number) {
+  const { fold } = timeline
+  const found = fold.entries[entry]
+  const original = found?.message?.parts[index]
+  if (!found || !original) {
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no part ${index} in an entry ${entry}.`, { entry })
+  }
+  const range = rangeAround(fold, entry)
+  const shown = [...shownParts(fold, entry)].find(other => other.part === index)?.shown
+  return {
+    entry,
+    part: index,
+    role: found.role,
+    at: found.at,
+    hash: partId(entry, index, original),
+    pinned: isPinned(fold, entry, index),
+    inView: shown !== undefined,
+    original,
+    shown: shown ?? null,
+    texts: { original: textOf(original), shown: shown ? textOf(shown) : null },
+    tokens: { original: sizeOf(original, fold), shown: shown ? sizeOf(shown, fold) : 0 },
+    instead: range ? { edit: range.id, ...entriesOf(range.target), messages: messagesIn(range) } : null,
+    edits: editsOf(timeline, entry, index),
+  }
+}
+
+function sizeOf(part: Part, fold: Fold): number {
+  return partTokens(part, fold.count)
+}
+
+function messagesIn({ replacement }: Edit) {
+  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+    ? replacement.messages
+    : []
+}
+
+function editsOf({ fold, moments }: Timeline, entry: number, part: number): z.input<typeof PartEdit>[] {
+  const range = rangeAround(fold, entry)
+  const showing = new Set(range ? [range.id] : outermost(editsInside(fold, entry)).map(({ id }) => id))
+  const own = [...fold.records.values()].filter(({ edit: { target } }) => {
+    const isOther = 'entry' in target && target.part !== undefined && target.part !== part
+    return !('after' in target) && !isOther && contains(target, entry)
+  })
+  return own.reverse().map(({ edit, active, seq }) => {
+    const { at = 0, call = 0, decision = null } = moments.get(edit.id) ?? {}
+    return { ...edit, active, seq, at, call: call + 1, decision, shows: active && showing.has(edit.id) }
+  })
+}

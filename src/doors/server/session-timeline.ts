@@ -1,0 +1,136 @@
+/** Routes: what became of a session call by call, and the same in a few numbers. */
+import { z } from 'zod'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
+import { SummaryOut } from './schemas.ts'
+
+const LARGEST = 2 ** 31
+const MOST_CALLS = 5000
+const CALLS = 1000
+/** A batch may hold thousands of edits; the list of all of them is at /edits. */
+const MOST_IDS = 50
+
+const summary = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/summary',
+  tag: 'sessions',
+  summary: 'A session in a few numbers: turns, calls, tokens raw and shown, money with and without edits',
+  description:
+    'Reads the ledger when first asked, and after that only what is new. The list of sessions has it where it is known. ' +
+    'Money is of input, by the price table, with the same caching by the provider in both sums.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: SummaryOut,
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const info = await doors.desk.find(session.id)
+    return doors.timelines.summary(session, info!)
+  },
+})
+
+const Sum = z
+  .object({
+    tokens: z.number(),
+    cached: z.number().describe('Of them, a prefix that the provider has in its cache.'),
+    written: z.number(),
+    cost: z.number().describe('Dollars, of input, by the price table.'),
+  })
+  .meta({ id: 'CallSum', description: 'System prompt and tools included.' })
+
+export const TimelineCallOut = z
+  .object({
+    call: z.number().describe('From 1.'),
+    entry: z.number().describe('The answer.'),
+    at: Time,
+    sent: Sum,
+    raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
+    miss: z
+      .object({
+        kind: z.enum(['cold', 'edit']).describe('The provider had forgotten the prefix, or an edit changed it.'),
+        lost: z.number().describe('Tokens that had been sent before and were written again.'),
+        cause: z.string(),
+      })
+      .nullable(),
+    edits: z.object({
+      made: z.number(),
+      ids: z.array(z.string()).describe(`The first ${MOST_IDS}.`),
+      saved: z.number(),
+      undone: z.array(z.string()),
+    }),
+    decision: z.string().nullable().describe("The planner's sentence before this call."),
+    reported: z
+      .looseObject({ cost: z.number().describe('Dollars, the answer included.') })
+      .nullable()
+      .describe('What the provider counted: input, cacheRead, cacheWrite, output.'),
+  })
+  .meta({ id: 'TimelineCall' })
+
+const timeline = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/timeline',
+  tag: 'sessions',
+  summary: 'Call by call: tokens raw and sent, cached and written, cost with and without edits, cache misses and why',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: {
+    from: numberIn(1, LARGEST).optional().describe('The first call; 1 if not given.'),
+    limit: numberIn(1, MOST_CALLS).optional().describe(`How many; ${CALLS} if not given.`),
+  },
+  answer: z.object({
+    session: z.string(),
+    length: z.number().describe('Number of events of the ledger that this tells of.'),
+    calls: z.array(TimelineCallOut),
+    total: z.number().describe('Calls of the session.'),
+    next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
+    window: z.number(),
+    overhead: z.number().describe('Tokens of system prompt and tools.'),
+  }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const { timeline: found, session } = await openTimeline(doors, caller, params.session)
+    const from = query.from ?? 1
+    const to = from - 1 + (query.limit ?? CALLS)
+    return {
+      session,
+      length: found.length,
+      calls: found.calls.slice(from - 1, to).map((call, i) => toCall(call, from + i)),
+      total: found.calls.length,
+      next: to < found.calls.length ? to + 1 : null,
+      window: found.model.window,
+      overhead: found.overhead,
+    }
+  },
+})
+
+export const timelineRoutes: readonly Route[] = [summary, timeline]
+
+/** The timeline of a session that the caller may see, up to now. */
+export async function openTimeline({ desk, timelines }: Doors, caller: Caller, name: string) {
+  const session = await desk.open(caller, name)
+  const info = await desk.find(session.id)
+  const timeline = await timelines.of(session, info!)
+  return { timeline, session: session.id, options: session.options }
+}
+
+/** The number of a call, counted from 0 as the timeline does; the next one if none is named. */
+export function callIn({ calls }: Timeline, call: number | undefined): number {
+  if (call === undefined) return calls.length
+  if (call <= calls.length) return call - 1
+  const there = calls.length === 0 ? 'no call was made yet' : `there are 1–${calls.length}`
+  throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no call ${call}; ${there}.`, { call })
+}
+
+function toCall(call: Timeline['calls'][number], number: number): z.input<typeof TimelineCallOut> {
+  const { miss, edits, decision, reported, ...rest } = call
+  return {
+    call: number,
+    ...rest,
+    miss: miss ?? null,
+    edits: { made: edits.ids.length, ids: edits.ids.slice(0, MOST_IDS), saved: edits.saved, undone: edits.undone },
+    decision: decision ?? null,
+    reported: reported ?? null,
+  }
+}

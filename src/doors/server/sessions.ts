@@ -1,0 +1,341 @@
+/** Routes: the sessions themselves. List, make, append, look at the entries and at the view. */
+import { z } from 'zod'
+import { renderEntry } from '../../view/edits.ts'
+import { explainView, tokensSaved } from '../../view/explain.ts'
+import type { Session } from '../../session/session.ts'
+import type { View as EngineView } from '../../session/session-view.ts'
+import type { Message as EngineMessage } from '../../model/types.ts'
+import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
+import { forbidden } from './refusals.ts'
+import {
+  defineRoute,
+  EVERYBODY,
+  Next,
+  nameSchema,
+  numberIn,
+  PageQuery,
+  pageOf,
+  type Route,
+  SessionParam,
+  Time,
+} from './route.ts'
+import { type EditState, Message, Messages, SessionOut, SessionRow, View } from './schemas.ts'
+import type { OwnedSession } from './session-desk.ts'
+
+const MAX_OVERHEAD = 10_000_000
+const DEFAULT_PAGE = 50
+const LARGEST = 2 ** 31
+
+const list = defineRoute({
+  method: 'get',
+  path: '/sessions',
+  tag: 'sessions',
+  summary: 'List the sessions, the last used first',
+  roles: EVERYBODY,
+  query: {
+    ...PageQuery,
+    contains: z.string().min(1).max(200).optional().describe('Only with this text in name, policy or model.'),
+  },
+  answer: z.object({ sessions: z.array(SessionRow), next: Next }),
+  refusals: [404],
+  async run({ query, caller, doors }) {
+    const { contains } = query
+    const page = await pageOf(
+      query,
+      page => doors.desk.list(caller, { ...page, contains }),
+      ({ id }) => id,
+    )
+    const sessions = page.items.map(row => ({ ...row, summary: doors.timelines.known(row) ?? null }))
+    return { sessions, next: page.next }
+  },
+})
+
+const create = defineRoute({
+  method: 'post',
+  path: '/sessions',
+  tag: 'sessions',
+  summary: 'Make a session',
+  description: 'It belongs to the user of the token. An admin may name another owner.',
+  roles: EVERYBODY,
+  body: z.strictObject({
+    id: nameSchema(200).optional().describe('A name; one is made up if there is none.'),
+    policy: nameSchema(100).optional().describe('A preset: none, thrifty, smart-history, …'),
+    model: nameSchema(100).optional(),
+    overhead: z.int().min(0).max(MAX_OVERHEAD).optional().describe('Tokens of system prompt and tools.'),
+    owner: nameSchema(100).optional(),
+    messages: Messages.optional(),
+  }),
+  bodyOptional: true,
+  answer: SessionOut,
+  status: 201,
+  refusals: [409],
+  async run({ body = {}, caller, doors }) {
+    const { id = crypto.randomUUID(), messages = [], owner, ...options } = body
+    if (owner !== undefined && caller.role !== 'admin' && owner !== caller.user) {
+      throw forbidden('Only an admin makes sessions for others.', { owner })
+    }
+    const session = await doors.desk.create(caller, id, { ...defined(options), owner })
+    if (messages.length > 0) await session.append(...(messages as EngineMessage[]))
+    return infoOf(session.id, doors.desk)
+  },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}',
+  tag: 'sessions',
+  summary: 'One session',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: SessionOut,
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return infoOf(session.id, doors.desk)
+  },
+})
+
+const append = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/messages',
+  tag: 'sessions',
+  summary: 'Append messages, all or none',
+  description: 'Durable when it is answered. Messages that do not fit what the session holds are refused with 409.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({ messages: Messages }),
+  answer: z.object({ entries: z.array(z.number()).describe('The numbers of the new entries.') }),
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return { entries: await session.append(...(body.messages as EngineMessage[])) }
+  },
+})
+
+const entries = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/entries',
+  tag: 'sessions',
+  summary: 'The entries as they happened',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: {
+    limit: PageQuery.limit,
+    cursor: numberIn(0, LARGEST).optional().describe('The number of the first entry.'),
+  },
+  answer: z.object({
+    entries: z.array(
+      z.object({
+        entry: z.number(),
+        seq: z.number(),
+        at: Time,
+        message: Message,
+        shown: Message.nullable().optional().describe('As it is shown, where that differs; null where it is hidden.'),
+        edits: z.array(z.string()).describe('The edits in force that touch it.'),
+        pinned: z.boolean().describe('It, or a part of it.'),
+      }),
+    ),
+    total: z.number().describe('Entries of the session.'),
+    next: z.number().nullable(),
+  }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const from = query.cursor ?? 0
+    const page = await originals(session, from, from + (query.limit ?? DEFAULT_PAGE))
+    const to = from + page.length
+    const total = session.fold.entries.length
+    return { entries: page, total, next: to < total ? to : null }
+  },
+})
+
+const look = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/view',
+  tag: 'sessions',
+  summary: 'What the model would be shown, as edits stand now',
+  description: 'Only looks: nothing is planned or recorded.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: View,
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return viewOut(session, await session.view({ plan: false }))
+  },
+})
+
+const plan = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/view',
+  tag: 'sessions',
+  summary: 'What to send now',
+  description: "Asks the session's policy for edits first, and records them. With `plan: false` it only looks.",
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({ plan: z.boolean().optional() }),
+  bodyOptional: true,
+  answer: View,
+  refusals: [404],
+  unkeyed: true,
+  async run({ params, body = {}, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return viewOut(session, await session.view({ plan: body.plan ?? true }))
+  },
+})
+
+const explained = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/explained',
+  tag: 'sessions',
+  summary: 'The view with its reasons: what stands for which entries, and which edits made it so',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    session: z.string(),
+    slots: z.array(
+      z.object({
+        from: z.number(),
+        to: z.number(),
+        messages: z.array(z.object({ message: Message, tokens: z.number(), ids: z.array(z.string().nullable()) })),
+        tokens: z.number(),
+        edits: z.array(z.looseObject({ id: z.string(), shows: z.boolean() })),
+        pinned: z.boolean(),
+      }),
+    ),
+    tokens: z.number(),
+    saved: z.number(),
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const slots = explainView(session.fold)
+    const messagesOf = (slot: (typeof slots)[number]) =>
+      slot.messages.map(({ ids, ...rest }) => ({ ...rest, ids: ids.map(id => id ?? null) }))
+    return {
+      session: session.id,
+      slots: slots.map(slot => ({ ...slot, messages: messagesOf(slot) })),
+      tokens: slots.reduce((total, slot) => total + slot.tokens, 0),
+      saved: tokensSaved(slots),
+    }
+  },
+})
+
+const stats = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/stats',
+  tag: 'sessions',
+  summary: 'Numbers of a session: entries, edits by author, tokens in view, what providers reported',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    session: z.string(),
+    events: z.number(),
+    entries: z.number(),
+    calls: z.number(),
+    tokens: z.object({ view: z.number(), saved: z.number(), window: z.number() }),
+    edits: z.object({
+      active: z.number(),
+      undone: z.number(),
+      by: z.array(z.object({ by: z.string(), edits: z.number(), saved: z.number() })),
+    }),
+    usage: z.object({
+      reports: z.number(),
+      input: z.number(),
+      cacheRead: z.number(),
+      cacheWrite: z.number(),
+      output: z.number(),
+    }),
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    return statsOf(await doors.desk.open(caller, params.session))
+  },
+})
+
+export const sessionRoutes: readonly Route[] = [list, create, show, append, entries, look, plan, explained, stats]
+
+/** An edit with its state, flat. */
+export function editStates(session: Session): z.input<typeof EditState>[] {
+  return session.edits().map(({ edit, active, seq }) => ({ ...edit, active, seq }))
+}
+
+async function infoOf(
+  id: string,
+  desk: { find(id: string): Promise<object | undefined>; ownerOf(id: string): string | null },
+) {
+  return { ...((await desk.find(id)) as OwnedSession), owner: desk.ownerOf(id) }
+}
+
+function viewOut(session: Session, view: EngineView): z.input<typeof View> {
+  const { messages, tokens, edits, pending, decision, waiting, report } = view
+  return { session: session.id, messages, tokens, edits, pending, ...(decision ? { decision } : {}), waiting, report }
+}
+
+/** Entries with their content, and as they are shown; what is not in view is read from the ledger. */
+async function originals(session: Session, from: number, to: number) {
+  const { fold } = session
+  const found = fold.entries.slice(from, to)
+  const hidden = found.filter(({ message }) => !message).map(({ seq }) => seq)
+  const loaded = new Map(
+    (hidden.length > 0 ? await session.eventsAt(hidden) : []).map(({ seq, event }) => [seq, event]),
+  )
+  return found.map(({ seq, at, message }, i) => {
+    const event = loaded.get(seq)
+    const whole = message ?? (event?.type === 'entry' ? event.message : undefined)
+    return { entry: from + i, seq, at, message: whole!, ...shownAs(fold, from + i, whole!) }
+  })
+}
+
+function shownAs(fold: Fold, entry: number, message: EngineMessage) {
+  const range = rangeAround(fold, entry)
+  const inside = editsInside(fold, entry)
+  const edits = [...(range ? [range] : []), ...inside].map(({ id }) => id)
+  const pinned = isPinned(fold, entry) || message.parts.some((_, part) => isPinned(fold, entry, part))
+  if (range) return { shown: null, edits, pinned }
+  return { ...(inside.length > 0 ? { shown: renderEntry(message, inside) ?? null } : {}), edits, pinned }
+}
+
+async function statsOf(session: Session) {
+  const events = await session.events()
+  const usage = { reports: 0, input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
+  for (const { event } of events) {
+    if (event.type !== 'usage') continue
+    usage.reports++
+    for (const key of ['input', 'cacheRead', 'cacheWrite', 'output'] as const) usage[key] += event.usage[key] ?? 0
+  }
+  const slots = explainView(session.fold)
+  const records = session.edits()
+  const authors = [
+    ...Map.groupBy(
+      records.filter(({ active }) => active),
+      ({ edit }) => edit.by,
+    ),
+  ]
+  return {
+    session: session.id,
+    events: events.length,
+    entries: session.fold.entries.length,
+    calls: session.callsMade,
+    tokens: {
+      view: slots.reduce((total, slot) => total + slot.tokens, 0),
+      saved: tokensSaved(slots),
+      window: session.options.model.window,
+    },
+    edits: {
+      active: records.filter(({ active }) => active).length,
+      undone: records.filter(({ active }) => !active).length,
+      by: authors.map(([by, own]) => ({
+        by,
+        edits: own.length,
+        saved: own.reduce((sum, { edit }) => sum + edit.saved, 0),
+      })),
+    },
+    usage,
+  }
+}
+
+function defined<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
+}

@@ -1,0 +1,78 @@
+/**
+ * The timelines of sessions, kept for as long as somebody looks at them.
+ *
+ * The first look reads the whole ledger; after that only what is new. Long ledgers are taken in portions, so that other
+ * requests are served in between. Of every session that was looked at, its few numbers for the list stay known until
+ * it grows.
+ */
+import type { SessionInfo } from '../../session/engine.ts'
+import type { Session } from '../../session/session.ts'
+import { type Summary, summaryOf } from '../../view/totals.ts'
+import { Timeline } from '../../view/timeline.ts'
+import { loadCounter } from '../../model/tokens.ts'
+
+/** A timeline holds the texts of its session. */
+const KEPT = 8
+const SUMMARIES = 2000
+/** New events that are read one by one; for more the ledger is read as a whole. */
+const FEW = 100
+const PORTION = 250
+
+type Kept = { model: string; timeline: Promise<Timeline> }
+
+export class Timelines {
+  readonly #kept = new Map<string, Kept>()
+  readonly #summaries = new Map<string, { length: number; model: string; summary: Summary }>()
+
+  /** The timeline of a session up to the length that the list says. */
+  of(session: Session, { id, length, model }: Pick<SessionInfo, 'id' | 'length' | 'model'>): Promise<Timeline> {
+    const known = this.#kept.get(id)
+    const before = known?.model === model ? known.timeline : undefined
+    // One after the other: each goes on where the one before has ended.
+    const timeline = (before ?? start(session)).then(found => catchUp(found, session, length))
+    remember(this.#kept, id, { model, timeline }, KEPT)
+    timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
+    return timeline
+  }
+
+  /** The numbers of a session, if they are known without reading it. */
+  known({ id, length, model }: Pick<SessionInfo, 'id' | 'length' | 'model'>): Summary | undefined {
+    const found = this.#summaries.get(id)
+    return found?.length === length && found.model === model ? found.summary : undefined
+  }
+
+  async summary(session: Session, info: SessionInfo): Promise<Summary> {
+    const known = this.known(info)
+    if (known) return known
+    const summary = summaryOf(await this.of(session, info))
+    remember(this.#summaries, info.id, { length: info.length, model: info.model, summary }, SUMMARIES)
+    return summary
+  }
+}
+
+async function start({ options }: Session): Promise<Timeline> {
+  const { model, overhead, tools } = options
+  return new Timeline({ count: await loadCounter(), model, overhead, tools })
+}
+
+async function catchUp(timeline: Timeline, session: Session, length: number): Promise<Timeline> {
+  const missing = length - timeline.length
+  if (timeline.length > 0 && missing <= FEW) {
+    const seqs = Array.from({ length: Math.max(0, missing) }, (_, i) => timeline.length + i)
+    for (const placed of seqs.length > 0 ? await session.eventsAt(seqs) : []) timeline.take(placed)
+    return timeline
+  }
+  const events = await session.events()
+  for (let from = timeline.length; from < events.length; from += PORTION) {
+    for (const placed of events.slice(from, from + PORTION)) timeline.take(placed)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  return timeline
+}
+
+/** The most recently used ones stay. */
+function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > most) map.delete(map.keys().next().value!)
+}

@@ -1,0 +1,171 @@
+/** Routes: bringing a recorded conversation in, and what other policies would have done with one. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { importSession } from '../../session/import-transcript.ts'
+import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
+import { type Model, modelInfo } from '../../providers/models.ts'
+import { readTranscript, type Transcript } from '../../formats/transcripts/read-transcript.ts'
+import { inSteps } from '../../view/totals.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
+
+const MB = 1024 * 1024
+export const MAX_TRANSCRIPT = 64 * MB
+const MAX_SESSIONS = 1000
+/** A comparison replays the whole session for each policy. */
+const MAX_POLICIES = 8
+const MAX_CALLS = 5000
+const NAME_LENGTH = 200
+const SERIES = 300
+const DECISIONS = 100
+
+const importRoute = defineRoute({
+  method: 'post',
+  path: '/import',
+  tag: 'sessions',
+  summary: 'Import the transcript of an agent',
+  description:
+    'The body is the file as it is. Its format is told by what is in it; see docs/transcripts.md. Importing the same ' +
+    'file again adds nothing; one that has grown adds what is new. What breaks the rules of tool calls is healed.',
+  roles: EVERYBODY,
+  query: {
+    name: nameSchema(NAME_LENGTH).optional().describe('For the session, if there is one only.'),
+  },
+  bytes: MAX_TRANSCRIPT,
+  answer: z.object({
+    format: z.string(),
+    sessions: z.array(
+      z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
+    ),
+    problems: z.array(z.object({ line: z.number().optional(), message: z.string() })),
+  }),
+  status: 201,
+  refusals: [404, 409],
+  run: ({ query, bytes, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const { format, sessions, problems } = await readBytesAsTranscript(bytes)
+      if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
+      const imported = []
+      for (const recorded of sessions) {
+        const name = (sessions.length === 1 ? query.name : undefined) ?? recorded.id.slice(0, NAME_LENGTH)
+        await makeOwn(doors, caller, name)
+        imported.push(await importSession(doors.pal, recorded, { name }))
+      }
+      return { format, sessions: imported, problems }
+    }),
+})
+
+const Costs = z.object({
+  policy: z.string(),
+  calls: z.number(),
+  tokens: z.number().describe('Sent over all calls.'),
+  peak: z.number().describe('The most in one call.'),
+  cost: z.number().describe('In uncached input tokens.'),
+  effective: z.number().describe('With what fetching lost evidence again would cost.'),
+  costShare: z.number().describe('Of what sending everything costs.'),
+  effectiveShare: z.number(),
+  evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
+  busts: z.number(),
+  edits: z.number(),
+  dollars: z.number().describe('The cost by the price table; of input, like all of these.'),
+  series: z
+    .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
+    .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
+  decisions: z
+    .array(z.object({ call: z.number(), edits: z.number(), saved: z.number(), text: z.string() }))
+    .describe(`The first ${DECISIONS} calls that edits were made for, from 1, with the sum behind them.`),
+})
+
+const compare = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/compare',
+  tag: 'sessions',
+  summary: 'What each policy would have sent and cost, replayed on this session',
+  description: 'Nothing is recorded and no model is called. The method is in docs/benchmarks.md.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({
+    policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
+    model: nameSchema(100).optional().describe('That of the session, if left out.'),
+  }),
+  answer: z.object({ session: z.string(), model: z.string(), policies: z.array(Costs) }),
+  refusals: [404, 409],
+  unkeyed: true,
+  run: ({ params, body, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const session = await doors.desk.open(caller, params.session)
+      const events = await session.events()
+      const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      const recorded = prepareSession(session.id, messages)
+      if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
+      const info = await doors.desk.find(session.id)
+      const model = body.model ?? info!.model
+      // What the provider counted in front of the messages, where it told us; the usual amount otherwise.
+      const { overhead } = await doors.timelines.of(session, info!)
+      const options = { model, ...(overhead > 0 ? { overhead } : {}) }
+      const base = await tryPolicy(recorded, 'none', options)
+      const policies: z.input<typeof Costs>[] = []
+      for (const policy of body.policies) {
+        const outcome = policy === 'none' ? base : await tryPolicy(recorded, policy, options)
+        policies.push(costsOf(policy, outcome, base, modelInfo(model)))
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      return { session: session.id, model, policies }
+    }),
+})
+
+function costsOf(policy: string, outcome: Outcome, base: Outcome, { input, scale }: Model): z.input<typeof Costs> {
+  const { measures, decisions } = outcome
+  const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
+  const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
+  const toDollars = (units: number) => (units * input * scale) / 1_000_000
+  let spent = 0
+  return {
+    policy,
+    ...{ calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts },
+    edits: decisions.reduce((total, decision) => total + decision.edits, 0),
+    dollars: toDollars(cost),
+    series: {
+      tokens: inSteps(
+        measures.perCall.map(call => call.tokens),
+        SERIES,
+      ),
+      cost: inSteps(
+        measures.perCall.map(call => (spent += toDollars(call.cost))),
+        SERIES,
+      ),
+    },
+    decisions: decisions.slice(0, DECISIONS).map(({ call, ...rest }) => ({ call: call + 1, ...rest })),
+  }
+}
+
+export const transcriptRoutes: readonly Route[] = [importRoute, compare]
+
+/** A session of that name that the caller may write to; another's is not told from one that is taken. */
+async function makeOwn({ desk }: Doors, caller: Caller, name: string): Promise<void> {
+  if (desk.maySee(caller, name) && (await desk.find(name))) return
+  await desk.create(caller, name, {})
+}
+
+/** Readers take files, so the bytes become one for as long as it is read. Errors do not tell where it lay. */
+async function readBytesAsTranscript(bytes: Uint8Array): Promise<Transcript> {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
+  const path = join(folder, 'transcript')
+  try {
+    await writeFile(path, bytes, { mode: 0o600 })
+    return await readTranscript(path)
+  } catch (error) {
+    if (!isPalimpsestError(error)) throw error
+    const { path: _, ...data } = error.data
+    throw new PalimpsestError(error.code, error.message.replaceAll(path, 'The transcript'), data, error)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function tooMany(what: string, count: number, most: number): PalimpsestError {
+  return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; ${most} is the limit.`, { count, most })
+}

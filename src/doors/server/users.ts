@@ -1,0 +1,78 @@
+/** Routes: whose memory there is, and which policies a session can be looked after by. */
+import { userInfo } from 'node:os'
+import { z } from 'zod'
+import { presets } from '../../planner/presets.ts'
+import { defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
+
+/** Who an agent without a token speaks for, see the MCP door. */
+const NAMELESS = 'local'
+const MOST = 500
+const COUNTED = 200
+
+const users = defineRoute({
+  method: 'get',
+  path: '/users',
+  tag: 'memory',
+  summary: 'Whose memory the caller may look after, with what waits there',
+  description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
+  roles: EVERYBODY,
+  answer: z.object({
+    users: z.array(
+      z.object({
+        user: z.string(),
+        blocks: z.number().describe(`${COUNTED} stands for as many or more.`),
+        open: z.number().describe(`Proposals that wait; ${COUNTED} stands for as many or more.`),
+      }),
+    ),
+    own: z.string().describe('Whom to show first.'),
+  }),
+  async run({ caller, doors }) {
+    const { store } = doors.memory
+    const own = caller.user ?? ownName()
+    const isAdmin = caller.role === 'admin'
+    const names = isAdmin ? [...new Set([own, NAMELESS, ...(await store.users({ limit: MOST }))])] : [own]
+    const found = []
+    for (const user of names) {
+      const blocks = (await store.blocks(user, { limit: COUNTED })).length
+      const open = (await store.proposals(user, { state: 'open', limit: COUNTED })).length
+      if (user === own || blocks + open > 0) found.push({ user, blocks, open })
+    }
+    return { users: found, own: first(found, own) }
+  },
+})
+
+const ABOUT: Record<string, string> = {
+  none: 'Everything is sent as it happened.',
+  thrifty: 'Shortens what is unlikely to be needed, when that costs less than keeping it. The default.',
+  agent: 'Thrifty with what our own agent needs: its goal now and then, huge results in files, a summary when full.',
+  'smart-history': 'Pointers for repeated reads, long shell output cut, a summary when the window fills; every turn.',
+  'clear-tool-uses': 'Clears old tool results past 80k tokens, with a warning before; every turn.',
+  'stale-output': 'Large results go to files, results that are 15 messages old to a line; every turn.',
+}
+
+const policies = defineRoute({
+  method: 'get',
+  path: '/policies',
+  tag: 'sessions',
+  summary: 'The policies that a session can be looked after by, and compared under',
+  roles: EVERYBODY,
+  answer: z.object({ policies: z.array(z.object({ name: z.string(), about: z.string() })) }),
+  async run() {
+    return { policies: presets.map(({ name }) => ({ name, about: ABOUT[name] ?? '' })) }
+  },
+})
+
+export const userRoutes: readonly Route[] = [users, policies]
+
+/** The name that the command line uses; one that no address takes is not shown. */
+export function ownName(): string {
+  const name = process.env['PALIMPSEST_USER'] ?? userInfo().username
+  return nameSchema(100).safeParse(name).success ? name : NAMELESS
+}
+
+/** One's own memory, unless there is none and another's waits to be looked at. */
+function first(found: readonly { user: string; blocks: number; open: number }[], own: string): string {
+  const isEmpty = found.every(({ user, blocks, open }) => user !== own || blocks + open === 0)
+  const busiest = found.toSorted((a, b) => b.open - a.open || b.blocks - a.blocks)[0]
+  return isEmpty && busiest && busiest.blocks + busiest.open > 0 ? busiest.user : own
+}

@@ -1,0 +1,129 @@
+/**
+ * Routes: the knowledge files that every session starts with. They belong to the home and not to one user (the daily log
+ * tells of everybody's sessions), so they are for admins: on loopback, the person at this machine.
+ *
+ * A write names the version that was read. When somebody has changed the file since, nothing is written, and the
+ * answer shows what is there now beside what was sent. Files are written as the tools write them: inside the folder
+ * only, whole or not at all.
+ */
+import { mkdir } from 'node:fs/promises'
+import { z } from 'zod'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { changeFile, readWhole } from '../../files/atomic.ts'
+import { hashContent } from '../../files/journal.ts'
+import { openRoot } from '../../files/root.ts'
+import { FILE_LIMIT, initWorkspace, workspaceFiles } from '../../memory/workspace.ts'
+import { ADMINS, defineRoute, type Route } from './route.ts'
+
+const MAX_TEXT = 1_000_000
+const MOST_FILES = 1000
+
+const FileName = z
+  .string()
+  .min(4)
+  .max(200)
+  .regex(/^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\p{L}\p{N}._ -]+(?:\/[\p{L}\p{N}._ -]+){0,2}\.md$/u)
+  .describe('A Markdown file in the workspace; escape its slashes: .learnings%2FERRORS.md')
+const FileVersion = z.string().regex(/^[0-9a-f]{8,128}$/)
+
+const FileOut = z
+  .object({
+    path: z.string(),
+    text: z.string(),
+    version: FileVersion.describe('Of this text; a write must name it.'),
+    bytes: z.number(),
+  })
+  .meta({ id: 'WorkspaceFile' })
+
+const list = defineRoute({
+  method: 'get',
+  path: '/workspace',
+  tag: 'server',
+  summary: 'The knowledge files that every session starts with',
+  roles: ADMINS,
+  answer: z.object({
+    folder: z.string(),
+    limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
+    files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
+  }),
+  async run({ doors }) {
+    const { workspace: folder } = doors
+    const files = []
+    for (const path of (await workspaceFiles({ folder })).slice(0, MOST_FILES)) {
+      const found = await readIn(folder, path).catch(error => {
+        // A file that is gone again, or that is no text, is not one of ours to show.
+        if (isPalimpsestError(error)) return undefined
+        throw error
+      })
+      if (found) files.push({ path, version: found.version, bytes: found.bytes })
+    }
+    return { folder, limit: FILE_LIMIT, files }
+  },
+})
+
+const init = defineRoute({
+  method: 'post',
+  path: '/workspace',
+  tag: 'server',
+  summary: 'Make the knowledge files that are missing, from templates that explain themselves',
+  roles: ADMINS,
+  answer: z.object({ made: z.array(z.string()) }),
+  status: 201,
+  async run({ doors }) {
+    return { made: await initWorkspace({ folder: doors.workspace, now: doors.clock }) }
+  },
+})
+
+const read = defineRoute({
+  method: 'get',
+  path: '/workspace/{file}',
+  tag: 'server',
+  summary: 'One knowledge file',
+  roles: ADMINS,
+  params: { file: FileName },
+  answer: FileOut,
+  refusals: [404],
+  async run({ params, doors }) {
+    return readIn(doors.workspace, params.file)
+  },
+})
+
+const put = defineRoute({
+  method: 'put',
+  path: '/workspace/{file}',
+  tag: 'server',
+  summary: 'Write a knowledge file, unless it has changed since it was read',
+  description:
+    'A 409 (FILE_CHANGED) has the text that is there `now`, its `version`, and `yours`; nothing was written. For a new ' +
+    'file the version is null.',
+  roles: ADMINS,
+  params: { file: FileName },
+  body: z.strictObject({ text: z.string().max(MAX_TEXT), version: FileVersion.nullable() }),
+  answer: FileOut,
+  refusals: [404, 409],
+  async run({ params, body, doors }) {
+    const { file: path } = params
+    const { text, version } = body
+    await mkdir(doors.workspace, { recursive: true, mode: 0o700 })
+    const root = await openRoot(doors.workspace)
+    await changeFile({ root, path, make: true }, {}, now => {
+      const there = now === null ? null : hashContent(now)
+      if (there !== version) throw changed(path, { now, version: there, yours: text })
+      return text
+    })
+    return readIn(doors.workspace, path)
+  },
+})
+
+export const workspaceRoutes: readonly Route[] = [list, init, read, put]
+
+async function readIn(folder: string, path: string): Promise<z.input<typeof FileOut>> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const { text, bytes } = await readWhole({ root: await openRoot(folder), path })
+  return { path, text, version: hashContent(text), bytes }
+}
+
+function changed(path: string, both: { now: string | null; version: string | null; yours: string }): PalimpsestError {
+  const what = both.now === null ? 'is not there any more' : 'has changed since it was read'
+  return new PalimpsestError('FILE_CHANGED', `${path} ${what}. Look at both, then write again.`, { path, ...both })
+}

@@ -1,0 +1,79 @@
+/**
+ * Where requests come from: a terminal with a cursor (key-input.ts), or the lines of a pipe or a dumb
+ * terminal (line-input.ts). Here is what the two have in common.
+ *
+ * A request may have several lines: one that ends with a backslash goes on, Alt-Enter begins a new one, and what is
+ * pasted stays together. What was typed before a question was asked never answers it.
+ */
+import type { Io } from '../cli/command.ts'
+import type { History } from '../chat/history.ts'
+
+export type Input = {
+  /** The next request, whole. Undefined when the input has ended, or the user leaves. */
+  read(): Promise<string | undefined>
+  /**
+   * One of these words, whole or by its first letter, and Enter; undefined where the answer cannot be had, which means
+   * no. A line that is no answer is kept as the next request.
+   */
+  choose(words: readonly string[], options?: ChooseOptions): Promise<string | undefined>
+  /** What has been typed ahead. */
+  readonly typed: string
+  /** Called for Ctrl-C while nothing is being asked. */
+  interrupted: () => void
+  close(): void
+}
+
+export type ChooseOptions = {
+  signal?: AbortSignal | undefined
+  /** Called when `typed` is another. */
+  changed?: () => void
+}
+
+export type InputOptions = {
+  io: Io
+  history: History
+  complete: (line: string) => string[]
+  /** Says something between two prompts. */
+  say: (text: string) => void
+}
+
+export type Terminal = NodeJS.ReadableStream & { isTTY?: boolean; setRawMode?: (on: boolean) => unknown }
+
+export const PROMPT = '› '
+export const MORE = '… '
+export const LEAVE = 'Ctrl-C again, or Ctrl-D, leaves.'
+
+/** Joins the lines of a request: gives it when it is whole, and nothing as long as it goes on. */
+export class Request {
+  readonly #lines: string[] = []
+
+  get begun(): boolean {
+    return this.#lines.length > 0
+  }
+
+  add(line: string, goesOn = false): string | undefined {
+    const escaped = !goesOn && continues(line)
+    this.#lines.push(escaped ? line.slice(0, -1) : line)
+    return goesOn || escaped ? undefined : this.#lines.join('\n')
+  }
+
+  clear(): void {
+    this.#lines.length = 0
+  }
+
+  /** What there is when no more can come. */
+  get rest(): string | undefined {
+    return this.begun ? this.#lines.join('\n') : undefined
+  }
+}
+
+/** The word that a line gives as an answer. */
+export function answerIn(line: string, words: readonly string[]): string | undefined {
+  const said = line.trim().toLowerCase()
+  return words.find(word => said === word || said === word[0])
+}
+
+/** A line that ends with an odd number of backslashes goes on in the next. */
+function continues(line: string): boolean {
+  return (/\\*$/.exec(line)?.[0].length ?? 0) % 2 === 1
+}

@@ -1,0 +1,267 @@
+/**
+ * OpenAI Chat Completions ↔ neutral messages.
+ *
+ * `toOpenAIChat(fromOpenAIChat(messages))` is the same JSON, byte for byte: arguments with odd spacing, null or
+ * missing content, fields we do not know. One message is one neutral message. `reasoning_content` and its
+ * relatives are reasoning. From other dialects: a `tool` message becomes one message per result, what stood
+ * beside the results (and images in them) follows as a message of the user, reasoning is left out.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+import type { ImagePart, Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import { readOpenAIBlock } from './openai-blocks.ts'
+import {
+  argumentsOf,
+  besideResults,
+  type CallNames,
+  type Codec,
+  inputOf,
+  isTaken,
+  isWire,
+  keep,
+  originalOf,
+  outputParts,
+  rawNote,
+  rawPart,
+  readContent,
+  sameJson,
+  TAKEN,
+  taken,
+  UNKNOWN_TOOL,
+  urlOfImage,
+  type Wire,
+  wireMessages,
+  writeContent,
+} from './original.ts'
+
+const DIALECT = 'openai-chat'
+
+/** Where servers of this dialect put what the model thought. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details']
+
+export type OpenAIChatMessage = { role: string; content?: unknown }
+type ChatWire = Wire & OpenAIChatMessage
+
+export function fromOpenAIChat(messages: readonly OpenAIChatMessage[]): Message[] {
+  const names: CallNames = new Map()
+  return wireMessages(messages, 'messages').map((wire, index) => {
+    switch (wire.role) {
+      case 'system':
+      case 'user':
+        return withEnvelope({ role: wire.role, parts: readContent(wire.content, readPlain) }, wire)
+      case 'developer':
+        return withEnvelope({ role: 'system', parts: readContent(wire.content, readPlain) }, wire)
+      case 'assistant':
+        return withEnvelope({ role: 'assistant', parts: readAssistant(wire, names) }, wire)
+      case 'tool':
+        return { role: 'tool', parts: [readResult(wire, names)] }
+    }
+    if (typeof wire.role !== 'string') {
+      throw new PalimpsestError('INVALID_MESSAGE', `messages[${index}] has no role.`, { index })
+    }
+    const original = { dialect: DIALECT, value: { role: wire.role } } as const
+    return { role: 'user', parts: [rawPart(DIALECT, wire)], original }
+  })
+}
+
+/** `M`: the message type of the SDK that the messages go to. */
+export function toOpenAIChat<M = OpenAIChatMessage>(messages: readonly Message[]): M[] {
+  return writeMessages(messages) as M[]
+}
+
+function writeMessages(messages: readonly Message[]): ChatWire[] {
+  const written: ChatWire[] = []
+  let beside: Part[] = []
+  for (const message of messages) {
+    if (message.role !== 'tool') flush()
+    if (message.role === 'assistant') written.push(...writeAssistant(message))
+    else if (message.role === 'tool') writeResults(message)
+    else written.push(...writePlain(message))
+  }
+  flush()
+  return written
+
+  function writeResults(message: Message): void {
+    for (const part of message.parts) {
+      if (part.type !== 'tool-result') continue
+      written.push(writeResult(part))
+      if (!originalOf(part, DIALECT)) beside.push(...outputParts(part).filter(inner => inner.type === 'image'))
+    }
+    beside.push(...besideResults(message).filter(part => !isOwnRaw(part)))
+    for (const part of message.parts) if (isOwnRaw(part)) written.push(part.value)
+  }
+
+  function flush(): void {
+    if (beside.length > 0) written.push(...writePlain({ role: 'user', parts: beside }))
+    beside = []
+  }
+}
+
+function withEnvelope(message: Message, wire: Wire): Message {
+  const [rebuilt] = message.role === 'assistant' ? writeAssistant(message) : writePlain(message)
+  if (sameJson(rebuilt, wire)) return message
+  const value: Wire = { ...wire }
+  if ('content' in wire) value.content = taken(wire.content)
+  if (message.role === 'assistant') {
+    for (const field of ['tool_calls', ...REASONING_FIELDS]) if (field in wire) value[field] = taken(wire[field])
+  }
+  return { ...message, original: { dialect: DIALECT, value } }
+}
+
+function readAssistant(wire: Wire, names: CallNames): Part[] {
+  const calls = Array.isArray(wire.tool_calls) ? wire.tool_calls : []
+  return [
+    ...REASONING_FIELDS.flatMap(field => readReasoning(wire, field)),
+    ...readContent(wire.content, readPlain),
+    ...calls.map(call => readCall(call, names)),
+  ]
+}
+
+function readReasoning(wire: Wire, field: string): ReasoningPart[] {
+  const value = wire[field]
+  if (typeof value === 'string') {
+    return [{ type: 'reasoning', text: value, original: { dialect: DIALECT, value: { [field]: TAKEN } } }]
+  }
+  if (!Array.isArray(value) || value.length === 0) return []
+  const text = value.map(detail => (isWire(detail) && typeof detail.text === 'string' ? detail.text : '')).join('')
+  return [{ type: 'reasoning', text, original: { dialect: DIALECT, value: { [field]: value } } }]
+}
+
+function readPlain(block: unknown): Part {
+  return readOpenAIBlock(block, { dialect: DIALECT, write: writeBlock })
+}
+
+function readCall(call: unknown, names: CallNames): Part {
+  if (!isWire(call) || typeof call.id !== 'string') return rawCall(call)
+  const { id, type } = call
+  const body = type === 'custom' ? call.custom : call.function
+  const text = isWire(body) ? body[type === 'custom' ? 'input' : 'arguments'] : undefined
+  if (!isWire(body) || typeof body.name !== 'string' || typeof text !== 'string') return rawCall(call)
+  names.set(id, body.name)
+  if (type === 'custom') {
+    const value = { ...call, custom: { ...body, input: TAKEN } }
+    return { type: 'tool-call', id, name: body.name, input: text, original: { dialect: DIALECT, value } }
+  }
+  const input = inputOf(text)
+  const part: ToolCallPart = { type: 'tool-call', id, name: body.name, input }
+  const place = argumentsOf(input) === text ? TAKEN : text
+  const value = { ...call, function: { ...body, arguments: place } }
+  return keep(part, call, writeCall(part), { dialect: DIALECT, value })
+}
+
+/** An entry of `tool_calls` that we cannot read: the original tells it from an opaque block of the content. */
+function rawCall(call: unknown): Part {
+  return { ...rawPart(DIALECT, call), original: { dialect: DIALECT, value: { tool_calls: [TAKEN] } } }
+}
+
+function readResult(wire: Wire, names: CallNames): Part {
+  const { tool_call_id: id, content } = wire
+  const readable = content === undefined || content === null || typeof content === 'string' || Array.isArray(content)
+  if (typeof id !== 'string' || !readable) return rawPart(DIALECT, wire)
+  const own = typeof wire.name === 'string' ? wire.name : UNKNOWN_TOOL
+  const output = Array.isArray(content) ? content.map(readPlain) : (content ?? '')
+  const part: ToolResultPart = { type: 'tool-result', id, name: names.get(id) ?? own, output }
+  const value = 'content' in wire ? { ...wire, content: taken(content) } : wire
+  return keep(part, wire, writeResult(part), { dialect: DIALECT, value })
+}
+
+function writePlain(message: Message): ChatWire[] {
+  const own = originalOf(message, DIALECT)
+  if (own && !['system', 'developer', 'user'].includes(String(own.role))) {
+    return message.parts.flatMap(part => (isOwnRaw(part) ? [part.value] : []))
+  }
+  const content = writeContent(message.parts, own ? own.content : TAKEN, CODEC)
+  if (own) return content === undefined && 'content' in own ? [] : [filled(own, { content })]
+  return content === undefined ? [] : [{ role: message.role, content }]
+}
+
+function writeAssistant(message: Message): ChatWire[] {
+  const own = originalOf(message, DIALECT)
+  const calls = message.parts.flatMap(part => (part.type === 'tool-call' ? [writeCall(part)] : rawCallIn(part)))
+  const said = message.parts.filter(part => part.type === 'text' || (isOwnRaw(part) && !part.original))
+  const thought = message.parts.flatMap(part => (part.type === 'reasoning' ? [writeReasoning(part)] : []))
+  const reasoning = Object.assign({}, ...thought)
+  const content = writeContent(said, own ? own.content : TAKEN, CODEC)
+  if (own) {
+    return [filled(own, { ...reasoning, content, tool_calls: calls.length > 0 ? calls : undefined })]
+  }
+  if (content === undefined && calls.length === 0) return []
+  const wire = { role: 'assistant', content: content ?? null }
+  return calls.length > 0 ? [{ ...wire, tool_calls: calls }] : [wire]
+}
+
+/** The envelope with its places filled. A place for which nothing is left goes, but `content` becomes null. */
+function filled(own: Wire, fields: Wire): ChatWire {
+  const kept = Object.entries(own).flatMap(([key, place]) => {
+    if (!isTaken(place) || fields[key] !== undefined) return [[key, place]]
+    return key === 'content' ? [[key, null]] : []
+  })
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(known), role: String(own.role) }
+}
+
+function writeReasoning(part: ReasoningPart): Wire {
+  const own = originalOf(part, DIALECT)
+  if (!own) return {}
+  return Object.fromEntries(
+    Object.entries(own).flatMap(([field, place]) => {
+      if (place === TAKEN) return [[field, part.text]]
+      return part.edit === undefined ? [[field, place]] : []
+    }),
+  )
+}
+
+const CODEC: Codec = { dialect: DIALECT, write: writeBlock }
+
+function writeBlock(part: Part): unknown[] {
+  const own = originalOf(part, DIALECT)
+  switch (part.type) {
+    case 'text':
+      if (part.text === '' && (part.edit !== undefined || !own)) return []
+      return [{ ...(own ?? { type: 'text' }), text: part.text }]
+    case 'image':
+      return [writeImage(part, own)]
+    case 'raw':
+      return [part.provider === DIALECT ? part.value : { type: 'text', text: rawNote(part) }]
+    default:
+      return []
+  }
+}
+
+function writeImage(part: ImagePart, own: Wire | undefined): Wire {
+  const url = urlOfImage(part)
+  if (own && isWire(own.image_url)) return { ...own, image_url: { ...own.image_url, url } }
+  return { type: 'image_url', image_url: { url } }
+}
+
+function writeCall(part: ToolCallPart): Wire {
+  const { id, name, input } = part
+  const own = originalOf(part, DIALECT)
+  if (own && isWire(own.custom)) return { ...own, id, custom: { ...own.custom, name, input: argumentsOf(input) } }
+  if (!own || !isWire(own.function)) return { id, type: 'function', function: { name, arguments: argumentsOf(input) } }
+  const verbatim = part.edit === undefined && own.function.arguments !== TAKEN
+  const text = verbatim ? own.function.arguments : argumentsOf(input)
+  return { ...own, id, function: { ...own.function, name, arguments: text } }
+}
+
+function writeResult(part: ToolResultPart): ChatWire {
+  const own = originalOf(part, DIALECT)
+  const { id, output } = part
+  if (!own) return { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : textOf(part) }
+  const content = typeof output === 'string' ? output : outputParts(part).flatMap(writeBlock)
+  const none = (own.content === undefined || own.content === null) && content === ''
+  return none ? { ...own, role: 'tool', tool_call_id: id } : { ...own, role: 'tool', tool_call_id: id, content }
+}
+
+function textOf(part: ToolResultPart): string {
+  return outputParts(part)
+    .flatMap(inner => (inner.type === 'text' ? [inner.text] : inner.type === 'raw' ? [rawNote(inner)] : []))
+    .join('\n')
+}
+
+function rawCallIn(part: Part): unknown[] {
+  return isOwnRaw(part) && part.original ? [part.value] : []
+}
+
+function isOwnRaw(part: Part): part is Part & { type: 'raw'; value: ChatWire } {
+  return part.type === 'raw' && part.provider === DIALECT
+}

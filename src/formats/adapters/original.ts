@@ -1,0 +1,208 @@
+/**
+ * What the adapters share: when to keep a provider's original, and how to fill it again.
+ *
+ * An original is the provider's block or message with everything taken out that the neutral form holds: a
+ * `…` marks the place. Writing fills the places from the neutral part, so an edited part keeps the other fields
+ * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
+import type {
+  Dialect,
+  ImagePart,
+  Message,
+  Original,
+  Part,
+  RawPart,
+  ReasoningPart,
+  Role,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../model/types.ts'
+
+/** An object as a provider sends it: nothing is known of it until it is looked at. */
+export type Wire = Record<string, unknown>
+
+/** Stands where content was taken out: alone for a string, in a list for a list. */
+export const TAKEN = '…'
+
+export function isWire(value: unknown): value is Wire {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The place that content leaves behind. Empty lists, null and what is missing stay as they are. */
+export function taken(content: unknown): unknown {
+  if (typeof content === 'string') return TAKEN
+  return Array.isArray(content) && content.length > 0 ? [TAKEN] : content
+}
+
+export function isTaken(place: unknown): boolean {
+  return place === TAKEN || (Array.isArray(place) && place[0] === TAKEN)
+}
+
+/** The original of this dialect, if there is one and it is of that type; another dialect's is no use here. */
+export function originalOf(holder: { original?: Original }, dialect: Dialect, type?: string): Wire | undefined {
+  const { original } = holder
+  if (original?.dialect !== dialect || !isWire(original.value)) return undefined
+  return type === undefined || original.value.type === type ? original.value : undefined
+}
+
+/** How a dialect writes each kind of part. A text or reasoning may not be written at all. */
+export type PartWriters = {
+  text(part: TextPart): unknown[]
+  reasoning(part: ReasoningPart): unknown[]
+  call(part: ToolCallPart): unknown
+  result(part: ToolResultPart): unknown
+  image(part: ImagePart): unknown
+}
+
+/** Zero blocks or one. What only another provider understands is told in words, but not in the model's name. */
+export function writePart(part: Part, role: Role, dialect: Dialect, write: PartWriters): unknown[] {
+  switch (part.type) {
+    case 'text':
+      return write.text(part)
+    case 'reasoning':
+      return write.reasoning(part)
+    case 'tool-call':
+      return [write.call(part)]
+    case 'tool-result':
+      return [write.result(part)]
+    case 'image':
+      return [write.image(part)]
+    case 'raw':
+      if (part.provider === dialect) return [part.value]
+      return role === 'assistant' ? [] : write.text({ type: 'text', text: rawNote(part) })
+  }
+}
+
+/** What was written for a message before; for callers who never change one. */
+export type Written<T> = WeakMap<Message, T>
+
+/** What `write` makes of a message, once. */
+export function writtenOnce<T>(
+  message: Message,
+  before: Written<T> | undefined,
+  write: (message: Message) => T | undefined,
+) {
+  const known = before?.get(message)
+  if (known !== undefined) return known
+  const wire = write(message)
+  if (wire !== undefined) before?.set(message, wire)
+  return wire
+}
+
+/** The part as it is if `rebuilt` says the same as `block`; else with its original. */
+export function keep<P extends Part>(part: P, block: unknown, rebuilt: unknown, original: Original): P {
+  return sameJson(rebuilt, block) ? part : { ...part, original }
+}
+
+/** Whether two values have the same JSON, key order included. Shared strings make it cheap. */
+export function sameJson(one: unknown, other: unknown): boolean {
+  const a = jsonValue(one)
+  const b = jsonValue(other)
+  if (a === b) return true
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, i) => sameJson(item, b[i]))
+  }
+  if (!isWire(a) || !isWire(b)) return false
+  const left = Object.keys(a).filter(key => a[key] !== undefined)
+  const right = Object.keys(b).filter(key => b[key] !== undefined)
+  return left.length === right.length && left.every((key, i) => key === right[i] && sameJson(a[key], b[key]))
+}
+
+function jsonValue(value: unknown): unknown {
+  return isWire(value) && typeof value.toJSON === 'function' ? value.toJSON() : value
+}
+
+/** Content as parts: a string is one text; of a list each block is a part; nothing is no part. */
+export function readContent(content: unknown, read: (block: unknown) => Part): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return Array.isArray(content) ? content.map(read) : []
+}
+
+export type Codec = { dialect: Dialect; write: (part: Part) => unknown[] }
+
+/**
+ * Parts as content: a string where `place` says so and a string can hold them, else a list of blocks.
+ * Undefined when nothing is left of what there was.
+ */
+export function writeContent(parts: readonly Part[], place: unknown, { dialect, write }: Codec): unknown {
+  const [first] = parts
+  if (place === TAKEN && parts.length === 1 && first?.type === 'text' && !originalOf(first, dialect)) {
+    return first.text === '' && first.edit !== undefined ? undefined : first.text
+  }
+  const blocks = parts.flatMap(write)
+  if (blocks.length > 0) return blocks
+  return isTaken(place) ? undefined : place
+}
+
+/** The parts of an edited result count as edited themselves. */
+export function outputParts(part: { output: string | Part[]; edit?: string }): Part[] {
+  const parts: Part[] = typeof part.output === 'string' ? [{ type: 'text', text: part.output }] : part.output
+  return part.edit === undefined ? parts : parts.map(inner => ({ ...inner, edit: part.edit }))
+}
+
+export function rawPart(provider: Dialect, value: unknown): RawPart {
+  return { type: 'raw', provider, value }
+}
+
+/** What is shown for an opaque block of another dialect. */
+export function rawNote({ value, provider }: RawPart): string {
+  const type = isWire(value) && typeof value.type === 'string' ? value.type : 'block'
+  return `[${type} left out: only ${provider} can carry it]`
+}
+
+/** Arguments of a call as the model wrote them → input. What is not JSON stays a string. */
+export function inputOf(text: string): unknown {
+  if (text === '') return {}
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
+export function argumentsOf(input: unknown): string {
+  return typeof input === 'string' ? input : JSON.stringify(input ?? {})
+}
+
+/** Input as an object, for dialects that know no other. */
+export function objectInput(input: unknown): Wire {
+  return isWire(input) ? input : { input }
+}
+
+export type ImageSource = { mediaType: string; data?: string; url?: string }
+
+/** For an image whose type only its address knows. */
+export const ANY_IMAGE = 'image/*'
+
+export function imageFromUrl(url: string): ImageSource {
+  const match = /^data:([^;,]+);base64,/.exec(url)
+  return match ? { mediaType: match[1]!, data: url.slice(match[0].length) } : { mediaType: ANY_IMAGE, url }
+}
+
+export function urlOfImage({ mediaType, data, url }: ImageSource): string {
+  return data === undefined ? (url ?? '') : `data:${mediaType};base64,${data}`
+}
+
+/** The messages of a request, each an object with a role; anything else is the caller's mistake. */
+export function wireMessages(messages: unknown, what: string): Wire[] {
+  if (!Array.isArray(messages)) throw new PalimpsestError('INVALID_MESSAGE', `${what} must be a list.`)
+  messages.forEach((message, index) => {
+    if (!isWire(message)) {
+      throw new PalimpsestError('INVALID_MESSAGE', `${what}[${index}] must be an object.`, { index })
+    }
+  })
+  return messages
+}
+
+/** Names of calls by id, filled while reading: most results do not say which tool they are of. */
+export type CallNames = Map<string, string>
+
+export const UNKNOWN_TOOL = 'unknown'
+
+/** Text and images beside results, which some dialects cannot put there: they follow as a message of the user. */
+export function besideResults(message: Message): Part[] {
+  return message.parts.filter(part => part.type !== 'tool-result')
+}

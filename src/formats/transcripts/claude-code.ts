@@ -1,0 +1,254 @@
+/**
+ * Claude Code: `~/.claude/projects/<folder>/<session>.jsonl`.
+ *
+ * One API response is written as several lines with one `message.id`: they are one message here. The lines are a
+ * tree, but results of parallel calls hang beside each other in it, so the order of the file is followed; only
+ * where a prompt takes the place of an earlier one (a rewind) a session begins anew from there. A compaction begins
+ * a session with the summary; each sub-agent in the file is a session of its own.
+ */
+
+import type { Part, Usage } from '../../model/types.ts'
+import { asText, count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import {
+  callPart,
+  imagePart,
+  outputOf,
+  Recorder,
+  reasoningParts,
+  type SessionRecorder,
+  type TranscriptParser,
+  type TranscriptReader,
+  textParts,
+} from './transcript.ts'
+
+export const claudeCode: TranscriptReader = {
+  format: 'claude-code',
+  container: 'json-lines',
+  detect({ values }) {
+    const lines = values.filter(isFields)
+    const known = lines.filter(
+      line => 'sessionId' in line && ('uuid' in line || 'leafUuid' in line || 'operation' in line),
+    )
+    const spoken = lines.some(line => 'parentUuid' in line && 'isSidechain' in line)
+    return spoken ? 1 : known.length > 0 ? 0.5 : 0
+  },
+  start: ({ name }) => new ClaudeCodeParser(name),
+}
+
+/** A conversation in the file: the main one or a sub-agent's. */
+type Thread = {
+  session: SessionRecorder
+  /** Where in the session the message of a line stands, by uuid. */
+  places: Map<string, number>
+  /** The prompt that was typed behind a message, by that message's uuid: its place. */
+  prompts: Map<string, number>
+  kept?: { from: number; to: number; parent: SessionRecorder }
+}
+
+/** Where a line stands: in the tree, and in the file. */
+type Place = { type: string; uuid: string; parent: string; anchor: string; line: number }
+
+class ClaudeCodeParser implements TranscriptParser {
+  readonly #recorder = new Recorder()
+  readonly #name: string
+  #main: Thread | undefined
+  readonly #sub = new Map<string, Thread>()
+  /** Line → the message line it hangs on (itself, if it is one); and → the sub-agent it belongs to. */
+  readonly #anchors = new Map<string, string>()
+  readonly #agents = new Map<string, string>()
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  take(value: unknown, line: number) {
+    const entry = fields(value)
+    const uuid = text(entry['uuid'])
+    const parent = text(entry['parentUuid']) || text(entry['logicalParentUuid'])
+    const type = text(entry['type'])
+    const speaks = (type === 'user' || type === 'assistant') && isFields(entry['message'])
+    const anchor = this.#anchors.get(parent) ?? ''
+    if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
+    if (type === 'system' && entry['subtype'] === 'compact_boundary') this.#compact(entry)
+    else if (speaks || type === 'attachment') this.#speak(entry, { type, uuid, parent, anchor, line })
+    return this.#recorder.drain()
+  }
+
+  end() {
+    this.#main?.session.flush()
+    for (const { session } of this.#sub.values()) session.flush()
+    return this.#recorder.drain()
+  }
+
+  #speak(entry: Fields, { type, uuid, parent, anchor, line }: Place): void {
+    const at = time(entry['timestamp'])
+    if (entry['isCompactSummary'] === true && this.#main && this.#main.session.length > 0) this.#compact(entry)
+    let thread = entry['isSidechain'] === true ? this.#subAgent(entry, uuid, parent) : this.#mainThread(entry)
+    const message = fields(entry['message'])
+    if (type === 'user' && thread === this.#main && isPrompt(entry)) thread = this.#rewound(thread, anchor)
+    if (uuid !== '') thread.places.set(uuid, thread.session.length)
+    if (type === 'attachment') thread.session.user(attachmentText(fields(entry['attachment'])), { at })
+    else if (type === 'assistant') answer(thread.session, message, at)
+    else listen(thread.session, message, { at, line })
+    if (thread.kept) {
+      const { from, to, parent: old } = thread.kept
+      delete thread.kept
+      thread.session.carry(from, to, old)
+      old.end()
+    }
+  }
+
+  #mainThread(entry: Fields): Thread {
+    this.#main ??= newThread(this.#recorder.open({ id: text(entry['sessionId']) || this.#name, ...whereabouts(entry) }))
+    return this.#main
+  }
+
+  /** A sub-agent is known by its id, or in older files by the line that its lines hang on. */
+  #subAgent(entry: Fields, uuid: string, parent: string): Thread {
+    const agent = text(entry['agentId']) || this.#agents.get(parent) || uuid
+    if (uuid !== '') this.#agents.set(uuid, agent)
+    const known = this.#sub.get(agent)
+    if (known) return known
+    const id = `${text(entry['sessionId']) || this.#name}/${agent.slice(0, 8)}`
+    const main = this.#main?.session.id
+    const opened = newThread(
+      this.#recorder.open({ id, ...(main ? { parent: main } : {}), reason: 'sub-agent', ...whereabouts(entry) }),
+    )
+    this.#sub.set(agent, opened)
+    return opened
+  }
+
+  #compact(entry: Fields): void {
+    const old = this.#main
+    if (!old || old.session.length === 0) return
+    old.session.flush()
+    const { start } = old.session
+    const opened = newThread(
+      this.#recorder.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason: 'compaction' }),
+    )
+    const segment = fields(fields(entry['compactMetadata'])['preservedSegment'])
+    const from = old.places.get(text(segment['headUuid']))
+    const to = old.places.get(text(segment['tailUuid']))
+    if (from !== undefined && to !== undefined) opened.kept = { from, to: to + 1, parent: old.session }
+    else old.session.end()
+    this.#main = opened
+  }
+
+  /** A prompt behind a message that already has one: the conversation went back to before the earlier prompt. */
+  #rewound(thread: Thread, anchor: string): Thread {
+    const { session, prompts, places } = thread
+    const earlier = prompts.get(anchor)
+    if (anchor === '' || earlier === undefined || session.length === earlier + 1) {
+      prompts.set(anchor, session.length)
+      return thread
+    }
+    session.flush()
+    const { start } = session
+    const opened = newThread(
+      this.#recorder.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason: 'rewind' }),
+    )
+    opened.session.carry(0, earlier, session)
+    session.end()
+    for (const [uuid, place] of places) if (place < earlier) opened.places.set(uuid, place)
+    for (const [uuid, place] of prompts) if (place <= earlier) opened.prompts.set(uuid, place)
+    this.#main = opened
+    return opened
+  }
+}
+
+function newThread(session: SessionRecorder): Thread {
+  return { session, places: new Map(), prompts: new Map() }
+}
+
+function whereabouts(entry: Fields): { cwd?: string } {
+  const cwd = text(entry['cwd'])
+  return cwd === '' ? {} : { cwd }
+}
+
+function isPrompt(entry: Fields): boolean {
+  if (entry['isMeta'] === true || entry['isCompactSummary'] === true) return false
+  return !items(fields(entry['message'])['content']).some(block => fields(block)['type'] === 'tool_result')
+}
+
+function answer(session: SessionRecorder, message: Fields, at: number | undefined): void {
+  const parts = blocks(message['content']).flatMap((block): Part[] => {
+    if (block['type'] === 'thinking') return reasoningParts(text(block['thinking']))
+    if (block['type'] === 'tool_use') return [callPart(text(block['id']), text(block['name']), block['input'])]
+    return contentParts(block)
+  })
+  session.assistant(parts, { key: text(message['id']) || undefined, at, usage: usageOf(message) })
+}
+
+function listen(
+  session: SessionRecorder,
+  message: Fields,
+  { at, line }: { at: number | undefined; line: number },
+): void {
+  const said: Part[] = []
+  for (const block of blocks(message['content'])) {
+    if (block['type'] !== 'tool_result') {
+      said.push(...contentParts(block))
+      continue
+    }
+    const output = outputOf(blocks(block['content']).flatMap(contentParts))
+    session.result(text(block['tool_use_id']), { output, isError: block['is_error'] === true, at }, line)
+  }
+  session.user(said, { at })
+}
+
+function blocks(content: unknown): Fields[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : items(content).filter(isFields)
+}
+
+function contentParts(block: Fields): Part[] {
+  if (block['type'] === 'text') return textParts(text(block['text']))
+  if (block['type'] === 'image') {
+    const source = fields(block['source'])
+    const where = source['type'] === 'url' ? { url: text(source['url']) } : { data: text(source['data']) }
+    return [imagePart(text(source['media_type']) || 'image/png', where)]
+  }
+  if (block['type'] === 'tool_reference') return textParts(`[Tool ${text(block['tool_name'])}]`)
+  return [{ type: 'raw', provider: 'anthropic', value: block }]
+}
+
+function usageOf(message: Fields): Usage | undefined {
+  const usage = message['usage']
+  const model = text(message['model'])
+  if (!isFields(usage) || model === '<synthetic>') return undefined
+  return {
+    input: count(usage['input_tokens']),
+    cacheRead: count(usage['cache_read_input_tokens']),
+    cacheWrite: count(usage['cache_creation_input_tokens']),
+    output: count(usage['output_tokens']),
+    ...(model ? { model } : {}),
+  }
+}
+
+/** Shown to the person or the client only. */
+const UNSENT = new Set(['hook_system_message', 'command_permissions', 'auto_mode'])
+
+/** What the client put into the conversation by itself. */
+function attachmentText(attachment: Fields): string {
+  const type = text(attachment['type'])
+  if (UNSENT.has(type)) return ''
+  if (type === 'queued_command') return asText(attachment['prompt'])
+  const body = attachmentBody(attachment)
+  const file = text(attachment['filename']) || text(attachment['path'])
+  if (body === '' && file === '') return ''
+  return `[${type.replaceAll('_', ' ')}${file ? `: ${file}` : ''}]\n${body}`.trimEnd()
+}
+
+function attachmentBody(attachment: Fields): string {
+  const { content } = attachment
+  if (isFields(content)) return text(content['content']) || text(fields(content['file'])['content'])
+  if (typeof content === 'string') return content
+  const lists = [
+    content,
+    attachment['addedBlocks'],
+    attachment['addedLines'],
+    attachment['addedNames'],
+    attachment['files'],
+  ]
+  const list = lists.map(items).find(each => each.length > 0)
+  return list ? list.map(asText).join('\n') : text(attachment['snippet'])
+}

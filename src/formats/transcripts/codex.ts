@@ -1,0 +1,165 @@
+/**
+ * Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`.
+ *
+ * `response_item` lines are what went to and came from the model; `event_msg` lines repeat them for the screen and
+ * are left out, but for `token_count`, which ends a response and reports its usage. A `compacted` line begins a
+ * session with the history that replaced everything before it.
+ */
+
+import { exitCode } from '../../calls/tool-output.ts'
+import type { Part } from '../../model/types.ts'
+import { asText, callInput, type Fields, fields, isFields, items, text, time, usageWithCached } from './json.ts'
+import {
+  callPart,
+  imagePart,
+  outputOf,
+  Recorder,
+  reasoningParts,
+  type SessionRecorder,
+  type TranscriptParser,
+  type TranscriptReader,
+  textParts,
+} from './transcript.ts'
+
+export const codex: TranscriptReader = {
+  format: 'codex',
+  container: 'json-lines',
+  detect({ values }) {
+    const types = ['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']
+    const own = values.filter(line => isFields(line) && isFields(line['payload']) && types.includes(text(line['type'])))
+    return own.length > 0 ? 0.95 : 0
+  },
+  start: ({ name }) => new CodexParser(name),
+}
+
+class CodexParser implements TranscriptParser {
+  readonly #recorder = new Recorder()
+  readonly #name: string
+  #session: SessionRecorder | undefined
+  #meta: Fields = {}
+  #model = ''
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  take(value: unknown, line: number) {
+    const entry = fields(value)
+    const payload = fields(entry['payload'])
+    const at = time(entry['timestamp'])
+    if (entry['type'] === 'session_meta') this.#begin(payload, at)
+    else if (entry['type'] === 'turn_context') this.#model = text(payload['model'])
+    else if (entry['type'] === 'compacted') this.#compact(payload, at)
+    else if (entry['type'] === 'response_item') item(this.#opened(), payload, { at, line })
+    else if (payload['type'] === 'token_count') this.#count(payload)
+    return this.#recorder.drain()
+  }
+
+  end() {
+    this.#session?.flush()
+    return this.#recorder.drain()
+  }
+
+  #begin(meta: Fields, at: number | undefined): void {
+    if (this.#session) return
+    this.#meta = meta
+    this.#instruct(this.#opened(), at)
+  }
+
+  #instruct(session: SessionRecorder, at: number | undefined): void {
+    const instructions = this.#meta['base_instructions'] ?? this.#meta['instructions']
+    session.system(text(fields(instructions)['text']) || text(instructions), { at })
+  }
+
+  #opened(): SessionRecorder {
+    if (this.#session) return this.#session
+    const id = text(this.#meta['id']) || text(this.#meta['session_id']) || this.#name
+    const cwd = text(this.#meta['cwd'])
+    this.#session = this.#recorder.open({ id, ...(cwd ? { cwd } : {}) })
+    return this.#session
+  }
+
+  #compact(payload: Fields, at: number | undefined): void {
+    const old = this.#opened()
+    old.end()
+    const id = old.id.replace(/#\d+$/, '')
+    const session = this.#recorder.open({ ...old.start, id, parent: old.id, reason: 'compaction' })
+    this.#session = session
+    this.#instruct(session, at)
+    for (const each of items(payload['replacement_history'])) item(session, fields(each), { at })
+    session.user(text(payload['message']), { at })
+    session.endResponse()
+  }
+
+  #count(payload: Fields): void {
+    const usage = fields(fields(payload['info'])['last_token_usage'])
+    if (!('input_tokens' in usage)) return
+    const { input_tokens, cached_input_tokens, output_tokens } = usage
+    this.#opened().endResponse(usageWithCached(input_tokens, cached_input_tokens, output_tokens, this.#model))
+  }
+}
+
+function item(
+  session: SessionRecorder,
+  payload: Fields,
+  { at, line }: { at: number | undefined; line?: number },
+): void {
+  const type = text(payload['type'])
+  const id = text(payload['call_id'])
+  switch (type) {
+    case 'message':
+      return say(session, payload, at)
+    case 'reasoning':
+      return session.assistant(reasoningParts(summaryOf(payload)), { at })
+    case 'function_call':
+      return session.assistant([callPart(id, text(payload['name']), callInput(payload['arguments']))], { at })
+    case 'custom_tool_call':
+      return session.assistant([callPart(id, text(payload['name']), payload['input'])], { at })
+    case 'local_shell_call':
+      return session.assistant([callPart(id, 'local_shell', fields(payload['action']))], { at })
+    case 'tool_search_call':
+      return session.assistant([callPart(id, 'tool_search', payload['arguments'])], { at })
+    case 'web_search_call':
+      return searched(session, payload, at)
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return session.result(id, { ...outputParts(payload['output']), at }, line)
+    case 'tool_search_output':
+      return session.result(id, { output: asText(payload['tools']), at }, line)
+    case 'compaction':
+    case 'compaction_summary':
+      return session.assistant([{ type: 'raw', provider: 'openai-responses', value: payload }], { at })
+    default:
+  }
+}
+
+function say(session: SessionRecorder, payload: Fields, at: number | undefined): void {
+  const parts = items(payload['content']).flatMap(contentParts)
+  if (payload['role'] === 'assistant') session.assistant(parts, { at })
+  else if (payload['role'] === 'user') session.user(parts, { at })
+  else session.system(parts.flatMap(part => (part.type === 'text' ? part.text : [])).join('\n'), { at })
+}
+
+/** The provider searched by itself: the call has no id and no result in the file. */
+function searched(session: SessionRecorder, payload: Fields, at: number | undefined): void {
+  session.assistant([{ type: 'raw', provider: 'openai-responses', value: payload }], { at })
+}
+
+function contentParts(block: unknown): Part[] {
+  const content = fields(block)
+  if (content['type'] === 'input_image') return [imagePart('image/png', { url: text(content['image_url']) })]
+  return textParts(text(content['text']))
+}
+
+function summaryOf(payload: Fields): string {
+  const lines = [...items(payload['summary']), ...items(payload['content'])]
+  return lines.map(line => text(fields(line)['text'])).join('\n')
+}
+
+function outputParts(output: unknown): { output: string | Part[]; isError?: boolean } {
+  if (Array.isArray(output)) return { output: outputOf(output.flatMap(contentParts)) }
+  const result = fields(output)
+  const body = typeof output === 'string' ? output : text(result['content']) || asText(output)
+  const failed = result['success'] === false || (exitCode(body) ?? 0) !== 0
+  return failed ? { output: body, isError: true } : { output: body }
+}

@@ -1,0 +1,71 @@
+/**
+ * Cuts a text of JSON objects and arrays that stand one after the other, with or without line breaks inside or
+ * between them. What is not JSON is skipped up to the next line that begins a value, and reported with its line.
+ */
+
+import { parseJson } from '../../model/json.ts'
+import type { Problem } from './transcript.ts'
+
+export type JsonValue = { value: unknown; line: number }
+
+export function* splitJsonValues(text: string): Generator<JsonValue | { problem: Problem }> {
+  let at = 0
+  let line = 1
+  while (at < text.length) {
+    const start = nextStart(text, at)
+    if (start < 0) return
+    line += newlines(text, at, start)
+    const end = valueEnd(text, start)
+    const parsed = end < 0 ? undefined : parse(text.slice(start, end))
+    if (parsed) {
+      yield { value: parsed.value, line }
+      line += newlines(text, start, end)
+      at = end
+      continue
+    }
+    yield { problem: { line, message: 'This is not valid JSON; reading goes on at the next value.' } }
+    const next = /\n(?=[{[])/g
+    next.lastIndex = start
+    if (!next.exec(text)) return
+    line += newlines(text, start, next.lastIndex)
+    at = next.lastIndex
+  }
+}
+
+function nextStart(text: string, from: number): number {
+  const at = text.slice(from).search(/[{[]/)
+  return at < 0 ? -1 : from + at
+}
+
+/** Just behind the bracket that closes the value, or -1. */
+function valueEnd(text: string, start: number): number {
+  let depth = 0
+  const token = /["{}[\]]/g
+  token.lastIndex = start
+  for (let match = token.exec(text); match; match = token.exec(text)) {
+    if (match[0] === '"') token.lastIndex = stringEnd(text, match.index)
+    else if (match[0] === '{' || match[0] === '[') depth++
+    else if (--depth === 0) return match.index + 1
+  }
+  return -1
+}
+
+function stringEnd(text: string, start: number): number {
+  let at = start + 1
+  for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++
+  return at + 1
+}
+
+function newlines(text: string, from: number, to: number): number {
+  let found = 0
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) found++
+  return found
+}
+
+function parse(source: string): { value: unknown } | undefined {
+  try {
+    return { value: parseJson(source) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * pi: `~/.pi/agent/sessions/<folder>/*.jsonl`.
+ *
+ * Older files are a list, newer ones a tree (`id`, `parentId`): an entry that does not hang on the one before it
+ * begins a session that goes on from where it does. A compaction begins a session with the summary and the entries
+ * that were kept.
+ */
+
+import type { Part, Usage } from '../../model/types.ts'
+import { count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import {
+  callPart,
+  imagePart,
+  outputOf,
+  Recorder,
+  reasoningParts,
+  type SessionReason,
+  type SessionRecorder,
+  type TranscriptParser,
+  type TranscriptReader,
+  textParts,
+} from './transcript.ts'
+
+export const pi: TranscriptReader = {
+  format: 'pi',
+  container: 'json-lines',
+  detect({ values }) {
+    const lines = values.filter(isFields)
+    const header = lines.some(line => line['type'] === 'session' && 'cwd' in line && 'id' in line)
+    const spoken = lines.some(
+      line => line['type'] === 'message' && 'role' in fields(line['message']) && !('sessionId' in line),
+    )
+    return header ? 0.9 : spoken ? 0.6 : 0
+  },
+  start: ({ name }) => new PiParser(name),
+}
+
+class PiParser implements TranscriptParser {
+  readonly #recorder = new Recorder()
+  readonly #name: string
+  #session: SessionRecorder | undefined
+  #header: Fields = {}
+  /** Where the message of an entry stands in the session, or would stand: by its id, or by its index in the file. */
+  #places = new Map<string | number, number>()
+  #last = ''
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  take(value: unknown, line: number) {
+    const entry = fields(value)
+    if (entry['type'] === 'session') this.#header = entry
+    else this.#entry(entry, line)
+    return this.#recorder.drain()
+  }
+
+  end() {
+    this.#session?.flush()
+    return this.#recorder.drain()
+  }
+
+  #entry(entry: Fields, line: number): void {
+    const id = text(entry['id'])
+    const parent = text(entry['parentId'])
+    const message = fields(entry['message'])
+    const at = time(entry['timestamp']) ?? time(message['timestamp'])
+    if (this.#last !== '' && parent !== '' && parent !== this.#last) this.#branch(parent)
+    if (id !== '') this.#last = id
+    const session = this.#opened()
+    if (entry['type'] === 'compaction') return this.#compact(entry, at)
+    this.#places.set(line - 1, session.length)
+    if (entry['type'] === 'message') speak(session, message, { at, line })
+    else if (entry['type'] === 'custom_message') session.user(contentOf(entry['content']), { at })
+    else if (entry['type'] === 'branch_summary') session.user(text(entry['summary']), { at })
+    if (id !== '') this.#places.set(id, session.length)
+  }
+
+  #opened(): SessionRecorder {
+    const cwd = text(this.#header['cwd'])
+    this.#session ??= this.#recorder.open({ id: text(this.#header['id']) || this.#name, ...(cwd ? { cwd } : {}) })
+    return this.#session
+  }
+
+  /** The entry hangs on an earlier one: everything behind that was left. */
+  #branch(parent: string): void {
+    const end = this.#places.get(parent)
+    if (end === undefined) return
+    const old = this.#next('rewind')
+    this.#session?.carry(0, end, old)
+    old.end()
+    this.#places = new Map([...this.#places].filter(([, place]) => place <= end))
+  }
+
+  #compact(entry: Fields, at: number | undefined): void {
+    const kept = text(entry['firstKeptEntryId'])
+    const index = entry['firstKeptEntryIndex']
+    // By id, a place is the one behind the entry.
+    const behind = kept === '' ? undefined : this.#places.get(kept)
+    const from =
+      behind === undefined ? this.#places.get(typeof index === 'number' ? index : -1) : Math.max(0, behind - 1)
+    const old = this.#next('compaction')
+    const session = this.#opened()
+    session.user(text(entry['summary']), { at })
+    const shift = session.length - (from ?? old.length)
+    if (from !== undefined) session.carry(from, old.length, old)
+    old.end()
+    this.#places = new Map(
+      [...this.#places].flatMap(([key, place]) => (place >= (from ?? Infinity) ? [[key, place + shift]] : [])),
+    )
+    const id = text(entry['id'])
+    if (id !== '') this.#places.set(id, session.length)
+  }
+
+  /** Begins a session behind the one that was; gives back the old one. */
+  #next(reason: SessionReason): SessionRecorder {
+    const old = this.#opened()
+    old.flush()
+    this.#session = this.#recorder.open({ ...old.start, id: old.id.replace(/#\d+$/, ''), parent: old.id, reason })
+    return old
+  }
+}
+
+function speak(
+  session: SessionRecorder,
+  message: Fields,
+  { at, line }: { at: number | undefined; line: number },
+): void {
+  switch (message['role']) {
+    case 'user':
+      return session.user(contentOf(message['content']), { at })
+    case 'assistant':
+      session.assistant(contentOf(message['content']), { at, usage: usageOf(message) })
+      return session.endResponse()
+    case 'toolResult': {
+      const output = outputOf(contentOf(message['content']))
+      const name = text(message['toolName'])
+      return session.result(
+        text(message['toolCallId']),
+        { output, name, isError: message['isError'] === true, at },
+        line,
+      )
+    }
+    case 'bashExecution':
+      return session.user(`$ ${text(message['command'])}\n${text(message['output'])}`, { at })
+    default:
+      return session.user(contentOf(message['content'] ?? message['summary']), { at })
+  }
+}
+
+function contentOf(content: unknown): Part[] {
+  if (typeof content === 'string') return textParts(content)
+  return items(content)
+    .filter(isFields)
+    .flatMap((block): Part[] => {
+      if (block['type'] === 'thinking') return reasoningParts(text(block['thinking']))
+      if (block['type'] === 'toolCall') return [callPart(text(block['id']), text(block['name']), block['arguments'])]
+      if (block['type'] === 'image')
+        return [imagePart(text(block['mimeType']) || 'image/png', { data: text(block['data']) })]
+      return textParts(text(block['text']))
+    })
+}
+
+function usageOf(message: Fields): Usage | undefined {
+  const usage = message['usage']
+  if (!isFields(usage)) return undefined
+  const { input, output, cacheRead, cacheWrite } = usage
+  if (count(input) + count(output) + count(cacheRead) + count(cacheWrite) === 0) return undefined
+  const model = text(message['model'])
+  const numbers = {
+    input: count(input),
+    cacheRead: count(cacheRead),
+    cacheWrite: count(cacheWrite),
+    output: count(output),
+  }
+  return model === '' ? numbers : { ...numbers, model }
+}

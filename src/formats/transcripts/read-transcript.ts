@@ -1,0 +1,339 @@
+/**
+ * Reads the transcript of any agent that we know into sessions of neutral messages. The format is told by what is
+ * in the file, not by its name.
+ *
+ * A broken line is reported with its number and reading goes on. Files of lines are read line by line, so their
+ * size does not matter; files that are one JSON value are read whole, up to a limit.
+ */
+
+import { isUtf8 } from 'node:buffer'
+import { createReadStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
+import { aider } from './aider.ts'
+import { atif } from './atif.ts'
+import { claudeCode } from './claude-code.ts'
+import { codex } from './codex.ts'
+import { copilotCli } from './copilot-cli.ts'
+import { geminiCli } from './gemini-cli.ts'
+import { splitJsonValues } from './json-values.ts'
+import { miniSweAgent } from './mini-swe-agent.ts'
+import { opencode, opencodeStorage } from './opencode.ts'
+import { openhands } from './openhands.ts'
+import { pi } from './pi.ts'
+import { SessionCollector, type TranscriptSession } from './sessions.ts'
+import { sweAgent } from './swe-agent.ts'
+import { tauBench } from './tau-bench.ts'
+import { tau2Bench } from './tau2-bench.ts'
+import type {
+  Container,
+  Format,
+  Problem,
+  Sample,
+  TranscriptEvent,
+  TranscriptParser,
+  TranscriptReader,
+} from './transcript.ts'
+import { repairUnicode } from './unicode.ts'
+
+export type { TranscriptSession } from './sessions.ts'
+export type { Format, Problem, SessionReason, TranscriptEvent } from './transcript.ts'
+
+export const READERS: readonly TranscriptReader[] = [
+  claudeCode,
+  codex,
+  pi,
+  opencode,
+  opencodeStorage,
+  copilotCli,
+  geminiCli,
+  sweAgent,
+  miniSweAgent,
+  openhands,
+  tauBench,
+  tau2Bench,
+  aider,
+  atif,
+]
+
+export type Transcript = { format: Format; sessions: TranscriptSession[]; problems: Problem[] }
+
+export type ReadOptions = {
+  /** Take the file for this format instead of looking. */
+  format?: Format
+  /** Bytes of a line; a longer one is reported and left out. */
+  maxLine?: number
+  /** Bytes of a file that is one JSON value. */
+  maxDocument?: number
+}
+
+const MB = 1024 * 1024
+const MAX_LINE = 64 * MB
+const MAX_DOCUMENT = 256 * MB
+
+export async function readTranscript(path: string, options: ReadOptions = {}): Promise<Transcript> {
+  const collector = new SessionCollector()
+  let format: Format | undefined
+  for await (const event of readTranscriptStream(path, options)) {
+    if (event.type === 'format') format = event.format
+    else collector.add(event)
+  }
+  const { sessions, problems } = collector
+  if (!format || sessions.length === 0) throw nothingIn(path, problems)
+  return { format, sessions, problems }
+}
+
+/** Its place among the sessions of the file, from 1, stays when the file grows. */
+export type SessionRead = { format: Format; session: TranscriptSession; place: number }
+
+/**
+ * The same, session by session, each as soon as it is complete. What is held is what the file is in the midst of, so
+ * that one with many conversations, or one that was compacted many times, may be larger than memory.
+ */
+export async function* readSessions(
+  path: string,
+  { report = () => undefined, ...options }: ReadOptions & { report?: (problem: Problem) => void } = {},
+): AsyncGenerator<SessionRead> {
+  const collector = new SessionCollector()
+  const places = new Map<string, number>()
+  const problems: Problem[] = []
+  let last = 0
+  let isEmpty = true
+  let format: Format | undefined
+  const read = (session: TranscriptSession) => ({ format: format!, session, place: places.get(session.id)! })
+  for await (const event of readTranscriptStream(path, options)) {
+    if (event.type === 'format') format = event.format
+    else if (event.type === 'problem') {
+      if (problems.length === 0) problems.push(event.problem)
+      report(event.problem)
+    } else {
+      if (event.type === 'session') places.set(event.session.id, ++last)
+      else isEmpty &&= event.type === 'end'
+      collector.add(event)
+      for (const session of collector.takeComplete()) {
+        if (session.messages.length > 0) yield read(session)
+        // One that ends before anything is said takes no place.
+        else if (places.get(session.id) === last) last--
+      }
+    }
+  }
+  if (isEmpty) throw nothingIn(path, problems)
+  yield* collector.sessions.map(read)
+}
+
+/** The same, message by message, without keeping any. */
+export async function* readTranscriptStream(
+  path: string,
+  options: ReadOptions = {},
+): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
+  await checkFile(path)
+  const sample = await sampleLines(path, options)
+  const reader = choose(['json-lines', 'text-lines'], sample, options)
+  if (reader) {
+    yield { type: 'format', format: reader.format }
+    yield* readLines(path, reader, options)
+    return
+  }
+  yield* readWhole(path, options)
+}
+
+async function checkFile(path: string): Promise<void> {
+  const found = await stat(path).catch((cause: unknown) => {
+    throw new PalimpsestError(
+      'FILE_NOT_FOUND',
+      `Cannot open ${path}. Check that the file exists and can be read.`,
+      { path },
+      cause,
+    )
+  })
+  if (found.isDirectory())
+    throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is a folder. Name a transcript file in it.`, { path })
+  if (found.size === 0)
+    throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is empty: there is nothing to read.`, { path })
+}
+
+function choose(containers: Container[], sample: Sample, options: ReadOptions): TranscriptReader | undefined {
+  const fitting = READERS.filter(reader => containers.includes(reader.container))
+  if (options.format) return fitting.find(reader => reader.format === options.format)
+  let best: TranscriptReader | undefined
+  let most = 0
+  for (const reader of fitting) {
+    const score = reader.detect(sample)
+    if (score > most) [best, most] = [reader, score]
+  }
+  return best
+}
+
+const SAMPLE_LINES = 2000
+const SAMPLE_VALUES = 60
+const SAMPLE_TEXT = 256 * 1024
+
+/** Enough of the beginning to know a format of lines: some that are JSON objects, and some text. */
+async function sampleLines(path: string, options: ReadOptions): Promise<Sample> {
+  const sample: Sample = { text: '', values: [] }
+  for await (const line of linesOf(path, options)) {
+    const text = line.bytes?.toString('utf8').trim() ?? ''
+    if (sample.text.length < SAMPLE_TEXT) sample.text += `${text.slice(0, SAMPLE_TEXT)}\n`
+    if (text.startsWith('{') && text.endsWith('}')) {
+      const parsed = parse(text)
+      if ('value' in parsed) sample.values.push(parsed.value)
+    }
+    if (line.number >= SAMPLE_LINES || sample.values.length >= SAMPLE_VALUES) break
+  }
+  return sample
+}
+
+async function* readLines(
+  path: string,
+  reader: TranscriptReader,
+  options: ReadOptions,
+): AsyncGenerator<TranscriptEvent> {
+  const parser = reader.start({ name: nameOf(path) })
+  for await (const { number, bytes, length } of linesOf(path, options)) {
+    if (!bytes) {
+      yield problem(
+        number,
+        `The line has ${length} bytes; the limit is ${options.maxLine ?? MAX_LINE}. It is left out.`,
+      )
+      continue
+    }
+    if (!isUtf8(bytes)) yield problem(number, 'The line is not valid UTF-8; the wrong bytes are replaced by U+FFFD.')
+    const text = bytes.toString('utf8')
+    if (reader.container === 'text-lines') yield* parser.take(text.replace(/\r$/, ''), number)
+    else if (text.trim() !== '') yield* takeJson(parser, text, number)
+  }
+  yield* parser.end()
+}
+
+function* takeJson(parser: TranscriptParser, text: string, number: number): Generator<TranscriptEvent> {
+  const parsed = parse(text)
+  if (!('value' in parsed)) {
+    yield problem(number, `The line is not valid JSON and is left out (${parsed.message}).`)
+    return
+  }
+  const { value, repaired } = repairUnicode(parsed.value, text)
+  if (repaired) yield problem(number, 'The line has lone surrogates; they are replaced by U+FFFD.')
+  yield* parser.take(value, number)
+}
+
+/** Files that are one JSON value, or several that do not keep to lines. */
+async function* readWhole(
+  path: string,
+  options: ReadOptions,
+): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
+  const limit = options.maxDocument ?? MAX_DOCUMENT
+  const { size } = await stat(path)
+  if (size > limit)
+    throw new PalimpsestError(
+      'TOO_LARGE',
+      `${path} has ${size} bytes and is not JSON by lines; at most ${limit} are read. Raise maxDocument.`,
+      { path, size },
+    )
+  const bytes = await readFile(path)
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
+  const parsed = parse(text)
+  const values = 'value' in parsed ? [{ value: parsed.value, line: 1 }] : [...splitJsonValues(text)]
+  const sample = {
+    text: text.slice(0, SAMPLE_TEXT),
+    values: values.flatMap(each => ('value' in each ? [each.value] : [])),
+  }
+  const reader = choose('value' in parsed ? ['json', 'json-values'] : ['json-values'], sample, options)
+  const broken = 'message' in parsed && values.some(each => 'problem' in each) ? parsed.message : undefined
+  if (!reader) throw unknown(path, broken)
+  yield { type: 'format', format: reader.format }
+  if (!isUtf8(bytes)) yield problem(1, 'The file is not valid UTF-8; the wrong bytes are replaced by U+FFFD.')
+  const parser = reader.start({ name: nameOf(path) })
+  for (const each of values) {
+    if ('problem' in each) {
+      yield { type: 'problem', problem: each.problem }
+      continue
+    }
+    const { value, repaired } = repairUnicode(each.value, text)
+    if (repaired) yield problem(each.line, 'There are lone surrogates; they are replaced by U+FFFD.')
+    yield* parser.take(value, each.line)
+  }
+  yield* parser.end()
+}
+
+function unknown(path: string, broken: string | undefined): PalimpsestError {
+  if (broken !== undefined)
+    return new PalimpsestError(
+      'FORMAT_BROKEN',
+      `${path} is not valid JSON (${broken}). It may be cut off; get a whole copy of it.`,
+      { path },
+    )
+  return new PalimpsestError('FORMAT_UNKNOWN', `${path} is of no format that can be read. Known are: ${known()}.`, {
+    path,
+  })
+}
+
+function nothingIn(path: string, problems: Problem[]): PalimpsestError {
+  if (problems.length === 0)
+    return new PalimpsestError('FORMAT_UNKNOWN', `${path} has no messages: there is nothing to read.`, { path })
+  const first = problems[0]!
+  const where = first.line === undefined ? '' : `line ${first.line}: `
+  return new PalimpsestError('FORMAT_BROKEN', `No message of ${path} could be read; ${where}${first.message}`, {
+    path,
+    problems,
+  })
+}
+
+function known(): string {
+  return [...new Set(READERS.map(reader => reader.format))].join(', ')
+}
+
+function nameOf(path: string): string {
+  return basename(path).replace(/(?:\.traj)?\.(?:jsonl?|traj|md)$/, '')
+}
+
+function problem(line: number, message: string): TranscriptEvent {
+  return { type: 'problem', problem: { line, message } }
+}
+
+function parse(text: string): { value: unknown } | { message: string } {
+  try {
+    return { value: parseJson(text) }
+  } catch (error) {
+    return { message: error instanceof Error ? error.message.slice(0, 120) : String(error) }
+  }
+}
+
+type Line = { number: number; bytes: Buffer | undefined; length: number }
+
+/** The lines of a file. Of one that is too long only the length is known. */
+async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line> {
+  const limit = options.maxLine ?? MAX_LINE
+  let pending: Buffer[] = []
+  let length = 0
+  let number = 0
+  const take = (last: Buffer): Line => {
+    const size = length + last.length
+    const bytes = size > limit ? undefined : pending.length === 0 ? last : Buffer.concat([...pending, last])
+    pending = []
+    length = 0
+    return { number: ++number, bytes: number === 1 ? withoutMark(bytes) : bytes, length: size }
+  }
+  for await (const chunk of createReadStream(path, { highWaterMark: MB }) as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      yield take(chunk.subarray(start, end))
+      start = end + 1
+    }
+    const rest = chunk.subarray(start)
+    length += rest.length
+    if (length <= limit) pending.push(rest)
+    else pending = []
+  }
+  if (length > 0) {
+    const size = length
+    length = 0
+    yield { ...take(Buffer.alloc(0)), length: size, ...(size > limit ? { bytes: undefined } : {}) }
+  }
+}
+
+/** Without the byte order mark that some editors put in front. */
+function withoutMark(bytes: Buffer | undefined): Buffer | undefined {
+  return bytes?.[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+}

@@ -1,0 +1,62 @@
+/**
+ * Puts the events of a reader together to whole sessions.
+ */
+
+import type { Message, Usage } from '../../model/types.ts'
+import type { Problem, SessionStart, TranscriptEvent } from './transcript.ts'
+
+export type TranscriptSession = SessionStart & {
+  messages: Message[]
+  /** How many of the messages stand in the parent session already (a tail kept by a compaction, or up to a rewind). */
+  carried: number
+  /** What the provider reported, each with the index of the assistant message that it was for. */
+  usage: { message: number; usage: Usage }[]
+}
+
+export class SessionCollector {
+  readonly #sessions = new Map<string, TranscriptSession>()
+  readonly #complete = new Set<string>()
+  readonly problems: Problem[] = []
+
+  /** The sessions that have messages. */
+  get sessions(): TranscriptSession[] {
+    return [...this.#sessions.values()].filter(session => session.messages.length > 0)
+  }
+
+  add(event: TranscriptEvent): void {
+    if (event.type === 'problem') {
+      this.problems.push(event.problem)
+      return
+    }
+    if (event.type === 'session') {
+      this.#sessions.set(event.session.id, { ...event.session, messages: [], carried: 0, usage: [] })
+      return
+    }
+    const session = this.#sessions.get(event.session)
+    if (!session) return
+    if (event.type === 'message') session.messages.push(event.message)
+    else if (event.type === 'usage') addUsage(session, event.usage)
+    else if (event.type === 'end') this.#complete.add(session.id)
+    else this.#carry(session, event.from, event.to)
+  }
+
+  /** The sessions that are complete, empty ones too, each once: they are forgotten here. */
+  takeComplete(): TranscriptSession[] {
+    const taken = [...this.#complete].flatMap(id => this.#sessions.get(id) ?? [])
+    for (const id of this.#complete) this.#sessions.delete(id)
+    this.#complete.clear()
+    return taken
+  }
+
+  #carry(session: TranscriptSession, from: number, to: number): void {
+    const kept = this.#sessions.get(session.parent ?? '')?.messages.slice(from, to) ?? []
+    for (const message of kept) session.messages.push(message)
+    session.carried += kept.length
+  }
+}
+
+function addUsage(session: TranscriptSession, usage: Usage): void {
+  const message = session.messages.findLastIndex(({ role }) => role === 'assistant')
+  if (usage.model) session.model ??= usage.model
+  if (message >= 0) session.usage.push({ message, usage })
+}

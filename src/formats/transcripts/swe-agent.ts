@@ -1,0 +1,82 @@
+/**
+ * SWE-agent: `.traj` files.
+ *
+ * `history` is the conversation; `trajectory` repeats it step by step and is used only for the last observation,
+ * which no message carries. Where the model wrote its command as text, the command is a call here and the rest
+ * of what it wrote is the text, so nothing stands twice.
+ */
+
+import type { Part } from '../../model/types.ts'
+import { callInput, type Fields, fields, isFields, items, text } from './json.ts'
+import { callPart, Recorder, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
+
+export const sweAgent: TranscriptReader = {
+  format: 'swe-agent',
+  container: 'json',
+  detect({ values }) {
+    const value = fields(values[0])
+    return Array.isArray(value['history']) && Array.isArray(value['trajectory']) ? 1 : 0
+  },
+  start({ name }) {
+    const recorder = new Recorder()
+    return {
+      take(value) {
+        readRun(recorder, fields(value), name)
+        return recorder.drain()
+      },
+      end: () => [],
+    }
+  },
+}
+
+function readRun(recorder: Recorder, run: Fields, name: string): void {
+  const session = recorder.open({ id: name })
+  /** The id of a command written as text that waits for its observation. */
+  let waiting: string | undefined
+  let steps = 0
+  for (const message of items(run['history']).filter(isFields)) {
+    const content = contentText(message['content'])
+    if (message['role'] === 'assistant') {
+      const calls = items(message['tool_calls']).filter(isFields)
+      const action = text(message['action'])
+      waiting = calls.length === 0 && action !== '' ? `action-${++steps}` : undefined
+      session.assistant(waiting === undefined ? spoken(content, calls) : acted(message, content, waiting))
+      session.endResponse()
+    } else if (message['role'] === 'tool') answer(session, items(message['tool_call_ids']), content)
+    else if (message['role'] === 'system') session.system(content)
+    else if (waiting !== undefined && message['is_demo'] !== true) {
+      session.result(waiting, { output: content })
+      waiting = undefined
+    } else session.user(content)
+  }
+  const last = text(fields(items(run['trajectory']).at(-1))['observation'])
+  if (waiting !== undefined && last !== '') session.result(waiting, { output: last })
+  session.flush()
+}
+
+function spoken(content: string, calls: readonly Fields[]): Part[] {
+  const parts = calls.map(call => {
+    const called = fields(call['function'])
+    return callPart(text(call['id']), text(called['name']), callInput(called['arguments']))
+  })
+  return [...textParts(content), ...parts]
+}
+
+function acted(message: Fields, content: string, id: string): Part[] {
+  const action = text(message['action'])
+  const thought = typeof message['thought'] === 'string' ? message['thought'] : content
+  return [...textParts(thought.trimEnd()), callPart(id, 'bash', { command: action })]
+}
+
+function answer(session: SessionRecorder, ids: readonly unknown[], content: string): void {
+  const open = ids.map(text).filter(id => session.waits(id))
+  for (const [at, id] of open.entries()) session.result(id, { output: at === 0 ? content : '' })
+  if (open.length === 0) session.result(text(ids[0]), { output: content })
+}
+
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content
+  return items(content)
+    .map(block => text(fields(block)['text']))
+    .join('\n')
+}

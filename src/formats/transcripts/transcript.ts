@@ -1,0 +1,296 @@
+/**
+ * What a transcript reader is: it says whether it knows a file, and turns the file's lines (or its one JSON value)
+ * into events. Readers are pure and hold no more than the step they are in, so a file of any length can be read.
+ *
+ * What comes out of a session can be appended to a ledger as it is: call ids are unique, a result answers a call
+ * before it, no message is empty. What cannot be kept in that form is kept as text, and reported.
+ */
+
+import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart, Usage } from '../../model/types.ts'
+
+export type Format =
+  | 'claude-code'
+  | 'codex'
+  | 'pi'
+  | 'opencode'
+  | 'copilot-cli'
+  | 'gemini-cli'
+  | 'swe-agent'
+  | 'mini-swe-agent'
+  | 'openhands'
+  | 'tau-bench'
+  | 'tau2-bench'
+  | 'aider'
+  | 'atif'
+
+/** How the file is cut up: JSON per line, one JSON value, several JSON values in a row, or plain lines. */
+export type Container = 'json-lines' | 'json' | 'json-values' | 'text-lines'
+
+export interface TranscriptReader {
+  readonly format: Format
+  readonly container: Container
+  /** How sure the reader is that the file is its own: 0 is no, 1 is certain. */
+  detect(sample: Sample): number
+  start(source: { name: string }): TranscriptParser
+}
+
+export interface TranscriptParser {
+  /** One line or value of the file; the line is its number, from 1. */
+  take(value: unknown, line: number): TranscriptEvent[]
+  end(): TranscriptEvent[]
+}
+
+/** The beginning of a file: its text, and the JSON values in it (of a single JSON file, the whole value). */
+export type Sample = { text: string; values: unknown[] }
+
+export type Problem = { line?: number; message: string }
+
+/** Why a session is not a conversation of its own from the start. */
+export type SessionReason = 'compaction' | 'rewind' | 'sub-agent'
+
+export type SessionStart = {
+  id: string
+  /** The session that this one goes on from, or whose agent started this one. */
+  parent?: string
+  reason?: SessionReason
+  model?: string
+  cwd?: string
+}
+
+/**
+ * `carry`: here stand the messages `from` to `to` (not included) of the parent session. `end`: nothing more comes of
+ * this session, and nothing more is carried from it; what is still open at the end of the file has none.
+ */
+export type TranscriptEvent =
+  | { type: 'session'; session: SessionStart }
+  | { type: 'message'; session: string; message: Message }
+  | { type: 'carry'; session: string; from: number; to: number }
+  | { type: 'usage'; session: string; usage: Usage }
+  | { type: 'end'; session: string }
+  | { type: 'problem'; problem: Problem }
+
+/** Collects the events of a file while a parser goes through it. */
+export class Recorder {
+  #events: TranscriptEvent[] = []
+  readonly #ids = new Set<string>()
+
+  open(start: SessionStart): SessionRecorder {
+    let id = start.id
+    for (let n = 2; this.#ids.has(id); n++) id = `${start.id}#${n}`
+    this.#ids.add(id)
+    const session = { ...start, id }
+    this.emit({ type: 'session', session })
+    return new SessionRecorder(this, session)
+  }
+
+  emit(event: TranscriptEvent): void {
+    this.#events.push(event)
+  }
+
+  problem(message: string, line?: number): void {
+    this.emit({ type: 'problem', problem: line === undefined ? { message } : { line, message } })
+  }
+
+  drain(): TranscriptEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+}
+
+type Said = { at?: number | undefined }
+type Answer = Said & {
+  /** Names the model's response: further parts of the same response join its message. */
+  key?: string | undefined
+  usage?: Usage | undefined
+}
+type Result = Said & { output: string | Part[]; isError?: boolean | undefined; name?: string | undefined }
+
+/** A call of the file: its id and place in the session. */
+type Call = { id: string; name: string; answered: boolean; place: number }
+
+/** A response of the model with what came behind it, kept until it is whole. */
+type Step = {
+  key: string | undefined
+  answer: Message
+  results: Message[]
+  after: Message[]
+  usage?: Usage
+  closed: boolean
+}
+
+/**
+ * One session being read. Parts of a response join one message even where results stand between them in the file;
+ * results follow the message whose calls they answer.
+ */
+export class SessionRecorder {
+  readonly start: SessionStart
+  readonly #recorder: Recorder
+  /** By the id that the file gives them; of two with one id the later counts. */
+  readonly #calls = new Map<string, Call>()
+  readonly #ids = new Set<string>()
+  /** Of every message that has been emitted. */
+  readonly #roles: Role[] = []
+  #step: Step | undefined
+
+  constructor(recorder: Recorder, start: SessionStart) {
+    this.#recorder = recorder
+    this.start = start
+  }
+
+  get id(): string {
+    return this.start.id
+  }
+
+  /** Messages so far. */
+  get length(): number {
+    const step = this.#step
+    return this.#roles.length + (step ? 1 + step.results.length + step.after.length : 0)
+  }
+
+  system(text: string, { at }: Said = {}): void {
+    this.#add(message('system', textParts(text), at))
+  }
+
+  user(content: string | Part[], { at }: Said = {}): void {
+    this.#add(message('user', typeof content === 'string' ? textParts(content) : content.filter(isContent), at))
+  }
+
+  assistant(parts: Part[], { key, at, usage }: Answer = {}): void {
+    const step = this.#step
+    const joins =
+      step && !step.closed && (key === undefined ? step.key === undefined && isBare(step) : step.key === key)
+    if (!joins) this.flush()
+    const own = parts.map(part => (part.type === 'tool-call' ? this.#registered(part) : part))
+    if (joins) {
+      step.answer.parts.push(...own)
+      if (usage) step.usage = usage
+    } else if (own.length > 0) {
+      const answer = message('assistant', own, at)
+      this.#step = { key, answer, results: [], after: [], closed: false, ...(usage ? { usage } : {}) }
+    }
+  }
+
+  /** The response is over: what the model says next is another message. Usage is that of the response. */
+  endResponse(usage?: Usage): void {
+    if (!this.#step) return
+    this.#step.closed = true
+    if (usage) this.#step.usage = usage
+  }
+
+  /** True when a call of this id waits for its result. */
+  waits(callId: string): boolean {
+    return this.#calls.get(callId)?.answered === false
+  }
+
+  result(callId: string, { output: given, isError, name, at }: Result, line?: number): void {
+    const output = typeof given === 'string' ? given : given.filter(isContent)
+    const call = this.#calls.get(callId)
+    if (!call || call.answered) {
+      const what = call ? 'a second result for the call' : 'a result without its call'
+      this.#recorder.problem(`There is ${what} ${JSON.stringify(callId)}; it is kept as text.`, line)
+      const label = `[Result of ${name ?? call?.name ?? 'an unknown tool'}]`
+      this.user(typeof output === 'string' ? `${label}\n${output}` : [{ type: 'text', text: label }, ...output], { at })
+      return
+    }
+    call.answered = true
+    const part: ToolResultPart = {
+      type: 'tool-result',
+      id: call.id,
+      name: call.name,
+      output,
+      ...(isError ? { isError } : {}),
+    }
+    const step = this.#step
+    const answer = message('tool', [part], at)
+    if (step?.answer.parts.some(other => other.type === 'tool-call' && other.id === call.id)) step.results.push(answer)
+    else this.#add(answer)
+  }
+
+  /** Takes over messages of the parent session, with the calls in them. */
+  carry(from: number, to: number, parent: SessionRecorder): void {
+    this.flush()
+    let first = from
+    // A result whose call is not taken over answers nothing.
+    while (first < to && parent.#roles[first] === 'tool') first++
+    if (to <= first) return
+    const shift = this.#roles.length - first
+    for (const [id, call] of parent.#calls)
+      if (call.place >= first && call.place < to) this.#calls.set(id, { ...call, place: call.place + shift })
+    for (const id of parent.#ids) this.#ids.add(id)
+    for (let at = first; at < to; at++) this.#roles.push(parent.#roles[at]!)
+    this.#recorder.emit({ type: 'carry', session: this.id, from: first, to })
+  }
+
+  flush(): void {
+    const step = this.#step
+    if (!step) return
+    this.#step = undefined
+    this.#emit(step.answer)
+    if (step.usage) this.#recorder.emit({ type: 'usage', session: this.id, usage: step.usage })
+    for (const each of [...step.results, ...step.after]) this.#emit(each)
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.flush()
+    this.#recorder.emit({ type: 'end', session: this.id })
+  }
+
+  #add(each: Message): void {
+    if (each.parts.length === 0) return
+    if (this.#step) this.#step.after.push(each)
+    else this.#emit(each)
+  }
+
+  #emit(each: Message): void {
+    this.#roles.push(each.role)
+    this.#recorder.emit({ type: 'message', session: this.id, message: each })
+  }
+
+  #registered(call: ToolCallPart): ToolCallPart {
+    const wanted = call.id === '' ? `call-${this.#ids.size + 1}` : call.id
+    let id = wanted
+    for (let n = 2; this.#ids.has(id); n++) id = `${wanted}#${n}`
+    this.#ids.add(id)
+    this.#calls.set(call.id, { id, name: call.name, answered: false, place: this.#roles.length })
+    return { ...call, id }
+  }
+}
+
+/** What a user or a tool can say: a call or a thought in its place is damage. */
+function isContent(part: Part): boolean {
+  return part.type === 'text' || part.type === 'image' || part.type === 'raw'
+}
+
+function isBare(step: Step): boolean {
+  return step.results.length === 0 && step.after.length === 0
+}
+
+function message(role: Message['role'], parts: Part[], at: number | undefined): Message {
+  return at === undefined ? { role, parts } : { role, parts, at }
+}
+
+export function textParts(text: string): Part[] {
+  return text === '' ? [] : [{ type: 'text', text }]
+}
+
+export function reasoningParts(text: string): Part[] {
+  return text === '' ? [] : [{ type: 'reasoning', text }]
+}
+
+export function callPart(id: string, name: string, input: unknown): ToolCallPart {
+  return { type: 'tool-call', id, name: name === '' ? 'unknown' : name, input: input ?? {} }
+}
+
+export function imagePart(mediaType: string, source: { data?: string; url?: string }): ImagePart {
+  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(source.url ?? '')
+  if (inline) return { type: 'image', mediaType: inline[1] || mediaType, data: inline[2]! }
+  return { type: 'image', mediaType, ...source }
+}
+
+/** A text as a string where it can be, as parts where it has more than text. */
+export function outputOf(parts: Part[]): string | Part[] {
+  if (parts.every(part => part.type === 'text')) return parts.map(part => part.text).join('\n')
+  return parts
+}

@@ -1,0 +1,124 @@
+/**
+ * A SQLite file: opened with a write-ahead log, brought to the newest schema, and with its failures under codes of
+ * ours. Statements are prepared once. What is committed is on disk before the call returns.
+ */
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { type ErrorCode, PalimpsestError } from '../model/errors.ts'
+
+/** Named steps, applied in order on open; append only. */
+export type Migrations = readonly (readonly [name: string, sql: string])[]
+export type SqlValue = string | number | bigint | null
+export type SqlRow = Record<string, unknown>
+
+export class SqliteFile {
+  readonly #db: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(path: string, { migrations, busyMs = 5000 }: { migrations: Migrations; busyMs?: number }) {
+    this.#db = openDatabase(path)
+    guard(() => {
+      this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
+      this.#db.exec('PRAGMA journal_mode = WAL')
+      this.#db.exec('PRAGMA synchronous = FULL')
+      this.#db.exec('PRAGMA foreign_keys = ON')
+      migrate(this.#db, path, migrations)
+    })
+  }
+
+  all(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
+    return guard(() => this.#prepare(sql).all(...values))
+  }
+
+  get(sql: string, values: readonly SqlValue[] = []): SqlRow | undefined {
+    return guard(() => this.#prepare(sql).get(...values))
+  }
+
+  /** The number of rows that changed. */
+  run(sql: string, values: readonly SqlValue[] = []): number {
+    return guard(() => Number(this.#prepare(sql).run(...values).changes))
+  }
+
+  /** All or nothing; what is read inside is what will be there when it commits. */
+  transaction<T>(work: () => T): T {
+    return guard(() => inTransaction(this.#db, work))
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))
+    return statement
+  }
+}
+
+/** Opens a database file, made with its folder if there is none. */
+export function openDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
+  try {
+    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return new DatabaseSync(path, options)
+  } catch (error) {
+    throw asStoreError(error, path)
+  }
+}
+
+/** Applies the steps that a database has not had yet. */
+export function migrate(db: DatabaseSync, path: string, migrations: Migrations): void {
+  const version = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
+  if (version() === migrations.length) return
+  if (version() > migrations.length) {
+    throw new PalimpsestError(
+      'LEDGER_NEWER',
+      `${path} was made by a newer version of Palimpsest (schema ${version()}, this one knows ${migrations.length}). Update Palimpsest.`,
+      { path },
+    )
+  }
+  db.exec('BEGIN IMMEDIATE')
+  for (const [, sql] of migrations.slice(version())) db.exec(sql)
+  db.exec(`PRAGMA user_version = ${migrations.length}`)
+  db.exec('COMMIT')
+}
+
+/** Does something with a database; its failures come out under our codes. */
+export function guard<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw asStoreError(error)
+  }
+}
+
+const LOCKED = 'The database is locked by another process. Wait for it to finish, or close it.'
+const KNOWN: Record<number, [ErrorCode, string]> = {
+  5: ['STORE_LOCKED', LOCKED],
+  6: ['STORE_LOCKED', LOCKED],
+  8: ['STORE_READONLY', 'The database cannot be written. Check the permissions of its folder.'],
+  11: ['LEDGER_CORRUPT', 'The database file is damaged. Restore it from a backup.'],
+  13: ['STORE_FULL', 'The disk is full. Free some space; nothing acknowledged was lost.'],
+  14: ['STORE_FAILED', 'The database cannot be opened. Check that its folder exists and can be written.'],
+  26: ['LEDGER_CORRUPT', 'The file is not a database.'],
+}
+
+/** SQLite's own failures, each under a code of ours and with what to do. */
+function asStoreError(error: unknown, path?: string): unknown {
+  if (error instanceof PalimpsestError || !(error instanceof Error)) return error
+  const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : -1
+  const [name, message] = KNOWN[code] ?? (['STORE_FAILED', error.message] as const)
+  return new PalimpsestError(name, message + (path ? ` (${path})` : ''), { sqlite: error.message }, error)
+}
+
+export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}

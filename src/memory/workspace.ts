@@ -1,0 +1,231 @@
+/**
+ * The workspace: a folder of knowledge files that every session starts with, and that agents add to.
+ *
+ * A file that is missing is made from a template that explains itself. What is loaded is bounded: a file that is
+ * too long is cut at a line and says so. An entry that is there already is not added twice, and entries from
+ * several processes at once all arrive. The time comes in as an argument; a day is a day where the user is.
+ */
+
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { changeFile, readWhole } from '../files/atomic.ts'
+import { openRoot, type Root, withFolder } from '../files/root.ts'
+import { splitLines } from '../files/text.ts'
+import { walk } from '../files/walk.ts'
+
+export type Workspace = { folder: string; now: () => number }
+
+/** Longest text of one file in the prompt. */
+export const FILE_LIMIT = 12_000
+const LEARNING_LINES = 20
+const ENTRY_LIMIT = 2_000
+const HEADING = '═══ WORKSPACE KNOWLEDGE ═══'
+const PERSIST = 'Update it with edit_file() or append_to_file() to persist important information.'
+
+type KnowledgeFile = {
+  path: string
+  template: string
+  /** Which end is kept when it is too long: rules stand at the beginning, the newest entry at the end. */
+  keep: 'beginning' | 'end'
+  /** Only the last lines are loaded; 0 leaves the file out of the prompt. */
+  lastLines?: number
+}
+
+const FILES: readonly KnowledgeFile[] = [
+  {
+    path: 'SOUL.md',
+    keep: 'beginning',
+    template: `# Soul\n\nWho you are and how you behave: character, rules, limits. Read at the start of every session. ${PERSIST}\n\n- Stay with the task that the user gave; ask when it is unclear.\n- Say what you do not know. Do not invent results.\n`,
+  },
+  {
+    path: 'TOOLS.md',
+    keep: 'beginning',
+    template: `# Tools\n\nHow tools are best used here: patterns that work, and what to watch out for. Read at the start of every session. ${PERSIST}\n\n- Prefer edit_file, append_to_file and update_section to write_file: they change only what you name.\n`,
+  },
+  {
+    path: 'AGENTS.md',
+    keep: 'beginning',
+    template: `# Agents\n\nWhat to delegate, to whom, and what to tell them. Read at the start of every session. ${PERSIST}\n\n- Search: one subagent for each question over many files; ask for paths, names and exact lines.\n- Try out: a subagent that may fail, with what counts as success; ask for what worked and what did not.\n- Check: a subagent that sees only the result and the requirements; ask for what is wrong.\n- Keep for yourself: decisions, changes that depend on each other, and everything that the user must approve.\n`,
+  },
+  {
+    path: 'MEMORY.md',
+    keep: 'end',
+    template: `# Memory\n\nFacts that stay true between sessions, one a line; workspace_save_fact adds one. Read at the start of every session. ${PERSIST}\n\n`,
+  },
+  {
+    path: '.learnings/LEARNINGS.md',
+    keep: 'end',
+    lastLines: LEARNING_LINES,
+    template: `# Learnings\n\nInsights, one a line; workspace_log_learning adds one. The last ${LEARNING_LINES} lines are read at the start of every session. ${PERSIST}\n\n`,
+  },
+  {
+    path: '.learnings/ERRORS.md',
+    keep: 'end',
+    lastLines: 0,
+    template: `# Errors\n\nErrors and what solved them, one a line; workspace_log_error adds one. Look here when something fails. ${PERSIST}\n\n`,
+  },
+  {
+    path: '.learnings/FEATURE_REQUESTS.md',
+    keep: 'end',
+    lastLines: 0,
+    template: `# Feature requests\n\nWhat the user or you would like to have, one a line; workspace_request_feature adds one. ${PERSIST}\n\n`,
+  },
+]
+
+/** `~/.agent/workspace`. */
+export function defaultWorkspaceFolder(): string {
+  return join(homedir(), '.agent', 'workspace')
+}
+
+/** Today's log, relative to the workspace. */
+export function dailyLogPath(now: number): string {
+  return `memory/${dayOf(now)}.md`
+}
+
+/** Makes the files that are missing, today's log included; returns their paths. Files that exist are not touched. */
+export async function initWorkspace(workspace: Workspace): Promise<string[]> {
+  const root = await openWorkspace(workspace)
+  const made: string[] = []
+  for (const { path, template } of [...FILES, dailyLog(workspace.now())]) {
+    const { before } = await changeFile({ root, path, make: true }, {}, now => now ?? template)
+    if (before === null) made.push(path)
+  }
+  return made
+}
+
+/** What a session's system prompt says of the workspace. Missing files are made on the way. */
+export async function loadWorkspace(workspace: Workspace): Promise<string> {
+  await initWorkspace(workspace)
+  const root = await openWorkspace(workspace)
+  const sections: string[] = []
+  for (const file of [...FILES.slice(0, 4), dailyLog(workspace.now()), ...FILES.slice(4)]) {
+    if (file.lastLines === 0) continue
+    const { text } = await readWhole({ root, path: file.path })
+    sections.push(`--- ${file.path} ---\n${boundedText(text, file)}`)
+  }
+  return [HEADING, ...sections].join('\n\n')
+}
+
+/** The text files that a workspace has, the knowledge files first; makes none. */
+export async function workspaceFiles({ folder }: Pick<Workspace, 'folder'>): Promise<string[]> {
+  if (!existsSync(folder)) return []
+  const root = await openRoot(folder)
+  const found: string[] = []
+  await withFolder({ root, path: '.' }, async open => {
+    for await (const { kind, parts } of walk(open, 3)) if (kind === 'file') found.push(parts.join('/'))
+  })
+  const known = FILES.map(({ path }) => path).filter(path => found.includes(path))
+  return [...known, ...found.filter(path => path.endsWith('.md') && !known.includes(path))]
+}
+
+export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, path: string): Promise<string> {
+  return (await readWhole({ root: await openRoot(folder), path })).text
+}
+
+export type Added = { path: string; added: boolean }
+
+/** A fact for every later session. */
+export async function saveFact(workspace: Workspace, fact: string): Promise<Added> {
+  return addEntry(workspace, 'MEMORY.md', '', fact)
+}
+
+export async function logLearning(workspace: Workspace, insight: string): Promise<Added> {
+  return addEntry(workspace, '.learnings/LEARNINGS.md', `${dayOf(workspace.now())}: `, insight)
+}
+
+export async function logError(workspace: Workspace, error: string, solution: string): Promise<Added> {
+  const entry = `${oneLine(error)} → ${oneLine(solution)}`
+  return addEntry(workspace, '.learnings/ERRORS.md', `${dayOf(workspace.now())}: `, entry)
+}
+
+export async function requestFeature(workspace: Workspace, request: string): Promise<Added> {
+  return addEntry(workspace, '.learnings/FEATURE_REQUESTS.md', `${dayOf(workspace.now())}: `, request)
+}
+
+/** A line in today's log. The same words at another time are another line. */
+export async function logDay(workspace: Workspace, text: string): Promise<Added> {
+  const now = workspace.now()
+  return addEntry(workspace, dailyLogPath(now), `${timeOf(now)} `, text)
+}
+
+async function addEntry(workspace: Workspace, path: string, stamp: string, text: string): Promise<Added> {
+  const root = await openWorkspace(workspace)
+  const entry = oneLine(text)
+  const file = [...FILES, dailyLog(workspace.now())].find(known => known.path === path)
+  let added = false
+  await changeFile({ root, path, make: true }, {}, now => {
+    const known = now ?? file?.template ?? ''
+    const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
+    added = !splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)
+    if (!added) return now
+    return `${known}${known === '' || known.endsWith('\n') ? '' : '\n'}- ${stamp}${entry}\n`
+  })
+  return { path, added }
+}
+
+/** An entry without what does not make it another one: bullet, date, letter case, spaces, the final full stop. */
+function comparable(line: string): string {
+  return line
+    .replace(/^- (?:\d{4}-\d{2}-\d{2}: )?/, '')
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/[.\s]+$/, '')
+}
+
+function oneLine(text: string): string {
+  const line = text
+    .replace(/\0/g, '')
+    .toWellFormed()
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/^[-*] /, '')
+  return line.length > ENTRY_LIMIT ? `${line.slice(0, ENTRY_LIMIT).toWellFormed()}…` : line
+}
+
+async function openWorkspace({ folder }: Workspace): Promise<Root> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return openRoot(folder)
+}
+
+function dailyLog(now: number): KnowledgeFile {
+  return {
+    path: dailyLogPath(now),
+    keep: 'end',
+    template: `# ${dayOf(now)}\n\nWhat happened today, one line each; workspace_daily_log adds one. ${PERSIST}\n\n`,
+  }
+}
+
+/** The part of a file that goes into the prompt, whole lines only. */
+function boundedText(text: string, { path, keep, lastLines }: KnowledgeFile): string {
+  const all = splitLines(text.replace(/^\uFEFF/, '').trimEnd())
+  const wanted = lastLines ? all.slice(-lastLines) : all
+  const kept = withinLimit(wanted, keep)
+  if (kept.length === wanted.length) return wanted.join('\n')
+  const note = `[${path} is too long: the ${keep === 'end' ? 'last' : 'first'} ${kept.length} of ${all.length} lines]`
+  return (keep === 'end' ? [note, ...kept] : [...kept, note]).join('\n')
+}
+
+function withinLimit(lines: string[], keep: 'beginning' | 'end'): string[] {
+  const ordered = keep === 'end' ? lines.toReversed() : lines
+  let length = 0
+  const fitting = ordered.findIndex(line => (length += line.length + 1) > FILE_LIMIT)
+  const kept = fitting === -1 ? ordered : ordered.slice(0, fitting)
+  return keep === 'end' ? kept.toReversed() : kept
+}
+
+function dayOf(now: number): string {
+  const date = new Date(now)
+  return [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+}
+
+function timeOf(now: number): string {
+  const date = new Date(now)
+  return `${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0')
+}

@@ -1,0 +1,43 @@
+/**
+ * Paths as text: two spellings of one file become one. No file system is asked, so a symlink stays what it is
+ * called, and upper and lower case differ.
+ */
+
+/**
+ * Forward slashes, no `.` and no `a/..`, no slash at the end; a relative path is put behind `cwd` if there is one.
+ * What leads out of a relative path (`../x`) stays.
+ */
+export function normalizePath(path: string, cwd?: string): string {
+  let text = path.replaceAll('\\', '/')
+  if (cwd !== undefined && cwd !== '' && !isAbsolutePath(text)) text = `${cwd.replaceAll('\\', '/')}/${text}`
+  if (/^[a-z]:/.test(text)) text = text[0]!.toUpperCase() + text.slice(1)
+  const root = /^(?:[A-Z]:)?\/+|^[A-Z]:/i.exec(text)?.[0] ?? ''
+  const steps: string[] = []
+  for (const step of text.slice(root.length).split('/')) {
+    if (step === '' || step === '.') continue
+    if (step !== '..') steps.push(step)
+    else if (steps.length > 0 && steps.at(-1) !== '..') steps.pop()
+    else if (root === '') steps.push(step)
+  }
+  // A share of another machine keeps both of its slashes.
+  const isShare = root === '//' && steps.length > 0
+  const clean = isShare ? root : root.replace(/\/+$/, '/')
+  // A name that looks like a drive is none behind a dot.
+  const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? '../' : ''
+  return dot + clean + steps.join('/') || '.'
+}
+
+/**
+ * True when two normalised paths most likely name one file: they are equal, or one is relative and the other ends
+ * with it. A tool that is given relative paths and one that is given absolute ones then still meet.
+ */
+export function sameFile(a: string, b: string): boolean {
+  if (a === b) return true
+  if (isAbsolutePath(a) === isAbsolutePath(b)) return false
+  const [whole, end] = isAbsolutePath(a) ? [a, b] : [b, a]
+  return !end.startsWith('..') && whole.endsWith(`/${end}`)
+}
+
+export function isAbsolutePath(path: string): boolean {
+  return /^(?:\/|~|[A-Za-z]:)/.test(path)
+}

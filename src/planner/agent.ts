@@ -1,0 +1,109 @@
+/**
+ * `agent`: how our own agent's sessions are looked after. `thrifty` shortens what is unlikely to be needed, when that
+ * pays; around it stand what an agent needs to stay with its task: its goal every few calls, very large results in a
+ * file, a warning before old steps go, and a summary of them when a share of the window is full.
+ *
+ * Marks are shares of the model's window, so that a small local model and a large one are treated alike. Where a
+ * summary is made, nothing inside it is shortened besides.
+ */
+import { anchor } from '../policies/anchor.ts'
+import { offload } from '../policies/offload.ts'
+import {
+  everyTurn,
+  type PlanContext,
+  type PlannerFactory,
+  type Proposal,
+  placeOf,
+  textMessage,
+  tokensNow,
+} from '../policies/policy.ts'
+import { followRecords } from '../policies/reach.ts'
+import { CRITICAL_TOOLS } from '../policies/stale-output.ts'
+import { summarize } from '../policies/summarize.ts'
+import { thrifty } from './thrifty.ts'
+import { canInsert, warningText } from '../policies/warn.ts'
+
+export type AgentOptions = {
+  /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
+  budget: number
+  keep: number
+  /** The share of that mark from which the agent is warned. */
+  warnFrom: number
+  /** Characters from which a result goes to a file, and how many of them stay. */
+  limit: number
+  preview: number
+}
+
+export const AGENT: AgentOptions = { budget: 0.6, keep: 20, warnFrom: 0.8, limit: 24_000, preview: 6_000 }
+
+/** Tools that bound their results themselves, or whose results are what was asked for: whole, up to a large size. */
+const WHOLE = [...CRITICAL_TOOLS, 'read_file', 'read_memory_block', 'context', 'recall', 'delegate']
+const WHOLE_LIMIT = 64_000
+const WHOLE_PREVIEW = 32_000
+
+export function agentPlanner(options: Partial<AgentOptions> = {}): PlannerFactory {
+  const { budget, keep, warnFrom, limit, preview } = { ...AGENT, ...options }
+  const around = everyTurn('agent', [
+    offload({ limit, preview, critical: WHOLE, criticalLimit: WHOLE_LIMIT, criticalPreview: WHOLE_PREVIEW }),
+    summarize({ budget, keep }),
+    anchor(),
+  ])
+  return {
+    name: 'agent',
+    start() {
+      const first = around.start()
+      const rest = thrifty().start()
+      const warn = startWarning(budget, warnFrom)
+      return {
+        plan(context) {
+          const { proposals } = first.plan(context)
+          const { proposals: shortened, ...plan } = rest.plan(context)
+          const made = [...proposals, ...shortened.filter(proposal => isApart(proposal, proposals))]
+          const warning = warn(context, made)
+          return { ...plan, proposals: warning ? [...made, warning] : made }
+        },
+      }
+    },
+  }
+}
+
+/** Whether a proposal touches nothing that the others replace. */
+function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
+  const ranges = others.flatMap(other => ('from' in other.target ? [other.target] : []))
+  if (ranges.length > 0 && !('entry' in target)) return false
+  if (others.some(other => placeOf(other.target) === placeOf(target))) return false
+  return !('entry' in target) || !ranges.some(({ from, to }) => from <= target.entry && target.entry <= to)
+}
+
+const WARN = 'warn'
+
+/** Once before each summary, at the tail; never beside another message there, also when it is asked for again. */
+function startWarning(budget: number, from: number) {
+  let records: ReturnType<typeof followRecords> | undefined
+  let warned = false
+  /** Where in the ledger the last message was inserted, or a range replaced. */
+  let inserted = -1
+  return (context: PlanContext, proposals: readonly Proposal[]): Proposal | undefined => {
+    const { fold, model } = context
+    records ??= followRecords(fold)
+    for (const { edit, seq } of records()) {
+      if (!('entry' in edit.target)) inserted = seq
+      if (edit.by === `policy:${WARN}`) warned = true
+      if (edit.by === 'policy:summarize') warned = false
+    }
+    const limit = Math.round(budget * model.window)
+    const tokens = tokensNow(context)
+    const isAsked = inserted > (fold.entries.at(-1)?.seq ?? -1)
+    const isBusy = isAsked || proposals.some(({ target }) => !('entry' in target))
+    if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
+    warned = true
+    const percentage = Math.round((100 * tokens) / limit)
+    return {
+      policy: WARN,
+      target: { after: fold.entries.length - 1 },
+      replacement: { messages: [textMessage('user', warningText(percentage))] },
+      why: `${tokens} of ${limit} tokens: old steps are summarised soon`,
+      mark: 'warning',
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * The shorter forms that a part can take once the model has seen it, from the mildest to a stub, each with the
+ * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
+ */
+import { mapStrings, textOf } from '../model/leaves.ts'
+import { isSigned } from '../view/legality.ts'
+import { partId } from '../view/shown-texts.ts'
+import type { Counter } from '../model/tokens.ts'
+import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
+import type { PartClass } from './classes.ts'
+import { cutMiddle, excerpt, type Keep, tells } from './excerpt.ts'
+
+/** `look`: an excerpt of a run's output; `stub`: one line; `old`: an edit's old text cut; `input`: all long strings cut. */
+export type Mark = 'look' | 'stub' | 'old' | 'input' | 'same' | 'limit' | 'reasoning'
+
+export type Form = {
+  mark: Mark
+  replacement: Replacement
+  tokens: number
+  /** Which class of text it loses, and how much of what it loses counts. */
+  loses: PartClass | undefined
+  share: number
+}
+
+export type FormOptions = { lookKeep: Keep; minInput: number }
+
+const NEVER: Form[] = []
+const OUTCOME = 100
+
+export function formsOf(unit: Unit, partClass: PartClass | undefined, count: Counter, options: FormOptions): Form[] {
+  const { original } = unit
+  if (original.type === 'reasoning') {
+    return [{ mark: 'reasoning', replacement: null, tokens: 0, loses: undefined, share: 0 }]
+  }
+  if (!partClass) return NEVER
+  if (original.type === 'tool-result') return resultForms(unit, original, partClass, count, options)
+  if (original.type === 'tool-call' && !isSigned(original)) return inputForms(original, partClass, count)
+  return NEVER
+}
+
+function resultForms(
+  unit: Unit,
+  original: ToolResultPart,
+  partClass: PartClass,
+  count: Counter,
+  { lookKeep }: FormOptions,
+): Form[] {
+  const forms: Form[] = []
+  const text = textOf(original)
+  const short = partClass === 'run' ? excerpt(text, lookKeep) : undefined
+  if (short) forms.push({ mark: 'look', replacement: short, tokens: count(short), loses: partClass, share: 0.6 })
+  const stub = stubOf(unit, original, partClass, text)
+  forms.push({ mark: 'stub', replacement: stub, tokens: count(stub), loses: partClass, share: 1 })
+  return forms
+}
+
+export function stubOf(unit: Unit, original: ToolResultPart, partClass: PartClass, text: string): string {
+  const lines = text.trimEnd().split('\n')
+  const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
+  const stub = `[cleared by context manager: ${what}, ${lines.length} lines; recall ${partId(unit.entry, unit.part, original)}]`
+  if (partClass !== 'run') return stub
+  const last = lines.at(-1)!.trim().slice(0, OUTCOME)
+  const telling = lines.find(tells)?.trim().slice(0, OUTCOME)
+  return [stub, ...(telling && telling !== last ? [telling] : []), ...(last ? [last] : [])].join('\n')
+}
+
+/** What a call was about, in a few words: a path, a pattern, a command. */
+export function about({ call }: Unit): string {
+  const what = call?.path ?? call?.query ?? call?.command ?? ''
+  return what.replace(/\s+/g, ' ').slice(-60)
+}
+
+/** An input stays an object with the same keys: first the text that an edit replaced, then every long string. */
+function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counter): Form[] {
+  if (typeof input === 'string') {
+    const short = excerpt(input, { head: 250, tail: 100, telling: 0 })
+    return short
+      ? [{ mark: 'input', replacement: { input: short }, tokens: count(short), loses: partClass, share: 1 }]
+      : NEVER
+  }
+  if (input === null || typeof input !== 'object') return NEVER
+  const size = JSON.stringify(input).length
+  const forms: Form[] = []
+  const add = (mark: Mark, loses: PartClass, change: (text: string, key: string) => string) => {
+    const shorter = mapStrings(input, change)
+    const text = JSON.stringify(shorter)
+    if (text.length >= size - 100) return
+    forms.push({ mark, replacement: { input: shorter }, tokens: count(text), loses, share: 1 })
+  }
+  if (partClass === 'input') {
+    add('old', 'old', (text, key) => (isOldText(key) ? cutMiddle(text, 120, 60) : text))
+    add('input', partClass, text => cutMiddle(text, 120, 60))
+  } else add('input', partClass, text => cutMiddle(text, 400, 150))
+  return forms
+}
+
+/** Names under which edit tools take the text that they replace: gone from the file once the edit is made. */
+export function isOldText(key: string): boolean {
+  return /^old_?(str(ing)?|text)?$/i.test(key)
+}

@@ -1,0 +1,105 @@
+/**
+ * Any composition of policies under a simple planner: edits that cost no cache are made at once, the others wait
+ * until they pay together. What has never been sent is free to change; in the middle, freeing x tokens with T behind
+ * costs T·(write − read) once and saves x·read on each later call. They are made when that pays over the calls to
+ * come, when the cache is cold anyway, or when the window fills.
+ */
+
+import { isPinned, isVisible, tokensOf } from '../view/fold.ts'
+import {
+  everyTurn,
+  type Pending,
+  type PlanContext,
+  type PlannerFactory,
+  type Policy,
+  type Proposal,
+  placeOf,
+  savingOf,
+  tokensNow,
+} from '../policies/policy.ts'
+
+export type HoldOptions = {
+  /** Share of the window from which nothing waits. */
+  pressure: number
+  /** Calls to come: as many as there have been, within these. */
+  horizonMin: number
+  horizonMax: number
+}
+
+export const HOLD: HoldOptions = { pressure: 0.65, horizonMin: 10, horizonMax: 150 }
+
+type Held = { proposal: Proposal; entry: number; saves: number }
+
+export function whenItPays(
+  name: string,
+  policies: readonly Policy[],
+  options: Partial<HoldOptions> = {},
+): PlannerFactory {
+  const chosen = { ...HOLD, ...options }
+  const inner = everyTurn(name, policies)
+  return {
+    name,
+    start() {
+      const planner = inner.start()
+      const held = new Map<string, Held>()
+      return {
+        plan(context) {
+          const { proposals, pending } = planner.plan(context)
+          const firstNew = context.units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
+          const free: Proposal[] = []
+          for (const proposal of proposals) {
+            const { target } = proposal
+            if (!('entry' in target) || target.entry >= firstNew) free.push(proposal)
+            else held.set(placeOf(target), { proposal, entry: target.entry, saves: savingOf(context.fold, proposal) })
+          }
+          forgetHidden(context, held)
+          const due = dueReason(context, held, chosen)
+          if (!due.now) return { proposals: free, pending: [...pending, ...waiting(held, due.text)] }
+          const made = [...held.values()].map(({ proposal }) => proposal)
+          held.clear()
+          return { proposals: [...free, ...made], decision: due.text, pending }
+        },
+      }
+    },
+  }
+}
+
+function forgetHidden({ fold }: PlanContext, held: Map<string, Held>): void {
+  for (const [place, { entry, proposal }] of held) {
+    const part = 'entry' in proposal.target ? proposal.target.part : undefined
+    if (!isVisible(fold, entry) || isPinned(fold, entry, part)) held.delete(place)
+  }
+}
+
+/** Whether what is held is made now, and the sum behind it. */
+function dueReason(
+  context: PlanContext,
+  held: ReadonlyMap<string, Held>,
+  options: HoldOptions,
+): { now: boolean; text: string } {
+  if (held.size === 0) return { now: false, text: '' }
+  const { fold, model, now, lastCallAt, calls } = context
+  let saves = 0
+  let first = Number.POSITIVE_INFINITY
+  for (const item of held.values()) {
+    saves += item.saves
+    first = Math.min(first, item.entry)
+  }
+  const what = `${held.size} edits, ${saves} tokens`
+  if (lastCallAt === undefined || now - lastCallAt > model.ttl) {
+    return { now: true, text: `${what}: the cache is cold, so they cost nothing` }
+  }
+  if (tokensNow(context) > options.pressure * model.window) {
+    return { now: true, text: `${what}: the view fills more than ${Math.round(options.pressure * 100)}% of the window` }
+  }
+  const behind = tokensOf(fold, first, fold.entries.length - 1)
+  const cost = behind * (model.write - model.read)
+  const after = Math.ceil(cost / Math.max(1, saves * model.read))
+  const horizon = Math.min(options.horizonMax, Math.max(options.horizonMin, calls))
+  const text = `${what}: rewriting ${behind} tokens pays back after ${after} calls, and about ${horizon} are to come`
+  return { now: after <= horizon, text }
+}
+
+function waiting(held: ReadonlyMap<string, Held>, reason: string): Pending[] {
+  return [...held.values()].map(({ proposal, saves }) => ({ proposal, saves, reason }))
+}

@@ -1,0 +1,483 @@
+/**
+ * `thrifty`, the default: shorten what is unlikely to be needed, when that costs less than keeping it.
+ *
+ * Before a part is first sent, edits are free: blocks that stand above already become pointers, huge outputs of runs
+ * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
+ * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
+ * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
+ * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are
+ * touched in folds only.
+ */
+import { lastShownReasoning } from '../view/cuts.ts'
+import { entriesOf } from '../view/edits.ts'
+import { mapStrings } from '../model/leaves.ts'
+import {
+  bestCut,
+  type Choice,
+  type Cut,
+  dueReason,
+  explain,
+  explainFold,
+  type Situation,
+  thousands,
+} from './planner.ts'
+import type { Replacement } from '../model/types.ts'
+import type { Unit } from '../view/units.ts'
+import { type Fold, shownTokens } from '../view/fold.ts'
+import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
+import { excerpt, type Keep } from './excerpt.ts'
+import { fallback } from '../policies/fallback.ts'
+import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
+import { images } from '../policies/images.ts'
+import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-log.ts'
+import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from '../policies/policy.ts'
+import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
+import { type Item, refreshItems, toItem } from './items.ts'
+
+export type ThriftyOptions = {
+  /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
+  quote: number
+  quotes: Quotes
+  /** How many economic order quantities a batch must free while the cache is warm; half in a long session, fewer for a low `quote`. */
+  batch: number
+  /** Calls to come: as many as there have been, within these. */
+  horizonMin: number
+  horizonMax: number
+  /** Characters of a run's output that are sent at first (more with a high `quote`), and what is kept of a longer one. */
+  runLimit: number
+  runKeep: Keep
+  /** What is kept of a run's output once it was seen. */
+  lookKeep: Keep
+  sameLines: SameLines
+  /** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
+  minPointed: number
+  /** Tokens that an edit must save, and that an input must have to be shortened. */
+  minSave: number
+  minInput: number
+  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal`; more with a high `quote`. */
+  may: number
+  must: number
+  goal: number
+  /** Past this share only the last entries are kept. */
+  full: number
+  /** Share of the window that users' words may take in folds; less with a low `quote`. */
+  said: number
+}
+
+export const THRIFTY: ThriftyOptions = {
+  quote: 140_000,
+  quotes: QUOTES,
+  batch: 2,
+  horizonMin: 10,
+  horizonMax: 150,
+  runLimit: 30_000,
+  runKeep: { head: 6000, tail: 6000, telling: 6000 },
+  lookKeep: { head: 500, tail: 700, telling: 600 },
+  sameLines: { minLines: 16, minChars: 800, context: 4 },
+  minPointed: 300,
+  minSave: 40,
+  minInput: 100,
+  may: 0.72,
+  must: 0.75,
+  goal: 0.5,
+  full: 0.9,
+  said: 0.15,
+}
+
+const MIN_GROWTH = 200
+/** Calls after which a session is known to be a long one. */
+const SETTLED = 300
+const MOST_PENDING = 50
+
+export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
+  const all = { ...THRIFTY, ...settingsFor(options.quote ?? THRIFTY.quote), ...options }
+  return { name: 'thrifty', start: () => new Thrifty(all) }
+}
+
+/** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
+const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
+const RICH = 3
+/** Of a batch, and of the room for users' words, at the low end. */
+const LEAST = 0.375
+
+/**
+ * What else follows from the knob. Who keeps little need not wait for large batches, nor keep what users pasted; who
+ * keeps much fills the window more; and who keeps nearly all lets more pass before it is first sent.
+ */
+function settingsFor(quote: number): Partial<ThriftyOptions> {
+  const share = quote / THRIFTY.quote
+  const full = Math.min(1, Math.max(0, (share - 1) / (RICH - 1)))
+  const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
+  const richer = Math.max(1, share / RICH)
+  const poorer = Math.min(1, Math.max(LEAST, Math.sqrt(share)))
+  return {
+    batch: THRIFTY.batch * poorer,
+    said: THRIFTY.said * poorer,
+    may: between('may'),
+    must: between('must'),
+    goal: between('goal'),
+    runLimit: THRIFTY.runLimit * richer,
+    minPointed: THRIFTY.minPointed * richer,
+  }
+}
+
+class Thrifty implements Planner {
+  readonly #options: ThriftyOptions
+  readonly #lines = new LineIndex<Item>()
+  #items: Item[] = []
+  #seen = 0
+  /** Tokens that the proposals of this plan save so far. */
+  #saved = 0
+  /** Tokens of everything that ever came in. */
+  #arrived = 0
+  /** As of which change of edits the items were looked at. */
+  #refreshed = -1
+  /** The last entry that this plan folds. */
+  #folding = -1
+  /** Each file that calls were about: how often it was changed, and the last call that touched it. */
+  readonly #files = new Map<string, { changes: number; touched: number }>()
+  #images: PolicyRun | undefined
+  #fallback: PolicyRun | undefined
+
+  constructor(options: ThriftyOptions) {
+    this.#options = options
+  }
+
+  plan(context: PlanContext): Plan {
+    this.#saved = 0
+    this.#folding = -1
+    this.#refresh(context)
+    const plan = this.#plan(context)
+    // Whether proposals are taken is seen in the fold, next time.
+    if (plan.proposals.length > 0) this.#refreshed = -1
+    return plan
+  }
+
+  #plan(context: PlanContext): Plan {
+    const proposals = this.#arrivals(context)
+    if (isBound(context)) return { proposals, pending: [] }
+    const sentences = proposals.length > 0 ? [arrivalSentence(proposals.length, this.#saved)] : []
+    const situation = this.#situation(context)
+    const folded = this.#fold(context, situation)
+    if (folded) {
+      proposals.push(...folded.proposals)
+      sentences.push(explainFold(folded, situation))
+    }
+    // A fold has everything behind it written again, so the rest is free.
+    const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
+    const due = cut && dueReason(cut.cut, cut.situation, this.#pressure(context))
+    if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
+    if (cut) sentences.push(explain(cut.cut, due, cut.situation))
+    const squeezed = this.#squeeze(context)
+    if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
+    proposals.push(...squeezed, ...this.#guards(context, squeezed))
+    if (context.model.bindsReasoning && proposals.length > 0) proposals.push(...this.#dropReasoning())
+    const pending = cut && !due ? this.#pending(cut.cut, explain(cut.cut, due, cut.situation)) : []
+    return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
+  }
+
+  /** What came last was sent whole; from the next call on it may be had shorter. */
+  prepare(fold: Fold): void {
+    for (let i = this.#items.length - 1; i >= 0 && !this.#items[i]!.forms; i--) this.#formsOf(this.#items[i]!, fold)
+  }
+
+  #refresh(context: PlanContext): void {
+    const { edited } = context.fold
+    if (this.#refreshed === edited) return
+    this.#items = refreshItems(this.#items, context, item => this.#lines.delete(item))
+    this.#refreshed = edited
+  }
+
+  #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
+    const { quote, horizonMin, horizonMax } = this.#options
+    const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
+    const horizon = Math.max(horizonMin, Math.min(calls + 1, horizonMax))
+    return { model, cold, horizon, quote }
+  }
+
+  /** Steps that are old enough to be worth a line each. */
+  #fold(context: PlanContext, situation: Situation): (FoldChoice & { proposals: Proposal[] }) | undefined {
+    const lossOf = (item: Item, tokens: number) => {
+      const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
+      return this.#density(item, item.partClass ?? 'doc', context.calls) * share * tokens
+    }
+    const best = bestFold(context, this.#items, situation, lossOf)
+    if (!best || best.net <= 0) return undefined
+    const due = dueReason({ ...best, picks: [] }, situation, this.#pressure(context))
+    if (!due) return undefined
+    const proposals = proposeFold(context, best.end, this.#options)
+    if (proposals.length === 0) return undefined
+    this.#folding = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
+    this.#saved += best.freed
+    return { ...best, proposals }
+  }
+
+  /** Where reasoning is bound to what stands before it, all of it goes with the first edit. */
+  #dropReasoning(): Proposal[] {
+    const shown = this.#items.filter(({ unit, mark, frozen }) => unit.original.type === 'reasoning' && !mark && !frozen)
+    return shown.map(item => this.#change(item, { mark: 'reasoning', replacement: null, tokens: 0 }, REASONS.reasoning))
+  }
+
+  /** New parts, before they are first sent: here an edit costs nothing. */
+  #arrivals({ units, fold }: PlanContext): Proposal[] {
+    const proposals: Proposal[] = []
+    for (; this.#seen < units.length; this.#seen++) {
+      const unit = units[this.#seen]!
+      const item = toItem(unit, fold, classOf(unit))
+      this.#items.push(item)
+      this.#touch(item)
+      this.#arrived += item.whole
+      if (item.mark !== undefined || item.frozen) continue
+      const made = this.#arrival(item, fold.count)
+      if (made) proposals.push(made)
+    }
+    return proposals
+  }
+
+  #touch(item: Item): void {
+    const { unit, partClass } = item
+    const path = unit.call?.path
+    if (path === undefined) return
+    const file = this.#files.get(path) ?? { changes: 0, touched: 0 }
+    this.#files.set(path, file)
+    if (unit.original.type === 'tool-call') file.touched = item.born
+    if (partClass === 'input') file.changes++
+    item.changes = file.changes
+  }
+
+  #arrival(item: Item, count: (text: string) => number): Proposal | undefined {
+    const { unit, partClass } = item
+    if (unit.original.type === 'tool-call') {
+      if (partClass === 'input') this.#lines.add(item, writtenLines(unit))
+      return undefined
+    }
+    if (unit.original.type !== 'tool-result' || typeof unit.original.output !== 'string') return undefined
+    const text = unit.original.output
+    if (partClass === 'code' || partClass === 'doc') return this.#pointToSame(item, text, count)
+    if (partClass !== 'run' || text.length <= this.#options.runLimit) return undefined
+    const short = excerpt(text, this.#options.runKeep)
+    if (!short) return undefined
+    return this.#change(
+      item,
+      { mark: 'limit', replacement: short, tokens: count(short) },
+      'large output, before it is first sent',
+    )
+  }
+
+  #pointToSame(item: Item, text: string, count: (text: string) => number): Proposal | undefined {
+    const raw = text.split('\n')
+    const lines = raw.map(withoutNumber)
+    const pointed = this.#lines.point(raw, lines, this.#options.sameLines, nameOf)
+    const tokens = pointed ? count(pointed.text) : Number.POSITIVE_INFINITY
+    if (!pointed || item.tokens - tokens < this.#options.minPointed) {
+      this.#lines.add(item, lines)
+      return undefined
+    }
+    for (const target of pointed.targets) {
+      target.born = item.born
+      target.changes = item.changes
+      target.pointers.add(item)
+    }
+    const proposal = this.#change(item, { mark: 'same', replacement: pointed.text, tokens }, 'lines that stand above')
+    this.#lines.add(item, pointed.lines)
+    return proposal
+  }
+
+  /** The best batch among the parts that were sent before. */
+  #cut(context: PlanContext, situation: Situation): { cut: Cut<Item, Form>; situation: Situation } | undefined {
+    const { units, fresh } = context
+    const { minSave } = this.#options
+    const firstFresh = units[fresh]
+    const sent = this.#items.filter(
+      ({ unit }) => unit.entry > this.#folding && (firstFresh === undefined || isBefore(unit, firstFresh)),
+    )
+    const picked = new Set<Item>()
+    const cut = bestCut(this.#lastToFirst(sent, context, picked), situation, { minSave, picked })
+    return cut && { cut, situation }
+  }
+
+  *#lastToFirst(items: readonly Item[], context: PlanContext, leaving: ReadonlySet<Item>) {
+    for (const part of items.toReversed()) {
+      yield { part, tokens: part.tokens, choices: this.#choices(part, context, leaving) }
+    }
+  }
+
+  #choices(item: Item, { calls, fold, model }: PlanContext, leaving: ReadonlySet<Item>): Choice<Form>[] {
+    const { minSave, minInput } = this.#options
+    const { unit, tokens } = item
+    if (item.frozen || (tokens <= minSave && unit.original.type !== 'reasoning')) return []
+    if (unit.original.type === 'tool-call' && item.whole <= minInput) return []
+    if (
+      unit.original.type === 'reasoning' &&
+      (item.mark || unit.entry >= fold.lastUser || model.dialect === 'openai-responses')
+    )
+      return []
+    for (const pointer of item.pointers) if (pointer.mark === 'same' && !leaving.has(pointer)) return []
+    const choices: Choice<Form>[] = []
+    for (const form of this.#formsOf(item, fold)) {
+      if (ORDER[form.mark] <= ORDER[item.mark ?? 'whole']) continue
+      const density = form.loses ? this.#density(item, form.loses, calls) : 0
+      choices.push({ form, tokens: form.tokens, lost: density * form.share * Math.max(0, tokens - form.tokens) })
+    }
+    return choices
+  }
+
+  #formsOf(item: Item, { count }: Fold): Form[] {
+    return (item.forms ??= formsOf(item.unit, item.partClass, count, this.#options))
+  }
+
+  #density(item: Item, partClass: PartClass, calls: number): number {
+    const file = this.#files.get(item.unit.call?.path ?? '')
+    const age = calls - item.born
+    return expectedQuotes(this.#options.quotes, partClass, {
+      age,
+      sinceTouched: file ? Math.min(age, calls - file.touched) : age,
+      changes: file ? file.changes - item.changes : 0,
+      tokens: item.whole,
+    })
+  }
+
+  /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
+  #squeeze(context: PlanContext): Proposal[] {
+    const { must, goal } = this.#options
+    const { model, overhead, fold } = context
+    let tokens = shownTokens(fold) - this.#saved + overhead
+    if (tokens <= must * model.window) return []
+    const proposals: Proposal[] = []
+    const candidates = this.#items.flatMap(item => {
+      const choices = this.#choices(item, context, new Set())
+      return choices.map(choice => ({ item, choice, loss: choice.lost / Math.max(1, item.tokens - choice.tokens) }))
+    })
+    candidates.sort((a, b) => a.loss - b.loss || a.item.unit.entry - b.item.unit.entry)
+    const firstFresh = context.units[context.fresh]
+    const taken = new Set<Item>()
+    for (const { item, choice } of candidates) {
+      if (tokens <= goal * model.window) break
+      if (item.unit.entry <= this.#folding || (firstFresh && !isBefore(item.unit, firstFresh))) continue
+      const saves = item.tokens - choice.tokens
+      if (saves < this.#options.minSave || taken.has(item)) continue
+      taken.add(item)
+      tokens -= saves
+      proposals.push(this.#take(item, choice.form))
+    }
+    if (tokens <= ((must + goal) / 2) * model.window) return proposals
+    const [wanted, needed] = [tokens - goal * model.window, tokens - must * model.window]
+    const folded = planFold(context, this.#items, { wanted, needed, said: this.#options.said })
+    return [...proposals, ...folded, ...this.#dropPointers(folded, context)]
+  }
+
+  /** What points into a fold would point to nothing: it becomes a stub that says where the original is. */
+  #dropPointers(folded: readonly Proposal[], { fold }: PlanContext): Proposal[] {
+    const end = Math.max(-1, ...folded.map(({ target }) => entriesOf(target).to))
+    const inside = this.#items.filter(({ unit }) => unit.entry <= end)
+    const outside = new Set(inside.flatMap(({ pointers }) => [...pointers]).filter(({ unit }) => unit.entry > end))
+    return [...outside].flatMap(item => {
+      if (item.mark !== 'same' || item.frozen) return []
+      const stub = this.#formsOf(item, fold).find(({ mark }) => mark === 'stub')
+      return stub ? [this.#take(item, stub)] : []
+    })
+  }
+
+  #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number; batch: number } {
+    const tokens = shownTokens(fold)
+    return {
+      pressure: tokens + overhead > this.#options.may * model.window,
+      growth: Math.max(MIN_GROWTH, this.#arrived / (calls + 1)),
+      // A session that has lasted will last: what a young one is unsure of, it can do at the plain order quantity.
+      batch: (this.#options.batch / 2) * (1 + Math.min(1, (SETTLED / calls) ** 2)),
+    }
+  }
+
+  /** What no price decides: providers' limits on images, and the end of the window when nothing else helped. */
+  #guards(context: PlanContext, squeezed: readonly Proposal[]): Proposal[] {
+    const threshold = Math.round(this.#options.full * context.model.window)
+    this.#images ??= images().start()
+    this.#fallback ??= fallback({ threshold }).start()
+    const ranges = squeezed.flatMap(({ target }) => ('from' in target ? [target] : []))
+    const now = { ...context, freed: this.#saved, ranges }
+    return [...this.#images.plan(now), ...this.#fallback.plan(now)]
+  }
+
+  #pending(cut: Cut<Item, Form>, reason: string): Pending[] {
+    return cut.picks.slice(0, MOST_PENDING).map(({ part, form, saves }) => {
+      return { proposal: toProposal(part, form.replacement, form.mark, REASONS[form.mark]), saves, reason }
+    })
+  }
+
+  #take(item: Item, form: Form): Proposal {
+    return this.#change(item, form, REASONS[form.mark])
+  }
+
+  #change(item: Item, form: { mark: Mark; replacement: Replacement; tokens: number }, why: string): Proposal {
+    this.#saved += item.tokens - form.tokens
+    item.mark = form.mark
+    item.tokens = form.tokens
+    this.#lines.delete(item)
+    return toProposal(item, form.replacement, form.mark, why)
+  }
+}
+
+/** Of what a folded call would lose, so much counts: its line in the log keeps the path or the command. */
+const INPUT_SHARE = 0.2
+
+/** From mild to strong: a part only ever moves to a stronger form. */
+const ORDER: Record<Mark | 'whole', number> = {
+  whole: 0,
+  same: 1,
+  limit: 1,
+  look: 2,
+  old: 2,
+  input: 3,
+  stub: 3,
+  reasoning: 3,
+}
+
+const REASONS: Record<Mark, string> = {
+  same: 'lines that stand above',
+  limit: 'large output, before it is first sent',
+  look: 'output of a run, seen once',
+  old: 'text that an edit replaced',
+  input: 'long input of a call made before',
+  stub: 'unlikely to be quoted again',
+  reasoning: 'reasoning of a past turn',
+}
+
+function toProposal({ unit }: Item, replacement: Replacement, mark: Mark, why: string): Proposal {
+  return { policy: 'thrifty', target: { entry: unit.entry, part: unit.part }, replacement, why, mark }
+}
+
+function arrivalSentence(count: number, saved: number): string {
+  return `shortened ${count} new ${count === 1 ? 'part' : 'parts'}, ${thousands(saved)} tokens: never sent before, so it costs nothing`
+}
+
+function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext): string {
+  const folded = proposals.filter(proposal => proposal.mark === undefined).length
+  const steps = folded > 0 ? ', the oldest steps folded into a log' : ''
+  return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
+}
+
+/** Whether reasoning of the running turn forbids every edit but those behind it. */
+function isBound({ model, fold }: PlanContext): boolean {
+  return model.bindsReasoning && lastShownReasoning(fold) > fold.lastUser
+}
+
+function isBefore(a: Unit, b: Unit): boolean {
+  return a.entry < b.entry || (a.entry === b.entry && a.part < b.part)
+}
+
+/** What was written is as good a copy as what is read back: the new text of an edit, line by line. */
+function writtenLines({ original }: Unit): string[] {
+  if (original.type !== 'tool-call') return []
+  const patch = typeof original.input === 'string'
+  const lines: string[] = []
+  mapStrings(original.input, (text, key) => {
+    if (!isOldText(key)) lines.push(...text.split('\n').map(line => (patch ? line.replace(/^[+ ]/, '') : line)))
+    return text
+  })
+  return lines
+}
+
+function nameOf({ unit }: Item): string {
+  const file = unit.call?.path?.split('/').at(-1) ?? ''
+  return `${unit.tool ?? 'a result'} ${file}`.trim()
+}

@@ -1,0 +1,183 @@
+/**
+ * What a recorded agent leaned on: for each of its messages, the passages that it took from earlier tool results and
+ * tool inputs, and from nothing that the user or the agent said in words.
+ *
+ * `findQuotes` looks for verbatim spans, as long as they go, of at least `span` characters; with `near` it first
+ * drops line numbers and blanks; `findIdentifiers` looks for names; measure-edits.ts for the text that an edit
+ * replaces. All give the same shape, so one meter (measure.ts) can say how much of each a view still shows.
+ */
+import { leavesOf, stringsIn, textOf } from '../../model/leaves.ts'
+import { GramIndex } from './grams.ts'
+import { stripLineNumbers } from '../../calls/tool-kinds.ts'
+import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+
+/** A tool result or a tool input: what can be quoted. */
+export type Source = {
+  /** Names the part in any view: `result` or `call`, and the id of the call. */
+  key: string
+  part: ToolResultPart | ToolCallPart
+  /** Calls of the model that were made before it was there. */
+  born: number
+  text: string
+}
+
+/** A passage, and the sources (by number) that hold all of it, oldest first. */
+export type Quote = { text: string; sources: number[] }
+
+export type Evidence = {
+  sources: Source[]
+  /** By the number of the call, from 0. */
+  quotes: Map<number, Quote[]>
+  /** How texts are compared: applied to sources and to what a view shows of them. */
+  normalize: (text: string) => string
+}
+
+export type QuoteOptions = {
+  /** Characters that a quote has at least. */
+  span?: number
+  /** Blanks and line numbers of every form do not count. */
+  near?: boolean
+  /** Of a passage in more places than are remembered, the last is: a session without an end reads a file many times. */
+  newest?: boolean
+}
+
+const SPAN = 40
+
+export function findQuotes(
+  messages: readonly Message[],
+  { span = SPAN, near = false, newest = false }: QuoteOptions = {},
+): Evidence {
+  const normalize = near ? withoutLayout : withoutNumbers
+  const heard = new GramIndex(span)
+  const index = new GramIndex(span, { newest })
+  const hear = (text: string) => heard.add(near ? normalize(text) : text)
+  const collect = (message: Message): Quote[] => {
+    const quotes: Quote[] = []
+    for (const text of writtenTexts(message)) {
+      const written = near ? normalize(text) : text
+      index.scan(written, (at, hash) => {
+        if (!index.has(written, at, hash) || heard.has(written, at, hash)) return at + 1
+        const quote = longest(index, written, at, hash)
+        quotes.push(quote)
+        return at + quote.text.length
+      })
+    }
+    return quotes
+  }
+  return gather(messages, { normalize, hear, collect, learn: source => index.add(source.text) })
+}
+
+/** The longest passage from here on that one source holds, and all sources that hold it. */
+function longest(index: GramIndex, written: string, at: number, hash: number): Quote {
+  const places = index.find(written, at, hash)
+  let length = index.length
+  for (const { text: number, at: start } of places) {
+    const source = index.text(number)
+    let same = index.length
+    while (
+      at + same < written.length &&
+      start + same < source.length &&
+      written.charCodeAt(at + same) === source.charCodeAt(start + same)
+    )
+      same++
+    length = Math.max(length, same)
+  }
+  const text = written.slice(at, at + length)
+  return { text, sources: places.map(place => place.text).filter(number => index.text(number).includes(text)) }
+}
+
+const IDENTIFIER = /[A-Za-z_$][\w$]{7,}/g
+/** A name that somebody made, not a word: an underscore, a digit or a capital inside. */
+const MADE = /[a-z][A-Z]|[_$\d]/
+const MOST_SOURCES = 12
+
+/** Names of 8 and more characters that the agent writes, has from a tool and not from any words. */
+export function findIdentifiers(messages: readonly Message[]): Evidence {
+  const heard = new Set<string>()
+  const holders = new Map<string, number[]>()
+  let sources = 0
+  const names = (text: string) => new Set((text.match(IDENTIFIER) ?? []).filter(name => MADE.test(name)))
+  return gather(messages, {
+    normalize: text => text,
+    hear: text => {
+      for (const name of names(text)) heard.add(name)
+    },
+    learn: ({ text }) => {
+      const number = sources++
+      for (const name of names(text)) {
+        const known = holders.get(name) ?? []
+        if (known.length < MOST_SOURCES) known.push(number)
+        else known[MOST_SOURCES - 1] = number
+        holders.set(name, known)
+      }
+    },
+    collect: message => {
+      const written = new Set(writtenTexts(message).flatMap(text => [...names(text)]))
+      return [...written].flatMap(name => {
+        const known = holders.get(name)
+        return known && !heard.has(name) ? [{ text: name, sources: [...known] }] : []
+      })
+    },
+  })
+}
+
+export type Gathering = {
+  normalize: (text: string) => string
+  /** Something that the user or the agent said. */
+  hear: (text: string) => unknown
+  /** A source, in the order of their numbers. */
+  learn: (source: Source) => unknown
+  /** What an assistant message takes from the sources so far. */
+  collect: (message: Message) => Quote[]
+}
+
+/** Goes through a conversation once, keeping apart what tools gave and what was said. */
+export function gather(messages: readonly Message[], { normalize, hear, learn, collect }: Gathering): Evidence {
+  const sources: Source[] = []
+  const quotes = new Map<number, Quote[]>()
+  let call = 0
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      const found = collect(message)
+      if (found.length > 0) quotes.set(call, found)
+      call++
+    }
+    for (const part of message.parts) {
+      if (part.type === 'tool-call' || part.type === 'tool-result') {
+        const source = { key: keyOf(part)!, part, born: call, text: sourceText(part, normalize) }
+        sources.push(source)
+        learn(source)
+      } else if (part.type === 'text' || part.type === 'reasoning') hear(part.text)
+    }
+  }
+  return { sources, quotes, normalize }
+}
+
+/** Names a call or a result, in the transcript and in any view of it. */
+export function keyOf(part: Part): string | undefined {
+  if (part.type === 'tool-call') return `call ${part.id}`
+  return part.type === 'tool-result' ? `result ${part.id}` : undefined
+}
+
+/** The text of a call or result as it is compared: inputs by their strings, results without line numbers. */
+export function sourceText(part: ToolResultPart | ToolCallPart, normalize: (text: string) => string): string {
+  if (part.type === 'tool-call') return normalize === withoutNumbers ? textOf(part) : normalize(textOf(part))
+  return normalize(leavesOf(part).join('\n'))
+}
+
+function writtenTexts(message: Message): string[] {
+  return message.parts.flatMap(part => {
+    if (part.type === 'text') return [part.text]
+    return part.type === 'tool-call' ? stringsIn(part.input) : []
+  })
+}
+
+/** Without the numbers that read tools put before each line. */
+function withoutNumbers(text: string): string {
+  return text.replace(/^ *\d+(?:→|\t)/gm, '')
+}
+
+/** Without line numbers of any form, and with every run of blanks as one. */
+export function withoutLayout(text: string): string {
+  return stripLineNumbers(withoutNumbers(text)).replace(/\s+/g, ' ').trim()
+}

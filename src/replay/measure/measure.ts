@@ -1,0 +1,294 @@
+/**
+ * How good a policy is, from nothing but the messages that it would have sent: what they cost, what of the evidence
+ * that the recorded agent then used is in them, and what both come to together. No model is asked.
+ *
+ * Cost: per call, the prefix that it shares with the call before at the read price, the rest at the write price, in
+ * units of one uncached input token; after a pause longer than the provider keeps a prefix, everything is written.
+ * Evidence kept: the share of quotes that the view of that call still shows. Effective cost: cost, and for every
+ * quote that is lost a re-fetch of its source (once in 20 calls): one more call on the view, the result written again
+ * and read for 20 calls. The method and its limits stand in docs/benchmarks.md.
+ */
+import { textOf } from '../../model/leaves.ts'
+import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
+import type { Model } from '../../providers/models.ts'
+import { isReport } from '../../calls/requests.ts'
+import { type Counter, partTokens } from '../../model/tokens.ts'
+import type { Message, Part } from '../../model/types.ts'
+
+/** What a call costs, as factors of the price of an uncached input token. */
+export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }
+
+export type MeasureOptions<T extends string = string, E extends string = string> = {
+  count: Counter
+  prices: Record<T, Prices>
+  /** By name; the first is the one that effective cost goes by. */
+  evidence: Record<E, Evidence>
+  /** Tokens in front of the messages. */
+  overhead?: number
+  /** Inserted texts do not count as evidence: only what stands in a tool result or a tool input. */
+  inPlace?: boolean
+}
+
+export type Kept = { kept: number; quotes: number; keptChars: number; quoteChars: number }
+
+export type Cost = {
+  cost: number
+  effective: number
+  refetches: number
+  /** Calls whose prefix broke although the cache was warm, and calls that found it cold. */
+  busts: number
+  cold: number
+}
+
+export type Measures<T extends string = string, E extends string = string> = {
+  calls: number
+  /** Tokens sent over all calls, and the most in one. */
+  sent: number
+  peak: number
+  costs: Record<T, Cost>
+  evidence: Record<E, Kept>
+  /** Share of the users' words that were in view, over all calls. */
+  said: number
+  perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
+}
+
+export type Call = { messages: readonly Message[] }
+
+/** Tokens of system prompt and tools that are assumed in front. */
+export const OVERHEAD = 18_000
+const REFETCH_EVERY = 20
+const REFETCH_OUTPUT = 150
+
+export function pricesOf({ read, write, ttl, input, output }: Model): Prices {
+  return { read, write, ttl, output: output / input }
+}
+
+/** Measures the calls of a replay of `messages`, in order. */
+export async function measure<T extends string, E extends string>(
+  messages: readonly Message[],
+  calls: AsyncIterable<Call> | Iterable<Call>,
+  options: MeasureOptions<T, E>,
+): Promise<Measures<T, E>> {
+  const meter = new Meter(messages, options)
+  for await (const call of calls) meter.add(call.messages)
+  return meter.result()
+}
+
+type Lost = { source: number; tokens: number }
+type Shown = { sources: Map<string, Part>; inserted: Part[] }
+
+export class Meter<T extends string = string, E extends string = string> {
+  readonly #options: MeasureOptions<T, E>
+  readonly #moments: { at: number; answered: number; userTokens: number }[]
+  readonly #said: ReadonlySet<string>
+  readonly #result: Measures<T, E>
+  readonly #refetched: Record<string, Map<number, number>> = {}
+  readonly #normalized = new WeakMap<Part, Map<Evidence, string>>()
+  #previous: readonly Part[] = []
+  #answeredAt = Number.NEGATIVE_INFINITY
+  #userShown = 0
+  #userTotal = 0
+
+  constructor(messages: readonly Message[], options: MeasureOptions<T, E>) {
+    this.#options = options
+    this.#moments = momentsOf(messages, options.count)
+    this.#said = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => (isWords(part) ? [part.text] : []))))
+    const names = Object.keys(options.prices) as T[]
+    const evidence = Object.keys(options.evidence) as E[]
+    for (const name of names) this.#refetched[name] = new Map()
+    this.#result = {
+      calls: 0,
+      sent: 0,
+      peak: 0,
+      costs: recordOf(names, () => ({ cost: 0, effective: 0, refetches: 0, busts: 0, cold: 0 })),
+      evidence: recordOf(evidence, () => ({ kept: 0, quotes: 0, keptChars: 0, quoteChars: 0 })),
+      said: 1,
+      perCall: [],
+    }
+  }
+
+  /** The messages of the next call. Says what it cost by the first price table, and whether it broke a warm cache. */
+  add(messages: readonly Message[]): { tokens: number; cost: number; bust: boolean; lost: number } {
+    const call = this.#result.calls++
+    const moment = this.#moments[call] ?? { at: 0, answered: 0, userTokens: 0 }
+    const parts = messages.flatMap(message => message.parts)
+    const { shared, sizes } = this.#sizes(parts)
+    const overhead = this.#options.overhead ?? OVERHEAD
+    const tokens = overhead + sizes.shared + sizes.rest
+    this.#result.sent += tokens
+    this.#result.peak = Math.max(this.#result.peak, tokens)
+    const broken = shared < this.#previous.length
+    const lost = this.#look(call, parts)
+    const own = this.#addCosts({ ...sizes, overhead, broken, lost, gap: moment.at - this.#answeredAt })
+    const measured = { tokens, ...own, lost: lost.length }
+    this.#result.perCall.push(measured)
+    this.#addWords(messages, moment.userTokens)
+    this.#previous = parts
+    this.#answeredAt = moment.answered || moment.at
+    return measured
+  }
+
+  result(): Measures<T, E> {
+    return { ...this.#result, said: this.#userTotal === 0 ? 1 : this.#userShown / this.#userTotal }
+  }
+
+  #sizes(parts: readonly Part[]): { shared: number; sizes: { shared: number; rest: number } } {
+    const previous = this.#previous
+    let shared = 0
+    while (shared < previous.length && shared < parts.length && isSame(previous[shared]!, parts[shared]!)) shared++
+    const sizes = { shared: 0, rest: 0 }
+    for (const [i, part] of parts.entries()) {
+      sizes[i < shared ? 'shared' : 'rest'] += partTokens(part, this.#options.count)
+    }
+    return { shared, sizes }
+  }
+
+  #addCosts(call: {
+    shared: number
+    rest: number
+    overhead: number
+    broken: boolean
+    lost: readonly Lost[]
+    gap: number
+  }): { cost: number; bust: boolean } {
+    const { shared, rest, overhead, broken, lost, gap } = call
+    let shown: { cost: number; bust: boolean } | undefined
+    for (const [name, prices] of Object.entries<Prices>(this.#options.prices)) {
+      const sums = this.#result.costs[name as T]
+      const cold = gap === Number.POSITIVE_INFINITY || gap > prices.ttl
+      const tokens = overhead + shared + rest
+      const cost = cold ? tokens * prices.write : (overhead + shared) * prices.read + rest * prices.write
+      const bust = broken && !cold
+      sums.cost += cost
+      sums.busts += bust ? 1 : 0
+      sums.cold += cold ? 1 : 0
+      sums.effective += cost + this.#refetch(name as T, lost, tokens)
+      shown ??= { cost, bust }
+    }
+    return shown ?? { cost: 0, bust: false }
+  }
+
+  /** What fetching the lost sources again costs; each at most once in 20 calls. */
+  #refetch(name: T, lost: readonly Lost[], tokens: number): number {
+    const { read, write, output } = this.#options.prices[name]
+    const refetched = this.#refetched[name]!
+    const now = this.#result.calls
+    let cost = 0
+    for (const { source, tokens: size } of lost) {
+      const last = refetched.get(source)
+      if (last !== undefined && now - last < REFETCH_EVERY) continue
+      refetched.set(source, now)
+      this.#result.costs[name].refetches++
+      cost += tokens * read + size * write + REFETCH_OUTPUT * output + size * read * REFETCH_EVERY
+    }
+    return cost
+  }
+
+  /** Counts the quotes of this call that are in view; gives the newest source of each that the first measure lost. */
+  #look(call: number, parts: readonly Part[]): Lost[] {
+    const lost: Lost[] = []
+    let shown: Shown | undefined
+    for (const [index, name] of (Object.keys(this.#options.evidence) as E[]).entries()) {
+      const evidence = this.#options.evidence[name]
+      const quotes = evidence.quotes.get(call)
+      if (!quotes) continue
+      shown ??= this.#shownIn(parts)
+      const sums = this.#result.evidence[name]
+      for (const quote of quotes) {
+        const kept = this.#isShown(quote, evidence, shown)
+        sums.quotes++
+        sums.quoteChars += quote.text.length
+        if (kept) {
+          sums.kept++
+          sums.keptChars += quote.text.length
+        } else if (index === 0) {
+          const source = quote.sources.at(-1)!
+          lost.push({ source, tokens: partTokens(evidence.sources[source]!.part, this.#options.count) })
+        }
+      }
+    }
+    return lost
+  }
+
+  /** The calls and results of a view by their keys, and the texts in it that nobody said. */
+  #shownIn(parts: readonly Part[]): Shown {
+    const sources = new Map<string, Part>()
+    const inserted: Part[] = []
+    for (const part of parts) {
+      const key = keyOf(part)
+      if (key !== undefined) sources.set(key, part)
+      else if (isWords(part) && !this.#options.inPlace && !this.#said.has(part.text)) inserted.push(part)
+    }
+    return { sources, inserted }
+  }
+
+  #isShown(quote: Quote, evidence: Evidence, shown: Shown): boolean {
+    const inSource = quote.sources.some(number => {
+      const source = evidence.sources[number]!
+      const part = shown.sources.get(source.key)
+      if (!part) return false
+      return part === source.part || this.#textOf(part, evidence).includes(quote.text)
+    })
+    return inSource || shown.inserted.some(part => this.#textOf(part, evidence).includes(quote.text))
+  }
+
+  #textOf(part: Part, evidence: Evidence): string {
+    const known = this.#normalized.get(part) ?? new Map<Evidence, string>()
+    this.#normalized.set(part, known)
+    let text = known.get(evidence)
+    if (text === undefined) {
+      const isSource = part.type === 'tool-call' || part.type === 'tool-result'
+      text = isSource ? sourceText(part, evidence.normalize) : evidence.normalize(textOf(part))
+      known.set(evidence, text)
+    }
+    return text
+  }
+
+  #addWords(messages: readonly Message[], total: number): void {
+    for (const { role, parts } of messages) {
+      if (role !== 'user') continue
+      for (const part of parts) {
+        if (isSaid(part) && this.#said.has(part.text)) this.#userShown += partTokens(part, this.#options.count)
+      }
+    }
+    this.#userTotal += total
+  }
+}
+
+/** For each call: when it was made, when it was answered, and how many tokens the users had said by then. */
+function momentsOf(
+  messages: readonly Message[],
+  count: Counter,
+): { at: number; answered: number; userTokens: number }[] {
+  const moments: { at: number; answered: number; userTokens: number }[] = []
+  let userTokens = 0
+  let before = 0
+  for (const { role, at = 0, parts } of messages) {
+    if (role === 'assistant') moments.push({ at: before || at, answered: at, userTokens })
+    if (role === 'user') for (const part of parts) if (isSaid(part)) userTokens += partTokens(part, count)
+    before = at
+  }
+  return moments
+}
+
+function isWords(part: Part): part is Extract<Part, { text: string }> {
+  return part.type === 'text' || part.type === 'reasoning'
+}
+
+/** What a client reports in the user's name is nobody's words. */
+function isSaid(part: Part): part is Extract<Part, { text: string }> {
+  return isWords(part) && !isReport(part.text)
+}
+
+/** The same block on the wire. */
+function isSame(a: Part, b: Part): boolean {
+  if (a === b) return true
+  if (a.type !== b.type || keyOf(a) !== keyOf(b)) return false
+  if (a.type === 'tool-call' && b.type === 'tool-call') return JSON.stringify(a.input) === JSON.stringify(b.input)
+  if (a.type === 'image' || a.type === 'raw') return JSON.stringify(a) === JSON.stringify(b)
+  return textOf(a) === textOf(b)
+}
+
+function recordOf<K extends string, V>(keys: readonly K[], make: () => V): Record<K, V> {
+  return Object.fromEntries(keys.map(key => [key, make()])) as Record<K, V>
+}

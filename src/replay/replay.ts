@@ -1,0 +1,63 @@
+/**
+ * What a policy would have sent: a recorded conversation, played again through the real engine in memory.
+ *
+ * Before each assistant message the engine is asked for its view, at the time at which the call was made. Nothing
+ * is sent, no model is called and no file is written. A conversation that breaks the rules of tool calls is healed
+ * first; the number of assistant messages stays the same.
+ */
+import { heal } from '../formats/doctor.ts'
+import { openPalimpsest } from '../session/engine.ts'
+import { OVERHEAD } from './measure/measure.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import type { ModelTable } from '../providers/models.ts'
+import type { View } from '../session/session-view.ts'
+import type { Message } from '../model/types.ts'
+
+export type ReplayOptions = {
+  /** A preset by name, or a planner of one's own. */
+  policy?: string | PlannerFactory
+  model?: string
+  models?: ModelTable
+  /** Tokens of system prompt and tools in front of the messages, which transcripts do not hold. */
+  overhead?: number
+}
+
+export type ReplayStep = Pick<View, 'messages' | 'tokens' | 'decision' | 'report'> & {
+  /** The call, counted from 0, and when it was made. */
+  turn: number
+  at: number
+  /** Edits made for this call. */
+  edits: View['edits']
+}
+
+export async function* replay(messages: Iterable<Message>, options: ReplayOptions = {}): AsyncGenerator<ReplayStep> {
+  const { messages: healed } = heal([...messages])
+  let now = healed.find(message => message.at)?.at ?? 0
+  const pal = await openPalimpsest({
+    home: ':memory:',
+    clock: () => now,
+    keepFile: async () => undefined,
+    ...(options.models ? { models: options.models } : {}),
+  })
+  const session = await pal.session('replay', {
+    policy: options.policy ?? 'thrifty',
+    model: options.model ?? 'claude-sonnet-4-5',
+    overhead: options.overhead ?? OVERHEAD,
+  })
+  let turn = 0
+  let made = 0
+  for (const message of healed) {
+    if (message.role === 'assistant') {
+      const { messages: sent, tokens, decision, report } = await session.view({ now })
+      const edits = session
+        .edits()
+        .slice(made)
+        .map(record => record.edit)
+      made += edits.length
+      yield { turn: turn++, at: now, messages: sent, tokens, edits, report, ...(decision ? { decision } : {}) }
+    }
+    now = message.at || now
+    await session.append({ ...message, at: now })
+  }
+  await pal.close()
+}

@@ -1,0 +1,261 @@
+/**
+ * `palimpsest.json`: which policies look after sessions, with which numbers, and what is known of models and tools.
+ *
+ * The file stands beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
+ * read: an error says which key, where, and what is allowed. The same definition gives the published JSON Schema.
+ */
+import { readFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { PalimpsestError } from '../model/errors.ts'
+import { parseJson } from '../model/json.ts'
+import { type Composition, compositionSchema, makeComposition, optionNames, policyNames } from '../planner/catalog.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import { findPreset, presets } from '../planner/presets.ts'
+import type { ModelTable } from '../providers/models.ts'
+import { defineTools, type ToolSpec, type ToolTable } from '../calls/tool-kinds.ts'
+import type { ToolKind } from '../model/types.ts'
+
+export const CONFIG_FILE = 'palimpsest.json'
+
+const KINDS = [
+  'read',
+  'write',
+  'edit',
+  'shell',
+  'shell-read',
+  'shell-search',
+  'shell-write',
+  'list',
+  'search',
+  'fetch',
+  'todo',
+  'agent',
+  'memory',
+  'other',
+] as const satisfies readonly ToolKind[]
+
+const names = z.union([z.string(), z.array(z.string())])
+
+const toolSchema = z
+  .strictObject({
+    kind: z.enum(KINDS),
+    path: names.optional(),
+    query: names.optional(),
+    content: names.optional(),
+    command: names.optional(),
+    how: z.enum(['append', 'prepend', 'insert', 'section']).optional(),
+    language: z.enum(['powershell', 'none']).optional(),
+  })
+  .describe('A tool of your own: what it does and, where that is unusual, the names of its arguments')
+
+const modelSchema = z
+  .strictObject({
+    window: z.int().min(1_000),
+    input: z.number().min(0),
+    output: z.number().min(0),
+    read: z.number().min(0),
+    write: z.number().min(0),
+    ttl: z.int().min(0),
+    dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain']),
+    minimum: z.int().min(0),
+    maxBytes: z.int().min(1),
+    scale: z.number().gt(0),
+    bindsReasoning: z.boolean(),
+    source: z.string(),
+  })
+  .partial()
+  .describe('What differs from the built-in table, by the beginning of the model name')
+
+const limit = z.int().min(1)
+
+const agentSchema = z
+  .strictObject({
+    persona: z.string().min(1).describe('Who the agent is: a name of `palimpsest persona list`'),
+    provider: z.enum(['anthropic', 'openai-compatible']),
+    baseUrl: z.url().describe('Where the provider is, with /v1'),
+    keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key never stands here'),
+    model: z.string().min(1),
+    cheapModel: z.string().min(1).describe('Writes summaries, at the same provider'),
+    temperature: z.number().min(0).max(2),
+    maxOutputTokens: limit,
+    stallSeconds: z.number().gt(0).describe('A connection that sends nothing for so long is given up'),
+    policy: z.string().min(1).describe('How sessions of the agent are looked after: a preset, or your own by its name'),
+    workspace: z.string().min(1).describe('The folder of the knowledge files'),
+    user: z.string().min(1).describe('Whose memory'),
+    allow: z
+      .strictObject({ commands: z.array(z.string().min(1)), folders: z.array(z.string().min(1)) })
+      .partial()
+      .describe('Commands (with * for what cannot begin another command) and folders that need no approval'),
+    limits: z
+      .strictObject({ steps: limit, tokens: limit, money: z.number().gt(0), toolSeconds: z.number().gt(0) })
+      .partial()
+      .describe('Of one turn; a tool that takes longer is given up'),
+    retry: z
+      .strictObject({ attempts: limit, base: limit, longest: limit })
+      .partial()
+      .describe('How often a busy provider is asked again, and the first and the longest pause in milliseconds'),
+  })
+  .partial()
+  .describe('The agent of `palimpsest ask`, `palimpsest chat` and the server')
+
+export type AgentConfig = z.infer<typeof agentSchema>
+
+export const configSchema = z
+  .strictObject({
+    $schema: z.string().optional(),
+    policy: z
+      .union([z.enum(presets.map(preset => preset.name)), compositionSchema])
+      .optional()
+      .describe('A preset by name, or policies of your choice'),
+    model: z.string().min(1).optional().describe('The model that sessions are for'),
+    overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
+    models: z.record(z.string(), modelSchema).optional(),
+    tools: z.record(z.string(), toolSchema).optional(),
+    agent: agentSchema.optional(),
+  })
+  .describe('Configuration of Palimpsest')
+
+export type Config = {
+  policy?: string | Composition
+  model?: string
+  overhead?: number
+  models?: ModelTable
+  tools?: Record<string, ToolSpec>
+  agent?: AgentConfig
+}
+
+/** A configuration as the engine takes it. */
+export type Settings = {
+  policy?: PlannerFactory
+  model?: string
+  overhead?: number
+  models?: ModelTable
+  tools?: ToolTable
+}
+
+/** Checks a value as a configuration. `source` is what errors name. */
+export function parseConfig(value: unknown, source = 'config'): Config {
+  const parsed = configSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const problems = parsed.error.issues.map(issue => describeIssue(issue, value))
+  throw new PalimpsestError('CONFIG_INVALID', `${source}: ${problems.map(({ text }) => text).join('; ')}`, {
+    source,
+    problems,
+  })
+}
+
+export function toSettings({ policy, tools, agent: _, ...config }: Config): Settings {
+  const planner = typeof policy === 'string' ? findPreset(policy) : policy && makeComposition(policy)
+  return { ...config, ...(planner ? { policy: planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
+}
+
+/** Reads a configuration file; `undefined` when there is none and none must be. */
+export async function readConfig(path: string, { mustExist = true } = {}): Promise<Config | undefined> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (!mustExist && isMissing(error)) return undefined
+    throw new PalimpsestError('CONFIG_INVALID', `${path} cannot be read: ${error}`, { source: path }, error)
+  }
+  return parseConfig(jsonIn(text, path), path)
+}
+
+/** Where the configuration of a home is looked for: in the folder that holds it. */
+export function configPath(home: string): string {
+  return join(dirname(resolve(home)), CONFIG_FILE)
+}
+
+/** The JSON Schema of the file, for editors. */
+export function configJsonSchema(): Record<string, unknown> {
+  return { title: CONFIG_FILE, ...z.toJSONSchema(configSchema, { io: 'input' }) }
+}
+
+function jsonIn(text: string, path: string): unknown {
+  try {
+    return parseJson(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new PalimpsestError('CONFIG_INVALID', `${path} is not JSON: ${error}`, { source: path }, error)
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+}
+
+type Issue = z.core.$ZodIssue
+type Problem = { key: string; text: string }
+
+function describeIssue(issue: Issue, value: unknown): Problem {
+  const inner = branchOf(issue, value)
+  if (inner !== issue) return describeIssue(inner, value)
+  const key = toKey(issue.path)
+  const at = key === '' ? 'the file' : key
+  if (issue.code === 'unrecognized_keys') {
+    const unknown = issue.keys.map(name => toKey([...issue.path, name]))
+    const allowed = allowedKeys(issue.path, value)
+    return {
+      key: unknown[0] ?? key,
+      text: `${unknown.join(', ')} is not known; allowed in ${at}: ${allowed.join(', ')}`,
+    }
+  }
+  if (issue.code === 'invalid_union') {
+    const isUse = issue.path.at(-1) === 'use'
+    const allowed = isUse ? policyNames : [...presets.map(preset => preset.name), 'or an object with "policies"']
+    return { key, text: `${at} is ${show(valueAt(value, issue.path))}; allowed: ${allowed.join(', ')}` }
+  }
+  return { key, text: `${at} is ${show(valueAt(value, issue.path))}: ${issue.message}` }
+}
+
+/** Of a union that fits in no way, the problem in the way that was most likely meant. */
+function branchOf(issue: Issue, value: unknown): Issue {
+  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
+  const isObject = typeof valueAt(value, issue.path) === 'object'
+  const meant = issue.errors.find(errors =>
+    errors.every(error => error.path.length > 0 || error.code === 'unrecognized_keys'),
+  )
+  const first = isObject ? meant?.[0] : undefined
+  return first ? ({ ...first, path: [...issue.path, ...first.path] } as Issue) : issue
+}
+
+function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
+  if (path.length === 0) return Object.keys(configSchema.shape)
+  if (path[0] === 'models') return Object.keys(modelSchema.shape)
+  if (path[0] === 'tools') return Object.keys(toolSchema.shape)
+  if (path[0] === 'agent') return agentKeys(path.slice(1))
+  if (path.length === 1) return Object.keys(compositionSchema.shape)
+  const policy = valueAt(value, path.slice(0, 3))
+  const use = typeof policy === 'object' && policy !== null && 'use' in policy ? String(policy.use) : ''
+  return optionNames(use, path.slice(3))
+}
+
+function agentKeys([section]: readonly PropertyKey[]): string[] {
+  const { allow, limits, retry } = agentSchema.shape
+  const sections: Record<string, { shape: object }> = {
+    allow: allow.unwrap(),
+    limits: limits.unwrap(),
+    retry: retry.unwrap(),
+  }
+  return Object.keys(sections[String(section)]?.shape ?? agentSchema.shape)
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let found = value
+  for (const key of path) {
+    if (typeof found !== 'object' || found === null) return undefined
+    found = Reflect.get(found, key)
+  }
+  return found
+}
+
+function toKey(path: readonly PropertyKey[]): string {
+  return path
+    .map(step => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+function show(value: unknown): string {
+  return value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 80) ?? 'missing')
+}

@@ -1,0 +1,237 @@
+/**
+ * The one object that every door holds: a home with a ledger in it, and the sessions.
+ *
+ * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
+ * memory. Sessions share the store; several processes may hold the same home.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { parseJson } from '../model/json.ts'
+import { Ledger, type Timed } from '../ledger/ledger.ts'
+import { SqliteLedger } from '../ledger/sqlite.ts'
+import type { Hit, LedgerStore, SessionRow } from '../ledger/store.ts'
+import type { WriteSummary } from '../summaries/model-summary.ts'
+import { IDS_OVER, withIds } from '../policies/ids.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import { findPreset, presets } from '../planner/presets.ts'
+import { type ModelTable, modelInfo } from '../providers/models.ts'
+import { docsOf, Session } from './session.ts'
+import { type SessionOptions, SessionState } from './state.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
+import { logDay } from '../memory/workspace.ts'
+
+export const MEMORY = ':memory:'
+const DEFAULT_MODEL = 'claude-sonnet-4-5'
+const DEFAULT_POLICY = 'thrifty'
+
+export type PalimpsestOptions = {
+  /** A folder, or ':memory:'. The environment variable PALIMPSEST_HOME, or `.agent`, by default. */
+  home?: string
+  /** Another store than the SQLite file in the home. */
+  store?: LedgerStore
+  clock?: () => number
+  models?: ModelTable
+  tools?: ToolTable
+  /** Keeps a file that an edit points to, in place of the folder in the home. */
+  keepFile?: (path: string, text: string) => Promise<void>
+  /** Has a model write the summaries that policies plan; ours are used where it fails. */
+  summarize?: WriteSummary
+  /** The workspace whose daily log gets a line when old entries are summarised; the one in the home unless given. */
+  workspace?: string
+  /**
+   * A configuration, or the path of one; `false` for none. By default `palimpsest.json` in the folder that holds
+   * the home, if it is there. What is given here as an option comes before what it says.
+   */
+  config?: Config | string | false
+}
+
+export type OpenOptions = {
+  /** A preset by name, or a planner of one's own. */
+  policy?: string | PlannerFactory
+  model?: string
+  /** Tokens of system prompt and tools that are sent in front of the messages. */
+  overhead?: number
+  /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
+  ids?: boolean | number
+  /** Fails when there is no such session. */
+  mustExist?: boolean
+  /** What the session is; what is left out stays as it was. */
+  about?: About
+  /** What is given counts for this opening, and for forks made from it; a session that is there keeps what it has. */
+  asGuest?: boolean
+}
+
+/** Who works in a session, what it is called, and which session started it (a subagent's has one). */
+export type About = { client?: string; title?: string; parent?: string }
+
+export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string; about: About }
+
+type Meta = { policy: string; model: string; overhead?: number; ids?: number; about?: About }
+
+export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
+  const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
+  const store = options.store ?? new SqliteLedger(home === MEMORY ? MEMORY : join(home, 'ledger.sqlite'))
+  const settings = await settingsFor(home, options.config)
+  return new Palimpsest(home, store, { ...options, settings })
+}
+
+async function settingsFor(home: string, config: PalimpsestOptions['config']): Promise<Settings> {
+  if (config === false || (config === undefined && home === MEMORY)) return {}
+  if (typeof config === 'object') return toSettings(parseConfig(config))
+  const read = await (config === undefined ? readConfig(configPath(home), { mustExist: false }) : readConfig(config))
+  return read ? toSettings(read) : {}
+}
+
+export class Palimpsest {
+  readonly home: string
+  readonly #store: LedgerStore
+  readonly #options: PalimpsestOptions & { settings?: Settings }
+
+  constructor(home: string, store: LedgerStore, options: PalimpsestOptions & { settings?: Settings }) {
+    this.home = home
+    this.#store = store
+    this.#options = options
+  }
+
+  /** Opens a session, or makes it. What is not given is as it was when the session was last opened. */
+  async session(id: string, options: OpenOptions = {}): Promise<Session> {
+    if (!id || id.length > 200)
+      throw new PalimpsestError('INVALID_INPUT', 'A session needs a name of 1–200 characters.')
+    const row = await this.#store.find(id)
+    if (!row && options.mustExist) {
+      throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}. List them with: palimpsest sessions`, {
+        session: id,
+      })
+    }
+    const stored: Partial<Meta> = row ? parseJson(row.meta) : {}
+    const { settings = {}, keepFile, summarize } = this.#options
+    const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? DEFAULT_POLICY, settings.policy)
+    const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
+    const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
+    const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
+    const meta = JSON.stringify({
+      policy: policy.name,
+      model,
+      ...(overhead > 0 ? { overhead } : {}),
+      ...(ids === undefined ? {} : { ids }),
+      ...aboutOf(stored.about, options.about),
+    } satisfies Meta)
+    const clock = this.#options.clock ?? Date.now
+    if (!row) await this.#store.open(id, { at: clock(), meta })
+    else if (row.meta !== meta && !options.asGuest) await this.#store.setMeta(id, meta)
+    const table = this.#options.tools ?? settings.tools
+    const tools = table ? { tools: table } : {}
+    const state = new SessionState(this.#store, id, {
+      ...tools,
+      policy: ids === undefined ? policy : withIds(policy, ids),
+      model: modelInfo(model, this.#options.models ?? settings.models),
+      overhead,
+      clock,
+      keepFile: keepFile ?? ((path, text) => this.#keepFile(path, text)),
+      ...(summarize ? { summarize } : {}),
+      ...(this.home === MEMORY ? {} : this.#records(clock)),
+    })
+    await state.load()
+    return new Session(state, {
+      store: this.#store,
+      ...tools,
+      open: name => this.session(name, { ...options, asGuest: false }),
+    })
+  }
+
+  /** Opens a session that was recorded elsewhere; makes it of its events, at their times, where it is not there yet. */
+  async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
+    const session = await this.session(id, options)
+    if (session.fold.entries.length > 0) return session
+    await new Ledger(this.#store, id).appendTimed(events)
+    return this.session(id)
+  }
+
+  /** The sessions, the last used first. */
+  async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
+    return (await this.#store.list(options)).map(toInfo)
+  }
+
+  /** What the list says of one session; `undefined` where there is none of that name. */
+  async find(id: string): Promise<SessionInfo | undefined> {
+    const row = await this.#store.find(id)
+    return row && toInfo(row)
+  }
+
+  /** Full-text search over all sessions. */
+  search(query: string, { limit = 20 }: { limit?: number } = {}): Promise<Hit[]> {
+    return this.#store.search(query, { limit, docs: docsOf })
+  }
+
+  /**
+   * The same sessions for one who has more to do before what he writes must be on disk: writes resolve when they
+   * outlive this process, and `synced` when everything written so far outlives the machine.
+   */
+  early(): { pal: Palimpsest; synced(): Promise<void> } {
+    const early = this.#store.early?.()
+    if (!early) return { pal: this, synced: async () => {} }
+    return { pal: new Palimpsest(this.home, early.store, this.#options), synced: early.synced }
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Files that edits point to lie in the home, under the name that the view gives them. */
+  async #keepFile(path: string, text: string): Promise<void> {
+    if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
+    const whole = join(this.home, path)
+    await mkdir(dirname(whole), { recursive: true })
+    const taken = await readFile(whole, 'utf8').catch(() => undefined)
+    if (taken === undefined) await writeFile(whole, text, { flag: 'wx' })
+    else if (taken !== text) throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+  }
+
+  /** Nothing points to an archive, so one whose name is taken gets a number. */
+  async #archive(path: string, text: string): Promise<void> {
+    for (let n = 1; ; n++) {
+      try {
+        return await this.#keepFile(n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
+      } catch (error) {
+        if (!isPalimpsestError(error) || error.code !== 'ALREADY') throw error
+      }
+    }
+  }
+
+  /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
+  #records(clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
+    const workspace = { folder: this.#options.workspace ?? join(this.home, 'workspace'), now: clock }
+    return {
+      home: this.home,
+      archive: (path, text) => this.#archive(path, text),
+      log: async line => void (await logDay(workspace, line)),
+    }
+  }
+}
+
+function toInfo({ meta, ...row }: SessionRow): SessionInfo {
+  const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
+  return { ...row, policy, model, about }
+}
+
+function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
+  const about = { ...stored, ...given }
+  return Object.keys(about).length > 0 ? { about } : {}
+}
+
+function policyOf(policy: string | PlannerFactory, own: PlannerFactory | undefined): PlannerFactory {
+  if (typeof policy !== 'string') return policy
+  const found = own?.name === policy ? own : findPreset(policy)
+  if (found) return found
+  const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
+  throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${policy}; there are ${allowed.join(', ')}.`, {
+    policy,
+    allowed,
+  })
+}

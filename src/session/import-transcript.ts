@@ -1,0 +1,84 @@
+/**
+ * A recorded session into the ledger, healed on the way. Importing the same file again adds nothing; importing one
+ * that has grown, or after an interruption, adds what is missing. A session of the same name that holds another
+ * conversation is left alone.
+ */
+import { heal } from '../formats/doctor.ts'
+import type { Palimpsest } from './engine.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import type { Session } from './session.ts'
+import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
+import type { Message, Usage } from '../model/types.ts'
+
+export type Imported = {
+  session: string
+  messages: number
+  /** Messages that were added now. */
+  added: number
+  /** What was wrong with the recording and how it entered the ledger. */
+  healed: string[]
+}
+
+const NAME = 200
+const BATCH = 100
+
+export async function importSession(
+  pal: Palimpsest,
+  recorded: TranscriptSession,
+  { name = recorded.id, step = () => undefined }: { name?: string; step?: (added: number) => void } = {},
+): Promise<Imported> {
+  const { messages, healed } = heal(recorded.messages)
+  const session = await pal.session(name.slice(0, NAME), recorded.model ? { model: recorded.model } : {})
+  const there = await messagesOf(session)
+  const differing = there.findIndex((message, i) => messages[i] && !isSame(message, messages[i]))
+  if (differing >= 0) throw occupied(session.id, differing)
+  const usage = usageByMessage(recorded, messages)
+  for (let next = there.length; next < messages.length; ) {
+    const end = endOfBatch(messages, next, usage)
+    await session.append(...messages.slice(next, end))
+    const reported = usage.get(end - 1)
+    if (reported) await session.record({ type: 'usage', usage: reported })
+    step(end - next)
+    next = end
+  }
+  return { session: session.id, messages: messages.length, added: Math.max(0, messages.length - there.length), healed }
+}
+
+/** Up to and including the next message with reported usage, which is recorded behind it. */
+function endOfBatch(messages: readonly Message[], from: number, usage: ReadonlyMap<number, Usage>): number {
+  let end = from + 1
+  while (end < messages.length && end - from < BATCH && !usage.has(end - 1)) end++
+  return end
+}
+
+/** Healing moves results, never assistant messages: usage goes by the number of the call. */
+function usageByMessage(recorded: TranscriptSession, healed: readonly Message[]): Map<number, Usage> {
+  const calls = healed.flatMap(({ role }, i) => (role === 'assistant' ? [i] : []))
+  const numberOf = new Map<number, number>()
+  let call = 0
+  for (const [i, { role }] of recorded.messages.entries()) if (role === 'assistant') numberOf.set(i, call++)
+  return new Map(
+    recorded.usage.flatMap(({ message, usage }) => {
+      const place = calls[numberOf.get(message) ?? -1]
+      return place === undefined ? [] : [[place, usage] as const]
+    }),
+  )
+}
+
+async function messagesOf(session: Session): Promise<Message[]> {
+  if (session.fold.entries.length === 0) return []
+  return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+}
+
+/** The same but for the time, which the ledger adds where a recording has none. */
+function isSame(a: Message, b: Message): boolean {
+  return a.role === b.role && JSON.stringify(a.parts) === JSON.stringify(b.parts)
+}
+
+function occupied(session: string, entry: number): PalimpsestError {
+  return new PalimpsestError(
+    'ALREADY',
+    `Session ${session} holds another conversation (they differ from entry ${entry} on). Import under another name with --as.`,
+    { session, entry },
+  )
+}

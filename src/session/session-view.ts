@@ -1,0 +1,50 @@
+/** A view as callers get it: what to send, and what there is to say about it. */
+import { type Violation, waitingCalls } from '../view/legality.ts'
+import type { Pending } from '../policies/policy.ts'
+import { messagesTokens } from '../model/tokens.ts'
+import type { Edit, Message } from '../model/types.ts'
+import { activeEdits, type Fold, shownTokens } from '../view/fold.ts'
+
+export type View = {
+  /** What to send now. */
+  messages: Message[]
+  /** Tokens of these messages. */
+  tokens: number
+  /** The edits in force, oldest first. */
+  edits: Edit[]
+  /** What the planner would like and does not do yet, and why. */
+  pending: Pending[]
+  /** The planner's sentence about this call. */
+  decision?: string
+  /** Calls whose results must be appended before these messages can be sent. */
+  waiting: string[]
+  /** What went wrong: rules that would have been broken (then `messages` is the last legal view), files not kept. */
+  report: Violation[]
+}
+
+type Given = Pick<View, 'messages' | 'pending' | 'report'> & {
+  decision?: string | undefined
+  /** Whether the fold shows these messages now. */
+  isShown: boolean
+}
+
+export function toView(fold: Readonly<Fold>, { messages, isShown, pending, decision, report }: Given): View {
+  const { version } = fold
+  let tokens: number | undefined
+  let active: Edit[] | undefined
+  return {
+    messages,
+    // Counted when somebody asks: of this view, even if the session has gone on since.
+    get tokens() {
+      const current = isShown && fold.version === version
+      return (tokens ??= current ? shownTokens(fold) : messagesTokens(messages, fold.count))
+    },
+    get edits() {
+      return (active ??= [...activeEdits(fold)])
+    },
+    pending,
+    ...(decision ? { decision } : {}),
+    waiting: waitingCalls(messages),
+    report,
+  }
+}

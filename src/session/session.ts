@@ -1,0 +1,373 @@
+/**
+ * One conversation, as every door holds it: append, view, edit, undo, fork, search, look back.
+ *
+ * All state is in the ledger (session-state.ts); what stands here translates requests into edits and reads
+ * answers out of the ledger. A session can be closed and opened again, by another process too, at any time.
+ */
+import { type ContextRequest, type ContextTarget, type Resolved, resolveTargets } from '../asked/context-edits.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
+import { textOf } from '../model/leaves.ts'
+import { decodeEvent } from '../ledger/codec.ts'
+import type { Doc, LedgerStore, Row } from '../ledger/store.ts'
+import { checkView, type Violation } from '../view/legality.ts'
+
+import type { FileMark, SessionOptions, SessionState } from './state.ts'
+import type { View } from './session-view.ts'
+import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
+import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
+import { inPresentForm, syncPlan } from '../view/sync.ts'
+import { loadCounter, partTokens } from '../model/tokens.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
+import type { Author, Edit, Event, Message, Part, Usage } from '../model/types.ts'
+import { type EditRecord, editsInside, type Fold, foldAll, shown } from '../view/fold.ts'
+
+export type EditResult = {
+  edits: Edit[]
+  replacements: {
+    operation: ContextTarget
+    entry: number
+    originalLength: number
+    newLength: number
+    tokensSaved: number
+  }[]
+  tokensSaved: number
+}
+
+export type RecallHit = {
+  entry: number
+  part: number
+  role: Message['role']
+  /** The tool, for calls and results. */
+  tool?: string
+  snippet: string
+  /** Whether the model sees this text now. */
+  inView: boolean
+  hash: string
+}
+
+export type PartInfo = {
+  hash: string
+  entry: number
+  part: number
+  kind: Part['type']
+  tool?: string
+  tokens: number
+  preview: string
+}
+
+export type Restored = { entry: number; part: number; text: string; edit?: Edit }
+
+export class Session {
+  readonly #store: LedgerStore
+  readonly #state: SessionState
+  readonly #tools: ToolTable | undefined
+  readonly #open: (id: string) => Promise<Session>
+  /** What the client sent last: it says what the entries say, as long as there are as many. */
+  #synced: readonly Message[] | undefined
+
+  /** Use `pal.session(id)`. */
+  constructor(
+    state: SessionState,
+    context: { store: LedgerStore; tools?: ToolTable; open: (id: string) => Promise<Session> },
+  ) {
+    this.#state = state
+    this.#store = context.store
+    this.#tools = context.tools
+    this.#open = context.open
+  }
+
+  get id(): string {
+    return this.#state.id
+  }
+
+  get options(): Readonly<SessionOptions> {
+    return this.#state.options
+  }
+
+  /** Adds messages, all or none; durable when it resolves. Gives the numbers of the new entries. */
+  append(...messages: Message[]): Promise<number[]> {
+    return this.#state.append(...messages)
+  }
+
+  /** What to send now: plans and records edits first. With `plan: false` it only looks. */
+  view(options: { plan?: boolean; now?: number } = {}): Promise<View> {
+    return this.#state.view(options)
+  }
+
+  /**
+   * Makes the ledger hold a conversation that a client keeps itself, and gives the view of it: what is new is
+   * appended; where the client went back and took another way, the answer comes from a fork.
+   */
+  async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
+    const view = await this.follow(messages)
+    if (view.report.length === 0) view.messages = inPresentForm(view.session.fold, messages)
+    return view
+  }
+
+  /** As `sync`; the view shows messages in the form in which they were first recorded. */
+  async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
+    const { entries } = this.fold
+    const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
+    const plan = syncPlan(known, messages, this.#systemPrompt())
+    if (plan.kind === 'fork') {
+      const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
+      return other.follow(messages)
+    }
+    if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
+    const fresh = plan.append.length > 0
+    const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
+    this.#synced = [...messages]
+    return Object.assign(view, { session: this as Session })
+  }
+
+  /** Discards, distills or replaces what the model sees; all targets or none. */
+  async edit(request: ContextRequest, by: Author = 'agent'): Promise<EditResult> {
+    await this.view({ plan: false })
+    const resolved = resolveTargets(this.#state.fold, request)
+    const edits = await this.#state.apply(resolved.map(target => toRequest(target, by)))
+    const replacements = resolved.map(({ operation, entry, originalLength, newLength }, i) => {
+      return { operation, entry, originalLength, newLength, tokensSaved: edits[i]!.saved }
+    })
+    return { edits, replacements, tokensSaved: edits.reduce((sum, edit) => sum + edit.saved, 0) }
+  }
+
+  /** Records edits given by their targets in originals. */
+  apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why'>[], by: Author = 'user'): Promise<Edit[]> {
+    return this.#state.apply(edits.map(edit => ({ ...edit, by })))
+  }
+
+  /** Takes one edit back, or several: all or none. */
+  undo(edits: string | readonly string[], by: Author = 'user'): Promise<void> {
+    return this.#state.undo([edits].flat(), by)
+  }
+
+  /** Puts undone edits in force again, all or none. */
+  redo(edits: string | readonly string[], by: Author = 'user'): Promise<void> {
+    return this.#state.redo([edits].flat(), by)
+  }
+
+  /** Every edit ever made, in order, with its state. */
+  edits(): EditRecord[] {
+    return this.#state.edits()
+  }
+
+  /** Never edit this entry (or part of it), unless the user does. */
+  pin(entry: number, options: { part?: number; on?: boolean; by?: Author } = {}): Promise<void> {
+    return this.#state.pin(entry, options)
+  }
+
+  /** A new session with everything up to and including an entry; the last one if none is named. */
+  async fork(at?: number, id?: string): Promise<Session> {
+    const name = id ?? (await this.#freeName())
+    if (await this.#store.find(name)) {
+      throw new PalimpsestError('ALREADY', `There is a session ${name} already. Choose another name.`, {
+        session: name,
+      })
+    }
+    await this.#state.forkTo(name, at)
+    return this.#open(name)
+  }
+
+  /** Full-text search over everything that ever happened, with what is in view marked. */
+  async recall(query: string, { limit = 20 }: { limit?: number } = {}): Promise<RecallHit[]> {
+    await this.view({ plan: false })
+    const hits = await this.#store.search(query, { session: this.id, limit, docs: docsOf })
+    const bySeq = new Map(this.#state.fold.entries.map((entry, index) => [entry.seq, index]))
+    const visible = new Map(
+      [...shownParts(this.#state.fold)].map(part => [`${part.entry}.${part.part}`, textOf(part.shown)]),
+    )
+    const found: RecallHit[] = []
+    for (const hit of hits) {
+      const entry = bySeq.get(hit.seq)
+      if (entry === undefined) continue
+      const message = await this.#state.original(entry)
+      const part = message.parts[hit.part]!
+      const snippet = snippetOf(textOf(part), query)
+      const inView = visible.get(`${entry}.${hit.part}`)?.includes(snippet) ?? false
+      const tool = 'name' in part ? { tool: part.name } : {}
+      found.push({
+        entry,
+        part: hit.part,
+        role: message.role,
+        ...tool,
+        snippet,
+        inView,
+        hash: partId(entry, hit.part, part),
+      })
+    }
+    return found
+  }
+
+  /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
+  async restore(id: string): Promise<Restored> {
+    const restored = await this.original(id)
+    const { entry, text } = restored
+    if (this.#state.openCalls.length > 0) return restored
+    const shownText = `[Restored from entry ${entry}]\n${text}`
+    const target = { after: this.#state.fold.entries.length - 1 }
+    const replacement = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: shownText }] }] }
+    const [edit] = await this.apply([{ target, replacement, why: `restored ${id}` }], 'user')
+    return edit ? { ...restored, edit } : restored
+  }
+
+  /** The text of a part as it happened, by its id or by that of an edit of it. Changes nothing. */
+  async original(id: string): Promise<Restored> {
+    const { entry, part } = await this.#locate(id)
+    const message = await this.#state.original(entry)
+    const parts = part === undefined ? message.parts : [message.parts[part]!]
+    return { entry, part: part ?? 0, text: parts.map(textOf).join('\n') }
+  }
+
+  /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
+  async suggest(most?: number): Promise<Suggestion[]> {
+    await this.view({ plan: false })
+    const options = { count: await loadCounter(), model: this.options.model, ...(most === undefined ? {} : { most }) }
+    return suggestEdits(this.#state.fold, options)
+  }
+
+  /** The parts in view with their ids and sizes, largest first. */
+  async parts(): Promise<PartInfo[]> {
+    await this.view({ plan: false })
+    const count = await loadCounter()
+    const list = [...shownParts(this.#state.fold)].map(({ entry, part, shown: now, original }) => ({
+      hash: partId(entry, part, original),
+      entry,
+      part,
+      kind: now.type,
+      ...('name' in now ? { tool: now.name } : {}),
+      tokens: partTokens(now, count),
+      preview: textOf(now).replace(/\s+/g, ' ').slice(0, 80),
+    }))
+    return list.sort((a, b) => b.tokens - a.tokens)
+  }
+
+  /** What was changed in files and why, from the intents of edits. */
+  async changelog(): Promise<{ changes: Change[]; text: string }> {
+    const changes = changesIn(await this.#messages(), this.#tools)
+    return { changes, text: toChangelog(changes) }
+  }
+
+  /** What a file looked like after a turn, rebuilt from reads, writes and edits. */
+  async fileStateAt(path: string, turn: number): Promise<FileState> {
+    return fileStateAt(await this.#messages(), path, turn, this.#tools)
+  }
+
+  /** Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger. */
+  async verify(): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
+    const events = await this.#state.events()
+    const fold: Fold = foldAll(events, await loadCounter())
+    const violations = checkView(shown(fold), { dialect: this.options.model.dialect })
+    return { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
+  }
+
+  reportUsage(usage: Usage): Promise<void> {
+    return this.#state.reportUsage(usage)
+  }
+
+  record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {
+    return this.#state.record(event)
+  }
+
+  /** What file tools did in this session, oldest first; `eventAt` gives what a write replaced. */
+  files(): Promise<readonly FileMark[]> {
+    return this.#state.files()
+  }
+
+  async eventAt(seq: number): Promise<Event | undefined> {
+    return (await this.#state.eventsAt([seq]))[0]?.event
+  }
+
+  /** The events at some places of the ledger, whole. */
+  eventsAt(seqs: readonly number[]): ReturnType<SessionState['eventsAt']> {
+    return this.#state.eventsAt(seqs)
+  }
+
+  /** Every event, oldest first. */
+  events(): ReturnType<SessionState['events']> {
+    return this.#state.events()
+  }
+
+  /** Reads only: what doors show is computed from this. */
+  get fold(): Readonly<Fold> {
+    return this.#state.fold
+  }
+
+  get callsMade(): number {
+    return this.#state.callsMade
+  }
+
+  async #messages(): Promise<Message[]> {
+    const { entries } = this.#state.fold
+    if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
+    return (await this.#state.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+  }
+
+  /** What the client's system prompt is now, where it has changed since the first message. */
+  #systemPrompt(): Message | undefined {
+    const edits = editsInside(this.fold, 0).filter(
+      ({ by, target }) => by === 'engine' && 'entry' in target && target.part === undefined,
+    )
+    const replacement = edits.at(-1)?.replacement
+    return replacement && typeof replacement === 'object' && 'messages' in replacement
+      ? replacement.messages[0]
+      : undefined
+  }
+
+  async #locate(id: string): Promise<{ entry: number; part: number | undefined }> {
+    const record = this.#state.fold.records.get(id)
+    if (record) {
+      const { target } = record.edit
+      if ('entry' in target) return { entry: target.entry, part: target.part }
+      throw new PalimpsestError('INVALID_INPUT', `Edit ${id} covers several entries; undo it, or restore one part.`, {
+        id,
+      })
+    }
+    const place = placeOfId(id)
+    if (place && place.entry < this.#state.fold.entries.length) {
+      const original = (await this.#state.original(place.entry)).parts[place.part]
+      if (original?.type === place.type) return { entry: place.entry, part: place.part }
+    }
+    throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit and no part ${id} in this session.`, { id })
+  }
+
+  async #freeName(): Promise<string> {
+    for (let n = 1; ; n++) {
+      const name = `${this.id}-fork-${n}`
+      if (!(await this.#store.find(name))) return name
+    }
+  }
+}
+
+function toRequest(
+  { target, replacement, why }: Resolved,
+  by: Author,
+): Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> {
+  return { target, replacement, why, by }
+}
+
+/** The texts of an entry for the search index. */
+export function docsOf(row: Row, contents: ReadonlyMap<string, string>): Doc[] {
+  const event = decodeEvent(row.body ?? '', contents)
+  if (event.type !== 'entry') return []
+  return event.message.parts
+    .map((part, index) => ({ seq: row.seq, part: index, text: textOf(part) }))
+    .filter(doc => doc.text !== '')
+}
+
+const AROUND = 80
+
+/** The text around the first place where most of the words stand together. */
+function snippetOf(text: string, query: string): string {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const lower = text.toLowerCase()
+  let best = { at: 0, words: 0 }
+  for (const word of words) {
+    for (let at = lower.indexOf(word), tries = 0; at >= 0 && tries < 100; at = lower.indexOf(word, at + 1), tries++) {
+      const near = lower.slice(Math.max(0, at - AROUND), at + AROUND * 2)
+      const found = words.filter(other => near.includes(other)).length
+      if (found > best.words) best = { at, words: found }
+    }
+  }
+  return text.slice(Math.max(0, best.at - AROUND), best.at + AROUND * 2)
+}

@@ -1,0 +1,483 @@
+/**
+ * The ledger of a session and the view of it, kept together.
+ *
+ * Every change is an event that is durable before the call resolves; the fold follows it. Before the model is
+ * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
+ * one session are served one after the other; another process may append to the same session at any time.
+ */
+import { entriesOf, savingsOf } from '../view/edits.ts'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
+import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from '../ledger/codec.ts'
+import { Ledger, type Placed } from '../ledger/ledger.ts'
+import type { LedgerStore } from '../ledger/store.ts'
+import { checkSize, checkView, type Violation, violation } from '../view/legality.ts'
+import { Calls, checkMessage, copyOf } from '../view/messages.ts'
+import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
+import type { Plan, Planner, PlannerFactory, Proposal } from '../policies/policy.ts'
+import type { Model } from '../providers/models.ts'
+import { repairsFor } from '../view/repairs.ts'
+import { assertAllowed, illegal } from '../view/scope.ts'
+import { toView, type View } from './session-view.ts'
+import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
+import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
+import { createUnits, extendUnits } from '../view/units.ts'
+import * as views from '../view/fold.ts'
+
+export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
+
+export type SessionOptions = {
+  policy: PlannerFactory
+  model: Model
+  /** Tokens of system prompt and tools that are sent in front of the messages. */
+  overhead: number
+  clock: () => number
+  /** The user's own tools, for telling reads from runs. */
+  tools?: ToolTable
+  /** Keeps a file that an edit points to; throws where that is impossible. */
+  keepFile: KeepFile
+  /** Keeps a conversation in full when a summary replaces it. */
+  archive?: KeepFile
+  /** The home as the user sees it, for the paths that views show. */
+  home?: string
+  /** Adds a line to the daily log of the workspace. */
+  log?: (line: string) => Promise<void>
+  /** Has a model write a summary; ours is used where it gives none that is good. */
+  summarize?: WriteSummary
+}
+
+/** What a file tool did, and where in the ledger that stands. */
+export type FileMark = LightFile & { seq: number }
+
+const MAX_TRIES = 50
+
+/** What an edit can be refused for. */
+const REFUSED = new Set<ErrorCode>(['VIEW_ILLEGAL', 'EDITS_OVERLAP', 'PINNED', 'ENTRY_NOT_FOUND'])
+
+export class SessionState {
+  readonly options: Readonly<SessionOptions>
+  readonly #store: LedgerStore
+  readonly #ledger: Ledger
+  readonly #fold: views.Fold
+  readonly #calls = new Calls()
+  readonly #planner: Planner
+  readonly #units = createUnits()
+  readonly #files: FileMark[] = []
+  /** The first entry that has never been sent. */
+  #unsent = 0
+  #counter: Counter | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+  #callsMade = 0
+  #lastCallAt: number | undefined
+  /** Messages at the front of the view that are as they were in the last call. */
+  #unchanged = 0
+  /** Messages at the front of the view that are known to be legal. */
+  #legalUpTo = 0
+  #lastLegal: Message[] = []
+  #lastDecision: string | undefined
+  #lastView: View | undefined
+  #overhead: number
+
+  constructor(store: LedgerStore, id: string, options: SessionOptions) {
+    this.options = options
+    this.#overhead = options.overhead
+    this.#store = store
+    this.#ledger = new Ledger(store, id)
+    this.#fold = views.createFold(text => this.#counter!(text))
+    this.#planner = options.policy.start()
+  }
+
+  get id(): string {
+    return this.#ledger.id
+  }
+
+  /** The fold, for reading: doors and tools look, and change only through the session. */
+  get fold(): Readonly<views.Fold> {
+    return this.#fold
+  }
+
+  /** Calls that the model has answered. */
+  get callsMade(): number {
+    return this.#callsMade
+  }
+
+  /** Calls that wait for a result. */
+  get openCalls(): string[] {
+    return this.#calls.open
+  }
+
+  /** Reads the ledger: everything but the content of entries that do not show. */
+  async load(): Promise<this> {
+    const { rows, contents } = await this.#ledger.load()
+    for (const { seq, at, type, light, body } of rows) {
+      if (type !== 'entry') {
+        if (type === 'file') this.#files.push({ seq, ...decodeLightFile(light) })
+        else this.#take({ seq, at, event: decodeEvent(body ?? '', contents) })
+        continue
+      }
+      const { role, calls = [], results = [] } = decodeLight(light)
+      this.#noteCall(role, at)
+      views.addEntry(this.#fold, { seq, at, message: undefined, role })
+      this.#calls.note(role, calls, results)
+    }
+    await this.#loadMissing()
+    this.#noteChange()
+    return this
+  }
+
+  /** Adds messages, all or none; durable when it resolves. Gives the numbers of the new entries. */
+  async append(...messages: Message[]): Promise<number[]> {
+    return this.#exclusive(async () => {
+      await this.#append(messages)
+      const { length } = this.#fold.entries
+      return messages.map((_, i) => length - messages.length + i)
+    })
+  }
+
+  /** Appends, and says what to send then. Where an append fits, nobody has written since: that is not looked up again. */
+  async appendAndView(...messages: Message[]): Promise<View> {
+    return this.#exclusive(async () => {
+      await this.#append(messages)
+      this.#counter ??= await loadCounter()
+      return this.#planAndApply(this.options.clock())
+    })
+  }
+
+  /** What to send now. With `plan: false` it only looks: nothing is planned or recorded. */
+  async view({ plan = true, now }: { plan?: boolean; now?: number } = {}): Promise<View> {
+    return this.#exclusive(async () => {
+      await this.#ready()
+      return plan ? this.#planAndApply(now ?? this.options.clock()) : this.#result({ pending: [], report: [] })
+    })
+  }
+
+  /** Records edits, all or none. Their ids are given here, and what they save is counted. */
+  async apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
+    return this.#exclusive(async () => {
+      await this.#ready()
+      return this.#apply(requests, decision)
+    })
+  }
+
+  async undo(ids: readonly string[], by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'revert', edits: [...new Set(ids)], by }))
+  }
+
+  async redo(ids: readonly string[], by: Author = 'user'): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type: 'reapply', edits: [...new Set(ids)], by }))
+  }
+
+  /** Every edit ever made, with its state. */
+  edits(): views.EditRecord[] {
+    return [...this.#fold.records.values()]
+  }
+
+  /** Protects an entry, or one part of it, from every policy and from the agent; `on: false` takes it back. */
+  async pin(
+    entry: number,
+    { part, on = true, by = 'user' }: { part?: number; on?: boolean; by?: Author } = {},
+  ): Promise<void> {
+    await this.#exclusive(async () => {
+      this.#entry(entry)
+      await this.#write(() => [{ type: 'pin', entry, ...(part === undefined ? {} : { part }), on, by }])
+    })
+  }
+
+  /** What the provider reported for the last call. */
+  async reportUsage(usage: Usage): Promise<void> {
+    const shown = this.#lastView?.tokens
+    await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}) })
+    this.#planner.prepare?.(this.#fold)
+  }
+
+  /** Records an event that changes nothing of the view. */
+  async record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {
+    await this.#exclusive(() => this.#write(() => [event]))
+  }
+
+  /** Makes a session that shares everything up to and including an entry (the last one by default). */
+  async forkTo(id: string, at?: number): Promise<void> {
+    await this.#exclusive(async () => {
+      await this.#catchUp()
+      const seq = at === undefined ? this.#ledger.length - 1 : this.#entry(at).seq
+      const parent = await this.#store.find(this.id)
+      const meta = parent?.meta ?? '{}'
+      await this.#store.open(id, { at: this.options.clock(), meta, parent: { id: this.id, seq } })
+    })
+  }
+
+  /** The content of an entry, loaded if it is not in view. */
+  async original(entry: number): Promise<Message> {
+    const { message, seq } = this.#entry(entry)
+    return message ?? (await this.#ledger.messages([seq])).get(seq)!
+  }
+
+  /** What file tools did, oldest first, without the contents: those are in the events. */
+  async files(): Promise<readonly FileMark[]> {
+    return this.#exclusive(async () => {
+      await this.#catchUp()
+      return this.#files
+    })
+  }
+
+  /** The events at some places of the ledger. */
+  eventsAt(seqs: readonly number[]): Promise<Placed[]> {
+    return this.#ledger.events(seqs)
+  }
+
+  /** Every event in order, read from the store with its hashes checked. */
+  async events(): Promise<Placed[]> {
+    return this.#exclusive(() => this.#ledger.verify())
+  }
+
+  async #planAndApply(now: number): Promise<View> {
+    const { model, tools } = this.options
+    extendUnits(this.#units, this.#fold, tools)
+    const plan = this.#planner.plan({
+      fold: this.#fold,
+      units: this.#units.all,
+      fresh: this.#units.all.findLastIndex(unit => unit.entry < this.#unsent) + 1,
+      model,
+      now,
+      lastCallAt: this.#lastCallAt,
+      calls: this.#callsMade,
+      unchanged: this.#unchanged,
+      overhead: this.#overhead,
+      session: this.id,
+      ...(this.options.home === undefined ? {} : { home: this.options.home }),
+    })
+    const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // Its numbers change with every call.
+    const report: Violation[] = []
+    const summarized = await withModelSummaries(plan.proposals, this.#fold, this.options.summarize)
+    const proposals = await keepFiles(summarized, this.options.keepFile, report)
+    if (proposals.length > 0) {
+      await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
+      await keepRecords(proposals, this.options, report)
+    } else if (plan.decision && kind !== this.#lastDecision) {
+      const { decision } = plan
+      await this.#write(() => [{ type: 'decision', text: decision }])
+    }
+    this.#lastDecision = kind
+    return this.#result({ ...plan, report })
+  }
+
+  /** A planned edit that does not fit is left out and reported: a view is never lost to it. */
+  async #applyPlanned(
+    requests: readonly EditRequest[],
+    decision: string | undefined,
+    report: Violation[],
+  ): Promise<void> {
+    try {
+      await this.#apply(requests, decision)
+    } catch (error) {
+      if (!isPalimpsestError(error) || !REFUSED.has(error.code)) throw error
+      if (requests.length === 1) report.push(violation('edit-refused', error.message))
+      else for (const request of requests) await this.#applyPlanned([request], decision, report)
+    }
+  }
+
+  /** Tries the edits on the fold, then makes them durable; takes them back when either fails. */
+  async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const edits = this.#toEdits(requests)
+      const takeBack = this.#try(edits)
+      const event: Event = { type: 'edit', edits, ...(decision ? { decision } : {}) }
+      const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
+        takeBack()
+        throw error
+      })
+      if (placed) {
+        this.#noteChange()
+        return edits
+      }
+      takeBack()
+      await this.#catchUp()
+    }
+    throw contention(this.id)
+  }
+
+  #toEdits(requests: readonly EditRequest[]): Edit[] {
+    const first = this.#fold.records.size + 1
+    return requests.map((request, i) => ({ id: `e${first + i}`, ...request, saved: 0 }))
+  }
+
+  /** Applies edits to the fold, counts what each saves, and throws (with the fold as before) if they are illegal. */
+  #try(edits: Edit[]): () => void {
+    assertAllowed(this.#fold, edits, this.options.model)
+    const spans = edits.map(edit => entriesOf(edit.target))
+    const before = spans.map(({ from, to }) => views.tokensOf(this.#fold, from, to))
+    const takeBack = views.tryEvent(this.#fold, { type: 'edit', edits }, this.#ledger.length)
+    const violations = this.#check()
+    if (violations.length > 0) {
+      takeBack()
+      throw illegal(violations)
+    }
+    const shorter = spans.map(({ from, to }, i) => before[i]! - views.tokensOf(this.#fold, from, to))
+    const saved = savingsOf(edits, shorter, messages => messagesTokens(messages, this.#fold.count))
+    for (const [i, edit] of edits.entries()) edit.saved = saved[i]!
+    return takeBack
+  }
+
+  /** Undoes or redoes on the fold, then makes it durable; takes it back when either fails. */
+  async #switch(event: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      await this.#ready()
+      const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
+      if (event.type === 'revert') await this.#loadEntries(edits)
+      const takeBack = views.tryEvent(this.#fold, event, this.#ledger.length)
+      const violations = this.#check()
+      const appended = violations.length > 0 ? undefined : this.#ledger.append([event], this.options.clock())
+      const placed = await appended?.catch(error => {
+        takeBack()
+        throw error
+      })
+      if (placed) return this.#noteChange()
+      takeBack()
+      if (violations.length > 0) throw illegal(violations)
+    }
+    throw contention(this.id)
+  }
+
+  async #append(messages: readonly Message[]): Promise<void> {
+    for (const message of messages) checkMessage(message)
+    await this.#write(() => this.#entryEvents(messages))
+  }
+
+  #entryEvents(messages: readonly Message[]): Event[] {
+    const events: Event[] = []
+    const calls = this.#calls.draft()
+    let entry = this.#fold.entries.length
+    let edit = this.#fold.records.size + 1
+    for (const message of messages) {
+      const repairs = repairsFor(message, entry, calls, this.options.model.dialect)
+      const edits = repairs.map(repair => ({ id: `e${edit++}`, ...repair, by: 'engine' as const, saved: 0 }))
+      for (const made of edits) if ('after' in made.target) events.push({ type: 'edit', edits: [made] })
+      events.push({ type: 'entry', message: { ...copyOf(message), at: message.at ?? this.options.clock() } })
+      for (const made of edits) if (!('after' in made.target)) events.push({ type: 'edit', edits: [made] })
+      calls.add(message)
+      entry++
+    }
+    return events
+  }
+
+  /** Appends what `make` gives for the present state; makes it anew when another process was faster. */
+  async #write(make: () => Event[]): Promise<void> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const placed = await this.#ledger.append(make(), this.options.clock())
+      if (!placed) {
+        await this.#catchUp()
+        continue
+      }
+      for (const event of placed) this.#take(event)
+      return
+    }
+    throw contention(this.id)
+  }
+
+  async #catchUp(): Promise<void> {
+    const placed = await this.#ledger.catchUp()
+    for (const event of placed) this.#take(event)
+    if (placed.length > 0) await this.#loadMissing()
+  }
+
+  #take({ seq, at, event }: Placed): void {
+    if (event.type === 'usage') this.#noteUsage(event)
+    if (event.type === 'file') this.#files.push({ seq, ...lightFile(event) })
+    if (event.type === 'entry') {
+      this.#noteCall(event.message.role, at)
+      this.#calls.add(event.message)
+    }
+    views.applyEvent(this.#fold, event, { seq, at })
+    this.#noteChange()
+  }
+
+  /** An assistant message says that everything before it was sent. */
+  #noteCall(role: Message['role'], at: number): void {
+    if (role !== 'assistant') return
+    this.#unsent = this.#fold.entries.length
+    this.#callsMade++
+    this.#lastCallAt = at
+    this.#unchanged = views.peek(this.#fold).length
+  }
+
+  /** What the provider counted beyond our messages is system prompt, tools, and the difference of tokenizers. */
+  #noteUsage({ usage, shown }: Extract<Event, { type: 'usage' }>): void {
+    const total = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+    if (shown !== undefined && total > shown) this.#overhead = total - shown
+  }
+
+  #noteChange(): void {
+    this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
+    this.#legalUpTo = Math.min(this.#legalUpTo, this.#fold.changedFrom)
+    this.#fold.changedFrom = Number.POSITIVE_INFINITY
+  }
+
+  async #loadMissing(): Promise<void> {
+    await this.#loadContent(views.missing(this.#fold))
+  }
+
+  async #loadEntries(edits: readonly Edit[]): Promise<void> {
+    const wanted = edits.flatMap(edit => {
+      const { from, to } = entriesOf(edit.target)
+      return this.#fold.entries.slice(from, to + 1).flatMap((entry, i) => (entry.message ? [] : [from + i]))
+    })
+    await this.#loadContent(wanted)
+  }
+
+  async #loadContent(entries: readonly number[]): Promise<void> {
+    if (entries.length === 0) return
+    const messages = await this.#ledger.messages(entries.map(entry => this.#fold.entries[entry]!.seq))
+    for (const entry of entries) views.provide(this.#fold, entry, messages.get(this.#fold.entries[entry]!.seq)!)
+  }
+
+  #check(): Violation[] {
+    const from = Math.min(this.#legalUpTo, this.#fold.changedFrom)
+    return checkView(views.peek(this.#fold), { dialect: this.options.model.dialect, from })
+  }
+
+  #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
+    const broken = this.#check()
+    if (broken.length === 0) this.#legalUpTo = views.peek(this.#fold).length
+    const violations = [...broken, ...checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)]
+    const legal = violations.length === 0
+    if (legal) this.#lastLegal = views.shown(this.#fold)
+    this.#lastView = toView(this.#fold, {
+      messages: this.#lastLegal,
+      isShown: legal,
+      pending,
+      decision,
+      report: [...report, ...violations],
+    })
+    return this.#lastView
+  }
+
+  #entry(entry: number): views.Entry {
+    const found = this.#fold.entries[entry]
+    if (found) return found
+    const last = this.#fold.entries.length - 1
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${entry}; the session has 0–${last}.`, { entry })
+  }
+
+  async #ready(): Promise<void> {
+    this.#counter ??= await loadCounter()
+    await this.#catchUp()
+  }
+
+  /** One after the other, whatever the outcome of the one before. */
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#queue.then(work, work)
+    this.#queue = next.catch(() => undefined)
+    return next
+  }
+}
+
+function toRequest({ policy, target, replacement, why, mark }: Proposal): EditRequest {
+  return { target, replacement, why, by: `policy:${policy}`, ...(mark ? { mark } : {}) }
+}
+
+function contention(session: string): PalimpsestError {
+  return new PalimpsestError('STORE_LOCKED', `Session ${session} is being written by others all the time. Try again.`, {
+    session,
+  })
+}

@@ -1,0 +1,42 @@
+/**
+ * The files that come with edits. One that an edit points to is kept before the edit is made, or the edit is not
+ * made; archives and the daily log are kept besides. Whatever cannot be kept is reported, and nothing is lost.
+ */
+import { type Violation, violation } from '../view/legality.ts'
+import type { Proposal } from '../policies/policy.ts'
+
+export type KeepFile = (path: string, text: string) => Promise<void>
+
+/** The proposals whose files are in place. */
+export async function keepFiles(
+  proposals: readonly Proposal[],
+  keepFile: KeepFile,
+  report: Violation[],
+): Promise<Proposal[]> {
+  const kept: Proposal[] = []
+  for (const proposal of proposals) {
+    const { file } = proposal
+    try {
+      if (file) await keepFile(file.path, file.text)
+      kept.push(proposal)
+    } catch (error) {
+      report.push(violation('file-not-kept', `${file?.path} cannot be written, so the result stays whole: ${error}`))
+    }
+  }
+  return kept
+}
+
+/** Archives, and lines for the daily log, of edits that were made. */
+export async function keepRecords(
+  proposals: readonly Proposal[],
+  { archive, log }: { archive?: KeepFile; log?: (line: string) => Promise<void> },
+  report: Violation[],
+): Promise<void> {
+  const missed = (what: string) => (error: unknown) => {
+    report.push(violation('file-not-kept', `${what} cannot be written: ${error}`))
+  }
+  for (const { also = [], log: line } of proposals) {
+    for (const { path, text } of archive ? also : []) await archive?.(path, text).catch(missed(path))
+    if (line !== undefined) await log?.(line).catch(missed('the daily log'))
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * A summary by a model in place of ours: the engine asks an injected function, checks the answer, and keeps our own
+ * where there is none or it is no good. The recorded edit says which it was and why. A replay injects no function.
+ */
+import { entriesOf } from '../view/edits.ts'
+import { textOf } from '../model/leaves.ts'
+import type { Proposal } from '../policies/policy.ts'
+import { checkSummary } from './summary.ts'
+import { messageTokens } from '../model/tokens.ts'
+import type { Message } from '../model/types.ts'
+import { type Fold, indexOf, peek, tokensOf } from '../view/fold.ts'
+
+export type SummaryRequest = {
+  /** What is shown now of the entries that the summary is to replace. */
+  messages: Message[]
+  /** Our own summary: the form is binding (its first line, its five sections). */
+  draft: string
+  /** The user's last request. */
+  goal: string
+}
+
+export type WriteSummary = (request: SummaryRequest) => Promise<string>
+
+/** The proposals, with a model's words for those that are summaries, if there is a model to ask. */
+export async function withModelSummaries(
+  proposals: readonly Proposal[],
+  fold: Fold,
+  write: WriteSummary | undefined,
+): Promise<readonly Proposal[]> {
+  if (!write || !proposals.some(proposal => proposal.summary)) return proposals
+  const written: Proposal[] = []
+  for (const proposal of proposals) written.push(await withModelSummary(proposal, fold, write))
+  return written
+}
+
+async function withModelSummary(proposal: Proposal, fold: Fold, write: WriteSummary): Promise<Proposal> {
+  const { replacement, summary, target } = proposal
+  if (!summary || replacement === null || typeof replacement !== 'object' || !('messages' in replacement))
+    return proposal
+  const [own, ...others] = replacement.messages
+  if (!own) return proposal
+  const { from, to } = entriesOf(target)
+  const end = to + 1 < fold.entries.length ? indexOf(fold, to + 1) : undefined
+  const messages = peek(fold).slice(indexOf(fold, from), end)
+  const taken = others.reduce((total, message) => total + messageTokens(message, fold.count), 0)
+  const room = tokensOf(fold, from, to) - taken
+  try {
+    const text = await write({ messages, draft: own.parts.map(textOf).join('\n'), goal: summary.goal })
+    const wrong = checkSummary(text, room, fold.count)
+    if (wrong !== undefined) return { ...proposal, why: `${proposal.why}; the model's summary was refused: ${wrong}` }
+    const written: Message = { ...own, parts: [{ type: 'text', text }] }
+    return { ...proposal, why: `${proposal.why}, written by a model`, replacement: { messages: [written, ...others] } }
+  } catch (error) {
+    return { ...proposal, why: `${proposal.why}; the model's summary failed: ${error}` }
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Where a conversation can be cut: everything up to and including an entry may be replaced by plain messages, and
+ * what is behind it is still a legal conversation.
+ *
+ * A cut never separates a call from its results, never lies inside another range edit, and leaves a running tool
+ * loop with the reasoning that it began with. What entries alone decide is worked out once, when they are new;
+ * the rest is looked at when somebody asks. All policies that replace ranges choose them here.
+ */
+import { entriesOf } from './edits.ts'
+import { callsIn, resultsIn } from './legality.ts'
+import type { Model } from '../providers/models.ts'
+import { type Fold, isVisible, rangeAround, tokensOf } from './fold.ts'
+
+export type Stretch = { from: number; to: number }
+
+type Binding = Pick<Model, 'bindsReasoning'>
+const UNBOUND: Binding = { bindsReasoning: false }
+
+/** Whether everything up to and including an entry can be replaced. */
+export function isCut(fold: Fold, entry: number, model: Binding = UNBOUND): boolean {
+  const cuts = stepEnds(fold)
+  return cuts[lowerBound(cuts, entry)] === entry && retreat(fold, entry, model) === entry
+}
+
+/** The last legal cut that leaves `entry` and everything behind it as it is. */
+export function lastCutBefore(fold: Fold, entry: number, model: Binding = UNBOUND): number | undefined {
+  const cuts = stepEnds(fold)
+  let at = lowerBound(cuts, entry) - 1
+  while (at >= 0) {
+    const cut = cuts[at]!
+    const allowed = retreat(fold, cut, model)
+    if (allowed === cut) return cut
+    at = lowerBound(cuts, allowed + 1) - 1
+  }
+  return undefined
+}
+
+/** The first place at or behind `entry` where a range may begin: the entry after a whole step. */
+export function firstStartFrom(fold: Fold, entry: number): number | undefined {
+  const cuts = stepEnds(fold)
+  for (let at = lowerBound(cuts, entry - 1); at < cuts.length; at++) {
+    const range = rangeAround(fold, cuts[at]!)
+    if (!range || entriesOf(range.target).to === cuts[at]) return cuts[at]! + 1
+  }
+  return undefined
+}
+
+/** The first entry behind the system prompt. */
+export function firstEntry(fold: Fold): number {
+  let entry = 0
+  while (fold.entries[entry]?.role === 'system') entry++
+  return entry
+}
+
+/**
+ * The stretch of whole steps that can be replaced so that `entry` and everything behind it stay: it begins behind
+ * the system prompt and holds nothing pinned. Of several between pins it is the one with the most tokens.
+ */
+export function stretchBefore(
+  fold: Fold,
+  entry: number,
+  { model = UNBOUND, start = firstEntry(fold) }: { model?: Binding; start?: number } = {},
+): Stretch | undefined {
+  const found: Stretch[] = []
+  let from: number | undefined = start
+  for (const end of [...pinnedEntries(fold).filter(pinned => pinned >= start && pinned < entry), entry]) {
+    const to: number | undefined = from === undefined ? undefined : lastCutBefore(fold, end, model)
+    if (from !== undefined && to !== undefined && from <= to) found.push({ from, to })
+    from = firstStartFrom(fold, end + 1)
+  }
+  if (found.length < 2) return found[0]
+  const size = ({ from, to }: Stretch) => tokensOf(fold, from, to)
+  return found.reduce((best, other) => (size(other) > size(best) ? other : best))
+}
+
+/** The entry itself if it may be a cut; else a place before it, between which and it there is none. */
+function retreat(fold: Fold, entry: number, { bindsReasoning }: Binding): number {
+  const range = rangeAround(fold, entry)
+  if (range) {
+    const { from, to } = entriesOf(range.target)
+    if (to !== entry) return from - 1
+  }
+  if (bindsReasoning && lastShownReasoning(fold) > entry) return -1
+  return cutsLoopLegally(fold, entry) ? entry : Math.max(fold.lastUser, reasoningUpTo(fold, entry) - 1)
+}
+
+/** A cut inside the running tool loop leaves it beginning with reasoning, if it began so. */
+function cutsLoopLegally(fold: Fold, entry: number): boolean {
+  if (entry <= fold.lastUser) return true
+  const began = nextAssistant(fold, fold.lastUser + 1)
+  if (began === undefined || began > entry || !startsWithReasoning(fold, began)) return true
+  const next = nextAssistant(fold, entry + 1)
+  return next === undefined || startsWithReasoning(fold, next)
+}
+
+function nextAssistant(fold: Fold, from: number): number | undefined {
+  for (let entry = from; entry < fold.entries.length; entry++) {
+    if (fold.entries[entry]!.role === 'assistant') return entry
+  }
+  return undefined
+}
+
+/** An entry that is hidden and not loaded may have begun with reasoning. */
+function startsWithReasoning(fold: Fold, entry: number): boolean {
+  const { message } = fold.entries[entry]!
+  return !message || message.parts[0]?.type === 'reasoning'
+}
+
+/** The last entry up to `entry` that has reasoning; −1 if none. */
+function reasoningUpTo(fold: Fold, entry: number): number {
+  return fold.reasoning[lowerBound(fold.reasoning, entry + 1) - 1] ?? -1
+}
+
+/** The last entry whose reasoning may still be sent. */
+export function lastShownReasoning(fold: Fold): number {
+  return fold.reasoning.findLast(entry => isVisible(fold, entry)) ?? -1
+}
+
+function pinnedEntries(fold: Fold): number[] {
+  return [...new Set([...fold.pins].map(key => Number.parseInt(key, 10)))].sort((a, b) => a - b)
+}
+
+/** Whether nothing waits at the end, so that a message may be put behind the last entry. */
+export function endsWhole(fold: Fold): boolean {
+  stepEnds(fold)
+  return fold.entries.length > 0 && known.get(fold)?.open.size === 0
+}
+
+type Ends = { seen: number; ends: number[]; open: Set<string>; answering: boolean }
+
+const known = new WeakMap<Fold, Ends>()
+
+/**
+ * The entries that end a step, all of its calls answered: what stands behind them is not a tool result. A step
+ * that was interrupted has its results inserted behind it, so the cut comes after the next entry.
+ */
+function stepEnds(fold: Fold): readonly number[] {
+  let state = known.get(fold)
+  if (!state) known.set(fold, (state = { seen: 0, ends: [], open: new Set(), answering: false }))
+  for (; state.seen < fold.entries.length; state.seen++) {
+    const { role, message } = fold.entries[state.seen]!
+    if (role !== 'tool') {
+      if (state.seen > 0 && state.open.size === 0) state.ends.push(state.seen - 1)
+      if (role !== 'assistant' || state.answering) state.open.clear()
+    }
+    state.answering = role === 'tool'
+    for (const { id } of message ? callsIn(message) : []) state.open.add(id)
+    for (const { id } of message ? resultsIn(message) : []) state.open.delete(id)
+  }
+  return state.ends
+}
+
+/** The index of the first number that is not less than `value`. */
+function lowerBound(numbers: readonly number[], value: number): number {
+  let low = 0
+  let high = numbers.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (numbers[middle]! < value) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,223 @@
+/**
+ * Where edits stand and how two of them relate.
+ *
+ * Every target is an interval over originals: (entry, part, leaf, character), compared in that order. The
+ * active edits form a laminar family: two of them are disjoint or nested, the outer one shows, and of two with
+ * the same target the later is the outer; an empty span, which only adds, lies inside the spans that it touches.
+ * So any edit can be undone in any order without inverse code.
+ */
+import { PalimpsestError } from '../model/errors.ts'
+import { withLeaves } from '../model/leaves.ts'
+import type { Edit, Message, Part, Target } from '../model/types.ts'
+
+/** An edit in force; `order` grows with each application, so that later is larger. */
+export type ActiveEdit = Edit & { order: number }
+
+type Place = readonly [entry: number, part: number, leaf: number, char: number]
+type Interval = { start: Place; end: Place }
+
+const FIRST = -1
+const LAST = Number.MAX_SAFE_INTEGER
+/** Behind everything in an entry, yet before the next entry: where insertions stand. */
+const BEHIND = Number.POSITIVE_INFINITY
+
+export type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
+
+/** How `a` stands to `b`. */
+export function relate(a: Target, b: Target): Relation {
+  const x = intervalOf(a)
+  const y = intervalOf(b)
+  if ('after' in a && 'after' in b) return 'disjoint'
+  const starts = compare(x.start, y.start)
+  const ends = compare(x.end, y.end)
+  if (starts === 0 && ends === 0) return 'same'
+  if (starts >= 0 && ends <= 0) return 'inside'
+  if (starts <= 0 && ends >= 0) return 'around'
+  const apart = compare(x.end, y.start) <= 0 || compare(y.end, x.start) <= 0
+  return apart ? 'disjoint' : 'overlapping'
+}
+
+/** Throws when a target would overlap one of the active edits in part, naming both. */
+export function assertLaminar(id: string, target: Target, others: Iterable<Edit>): void {
+  for (const other of others) {
+    if (relate(target, other.target) !== 'overlapping') continue
+    throw new PalimpsestError(
+      'EDITS_OVERLAP',
+      `overlapping edits: ${id} (${describeTarget(target)}) and ${other.id} (${describeTarget(other.target)}). ` +
+        'Choose a target that lies inside, around or beside the other, or undo the other first.',
+      { edits: [id, other.id] },
+    )
+  }
+}
+
+/** The entries that a target touches, first and last. */
+export function entriesOf(target: Target): { from: number; to: number } {
+  if ('entry' in target) return { from: target.entry, to: target.entry }
+  if ('after' in target) return { from: target.after, to: target.after }
+  return target
+}
+
+/**
+ * What each of several edits saves, given by how many tokens its entries are shorter after all of them: an insertion
+ * costs what it adds, and the others of the same entries share the rest.
+ */
+export function savingsOf(
+  edits: readonly Edit[],
+  shorter: readonly number[],
+  tokensIn: (messages: readonly Message[]) => number,
+): number[] {
+  const spans = edits.map(({ target }) => entriesOf(target))
+  const added = edits.map(({ target, replacement }) => {
+    const inserts = 'after' in target && replacement !== null && typeof replacement === 'object'
+    return inserts && 'messages' in replacement ? tokensIn(replacement.messages) : 0
+  })
+  return edits.map((_, i) => {
+    if (added[i]! > 0) return -added[i]!
+    const beside = edits.flatMap((_, k) =>
+      spans[k]!.from === spans[i]!.from && spans[k]!.to === spans[i]!.to ? k : [],
+    )
+    const sharing = beside.filter(k => added[k] === 0).length
+    return Math.round(beside.reduce((sum, k) => sum + added[k]!, shorter[i]!) / sharing)
+  })
+}
+
+/** Whether an entry is one of those. */
+export function contains(target: Target, entry: number): boolean {
+  const { from, to } = entriesOf(target)
+  return from <= entry && entry <= to
+}
+
+/** Whether a target takes whole entries (rather than something in one, or the place behind one). */
+export function isRange(target: Target): boolean {
+  return 'from' in target || ('entry' in target && target.part === undefined)
+}
+
+/** Whether an edit hides nothing: its span is empty, so it only adds a text. */
+export function onlyAdds(target: Target): boolean {
+  return 'entry' in target && target.span !== undefined && target.span[0] === target.span[1]
+}
+
+export function describeTarget(target: Target): string {
+  if ('after' in target) return `after entry ${target.after}`
+  if ('from' in target) return `entries ${target.from}–${target.to}`
+  if (target.part === undefined) return `entry ${target.entry}`
+  const leaf = target.leaf === undefined ? '' : `, text ${target.leaf}`
+  const span = target.span ? `, characters ${target.span[0]}–${target.span[1]}` : ''
+  return `entry ${target.entry}, part ${target.part}${leaf}${span}`
+}
+
+/**
+ * What of an entry shows under the active edits inside it: `undefined` when nothing is left. Parts that no edit
+ * touches are the very same objects.
+ */
+export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
+  if (edits.length === 0) return message
+  const byPart = new Map<number, ActiveEdit[]>()
+  for (const edit of edits) {
+    if (!('entry' in edit.target) || edit.target.part === undefined) continue
+    const list = byPart.get(edit.target.part)
+    if (list) list.push(edit)
+    else byPart.set(edit.target.part, [edit])
+  }
+  const parts: Part[] = []
+  message.parts.forEach((part, index) => {
+    const own = byPart.get(index)
+    const shown = own ? renderPart(part, own) : part
+    if (shown) parts.push(shown)
+  })
+  return parts.length === 0 ? undefined : { ...message, parts }
+}
+
+/** The edits of a family that are inside no other: the ones that show. */
+export function outermost(edits: readonly ActiveEdit[]): ActiveEdit[] {
+  return edits.filter(edit => !edits.some(other => other !== edit && hides(other, edit)))
+}
+
+/** Of a laminar family of ranges, those inside no other, in order. */
+export function outermostRanges(ranges: readonly ActiveEdit[]): ActiveEdit[] {
+  const sorted = ranges
+    .map(range => ({ range, ...entriesOf(range.target) }))
+    .sort((a, b) => a.from - b.from || b.to - a.to || b.range.order - a.range.order)
+  const outer: ActiveEdit[] = []
+  let end = -1
+  for (const { range, to } of sorted) {
+    if (to <= end) continue
+    outer.push(range)
+    end = to
+  }
+  return outer
+}
+
+function hides(outer: ActiveEdit, inner: ActiveEdit): boolean {
+  const relation = relate(outer.target, inner.target)
+  return relation === 'around' || (relation === 'same' && outer.order > inner.order)
+}
+
+function renderPart(part: Part, edits: readonly ActiveEdit[]): Part | undefined {
+  const shown = outermost(edits)
+  const whole = shown.find(edit => 'entry' in edit.target && edit.target.leaf === undefined)
+  if (whole) return replacePart(part, whole)
+  const byLeaf = Map.groupBy(shown, edit => ('entry' in edit.target ? (edit.target.leaf ?? 0) : 0))
+  const last = shown.reduce((a, b) => (a.order > b.order ? a : b))
+  return { ...withLeaves(part, (text, leaf) => renderLeaf(text, byLeaf.get(leaf) ?? [])), edit: last.id }
+}
+
+function replacePart(part: Part, { id, replacement }: ActiveEdit): Part | undefined {
+  if (replacement === null) return undefined
+  if (typeof replacement === 'string') return withText(part, replacement, id)
+  if ('input' in replacement && part.type === 'tool-call') return { ...part, input: replacement.input, edit: id }
+  return part
+}
+
+function withText(part: Part, text: string, edit: string): Part {
+  switch (part.type) {
+    case 'text':
+      return { ...part, text, edit }
+    case 'tool-result':
+      return { ...part, output: text, edit }
+    default:
+      return { type: 'text', text, edit }
+  }
+}
+
+function renderLeaf(text: string, edits: readonly ActiveEdit[]): string {
+  const whole = edits.find(edit => 'entry' in edit.target && !edit.target.span)
+  if (whole) return asText(whole)
+  const spans = edits.map(edit => ({ edit, span: spanOf(edit.target) })).sort((a, b) => a.span[0] - b.span[0])
+  let shown = ''
+  let done = 0
+  for (const { edit, span } of spans) {
+    shown += text.slice(done, span[0]) + asText(edit)
+    done = span[1]
+  }
+  return shown + text.slice(done)
+}
+
+function asText({ replacement }: Edit): string {
+  return typeof replacement === 'string' ? replacement : ''
+}
+
+function spanOf(target: Target): [number, number] {
+  return 'entry' in target && target.span ? target.span : [0, 0]
+}
+
+function intervalOf(target: Target): Interval {
+  if ('after' in target) {
+    const place: Place = [target.after, BEHIND, 0, 0]
+    return { start: place, end: place }
+  }
+  if ('from' in target) return { start: [target.from, FIRST, 0, 0], end: [target.to, LAST, 0, 0] }
+  const { entry, part, leaf, span } = target
+  if (part === undefined) return { start: [entry, FIRST, 0, 0], end: [entry, LAST, 0, 0] }
+  if (leaf === undefined) return { start: [entry, part, FIRST, 0], end: [entry, part, LAST, 0] }
+  if (!span) return { start: [entry, part, leaf, FIRST], end: [entry, part, leaf, LAST] }
+  return { start: [entry, part, leaf, span[0]], end: [entry, part, leaf, span[1]] }
+}
+
+function compare(a: Place, b: Place): number {
+  for (let i = 0; i < 4; i++) {
+    const difference = a[i]! - b[i]!
+    if (difference !== 0 && !Number.isNaN(difference)) return difference
+  }
+  return 0
+}

@@ -1,0 +1,88 @@
+/**
+ * The view with its reasons: what stands for which entries, and which edits made it so.
+ *
+ * Every door that shows a session to people (CLI, server, UI) shows this. It reads the fold and changes nothing.
+ */
+import { entriesOf, outermost } from './edits.ts'
+import { partId, shownParts } from './shown-texts.ts'
+import { messageTokens } from '../model/tokens.ts'
+import type { Edit, Message } from '../model/types.ts'
+import { activeEdits, editsInside, type Fold, isPinned, slots } from './fold.ts'
+
+/** An edit in force, and whether it is the one that shows (another may lie around it). */
+export type ExplainedEdit = Edit & { shows: boolean }
+
+export type ExplainedMessage = {
+  message: Message
+  tokens: number
+  /** Names of the parts that can be discarded, distilled or restored, by place; none for what an edit inserted. */
+  ids: (string | undefined)[]
+}
+
+/** What stands for the entries `from`–`to`: no message at all where everything is hidden. */
+export type ExplainedSlot = {
+  from: number
+  to: number
+  messages: ExplainedMessage[]
+  tokens: number
+  edits: ExplainedEdit[]
+  pinned: boolean
+}
+
+export function explainView(fold: Fold): ExplainedSlot[] {
+  const ids = idsByEntry(fold)
+  const made = editsBySlot(fold)
+  return slots(fold).map(({ from, to, range, messages }, index) => {
+    const own = range === undefined ? (ids.get(from) ?? []) : []
+    const explained = messages.map((message, i) => ({
+      message,
+      tokens: messageTokens(message, fold.count),
+      // Only the first message of a slot can be the entry's own: what follows was inserted behind it.
+      ids: message.parts.map((_, part) => (i === 0 && own.length === message.parts.length ? own[part] : undefined)),
+    }))
+    return {
+      from,
+      to,
+      messages: explained,
+      tokens: explained.reduce((total, { tokens }) => total + tokens, 0),
+      edits: made[index]!.map(edit => ({ ...edit, shows: showsIn(fold, edit, { from, to, range }) })),
+      pinned: range === undefined && pinnedIn(fold, from),
+    }
+  })
+}
+
+/** Tokens by which the edits that show make the view shorter. */
+export function tokensSaved(explained: readonly ExplainedSlot[]): number {
+  return explained.flatMap(slot => slot.edits).reduce((total, edit) => total + (edit.shows ? edit.saved : 0), 0)
+}
+
+function idsByEntry(fold: Fold): Map<number, (string | undefined)[]> {
+  const ids = new Map<number, (string | undefined)[]>()
+  for (const { entry, part, shown, original } of shownParts(fold)) {
+    const editable = shown.type === 'text' || shown.type === 'tool-result'
+    const list = ids.get(entry) ?? []
+    list.push(editable ? partId(entry, part, original) : undefined)
+    ids.set(entry, list)
+  }
+  return ids
+}
+
+function editsBySlot(fold: Fold): Edit[][] {
+  const slotOf: number[] = []
+  const all = slots(fold)
+  for (const [index, { from, to }] of all.entries()) for (let entry = from; entry <= to; entry++) slotOf[entry] = index
+  const found: Edit[][] = all.map(() => [])
+  for (const edit of activeEdits(fold)) found[slotOf[entriesOf(edit.target).from]!]?.push(edit)
+  return found
+}
+
+function showsIn(fold: Fold, edit: Edit, slot: { from: number; to: number; range: string | undefined }): boolean {
+  if ('after' in edit.target) return edit.target.after === slot.to
+  if (slot.range !== undefined) return edit.id === slot.range
+  return outermost(editsInside(fold, slot.from)).some(({ id }) => id === edit.id)
+}
+
+function pinnedIn(fold: Fold, entry: number): boolean {
+  const parts = fold.entries[entry]?.message?.parts ?? []
+  return isPinned(fold, entry) || parts.some((_, part) => isPinned(fold, entry, part))
+}

@@ -1,0 +1,498 @@
+/**
+ * The view: a pure fold of the ledger. No clock, no randomness, no I/O: the same events give the same messages.
+ *
+ * The fold is kept incrementally. The conversation is a list of slots, one per entry or per outermost range
+ * edit; an event rebuilds only the slots it touches, so a call costs time for what is new. An entry whose
+ * content is hidden may be absent (`message: undefined`); `missing` says what must be loaded before it shows.
+ */
+import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { commonLength } from './messages.ts'
+import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
+import type { Edit, Event, Message, Target } from '../model/types.ts'
+
+export type Entry = {
+  /** The event's place in the ledger. */
+  seq: number
+  at: number
+  message: Message | undefined
+  role: Message['role']
+}
+
+/** What stands for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
+export type Slot = {
+  from: number
+  to: number
+  range?: string
+  messages: Message[]
+  tokens?: number
+  bytes?: number
+  gone?: boolean
+}
+
+export type EditRecord = Readonly<{ edit: Edit; active: boolean; seq: number; group: number }>
+
+export type Fold = {
+  readonly count: Counter
+  readonly entries: Entry[]
+  /** Every edit ever made, in order, undone ones too. */
+  readonly records: Map<string, EditRecord>
+  readonly pins: Set<string>
+  /** The last entry of the user, the last of the assistant (−1: none), and all entries that have reasoning. */
+  lastUser: number
+  lastAssistant: number
+  readonly reasoning: number[]
+  /** Grows with every change of what is shown. */
+  version: number
+  /** Grows with every change of edits and pins. */
+  edited: number
+  /** The first message that changed since `shown` was last asked for; `Infinity` if none. */
+  changedFrom: number
+  readonly inner: Inner
+}
+
+type Inner = {
+  slots: Slot[]
+  /** The messages of all slots, in order. */
+  flat: Message[]
+  /** Index in `flat` of each slot's first message; right up to and including slot `offsetsUpTo`. */
+  offsets: number[]
+  offsetsUpTo: number
+  inEntry: Map<number, ActiveEdit[]>
+  behind: Map<number, ActiveEdit[]>
+  ranges: ActiveEdit[]
+  /** Those of `ranges` that show. */
+  outer: ActiveEdit[]
+  /** Tokens in the slots that have been counted, and the slots that have not; the same for bytes. */
+  tokens: number
+  uncounted: Slot[]
+  bytes: number
+  unweighed: Slot[]
+  orders: number
+  groups: number
+}
+
+export function createFold(count: Counter): Fold {
+  return {
+    count,
+    entries: [],
+    records: new Map(),
+    pins: new Set(),
+    lastUser: -1,
+    lastAssistant: -1,
+    reasoning: [],
+    version: 0,
+    edited: 0,
+    changedFrom: 0,
+    inner: {
+      slots: [],
+      flat: [],
+      offsets: [],
+      offsetsUpTo: -1,
+      inEntry: new Map(),
+      behind: new Map(),
+      ranges: [],
+      outer: [],
+      tokens: 0,
+      uncounted: [],
+      bytes: 0,
+      unweighed: [],
+      orders: 0,
+      groups: 0,
+    },
+  }
+}
+
+/** Folds a whole ledger. */
+export function foldAll(events: Iterable<{ seq: number; at: number; event: Event }>, count: Counter): Fold {
+  const fold = createFold(count)
+  for (const { seq, at, event } of events) applyEvent(fold, event, { seq, at })
+  return fold
+}
+
+/** Takes one event into the fold. Throws, and changes nothing, when the event does not fit. */
+export function applyEvent(fold: Fold, event: Event, { seq, at }: { seq: number; at: number }): void {
+  switch (event.type) {
+    case 'entry':
+      addEntry(fold, { seq, at, message: event.message, role: event.message.role })
+      return
+    case 'edit':
+      activate(fold, event.edits, seq)
+      return
+    case 'reapply':
+      activate(
+        fold,
+        event.edits.map(id => recordOf(fold, id, false).edit),
+        seq,
+      )
+      return
+    case 'revert':
+      deactivate(fold, event.edits)
+      return
+    case 'pin': {
+      const key = pinKey(event.entry, event.part)
+      if (event.on) fold.pins.add(key)
+      else fold.pins.delete(key)
+      fold.edited++
+      return
+    }
+    case 'decision':
+    case 'usage':
+    case 'file':
+      return
+  }
+}
+
+/** Adds an entry; without a message when its content is known to be hidden. */
+export function addEntry(fold: Fold, entry: Entry): void {
+  const index = fold.entries.push(entry) - 1
+  if (entry.role === 'user') fold.lastUser = index
+  if (entry.role === 'assistant') fold.lastAssistant = index
+  if (entry.message?.parts.some(part => part.type === 'reasoning')) fold.reasoning.push(index)
+  const { inner } = fold
+  const slot: Slot = { from: index, to: index, messages: entry.message ? [entry.message] : [] }
+  inner.slots.push(slot)
+  inner.uncounted.push(slot)
+  inner.unweighed.push(slot)
+  fold.changedFrom = Math.min(fold.changedFrom, inner.flat.length)
+  if (inner.offsetsUpTo === inner.slots.length - 2) {
+    inner.offsets[++inner.offsetsUpTo] = inner.flat.length
+  }
+  inner.flat.push(...slot.messages)
+  fold.version++
+}
+
+/** Tokens of the messages now shown; counts only what is new since it was last asked for. */
+export function shownTokens(fold: Fold): number {
+  countNew(fold)
+  return fold.inner.tokens
+}
+
+/** Bytes of text and images now shown: providers limit them apart from tokens. */
+export function shownBytes(fold: Fold): number {
+  weighNew(fold)
+  return fold.inner.bytes
+}
+
+/** The messages that the model is to be shown now. */
+export function shown(fold: Fold): Message[] {
+  return fold.inner.flat.slice()
+}
+
+/** The same without a copy: it changes with the next event. */
+export function peek(fold: Fold): readonly Message[] {
+  return fold.inner.flat
+}
+
+/** Tokens of what stands for some entries. */
+export function tokensOf(fold: Fold, from: number, to: number): number {
+  countNew(fold)
+  const { slots } = fold.inner
+  let total = 0
+  for (let i = slotOf(fold, from); i < slots.length && slots[i]!.from <= to; i++) total += slots[i]!.tokens ?? 0
+  return total
+}
+
+/** Whether an entry's own messages are in view (rather than inside a range edit). */
+export function isVisible(fold: Fold, entry: number): boolean {
+  const slot = fold.inner.slots[slotOf(fold, entry)]
+  return slot !== undefined && slot.range === undefined
+}
+
+/** The index in the view of the first message that stands for an entry. */
+export function indexOf(fold: Fold, entry: number): number {
+  return offsetOf(fold, slotOf(fold, entry))
+}
+
+/** The entries that each message in view came from: for maps, search hits and explanations. */
+export function slots(fold: Fold): readonly Readonly<Slot>[] {
+  return fold.inner.slots
+}
+
+/** The active edits inside an entry (not the ranges around it). */
+export function editsInside(fold: Fold, entry: number): readonly ActiveEdit[] {
+  return fold.inner.inEntry.get(entry) ?? []
+}
+
+/** Every active edit, shown or inside another. */
+export function* activeEdits(fold: Fold): Generator<Edit> {
+  for (const { edit, active } of fold.records.values()) if (active) yield edit
+}
+
+/** The outermost range edit around an entry. */
+export function rangeAround(fold: Fold, entry: number): Edit | undefined {
+  const slot = fold.inner.slots[slotOf(fold, entry)]
+  return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
+}
+
+/** Entries that show but whose content is not loaded. */
+export function missing(fold: Fold): number[] {
+  const found: number[] = []
+  for (const slot of fold.inner.slots) {
+    if (slot.range === undefined && !fold.entries[slot.from]!.message) found.push(slot.from)
+  }
+  return found
+}
+
+/** Gives the content of an entry that was added without it. */
+export function provide(fold: Fold, entry: number, message: Message): void {
+  fold.entries[entry]!.message = message
+  if (message.parts.some(part => part.type === 'reasoning')) {
+    const at = fold.reasoning.findLastIndex(other => other <= entry)
+    if (fold.reasoning[at] !== entry) fold.reasoning.splice(at + 1, 0, entry)
+  }
+  refresh(fold, entry, entry)
+}
+
+export function isPinned(fold: Fold, entry: number, part?: number): boolean {
+  if (fold.pins.size === 0) return false
+  return fold.pins.has(pinKey(entry)) || (part !== undefined && fold.pins.has(pinKey(entry, part)))
+}
+
+/** Takes an event that may yet fail; the function it gives takes it back, as if it had never been. */
+export function tryEvent(
+  fold: Fold,
+  event: Extract<Event, { type: 'edit' | 'revert' | 'reapply' }>,
+  seq: number,
+): () => void {
+  const { inner, records } = fold
+  const { orders, groups } = inner
+  const ids = event.type === 'edit' ? event.edits.map(({ id }) => id) : event.edits
+  const before = ids.map(id => ({ id, active: activeEdit(fold, id), record: records.get(id) }))
+  applyEvent(fold, event, { seq, at: 0 })
+  return () => {
+    for (const { id, active, record } of before) {
+      const { target } = records.get(id)!.edit
+      const list = listFor(inner, target)
+      const others = list.filter(other => other.id !== id)
+      list.splice(0, list.length, ...[...others, ...(active ? [active] : [])].sort((a, b) => a.order - b.order))
+      if (record) records.set(id, record)
+      else records.delete(id)
+      if (isRange(target)) inner.outer = outermostRanges(inner.ranges)
+      refresh(fold, entriesOf(target).from, entriesOf(target).to)
+    }
+    Object.assign(inner, { orders, groups })
+  }
+}
+
+function activeEdit(fold: Fold, id: string): ActiveEdit | undefined {
+  const record = fold.records.get(id)
+  return record && listFor(fold.inner, record.edit.target).find(other => other.id === id)
+}
+
+/** The record of an edit, or an error that says which there are. */
+export function recordOf(fold: Fold, id: string, active?: boolean): EditRecord {
+  const record = fold.records.get(id)
+  if (!record) throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit ${id} in this session.`, { edit: id })
+  if (active !== undefined && record.active !== active) {
+    const state = record.active ? 'in force already' : 'undone already'
+    throw new PalimpsestError('ALREADY', `Edit ${id} is ${state}.`, { edit: id })
+  }
+  return record
+}
+
+function pinKey(entry: number, part?: number): string {
+  return part === undefined ? `${entry}` : `${entry}.${part}`
+}
+
+function activate(fold: Fold, edits: readonly Edit[], seq: number): void {
+  const { inner } = fold
+  for (const [i, edit] of edits.entries()) {
+    assertInLedger(fold, edit.target)
+    assertLaminar(edit.id, edit.target, neighbours(fold, edit.target))
+    assertLaminar(edit.id, edit.target, edits.slice(0, i))
+  }
+  const group = inner.groups++
+  let from = Number.POSITIVE_INFINITY
+  let to = -1
+  for (const edit of edits) {
+    fold.records.set(edit.id, { edit, active: true, seq, group })
+    listFor(inner, edit.target).push({ ...edit, order: inner.orders++ })
+    const span = entriesOf(edit.target)
+    from = Math.min(from, span.from)
+    to = Math.max(to, span.to)
+  }
+  if (edits.some(edit => isRange(edit.target))) inner.outer = outermostRanges(inner.ranges)
+  if (isDense(edits, from, to)) refresh(fold, from, to)
+  else for (const edit of edits) refresh(fold, entriesOf(edit.target).from, entriesOf(edit.target).to)
+}
+
+function isDense(edits: readonly Edit[], from: number, to: number): boolean {
+  return to - from < 4 * edits.length
+}
+
+function deactivate(fold: Fold, ids: readonly string[]): void {
+  const records = ids.map(id => recordOf(fold, id, true))
+  for (const record of records) {
+    const { edit } = record
+    fold.records.set(edit.id, { ...record, active: false })
+    const list = listFor(fold.inner, edit.target)
+    const at = list.findIndex(other => other.id === edit.id)
+    list.splice(at, 1)
+    if (isRange(edit.target)) fold.inner.outer = outermostRanges(fold.inner.ranges)
+    const { from, to } = entriesOf(edit.target)
+    refresh(fold, from, to)
+  }
+}
+
+function listFor(inner: Inner, target: Target): ActiveEdit[] {
+  if (isRange(target)) return inner.ranges
+  const map = 'after' in target ? inner.behind : inner.inEntry
+  const { from } = entriesOf(target)
+  let list = map.get(from)
+  if (!list) map.set(from, (list = []))
+  return list
+}
+
+/** The active edits that could overlap a target in part. */
+function* neighbours(fold: Fold, target: Target): Generator<Edit> {
+  yield* fold.inner.ranges
+  if (isRange(target) || 'after' in target) return
+  yield* fold.inner.inEntry.get(entriesOf(target).from) ?? []
+}
+
+function assertInLedger(fold: Fold, target: Target): void {
+  const { from, to } = entriesOf(target)
+  if (Number.isInteger(from) && Number.isInteger(to) && from >= 0 && from <= to && to < fold.entries.length) return
+  throw new PalimpsestError(
+    'ENTRY_NOT_FOUND',
+    `The session has entries 0–${fold.entries.length - 1}; the target names ${from}${to === from ? '' : `–${to}`}.`,
+    { target },
+  )
+}
+
+/** Rebuilds the slots that hold the entries from–to, widened to whole slots and whole outermost ranges. */
+function refresh(fold: Fold, from: number, to: number): void {
+  const { inner } = fold
+  const widened = widen(fold, from, to)
+  const first = slotOf(fold, widened.from)
+  const last = slotOf(fold, widened.to)
+  const offset = offsetOf(fold, first)
+  const old = inner.slots.slice(first, last + 1)
+  const fresh = buildSlots(fold, widened.from, widened.to)
+  const oldMessages = old.flatMap(slot => slot.messages)
+  const messages = fresh.flatMap(slot => slot.messages)
+  replaceIn(inner.slots, { at: first, remove: old.length, insert: fresh })
+  replaceIn(inner.flat, { at: offset, remove: oldMessages.length, insert: messages })
+  for (const slot of old) {
+    inner.tokens -= slot.tokens ?? 0
+    inner.bytes -= slot.bytes ?? 0
+    slot.gone = true
+  }
+  for (const slot of fresh) {
+    inner.uncounted.push(slot)
+    inner.unweighed.push(slot)
+  }
+  const sameShape =
+    fresh.length === old.length && fresh.every((slot, i) => slot.messages.length === old[i]!.messages.length)
+  if (!sameShape) inner.offsetsUpTo = Math.min(inner.offsetsUpTo, first)
+  fold.changedFrom = Math.min(fold.changedFrom, offset + commonLength(oldMessages, messages))
+  fold.version++
+  fold.edited++
+}
+
+function widen(fold: Fold, from: number, to: number): { from: number; to: number } {
+  const { slots, outer } = fold.inner
+  let wide = { from: slots[slotOf(fold, from)]!.from, to: slots[slotOf(fold, to)]!.to }
+  for (const range of outer) {
+    const span = entriesOf(range.target)
+    if (span.to < wide.from || span.from > wide.to) continue
+    wide = { from: Math.min(wide.from, span.from), to: Math.max(wide.to, span.to) }
+  }
+  return { from: slots[slotOf(fold, wide.from)]!.from, to: slots[slotOf(fold, wide.to)]!.to }
+}
+
+function buildSlots(fold: Fold, from: number, to: number): Slot[] {
+  const built: Slot[] = []
+  for (let entry = from; entry <= to; entry++) {
+    const range = fold.inner.outer.find(candidate => contains(candidate.target, entry))
+    const slot = range ? rangeSlot(range) : entrySlot(fold, entry)
+    slot.messages.push(...insertedBehind(fold, slot.to))
+    built.push(slot)
+    entry = slot.to
+  }
+  return built
+}
+
+function rangeSlot(range: ActiveEdit): Slot {
+  const { replacement } = range
+  const messages = replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+  return {
+    ...entriesOf(range.target),
+    range: range.id,
+    messages: messages ? replacement.messages.map(message => marked(message, range.id)) : [],
+  }
+}
+
+function entrySlot(fold: Fold, entry: number): Slot {
+  const { message } = fold.entries[entry]!
+  const rendered = message && renderEntry(message, fold.inner.inEntry.get(entry) ?? [])
+  return { from: entry, to: entry, messages: rendered ? [rendered] : [] }
+}
+
+function insertedBehind(fold: Fold, entry: number): Message[] {
+  const inserted = fold.inner.behind.get(entry) ?? []
+  return inserted.flatMap(({ replacement, id }) =>
+    replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+      ? replacement.messages.map(message => marked(message, id))
+      : [],
+  )
+}
+
+function marked(message: Message, edit: string): Message {
+  return { ...message, parts: message.parts.map(part => ({ ...part, edit })) }
+}
+
+function slotOf(fold: Fold, entry: number): number {
+  const { slots } = fold.inner
+  let low = 0
+  let high = slots.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (slots[middle]!.to < entry) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function offsetOf(fold: Fold, slot: number): number {
+  const { inner } = fold
+  if (inner.offsetsUpTo < 0 && inner.slots.length > 0) {
+    inner.offsets[0] = 0
+    inner.offsetsUpTo = 0
+  }
+  while (inner.offsetsUpTo < slot) {
+    const last = inner.offsetsUpTo
+    inner.offsets[last + 1] = inner.offsets[last]! + inner.slots[last]!.messages.length
+    inner.offsetsUpTo++
+  }
+  return inner.offsets[slot]!
+}
+
+/** `splice` without its limit on the number of arguments. */
+function replaceIn<T>(list: T[], { at, remove, insert }: { at: number; remove: number; insert: readonly T[] }): void {
+  if (insert.length < 10_000) {
+    list.splice(at, remove, ...insert)
+    return
+  }
+  const tail = list.slice(at + remove)
+  list.length = at
+  for (const item of insert) list.push(item)
+  for (const item of tail) list.push(item)
+}
+
+function countNew({ inner, count }: Fold): void {
+  for (const slot of inner.uncounted) {
+    if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))
+  }
+  inner.uncounted = []
+}
+
+function weighNew({ inner }: Fold): void {
+  for (const slot of inner.unweighed) if (!slot.gone) inner.bytes += slot.bytes = sum(slot, messageBytes)
+  inner.unweighed = []
+}
+
+function sum({ messages }: Slot, measure: (message: Message) => number): number {
+  return messages.reduce((total, message) => total + measure(message), 0)
+}

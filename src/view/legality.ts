@@ -1,0 +1,213 @@
+/**
+ * What a provider accepts, as named rules over neutral messages.
+ *
+ * `checkView` looks at messages about to be sent; `checkEdit` at what a single edit does to its target. An
+ * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a
+ * view is checked from the step before its first change, not from its beginning.
+ */
+import type { Dialect, Edit, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
+
+/** Each rule and what it says. The names are stable: reports, docs and tests use them. */
+export const RULES = {
+  'call-without-result': 'Every tool call has a result directly behind its message.',
+  'result-without-call': 'A tool result answers a call of the assistant message directly before it.',
+  'two-results': 'A tool call has one result, not two.',
+  'duplicate-call': 'Two tool calls do not share an id.',
+  'empty-message': 'A message has at least one part.',
+  'blank-text': 'A text is not empty or blank.',
+  'opaque-edited': 'Server tools, compaction and other opaque blocks come back as they are.',
+  'reasoning-altered': 'A reasoning block comes back byte for byte or not at all.',
+  'running-reasoning': 'The assistant message that is being answered keeps its reasoning and everything beside it.',
+  'loop-without-reasoning': 'A running tool loop begins with the reasoning it began with.',
+  'reasoning-pair': 'A function call comes with the reasoning item it was made with.',
+  'bound-reasoning':
+    'On models that bind reasoning to what precedes it, nothing before a kept reasoning block changes.',
+  'signed-altered': 'A tool call that carries a signature of the provider comes back byte for byte.',
+  'call-comes-first': 'A conversation does not begin with a tool call.',
+  'call-dropped': 'A tool call may be shortened, never dropped or turned into text.',
+  'result-dropped': 'A tool result may be shortened, never dropped.',
+  'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',
+  'edit-refused': 'A planned edit that does not fit is left out.',
+  'file-not-kept': 'A file that an edit would point to is kept before the edit is made.',
+  'too-many-bytes': 'The request stays under the size limit of the provider.',
+} as const
+
+export type Rule = keyof typeof RULES
+
+export type Violation = { rule: Rule; message: string; index?: number; ids?: string[] }
+
+export type CheckOptions = {
+  dialect?: Dialect
+  /** Check from the step before this message on; everything before is known to be legal. */
+  from?: number
+}
+
+/** The rules that a list of messages breaks. Calls of the last message that still wait for results are legal. */
+export function checkView(messages: readonly Message[], options: CheckOptions = {}): Violation[] {
+  const found: Violation[] = []
+  const start = stepStart(messages, (options.from ?? 0) - 1)
+  const calls = new Set<string>()
+  for (let i = start; i < messages.length; ) {
+    const message = messages[i]!
+    checkShape(message, i, options.dialect, found)
+    if (message.role !== 'assistant') {
+      for (const result of resultsIn(message)) found.push(stray(result, i))
+      i++
+      continue
+    }
+    if (options.dialect === 'gemini' && beginsWithCall(messages, i)) {
+      found.push(violation('call-comes-first', `message ${i} makes a call, and nobody has said anything yet`, i))
+    }
+    i = checkStep(messages, i, { calls, found, dialect: options.dialect })
+  }
+  return found
+}
+
+/** Providers limit a request by its bytes too, whatever it counts in tokens. */
+export function checkSize(bytes: number, maxBytes: number): Violation[] {
+  if (bytes <= maxBytes) return []
+  return [violation('too-many-bytes', `the messages have ${bytes} bytes; the provider takes ${maxBytes}`)]
+}
+
+/** The ids of calls at the end of the messages that still wait for their results. */
+export function waitingCalls(messages: readonly Message[]): string[] {
+  let i = messages.length - 1
+  const answered = new Set<string>()
+  for (; i >= 0 && messages[i]!.role === 'tool'; i--) for (const { id } of resultsIn(messages[i]!)) answered.add(id)
+  const open: string[] = []
+  for (; i >= 0 && messages[i]!.role === 'assistant'; i--) {
+    const ids = callsIn(messages[i]!).map(({ id }) => id)
+    open.unshift(...ids.filter(id => !answered.has(id)))
+  }
+  return open
+}
+
+/** The first message of the step that holds the message at `index`: an assistant message or what stands alone. */
+export function stepStart(messages: readonly Message[], index: number): number {
+  let i = Math.max(0, Math.min(index, messages.length - 1))
+  while (i > 0 && messages[i]!.role === 'tool') i--
+  while (i > 0 && messages[i]!.role === 'assistant' && messages[i - 1]!.role === 'assistant') i--
+  return i
+}
+
+/** Gemini wants a message of the user, or a function response, in front of every call. */
+function beginsWithCall(messages: readonly Message[], index: number): boolean {
+  return callsIn(messages[index]!).length > 0 && messages.findIndex(({ role }) => role !== 'system') === index
+}
+
+/** Checks one assistant message (or several in a row) with the results behind it; gives the index after them. */
+function checkStep(
+  messages: readonly Message[],
+  start: number,
+  { calls, found, dialect }: { calls: Set<string>; found: Violation[]; dialect: Dialect | undefined },
+): number {
+  const open = new Map<string, ToolCallPart>()
+  let i = start
+  for (; i < messages.length && messages[i]!.role === 'assistant'; i++) {
+    if (i > start) checkShape(messages[i]!, i, dialect, found)
+    for (const call of callsIn(messages[i]!)) {
+      if (calls.has(call.id)) found.push(violation('duplicate-call', `call ${call.id} occurs twice`, i, [call.id]))
+      calls.add(call.id)
+      open.set(call.id, call)
+    }
+  }
+  const answered = new Set<string>()
+  for (; i < messages.length && messages[i]!.role === 'tool'; i++) {
+    checkShape(messages[i]!, i, dialect, found)
+    for (const result of resultsIn(messages[i]!)) {
+      if (answered.has(result.id))
+        found.push(violation('two-results', `call ${result.id} has two results`, i, [result.id]))
+      else if (!open.has(result.id)) found.push(stray(result, i))
+      answered.add(result.id)
+    }
+  }
+  const unanswered = [...open.keys()].filter(id => !answered.has(id))
+  if (unanswered.length > 0 && i < messages.length) {
+    found.push(violation('call-without-result', `no result for ${unanswered.join(', ')}`, start, unanswered))
+  }
+  return i
+}
+
+function checkShape(message: Message, index: number, dialect: Dialect | undefined, found: Violation[]): void {
+  if (message.parts.length === 0) found.push(violation('empty-message', `message ${index} has no parts`, index))
+  if (dialect !== 'anthropic') return
+  for (const part of message.parts) {
+    if (isBlank(part)) found.push(violation('blank-text', `message ${index} has a blank text`, index))
+  }
+}
+
+/** A text that Anthropic refuses. */
+export function isBlank(part: Part): boolean {
+  return part.type === 'text' && part.text.trim() === ''
+}
+
+export type EditScope = {
+  entry: number
+  role: Message['role']
+  part: Part
+  /** Whether the entry is the assistant message that is being answered now. */
+  latest: boolean
+  /** Whether the entry belongs to the turn that is running: since the last user message. */
+  running: boolean
+  /** Whether the entry has reasoning beside the part. */
+  reasons: boolean
+}
+
+/** The rule that an edit of one part breaks by itself, if any. */
+export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Violation | undefined {
+  const { part, entry } = scope
+  const { replacement } = edit
+  const name = `edit ${edit.id} of entry ${entry}`
+  if (part.type === 'raw') return violation('opaque-edited', `${name} would change an opaque block`)
+  const forgets = part.type === 'reasoning' && replacement === null && !scope.running
+  if (scope.latest && scope.reasons && !forgets) {
+    return violation('running-reasoning', `${name} would change the message that is being answered`)
+  }
+  if (part.type === 'reasoning') {
+    if (replacement !== null) return violation('reasoning-altered', `${name} would rewrite a reasoning block`)
+    if (scope.running) return violation('running-reasoning', `${name} would drop reasoning of the running turn`)
+    if (dialect === 'openai-responses') {
+      return violation('reasoning-pair', `${name} would drop reasoning and keep the calls made with it`)
+    }
+  }
+  if (part.type === 'tool-call' && isSigned(part)) {
+    return violation('signed-altered', `${name} would change a call that the provider has signed`)
+  }
+  if (part.type === 'tool-call' && !keepsCall(edit)) return violation('call-dropped', `${name} would drop a tool call`)
+  if (part.type === 'tool-result' && replacement === null) {
+    return violation('result-dropped', `${name} would drop a tool result`)
+  }
+  return undefined
+}
+
+/** Gemini signs calls with what it thought before them, and wants both back together. */
+export function isSigned({ original }: Part): boolean {
+  if (original?.dialect !== 'gemini') return false
+  const { value } = original
+  if (typeof value !== 'object' || value === null) return false
+  return 'thoughtSignature' in value || 'thought_signature' in value
+}
+
+function keepsCall({ target, replacement }: Edit): boolean {
+  if (replacement === null) return false
+  if ('entry' in target && target.leaf !== undefined) return typeof replacement === 'string'
+  return typeof replacement === 'object' && 'input' in replacement
+}
+
+export function callsIn(message: Message): ToolCallPart[] {
+  return message.parts.filter(part => part.type === 'tool-call')
+}
+
+export function resultsIn(message: Message): ToolResultPart[] {
+  return message.parts.filter(part => part.type === 'tool-result')
+}
+
+function stray(result: ToolResultPart, index: number): Violation {
+  return violation('result-without-call', `result ${result.id} answers no call of the message before it`, index, [
+    result.id,
+  ])
+}
+
+export function violation(rule: Rule, message: string, index?: number, ids?: string[]): Violation {
+  return { rule, message, ...(index === undefined ? {} : { index }), ...(ids ? { ids } : {}) }
+}

@@ -1,0 +1,234 @@
+/**
+ * What may enter a ledger: messages of the right shape, with ids that fit together.
+ *
+ * `checkMessage` looks at one message by itself; `Calls` follows the tool calls of a session and says what each
+ * new message does to them. A transcript that already breaks the rules goes through `heal` (doctor.ts) first.
+ */
+import { PalimpsestError } from '../model/errors.ts'
+import { callsIn, resultsIn } from './legality.ts'
+import type { Message, Part } from '../model/types.ts'
+
+/** Characters of one part. Larger things belong in a file, with a path in the conversation. */
+export const MAX_PART = 32 * 1024 * 1024
+/** Deeper than any real input, and far from where JSON itself gives up. */
+const MAX_DEPTH = 500
+
+const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
+
+export function checkMessage(message: Message): void {
+  if (!message || !ROLES.has(message.role))
+    fail(`role must be system, user, assistant or tool`, { role: message?.role })
+  if (!Array.isArray(message.parts)) fail('parts must be an array', {})
+  if (message.at !== undefined && !Number.isFinite(message.at)) fail('at must be a number of milliseconds', {})
+  for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
+}
+
+/** How many messages at the front are the same objects. */
+export function commonLength(a: readonly Message[], b: readonly Message[]): number {
+  let i = 0
+  while (i < a.length && i < b.length && a[i] === b[i]) i++
+  return i
+}
+
+/** A copy, as JSON would give it back, that shares only strings with the caller: who may go on changing its objects. */
+export function copyOf(message: Message): Message {
+  return copyJson(message) as Message
+}
+
+function copyJson(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) return value.map(copyJson)
+  if ('toJSON' in value && typeof value.toJSON === 'function') return copyJson(value.toJSON())
+  const copy: Record<string, unknown> = {}
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === undefined) continue
+    // Set like any other key, it would be no key at all.
+    if (key === '__proto__') Object.defineProperty(copy, key, { ...PLAIN, value: copyJson(inner) })
+    else copy[key] = copyJson(inner)
+  }
+  return copy
+}
+
+const PLAIN = { configurable: true, enumerable: true, writable: true }
+
+function checkPart(part: Part, index: number, role: Message['role']): void {
+  switch (part?.type) {
+    case 'text':
+    case 'reasoning':
+      return checkText(part.text, index)
+    case 'tool-call':
+      if (role !== 'assistant') fail('a tool call belongs to an assistant message', { part: index })
+      if (!part.id || !part.name) fail('a tool call needs an id and a name', { part: index })
+      checkJson(part.input, index, checkText)
+      return
+    case 'tool-result':
+      if (role !== 'tool') fail('a tool result belongs to a message of role tool', { part: index })
+      if (!part.id) fail('a tool result needs the id of its call', { part: index })
+      if (typeof part.output === 'string') return checkText(part.output, index)
+      if (!Array.isArray(part.output))
+        fail('the output of a tool result is a string or an array of parts', { part: index })
+      for (const inner of part.output) checkPart(inner, index, 'user')
+      return
+    case 'image':
+      return checkText(part.data ?? part.url ?? '', index)
+    case 'raw':
+      checkJson(part.value, index, checkSize)
+      return
+    default:
+      fail('the type of a part is text, reasoning, tool-call, tool-result, image or raw', { part: index })
+  }
+}
+
+/** Checks that a value can be written as JSON, and each text in it; gives the characters of all of them. */
+function checkJson(value: unknown, part: number, check: (text: string, part: number) => void, depth = 0): number {
+  if (typeof value === 'string') {
+    check(value, part)
+    return value.length
+  }
+  if (typeof value === 'bigint') fail('a bigint cannot be written as JSON', { part })
+  if (value === null || typeof value !== 'object') return 0
+  if (depth > MAX_DEPTH) fail(`a value is nested more than ${MAX_DEPTH} deep, or in itself`, { part })
+  let size = 0
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) {
+    size += checkJson(inner, part, check, depth + 1)
+    if (size > MAX_PART) throw tooLarge(size, part)
+  }
+  return size
+}
+
+function checkText(text: unknown, part: number): void {
+  if (typeof text !== 'string') fail('the text of a part must be a string', { part })
+  checkSize(text, part)
+  if (!text.isWellFormed()) {
+    throw new PalimpsestError(
+      'INVALID_UNICODE',
+      `Part ${part} is not valid Unicode (a lone surrogate). Repair it with String.prototype.toWellFormed().`,
+      { part },
+    )
+  }
+}
+
+function checkSize(text: string, part: number): void {
+  if (text.length > MAX_PART) throw tooLarge(text.length, part)
+}
+
+function tooLarge(length: number, part: number): PalimpsestError {
+  return new PalimpsestError(
+    'TOO_LARGE',
+    `Part ${part} has ${length} characters or more; the limit is ${MAX_PART}. Put it in a file and name its path.`,
+    { part, length },
+  )
+}
+
+function fail(message: string, data: Record<string, unknown>): never {
+  throw new PalimpsestError('INVALID_MESSAGE', `Invalid message: ${message}.`, data)
+}
+
+/** What became of a tool call. */
+type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
+
+/** A result that came after its call had been given up. */
+export type Late = { part: number; id: string; name: string }
+
+/** The tool calls of a session. `check` looks, `add` changes; a `draft` can be thrown away. */
+export class Calls {
+  readonly #base: Calls | undefined
+  readonly #calls = new Map<string, CallState>()
+  /** Calls of the step at the end that have no result yet. */
+  #open: Set<string>
+  /** Whether results of that step have begun to come in. */
+  #answering: boolean
+  /** Messages of that step: assistant messages in a row, and the results behind them. */
+  #stepLength: number
+
+  constructor(base?: Calls) {
+    this.#base = base
+    this.#open = new Set(base?.open)
+    this.#answering = base ? base.#answering : false
+    this.#stepLength = base ? base.#stepLength : 0
+  }
+
+  /** A copy to try messages on. */
+  draft(): Calls {
+    return new Calls(this)
+  }
+
+  get open(): string[] {
+    return [...this.#open]
+  }
+
+  get stepLength(): number {
+    return this.#stepLength
+  }
+
+  nameOf(id: string): string | undefined {
+    return this.#find(id)?.name
+  }
+
+  /** Throws where a message does not fit what came before; says which calls it leaves without a result. */
+  check(message: Message): { interrupted: string[]; late: Late[] } {
+    if (message.role === 'tool') return { interrupted: [], late: this.#checkResults(message) }
+    if (message.role === 'assistant') this.#checkCalls(message)
+    const goesOn = message.role === 'assistant' && !this.#answering
+    return { interrupted: goesOn ? [] : this.open, late: [] }
+  }
+
+  /** Takes a message in. */
+  add(message: Message): void {
+    const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
+    this.note(
+      message.role,
+      calls,
+      resultsIn(message).map(({ id }) => id),
+    )
+  }
+
+  /** The same from what is known of an entry without its content. */
+  note(role: Message['role'], calls: readonly { id: string; name: string }[], results: readonly string[]): void {
+    const goesOn = role === 'tool' || (role === 'assistant' && !this.#answering)
+    if (!goesOn) this.#giveUp()
+    this.#stepLength = goesOn ? this.#stepLength + 1 : role === 'assistant' ? 1 : 0
+    this.#answering = role === 'tool'
+    for (const { id, name } of calls) {
+      this.#calls.set(id, { name, state: 'open' })
+      this.#open.add(id)
+    }
+    for (const id of results) {
+      const call = this.#find(id)
+      if (call) this.#calls.set(id, { ...call, state: 'answered' })
+      this.#open.delete(id)
+    }
+  }
+
+  #checkCalls(message: Message): void {
+    const ids = new Set<string>()
+    for (const { id } of callsIn(message)) {
+      if (this.#find(id) || ids.has(id)) fail(`the tool call id ${id} is taken; ids are unique in a session`, { id })
+      ids.add(id)
+    }
+  }
+
+  #checkResults(message: Message): Late[] {
+    const late: Late[] = []
+    const ids = new Set<string>()
+    for (const [part, result] of message.parts.entries()) {
+      if (result.type !== 'tool-result') continue
+      const { id } = result
+      const call = this.#find(id)
+      if (!call) fail(`there is no tool call ${id} before this result`, { id })
+      if (call.state === 'answered' || ids.has(id)) fail(`the tool call ${id} has a result already`, { id })
+      if (call.state === 'interrupted') late.push({ part, id, name: call.name })
+      ids.add(id)
+    }
+    return late
+  }
+
+  #find(id: string): CallState | undefined {
+    return this.#calls.get(id) ?? (this.#base ? this.#base.#find(id) : undefined)
+  }
+
+  #giveUp(): void {
+    for (const id of this.#open) this.#calls.set(id, { name: this.nameOf(id)!, state: 'interrupted' })
+    this.#open = new Set()
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * Every part of a session with its size, as it happened and as it was shown at any call.
+ *
+ * The map follows the fold event by event and notes, for each part, the calls before which its size changed: so the
+ * map at an earlier call is a lookup, and no ledger is replayed for it. What edits put into the view (summaries, folds,
+ * insertions) stands beside the entries that it replaces or follows. It holds sizes and labels, no texts.
+ */
+import { boundedTo, onOneLine } from '../model/text.ts'
+import { entriesOf, isRange, outermost } from './edits.ts'
+import { textOf } from '../model/leaves.ts'
+import { shownParts } from './shown-texts.ts'
+import { messageTokens, partTokens } from '../model/tokens.ts'
+import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
+import type { Edit, Message, Part, Role, ToolKind } from '../model/types.ts'
+import { editsInside, type Fold, rangeAround } from './fold.ts'
+
+/** What a bar of the map stands for: who spoke, or what the tool does. */
+export type PartKind = 'system' | 'user' | 'assistant' | 'reasoning' | 'image' | 'raw' | 'inserted' | ToolKind
+
+/** One bar: a part of an entry, or a message that an edit shows. */
+export type Bar = {
+  entry: number
+  /** Absent where an edit put it there. */
+  part?: number
+  role: Role
+  type: Part['type']
+  kind: PartKind
+  tool?: string
+  /** The file, the command, or the first words. */
+  label: string
+  /** Tokens as it happened, and as it is shown: 0 where it is hidden. */
+  raw: number
+  shown: number
+  /** The edits that show here. */
+  edits: string[]
+  pinned: boolean
+}
+
+type State = { shown: number; edits: string[] }
+type Change = State & { call: number }
+type Track = Omit<Bar, 'shown' | 'edits' | 'pinned'> & { changes: Change[] }
+/** A message of an edit: in the place of the entries that it hides, or behind one. */
+type Inserted = { edit: string; instead: boolean; tokens: number; track: Track }
+type Pin = { call: number; on: boolean }
+
+const LABEL = 100
+
+export class PartMap {
+  readonly #fold: Fold
+  readonly #tools: ToolTable | undefined
+  /** Per entry: its parts, then what edits put there. */
+  readonly #entries: { parts: Track[]; inserted: Inserted[] }[] = []
+  readonly #calls = new Map<string, { name: string; info: CallInfo }>()
+  readonly #pins = new Map<string, Pin[]>()
+
+  constructor(fold: Fold, tools?: ToolTable) {
+    this.#fold = fold
+    this.#tools = tools
+  }
+
+  /** An entry that the fold has just taken; gives its tokens. */
+  add(message: Message): number {
+    const entry = this.#entries.length
+    const parts = message.parts.map((part, index) => ({
+      ...this.#describe(message, part),
+      entry,
+      part: index,
+      raw: partTokens(part, this.#fold.count),
+      changes: [],
+    }))
+    this.#entries.push({ parts, inserted: [] })
+    return parts.reduce((total, { raw }) => total + raw, 0)
+  }
+
+  /** Edits that the fold has just put in force or taken out, before a call. */
+  follow(edits: readonly Edit[], call: number): void {
+    for (const edit of edits) this.#insert(edit)
+    const touched = new Set<number>()
+    for (const { target } of edits) {
+      const { from, to } = entriesOf(target)
+      for (let entry = from; entry <= to; entry++) touched.add(entry)
+    }
+    for (const entry of touched) this.#refresh(entry, call)
+  }
+
+  pin(entry: number, part: number | undefined, { on, call }: Pin): void {
+    const key = part === undefined ? `${entry}` : `${entry}.${part}`
+    this.#pins.set(key, [...(this.#pins.get(key) ?? []), { on, call }])
+  }
+
+  /** The bars of the first entries, as they were shown to a call. */
+  *bars(entries: number, call: number): Generator<Bar> {
+    for (let entry = 0; entry < Math.min(entries, this.#entries.length); entry++) {
+      const { parts, inserted } = this.#entries[entry]!
+      const there = inserted.filter(({ track }) => stateAt(track, call).shown > 0)
+      for (const { track } of there.filter(({ instead }) => instead)) yield this.#bar(track, call)
+      for (const track of parts) yield this.#bar(track, call)
+      for (const { track } of there.filter(({ instead }) => !instead)) yield this.#bar(track, call)
+    }
+  }
+
+  #bar({ changes, ...track }: Track, call: number): Bar {
+    const { shown, edits } = stateAt({ ...track, changes }, call)
+    return { ...track, shown, edits, pinned: this.#isPinned(track, call) }
+  }
+
+  #isPinned({ entry, part }: Pick<Track, 'entry' | 'part'>, call: number): boolean {
+    if (this.#pins.size === 0 || part === undefined) return false
+    return [`${entry}`, `${entry}.${part}`].some(key => {
+      return this.#pins.get(key)?.findLast(pin => pin.call <= call)?.on
+    })
+  }
+
+  /** The messages of an edit get bars of their own, which show for as long as it does. */
+  #insert({ id, target, replacement }: Edit): void {
+    if (replacement === null || typeof replacement !== 'object' || !('messages' in replacement)) return
+    const { from } = entriesOf(target)
+    const { inserted } = this.#entries[from]!
+    if (inserted.some(({ edit }) => edit === id)) return
+    for (const message of replacement.messages) {
+      const [first] = message.parts
+      const label = first ? wordsOf(first) : ''
+      const track: Track = {
+        entry: from,
+        role: message.role,
+        type: 'text',
+        kind: 'inserted',
+        label,
+        raw: 0,
+        changes: [],
+      }
+      const tokens = messageTokens(message, this.#fold.count)
+      inserted.push({ edit: id, instead: isRange(target), tokens, track })
+    }
+  }
+
+  #refresh(entry: number, call: number): void {
+    const fold = this.#fold
+    const { parts, inserted } = this.#entries[entry]!
+    const range = rangeAround(fold, entry)
+    const shown = new Map([...shownParts(fold, entry)].map(({ part, shown }) => [part, shown]))
+    const inside = editsInside(fold, entry)
+    for (const track of parts) {
+      const part = shown.get(track.part!)
+      const own = outermost(inside.filter(({ target }) => 'entry' in target && target.part === track.part))
+      const state: State = range
+        ? { shown: 0, edits: [range.id] }
+        : { shown: part ? partTokens(part, fold.count) : 0, edits: own.map(({ id }) => id) }
+      note(track, state, call)
+    }
+    for (const { edit, instead, tokens, track } of inserted) {
+      const active = fold.records.get(edit)?.active === true
+      const isShown = active && (instead ? range?.id === edit : endsAt(range, entry))
+      note(track, isShown ? { shown: tokens, edits: [edit] } : HIDDEN, call)
+    }
+  }
+
+  #describe({ role }: Message, part: Part): Pick<Track, 'role' | 'type' | 'kind' | 'tool' | 'label'> {
+    const { type } = part
+    if (part.type === 'tool-call') {
+      const info = describeCall(part.name, part.input, this.#tools)
+      this.#calls.set(part.id, { name: part.name, info })
+      return { role, type, kind: info.kind, tool: part.name, label: labelOf(info, part) }
+    }
+    if (part.type === 'tool-result') {
+      const call = this.#calls.get(part.id)
+      const info = call?.info ?? describeCall(part.name, undefined, this.#tools)
+      return { role, type, kind: info.kind, tool: call?.name ?? part.name, label: labelOf(info, part) }
+    }
+    const kind = part.type === 'text' ? (role === 'tool' ? 'other' : role) : part.type
+    return { role, type, kind, label: wordsOf(part) }
+  }
+}
+
+const HIDDEN: State = { shown: 0, edits: [] }
+
+/** How a part stood before a call: as it happened, unless a change says otherwise. */
+function stateAt({ raw, part, changes }: Track, call: number): State {
+  return changes.findLast(change => change.call <= call) ?? { shown: part === undefined ? 0 : raw, edits: [] }
+}
+
+function note(track: Track, state: State, call: number): void {
+  const now = stateAt(track, call)
+  if (now.shown === state.shown && now.edits.join() === state.edits.join()) return
+  if (track.changes.at(-1)?.call === call) track.changes.pop()
+  track.changes.push({ ...state, call })
+}
+
+/** An insertion shows behind an entry that shows, or behind the range that ends with it. */
+function endsAt(range: Edit | undefined, entry: number): boolean {
+  return range === undefined || entriesOf(range.target).to === entry
+}
+
+function labelOf({ path, command, query }: CallInfo, part: Part): string {
+  const label = path ?? command ?? query
+  return label === undefined ? wordsOf(part) : boundedTo(onOneLine(label), LABEL)
+}
+
+function wordsOf(part: Part): string {
+  if (part.type === 'image') return part.mediaType
+  return boundedTo(onOneLine(textOf(part).slice(0, LABEL * 4)), LABEL)
+}

@@ -1,0 +1,83 @@
+/**
+ * The edits that the engine itself makes so that a view is legal whatever happens to the agent: results for calls
+ * that were interrupted, late results as plain text, no empty messages, no blank texts where the provider refuses
+ * them. They are recorded and explained like any other edit.
+ */
+import { textOf } from '../model/leaves.ts'
+import { isBlank } from './legality.ts'
+import type { Calls, Late } from './messages.ts'
+import type { Dialect, Edit, Message, Part } from '../model/types.ts'
+
+export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
+
+const EMPTY = '[empty message]'
+
+/** What must be edited when `message` becomes entry number `entry`, directly behind the last one. */
+export function repairsFor(message: Message, entry: number, calls: Calls, dialect: Dialect): Repair[] {
+  const { interrupted, late } = calls.check(message)
+  const repairs: Repair[] = []
+  if (interrupted.length > 0) repairs.push(answerInterrupted(interrupted, entry - 1, calls))
+  if (late.length > 0) return [...repairs, ...showLate(message, late, { entry, calls })]
+  if (message.parts.length === 0) return [...repairs, fillEmpty(message, entry)]
+  return dialect === 'anthropic' ? [...repairs, ...dropBlank(message, entry)] : repairs
+}
+
+function answerInterrupted(ids: readonly string[], after: number, calls: Calls): Repair {
+  const parts = ids.map(id => {
+    const name = calls.nameOf(id) ?? 'tool'
+    return { type: 'tool-result' as const, id, name, output: `[No result: ${name} was interrupted]`, isError: true }
+  })
+  return {
+    target: { after },
+    replacement: { messages: [{ role: 'tool', parts }] },
+    why: 'call-without-result: the conversation went on before the tool answered',
+  }
+}
+
+/**
+ * A result whose call has been answered as interrupted is told as text: in its place, or, where other calls still
+ * wait for their results there, in front of the step that made them.
+ */
+function showLate(
+  message: Message,
+  late: readonly Late[],
+  { entry, calls }: { entry: number; calls: Calls },
+): Repair[] {
+  const why = 'two-results: the call had been answered as interrupted'
+  const places = new Set(late.map(({ part }) => part))
+  const told: Message = { role: 'user', parts: late.flatMap(({ part }) => tell(message.parts[part]!)) }
+  const rest = message.parts.filter((_, index) => !places.has(index))
+  const own: Message[] = rest.some(part => part.type === 'tool-result') ? [{ ...message, parts: rest }] : []
+  if (own.length === 0) told.parts.push(...rest)
+  const answered = new Set(rest.flatMap(part => (part.type === 'tool-result' ? part.id : [])))
+  if (calls.open.every(id => answered.has(id))) {
+    return [{ target: { entry }, replacement: { messages: [...own, told] }, why }]
+  }
+  return [
+    { target: { after: entry - calls.stepLength - 1 }, replacement: { messages: [told] }, why },
+    { target: { entry }, replacement: { messages: own }, why },
+  ]
+}
+
+function tell(part: Part): Part[] {
+  if (part.type !== 'tool-result') return [part]
+  const images = typeof part.output === 'string' ? [] : part.output.filter(inner => inner.type === 'image')
+  return [{ type: 'text', text: `[Late result of ${part.name}]\n${textOf(part)}` }, ...images]
+}
+
+/** Every provider wants some content. */
+function fillEmpty({ role }: Message, entry: number): Repair {
+  const messages: Message[] = role === 'tool' ? [] : [{ role, parts: [{ type: 'text', text: EMPTY }] }]
+  return { target: { entry }, replacement: { messages }, why: 'empty-message: providers refuse empty messages' }
+}
+
+/** A blank text goes; when nothing else is left of the message, it says that it is empty. */
+function dropBlank(message: Message, entry: number): Repair[] {
+  const why = 'blank-text: the provider refuses blank texts'
+  const allBlank = message.parts.every(isBlank)
+  return message.parts.flatMap((part, index) => {
+    if (!isBlank(part)) return []
+    const replacement = allBlank && index === 0 ? EMPTY : null
+    return [{ target: { entry, part: index }, replacement, why }]
+  })
+}

@@ -1,0 +1,160 @@
+/**
+ * The texts that the model sees, each with the way back to the original it came from.
+ *
+ * Texts of entries come in pieces: literal ones that stand as they were, and ones that an edit put there. What a
+ * range edit shows has no single original and is left out, as are insertions: those are undone, not edited. A
+ * part has a short id by which an agent can name it.
+ */
+import { type ActiveEdit, outermost, renderEntry } from './edits.ts'
+import { leavesOf } from '../model/leaves.ts'
+import type { Message, Part } from '../model/types.ts'
+import { editsInside, type Fold, isVisible, slots } from './fold.ts'
+
+/** A stretch of shown text and the stretch of the original that it stands for. */
+export type Piece = { from: number; to: number; original: [start: number, end: number]; literal: boolean }
+
+export type ShownText = {
+  entry: number
+  part: number
+  leaf: number
+  role: Message['role']
+  text: string
+  pieces: Piece[]
+  /** What stands here is one edit's: of the whole part, or of the whole leaf. */
+  replaced?: 'part' | 'leaf'
+  /** The part as it is shown. */
+  shown: Part
+}
+
+export type ShownPart = { entry: number; part: number; role: Message['role']; shown: Part; original: Part }
+
+/** The parts of entries that show, in order; of one entry, if one is named. */
+export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
+  const wanted = only === undefined ? slots(fold) : isShown(fold, only) ? [{ from: only }] : []
+  for (const slot of wanted) {
+    if ('range' in slot && slot.range !== undefined) continue
+    const message = fold.entries[slot.from]?.message
+    if (!message) continue
+    const edits = editsInside(fold, slot.from)
+    for (const [part, original] of message.parts.entries()) {
+      const shown = edits.length === 0 ? original : renderAlone(message, part, edits)
+      if (shown) yield { entry: slot.from, part, role: message.role, shown, original }
+    }
+  }
+}
+
+function isShown(fold: Fold, entry: number): boolean {
+  return entry < fold.entries.length && isVisible(fold, entry)
+}
+
+/** The tools by which an agent looks after its context; MCP clients put the server's name before theirs. */
+export const OWN_TOOL = /^(.*palimpsest.*[_.])?(context|recall)$/i
+
+/** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
+export function* shownTexts(fold: Fold): Generator<ShownText> {
+  for (const { entry, part, role, shown, original } of shownParts(fold)) {
+    if (shown.type === 'reasoning' || ('name' in shown && OWN_TOOL.test(shown.name))) continue
+    const visible = outermost(
+      editsInside(fold, entry).filter(edit => 'entry' in edit.target && edit.target.part === part),
+    )
+    const whole = visible.some(edit => 'entry' in edit.target && edit.target.leaf === undefined)
+    const originals = whole || visible.length === 0 ? [] : leavesOf(original)
+    for (const [leaf, text] of leavesOf(shown).entries()) {
+      const place = { entry, part, leaf, role, text, shown }
+      if (whole) yield { ...place, pieces: [replaced(text, text.length)], replaced: 'part' }
+      else if (visible.length === 0) yield { ...place, pieces: [{ ...replaced(text, text.length), literal: true }] }
+      else yield { ...place, ...piecesOf(text, originals[leaf] ?? '', inLeaf(visible, leaf)) }
+    }
+  }
+}
+
+/** What edits put into the view that has no single original: range edits and insertions. */
+export function* shownByEdits(fold: Fold): Generator<{ edit: string; text: string }> {
+  for (const { range, from, messages } of slots(fold)) {
+    const own = range === undefined && fold.entries[from]?.message ? 1 : 0
+    for (const part of messages.slice(own).flatMap(message => message.parts)) {
+      if (part.edit !== undefined) for (const text of leavesOf(part)) yield { edit: part.edit, text }
+    }
+  }
+}
+
+const TYPES: Part['type'][] = ['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']
+/** Entries have 23 bits, parts 6, types 3: what is left over of a part's number stands behind a dash. */
+const PARTS = 64
+const KINDS = 8
+const MIX = 0x9e3779b1
+const SALT = 0x5bd1e995
+const UNMIX = inverse(MIX)
+
+/** A short name for a part, the same for ever: eight hexadecimal digits, and no two parts of a session share one. */
+export function partId(entry: number, part: number, { type }: Pick<Part, 'type'>): string {
+  const number = (entry * PARTS + (part % PARTS)) * KINDS + TYPES.indexOf(type)
+  const id = (scramble(Math.imul(scramble(Math.imul(number ^ SALT, MIX)), MIX)) >>> 0).toString(16).padStart(8, '0')
+  return part < PARTS ? id : `${id}-${Math.floor(part / PARTS)}`
+}
+
+/** The part that an id names, if it is one. */
+export function placeOfId(id: string): { entry: number; part: number; type: Part['type'] } | undefined {
+  const match = /^([0-9a-f]{8})(?:-([1-9]\d{0,3}))?$/.exec(id)
+  if (!match) return undefined
+  const mixed = Math.imul(scramble(Number.parseInt(match[1]!, 16)), UNMIX)
+  const number = (Math.imul(scramble(mixed), UNMIX) ^ SALT) >>> 0
+  const type = TYPES[number % KINDS]
+  const place = Math.floor(number / KINDS)
+  if (!type) return undefined
+  return { entry: Math.floor(place / PARTS), part: (place % PARTS) + Number(match[2] ?? 0) * PARTS, type }
+}
+
+/** Its own inverse. */
+function scramble(number: number): number {
+  return number ^ (number >>> 16)
+}
+
+/** Of an odd number, modulo 2³². */
+function inverse(odd: number): number {
+  let found = odd
+  for (let i = 0; i < 5; i++) found = Math.imul(found, 2 - Math.imul(odd, found))
+  return found
+}
+
+function renderAlone(message: Message, part: number, edits: readonly ActiveEdit[]): Part | undefined {
+  const own = edits.filter(edit => 'entry' in edit.target && edit.target.part === part)
+  if (own.length === 0) return message.parts[part]
+  const alone = own.map(edit => ({ ...edit, target: { ...edit.target, part: 0 } }))
+  return renderEntry({ ...message, parts: [message.parts[part]!] }, alone)?.parts[0]
+}
+
+function inLeaf(edits: readonly ActiveEdit[], leaf: number): ActiveEdit[] {
+  return edits.filter(edit => 'entry' in edit.target && edit.target.leaf === leaf)
+}
+
+function piecesOf(
+  text: string,
+  original: string,
+  edits: readonly ActiveEdit[],
+): Pick<ShownText, 'pieces' | 'replaced'> {
+  if (edits.some(edit => 'entry' in edit.target && !edit.target.span)) {
+    return { pieces: [replaced(text, original.length)], replaced: 'leaf' }
+  }
+  const spans = edits
+    .map(edit => ({ span: spanOf(edit), length: String(edit.replacement ?? '').length }))
+    .sort((a, b) => a.span[0] - b.span[0])
+  const pieces: Piece[] = []
+  let at = 0
+  let done = 0
+  for (const { span, length } of spans) {
+    pieces.push({ from: at, to: (at += span[0] - done), original: [done, span[0]], literal: true })
+    pieces.push({ from: at, to: (at += length), original: span, literal: false })
+    done = span[1]
+  }
+  pieces.push({ from: at, to: at + original.length - done, original: [done, original.length], literal: true })
+  return { pieces }
+}
+
+function replaced(text: string, originalLength: number): Piece {
+  return { from: 0, to: text.length, original: [0, originalLength], literal: false }
+}
+
+function spanOf({ target }: ActiveEdit): [number, number] {
+  return 'entry' in target && target.span ? target.span : [0, 0]
+}

@@ -1,0 +1,103 @@
+/**
+ * How a conversation that a client holds relates to the one in the ledger: it goes on, or it went back and took
+ * another way. Messages are compared by what they say: not by time, form of the content, or cache marks.
+ */
+import { type ActiveEdit, renderEntry } from './edits.ts'
+import type { Edit, Message, Part } from '../model/types.ts'
+import { editsInside, type Fold, slots } from './fold.ts'
+
+export type SyncPlan =
+  | { kind: 'append'; append: Message[]; edit?: Pick<Edit, 'target' | 'replacement'> }
+  /** The last entry that both share; −1 when they share none. */
+  | { kind: 'fork'; at: number }
+
+/** `system` is what now stands for the first entry, where the client has changed its system prompt before. */
+export function syncPlan(
+  known: readonly Message[],
+  incoming: readonly Message[],
+  system: Message | undefined = known[0],
+): SyncPlan {
+  const [prompt] = incoming
+  const ownPrompt = known[0]?.role === 'system' && prompt?.role === 'system'
+  const changed = ownPrompt && system !== undefined && keyOf(prompt) !== keyOf(system)
+  let same = ownPrompt ? 1 : 0
+  while (same < known.length && same < incoming.length && saysSame(known[same]!, incoming[same]!)) same++
+  if (same < known.length) return { kind: 'fork', at: same - 1 }
+  const edit = { target: { entry: 0 }, replacement: { messages: [prompt!] } }
+  return { kind: 'append', append: incoming.slice(same), ...(changed ? { edit } : {}) }
+}
+
+/**
+ * The view with the client's own present form of each message. What a client adds for the provider alone (cache
+ * marks) moves from request to request: the newest form counts, not the one that was recorded first.
+ */
+export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message[] {
+  return slots(fold).flatMap(slot => {
+    const recorded = fold.entries[slot.from]?.message
+    const present = slot.range === undefined ? incoming[slot.from] : undefined
+    if (!recorded || !present) return slot.messages
+    const edits = editsInside(fold, slot.from)
+    if (edits.length === 0 && slot.messages.length === 1) return present
+    const inserted = slot.messages.slice(render(recorded, edits) ? 1 : 0)
+    const own = render(present, edits)
+    return own ? [own, ...inserted] : inserted
+  })
+}
+
+const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()
+
+/** As renderEntry; the same message with the same edits gives the same object again. */
+function render(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
+  if (edits.length === 0) return message
+  const known = rendered.get(message)
+  if (known?.edits.length === edits.length && known.edits.every((edit, i) => edit === edits[i])) return known.shown
+  const shown = renderEntry(message, edits)
+  rendered.set(message, { edits: [...edits], shown })
+  return shown
+}
+
+function saysSame(one: Message, other: Message): boolean {
+  return one === other || keyOf(one) === keyOf(other)
+}
+
+const keys = new WeakMap<Message, string>()
+
+/** What a message says, in one string. */
+export function keyOf(message: Message): string {
+  let key = keys.get(message)
+  if (key === undefined) {
+    key = JSON.stringify([message.role, message.parts.map(partKey)])
+    keys.set(message, key)
+  }
+  return key
+}
+
+function partKey(part: Part): unknown {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return [part.type, part.text]
+    case 'tool-call':
+      return [part.type, part.id, part.name, sorted(part.input)]
+    case 'tool-result':
+      return [part.type, part.id, part.name, outputKey(part.output), part.isError === true]
+    case 'image':
+      return [part.type, part.mediaType, part.data ?? part.url]
+    case 'raw':
+      return [part.type, part.provider, sorted(part.value)]
+  }
+}
+
+function outputKey(output: string | Part[]): unknown {
+  if (typeof output === 'string') return output
+  const [only] = output
+  return output.length === 1 && only?.type === 'text' ? only.text : output.map(partKey)
+}
+
+/** The same value with its keys in order: some clients write them in another order each time. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]))
+}

@@ -1,0 +1,307 @@
+/**
+ * What became of a session, call by call: what was sent, what of it the provider had cached, what that cost, and what
+ * the same calls would have cost with nothing edited.
+ *
+ * A fold of the ledger that only goes forward, so that a session which grows is followed at the cost of what is new.
+ * A call is an assistant message; what stood in view before it was sent. Costs are of input, by the price table, on the
+ * assumption that the provider caches as documented, with and without our edits alike: the difference is what the
+ * edits did, and nothing that the provider does anyway. What a provider reported stands beside it.
+ */
+import { type Bar, PartMap } from './part-map.ts'
+import type { Model } from '../providers/models.ts'
+import { requestIn } from '../calls/requests.ts'
+import { type Counter, messageTokens } from '../model/tokens.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
+import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
+import { createUnits, extendUnits, type Unit } from './units.ts'
+import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
+
+/** Tokens of one call and their price in dollars; `overhead` (system prompt and tools) is in all of them. */
+export type Sum = { tokens: number; cached: number; written: number; cost: number }
+
+export type TimelineCall = {
+  /** The entry that answers it, and when it was made. */
+  entry: number
+  at: number
+  sent: Sum
+  /** The same call with nothing edited. */
+  raw: Sum
+  /** Why less was cached than had been sent before; `lost` tokens of it. */
+  miss?: { kind: 'cold' | 'edit'; lost: number; cause: string }
+  edits: { ids: string[]; saved: number; undone: string[] }
+  /** The planner's sentence before this call. */
+  decision?: string
+  /** What the provider counted, and what that comes to with the answer. */
+  reported?: Usage & { cost: number }
+}
+
+/** When an edit was made, before which call, and the sentence that it was made with. */
+export type EditMoment = { at: number; call: number; decision?: string }
+
+/** What the next call would find: how much of the prefix still stands, and whether the provider has forgotten it. */
+export type CacheState = { tokens: number; cold: boolean; lastCallAt: number | undefined }
+
+type Placed = { seq: number; at: number; event: Event }
+type TimelineOptions = { count: Counter; model: Model; overhead?: number; tools?: ToolTable | undefined }
+/** What the sums of a call are made from. A prefix is `undefined` where nothing was cached. */
+type Made = {
+  shown: number
+  prefix: number | undefined
+  raw: number
+  rawPrefix: number | undefined
+  messages: number
+}
+type Since = { ids: string[]; saved: number; undone: string[]; decision?: string; cause?: string; note?: string }
+
+export class Timeline {
+  readonly fold: Fold
+  readonly model: Model
+  readonly calls: TimelineCall[] = []
+  readonly moments = new Map<string, EditMoment>()
+  readonly #map: PartMap
+  readonly #units = createUnits()
+  readonly #tools: ToolTable | undefined
+  #length = 0
+  #overhead: number
+  #raw = 0
+  #requests = 0
+  #title: string | undefined
+  /** Of the last call: tokens as shown and raw, without the overhead, and what of them was cached; its messages. */
+  #last: Made = { shown: 0, prefix: undefined, raw: 0, rawPrefix: undefined, messages: 0 }
+  /** Messages at the front of the view that are as they were in the last call. */
+  #unchanged = 0
+  /** The view of the last call, where edits have been made since. */
+  #before: readonly Message[] | undefined
+  #answeredAt: number | undefined
+  #lastAt = 0
+  #since: Since = { ids: [], saved: 0, undone: [] }
+  /** Reported before the answer that it is of. */
+  #usage: { usage: Usage; shown: number | undefined } | undefined
+
+  constructor({ count, model, overhead = 0, tools }: TimelineOptions) {
+    this.model = model
+    this.fold = createFold(count)
+    this.#tools = tools
+    this.#map = new PartMap(this.fold, tools)
+    this.#overhead = overhead
+  }
+
+  /** The number of events that were taken. */
+  get length(): number {
+    return this.#length
+  }
+
+  get overhead(): number {
+    return this.#overhead
+  }
+
+  /** Tokens of everything that happened, and of what is shown now. */
+  get tokens(): { raw: number; shown: number } {
+    return { raw: this.#raw, shown: shownTokens(this.fold) }
+  }
+
+  /** How often the user asked for something, and the first request. */
+  get requests(): { count: number; first: string | undefined } {
+    return { count: this.#requests, first: this.#title }
+  }
+
+  /** Every part as policies see them, those that are hidden included. */
+  get units(): readonly Unit[] {
+    extendUnits(this.#units, this.fold, this.#tools)
+    return this.#units.all
+  }
+
+  /** Messages at the front of the view that the last call has sent as they are. */
+  get unchanged(): number {
+    this.#compare()
+    return this.#unchanged
+  }
+
+  /** The map before a call, counted from 0; before the next one, if none is named. */
+  bars(call = this.calls.length): Generator<Bar> {
+    return this.#map.bars(this.calls[call]?.entry ?? this.fold.entries.length, call)
+  }
+
+  /** What the next call would find cached at a time. */
+  cacheAt(now: number): CacheState {
+    const tokens = this.calls.length === 0 ? 0 : this.#overhead + this.#prefix()
+    const cold = this.#answeredAt === undefined || now - this.#answeredAt > this.model.ttl
+    return { tokens, cold, lastCallAt: this.#answeredAt }
+  }
+
+  /** The next event of the ledger. */
+  take({ seq, at, event }: Placed): void {
+    if (event.type === 'entry' && event.message.role === 'assistant') this.#call(at)
+    if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
+      this.#before ??= shown(this.fold).slice(0, this.#last.messages)
+    }
+    applyEvent(this.fold, event, { seq, at })
+    this.#length = seq + 1
+    this.#unchanged = Math.min(this.#unchanged, this.fold.changedFrom)
+    this.fold.changedFrom = Number.POSITIVE_INFINITY
+    switch (event.type) {
+      case 'entry':
+        this.#entry(event.message, at)
+        return
+      case 'edit':
+        this.#edits(event.edits, { at, decision: event.decision })
+        return
+      case 'revert':
+      case 'reapply':
+        this.#switched(event.type, event.edits, event.by)
+        return
+      case 'pin':
+        this.#map.pin(event.entry, event.part, { on: event.on, call: this.calls.length })
+        return
+      case 'usage':
+        this.#report(event.usage, event.shown)
+        return
+      case 'decision':
+        this.#since.note = event.text
+        return
+      case 'file':
+        return
+    }
+  }
+
+  #entry(message: Message, at: number): void {
+    this.#raw += this.#map.add(message)
+    this.#lastAt = at
+    if (message.role === 'assistant') this.#answeredAt = at
+    const request = requestIn(message)
+    if (request === undefined) return
+    this.#requests++
+    this.#title ??= request
+  }
+
+  /** Everything before an assistant message was sent. */
+  #call(answered: number): void {
+    const at = this.#lastAt || answered
+    const isFirst = this.#answeredAt === undefined
+    const cold = isFirst || at - this.#answeredAt! > this.model.ttl
+    const prefix = this.#prefix()
+    const shown = shownTokens(this.fold)
+    const miss = isFirst ? undefined : this.#missOf(cold, this.#last.shown - prefix, at)
+    const { ids, saved, undone, decision, note } = this.#since
+    const said = decision ?? note
+    const rawPrefix = cold ? undefined : this.#last.raw
+    const { length: messages } = peek(this.fold)
+    this.#last = { shown, prefix: cold ? undefined : prefix, raw: this.#raw, rawPrefix, messages }
+    this.calls.push({
+      entry: this.fold.entries.length,
+      at,
+      ...this.#sums(),
+      ...(miss ? { miss } : {}),
+      edits: { ids, saved, undone },
+      ...(said === undefined ? {} : { decision: said }),
+    })
+    this.#since = { ids: [], saved: 0, undone: [] }
+    this.#before = undefined
+    this.#unchanged = messages
+    if (this.#usage) this.#report(this.#usage.usage, this.#usage.shown)
+    this.#usage = undefined
+  }
+
+  #missOf(cold: boolean, lost: number, at: number): TimelineCall['miss'] {
+    if (cold) return { kind: 'cold', lost: this.#last.shown + this.#overhead, cause: pauseOf(at - this.#answeredAt!) }
+    if (this.#unchanged >= this.#last.messages) return undefined
+    const { decision, cause = 'an edit' } = this.#since
+    return { kind: 'edit', lost, cause: decision ?? cause }
+  }
+
+  /** What was edited and then undone is as it was: the provider sees bytes, not what we did in between. */
+  #compare(): void {
+    const messages = peek(this.fold)
+    const { length = 0 } = this.#before ?? []
+    while (this.#unchanged < length && isSame(this.#before![this.#unchanged]!, messages[this.#unchanged])) {
+      this.#unchanged++
+    }
+  }
+
+  /** Tokens of the messages at the front that are as they were: the view less what is new, which is short. */
+  #prefix(): number {
+    this.#compare()
+    const messages = peek(this.fold)
+    let tail = 0
+    for (let i = this.#unchanged; i < messages.length; i++) tail += messageTokens(messages[i]!, this.fold.count)
+    return shownTokens(this.fold) - tail
+  }
+
+  #sums(): Pick<TimelineCall, 'sent' | 'raw'> {
+    const { shown, prefix, raw, rawPrefix } = this.#last
+    return { sent: this.#sum(shown, prefix), raw: this.#sum(raw, rawPrefix) }
+  }
+
+  #sum(messages: number, prefix: number | undefined): Sum {
+    const { read, write, input, scale } = this.model
+    const tokens = messages + this.#overhead
+    const cached = prefix === undefined ? 0 : prefix + this.#overhead
+    const written = tokens - cached
+    return { tokens, cached, written, cost: ((cached * read + written * write) * input * scale) / MILLION }
+  }
+
+  #edits(edits: readonly Edit[], { at, decision }: { at: number; decision: string | undefined }): void {
+    const call = this.calls.length
+    this.#map.follow(edits, call)
+    for (const edit of edits) {
+      this.moments.set(edit.id, { at, call, ...(decision === undefined ? {} : { decision }) })
+      this.#since.ids.push(edit.id)
+      this.#since.saved += edit.saved
+      this.#since.cause ??= `${edit.id} by ${edit.by}: ${edit.why}`
+    }
+    if (decision !== undefined) this.#since.decision = decision
+  }
+
+  #switched(type: 'revert' | 'reapply', ids: readonly string[], by: Author): void {
+    const edits = ids.map(id => recordOf(this.fold, id).edit)
+    this.#map.follow(edits, this.calls.length)
+    const verb = type === 'revert' ? 'undid' : 'redid'
+    this.#since.cause ??= `${by} ${verb} ${ids.join(', ')}`
+    if (type === 'revert') this.#since.undone.push(...ids)
+    else this.#since.ids.push(...ids)
+  }
+
+  /**
+   * Usage is recorded behind the answer that it is of; before it, where a door learns of it first. What the provider
+   * counted beyond our messages stands in front of them: system prompt and tools.
+   */
+  #report(usage: Usage, shown: number | undefined): void {
+    const last = this.calls.at(-1)
+    if (!last || last.reported) {
+      this.#usage = { usage, shown }
+      return
+    }
+    last.reported = this.#priced(usage)
+    const total = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+    const overhead = Math.round(total / this.model.scale) - (shown ?? this.#last.shown)
+    if (overhead <= 0) return
+    this.#overhead = overhead
+    Object.assign(last, this.#sums())
+  }
+
+  #priced(usage: Usage): Usage & { cost: number } {
+    const { input: price, read, write, output } = this.model
+    const units = (usage.input ?? 0) + (usage.cacheRead ?? 0) * read + (usage.cacheWrite ?? 0) * write
+    return { ...usage, cost: (units * price + (usage.output ?? 0) * output) / MILLION }
+  }
+}
+
+function isSame(a: Message, b: Message | undefined): boolean {
+  if (a === b) return true
+  return b !== undefined && a.role === b.role && bytesOf(a) === bytesOf(b)
+}
+
+/** What the provider is sent; which edit made it so is no part of it. */
+function bytesOf({ parts }: Message): string {
+  return JSON.stringify(parts.map(({ edit: _, ...part }) => part))
+}
+
+const MILLION = 1_000_000
+const MINUTE = 60_000
+
+function pauseOf(ms: number): string {
+  const minutes = Math.round(ms / MINUTE)
+  const hours = Math.round(minutes / 60)
+  const pause = minutes < 120 ? `${minutes} minutes` : hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`
+  return `${pause} since the last answer: the provider has forgotten the prefix`
+}

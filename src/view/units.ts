@@ -1,0 +1,76 @@
+/**
+ * The parts of a session as policies see them: what each is, what made it, how old and how large it is.
+ *
+ * Units are made once, when an entry is new; a policy keeps the ones it cares for and never looks at the whole
+ * session again. Parts of entries that were hidden before the session was opened have no unit.
+ */
+import { leavesOf, textOf } from '../model/leaves.ts'
+import { partTokens } from '../model/tokens.ts'
+import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
+import type { Message, Part } from '../model/types.ts'
+import type { Fold } from './fold.ts'
+
+export type Unit = {
+  entry: number
+  part: number
+  role: Message['role']
+  original: Part
+  /** The call of the model that this part answers to: how many calls had been made before it. */
+  turn: number
+  at: number
+  /** For tool calls and results: the tool, the call's id and what it does. */
+  tool?: string
+  callId?: string
+  call?: CallInfo
+  chars: number
+}
+
+export type Units = {
+  readonly all: Unit[]
+  /** Entries that have been looked at. */
+  entries: number
+  turn: number
+  readonly calls: Map<string, { name: string; info: CallInfo }>
+}
+
+export function createUnits(): Units {
+  return { all: [], entries: 0, turn: 0, calls: new Map() }
+}
+
+/** Makes units for the entries that are new; gives the first new one's index in `all`. */
+export function extendUnits(units: Units, fold: Fold, tools?: ToolTable): number {
+  const first = units.all.length
+  for (; units.entries < fold.entries.length; units.entries++) {
+    const { message, role, at } = fold.entries[units.entries]!
+    for (const [part, original] of message?.parts.entries() ?? []) {
+      units.all.push(toUnit(units, original, { entry: units.entries, part, role, at }, tools))
+    }
+    if (role === 'assistant') units.turn++
+  }
+  return first
+}
+
+/** Tokens of the original; counted when first asked for. */
+export function unitTokens(unit: Unit, fold: Fold): number {
+  return partTokens(unit.original, fold.count)
+}
+
+export function unitText(unit: Unit): string {
+  return textOf(unit.original)
+}
+
+type Place = Pick<Unit, 'entry' | 'part' | 'role' | 'at'>
+
+function toUnit(units: Units, original: Part, place: Place, tools: ToolTable | undefined): Unit {
+  const chars = leavesOf(original).reduce((total, text) => total + text.length, 0)
+  const unit: Unit = { ...place, original, turn: units.turn, chars }
+  if (original.type === 'tool-call') {
+    const info = describeCall(original.name, original.input, tools)
+    units.calls.set(original.id, { name: original.name, info })
+    return { ...unit, tool: original.name, callId: original.id, call: info }
+  }
+  if (original.type !== 'tool-result') return unit
+  const call = units.calls.get(original.id)
+  const info = call?.info ?? describeCall(original.name, undefined, tools)
+  return { ...unit, tool: call?.name ?? original.name, callId: original.id, call: info }
+}

@@ -1,0 +1,161 @@
+/**
+ * `palimpsest chat` as a person or a script runs it: a process of its own, on pipes or on a pseudo-terminal. A test
+ * types, waits for words to appear, and types again.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { watch } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { CLI, ROOT } from '../../e2e/run-cli.ts'
+import type { Upstream } from '../../upstream.ts'
+
+/** Why tests on a pseudo-terminal are skipped; false where they run. */
+export const NO_TERMINAL =
+  spawnSync('python3', ['-c', 'import pty']).status === 0 ? false : 'there is no python3 with its pty module here'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-chat-'))
+const started: ChildProcess[] = []
+after(() => {
+  for (const child of started) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+let places = 0
+
+export type Place = { home: string; root: string; env: Record<string, string> }
+
+/** A home and a folder to work in that nothing else uses, with the scripted provider as the model where one is given. */
+export function freshPlace(upstream?: Upstream): Place {
+  const base = join(folder, String(places++))
+  const root = join(base, 'project')
+  mkdirSync(root, { recursive: true })
+  const model: Record<string, string> = upstream
+    ? { OPENAI_BASE_URL: `${upstream.url}/v1`, OPENAI_API_KEY: 'none', PALIMPSEST_MODEL: 'gpt-4.1' }
+    : {}
+  return {
+    home: join(base, 'home'),
+    root,
+    env: { ...model, PALIMPSEST_USER: 'ann', PALIMPSEST_WORKSPACE: join(base, 'workspace') },
+  }
+}
+
+/** What would change how the chat looks, whom it asks, or what a test runner inside it does. */
+const NOT_OURS = new Set(
+  'NO_COLOR FORCE_COLOR ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENAI_API_KEY OPENAI_BASE_URL PALIMPSEST_HOME NODE_TEST_CONTEXT'.split(
+    ' ',
+  ),
+)
+
+type Terminal = { columns?: number; rows?: number; term?: string }
+
+export function startChat(
+  { home, root, env }: Place,
+  args: readonly string[] = [],
+  { terminal, env: more = {} }: { terminal?: Terminal; env?: Record<string, string> } = {},
+): DrivenChat {
+  const command = [process.execPath, CLI, 'chat', '--home', home, '--root', root, ...args]
+  const outer = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_OURS.has(name)))
+  const options = {
+    cwd: root,
+    env: {
+      ...outer,
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
+      TERM: terminal?.term ?? 'xterm-256color',
+      ...env,
+      ...more,
+    },
+  }
+  const { columns = 100, rows = 40 } = terminal ?? {}
+  const pty = ['python3', join(import.meta.dirname, 'on-terminal.py'), String(columns), String(rows)]
+  const [file = '', ...rest] = terminal ? [...pty, ...command] : command
+  const child = spawn(file, rest, options)
+  started.push(child)
+  return new DrivenChat(child)
+}
+
+/** So that a test that waits in vain says what it saw. */
+const PATIENCE = 60_000
+
+export class DrivenChat {
+  readonly #child: ChildProcess
+  /** Everything that came out, bytes and all. */
+  output = ''
+  errors = ''
+  /** Resolves with the exit code, or the name of the signal. */
+  readonly ended: Promise<number | string>
+  #seen = 0
+  #isOver = false
+  #look = () => {}
+
+  constructor(child: ChildProcess) {
+    this.#child = child
+    child.stdout?.setEncoding('utf8').on('data', text => {
+      this.output += text
+      this.#look()
+    })
+    child.stderr?.setEncoding('utf8').on('data', text => {
+      this.errors += text
+    })
+    child.stdin?.on('error', () => undefined)
+    this.ended = new Promise(resolve => {
+      child.on('close', (code, signal) => {
+        this.#isOver = true
+        this.#look()
+        resolve(code ?? signal ?? 'unknown')
+      })
+    })
+  }
+
+  /** What came out, without escape sequences. */
+  get text(): string {
+    return stripVTControlCharacters(this.output).replaceAll('\r', '')
+  }
+
+  type(text: string): void {
+    this.#child.stdin?.write(text)
+  }
+
+  line(text: string): void {
+    this.type(`${text}\n`)
+  }
+
+  end(): void {
+    this.#child.stdin?.end()
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** Resolves when these words appear behind those that were waited for before; rejects when the chat ends without. */
+  waitFor(words: string | RegExp): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = () =>
+        reject(new Error(`${words} did not appear in:\n${this.text.slice(this.#seen)}\n${this.errors}`))
+      const timer = setTimeout(fail, PATIENCE)
+      this.#look = () => {
+        const rest = this.text.slice(this.#seen)
+        const found = typeof words === 'string' ? rest.indexOf(words) : rest.search(words)
+        if (found >= 0) {
+          this.#seen += found + (typeof words === 'string' ? words.length : (words.exec(rest)?.[0].length ?? 0))
+          this.#look = () => {}
+          clearTimeout(timer)
+          resolve()
+        } else if (this.#isOver) {
+          clearTimeout(timer)
+          fail()
+        }
+      }
+      this.#look()
+    })
+  }
+}
+
+/** Resolves when a command of the agent has written its file: then it really runs. */
+export async function untilThere(path: string): Promise<void> {
+  const changes = watch(dirname(path))
+  if (existsSync(path)) return
+  for await (const _ of changes) if (existsSync(path)) return
+}

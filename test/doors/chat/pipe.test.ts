@@ -1,0 +1,297 @@
+/** The chat in a pipe: what a script sees, with the real agent, ledger, memory and files behind it. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { runCli } from '../../e2e/run-cli.ts'
+import { startUpstream, type Turn } from '../../upstream.ts'
+import { freshPlace, type Place, startChat, untilThere } from './driven-chat.ts'
+
+const LIMIT = { timeout: 600_000 }
+
+async function json({ home, env }: Place, args: string[]) {
+  const { stdout, stderr, code } = await runCli([...args, '--json', '--home', home], { env })
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+const said = (text: string): Turn => ({ text, usage: { input: 1000, cacheRead: 3000, output: 50 } })
+const command = (line: string): Turn => ({ calls: [{ name: 'run_command', input: { command: line } }] })
+
+describe('palimpsest chat in a pipe', LIMIT, () => {
+  test('takes a newcomer through the demo: files, commands that are asked for, edits, a proposal', async () => {
+    const place = freshPlace()
+    const chat = startChat(place, ['--demo', '--session', 'tour'])
+    for (const line of ['mend the cart', 'y', 'yes', '/context', '/undo', '/memory', 'approve', '/cost', '/quit'])
+      chat.line(line)
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.doesNotMatch(chat.output, /\u001b/)
+    assert.match(chat.output, /\d ✓ read_file src\/cart\.js {2}\d+ lines/)
+    assert.match(chat.output, /\? Run this command\?\n {4}node --test\n {4}\[y\]es \[n\]o \[a\]lways/)
+    assert.match(chat.output, /✓ run_command node --test {2}exit 1/)
+    assert.match(chat.output, /~ \d edits? \(e\d.*\), [\d,]+ tokens/)
+    assert.match(chat.output, /system prompt +█+/)
+    assert.match(chat.output, /Undone: e\d\./)
+    assert.match(chat.output, /1 memory proposal for you to decide on: \/memory/)
+    assert.match(chat.output, /Approved: preferences/)
+    const { blocks } = await json(place, ['memory', 'list'])
+    assert.equal(blocks[0].label, 'preferences')
+    const { versions } = await json(place, ['memory', 'history', 'preferences'])
+    assert.equal(versions[0].by, 'user:ann')
+    const { edits } = await json(place, ['edits', 'tour'])
+    assert.equal(edits.filter((edit: { active: boolean }) => !edit.active).length, 1)
+  })
+
+  test('shows Markdown as it was written, for whoever reads the pipe', async () => {
+    await using upstream = await startUpstream([said('# Title\n\n| a | b |\n|---|---|\n| 1 | **2** |\n')])
+    const chat = startChat(freshPlace(upstream))
+    chat.line('hello')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.ok(chat.output.endsWith('# Title\n\n| a | b |\n|---|---|\n| 1 | **2** |\n'), chat.output)
+  })
+
+  test('a line that ends with a backslash goes on in the next', async () => {
+    await using upstream = await startUpstream([said('understood')])
+    const chat = startChat(freshPlace(upstream))
+    chat.line('first \\')
+    chat.line('second \\\\')
+    chat.end()
+    await chat.ended
+    const { messages } = upstream.requests[0]!.json
+    assert.deepEqual(messages.at(-1), { role: 'user', content: 'first \nsecond \\\\' })
+    assert.equal(upstream.requests.length, 1)
+  })
+
+  test('a question that nobody answers is a no, and the next request is not taken for an answer', async () => {
+    await using upstream = await startUpstream([command('touch made'), said('I leave it.'), said('And now this.')])
+    const place = freshPlace(upstream)
+    const chat = startChat(place)
+    chat.line('make a file')
+    chat.line('you may answer something else')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.match(chat.output, /✗ run_command touch made .*was not run/)
+    assert.equal(existsSync(join(place.root, 'made')), false)
+    assert.equal(upstream.requests[2]!.json.messages.at(-1).content, 'you may answer something else')
+  })
+
+  test('"always" covers the same command with other arguments, and not one that does more', async () => {
+    const lines = ['ls -a', 'ls -l src', 'ls; touch made']
+    await using upstream = await startUpstream([...lines.map(command), said('done')])
+    const place = freshPlace(upstream)
+    const chat = startChat(place)
+    chat.line('look')
+    chat.line('a')
+    chat.line('n')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.match(chat.output, /\(always: "ls" and "ls \*"\)/)
+    assert.equal(chat.output.match(/Run this command\?/g)?.length, 2)
+    assert.equal(existsSync(join(place.root, 'made')), false)
+  })
+
+  test('--yes asks for no command, and decides on no memory', async () => {
+    const place = freshPlace()
+    const chat = startChat(place, ['--demo', '--yes'])
+    chat.line('mend the cart')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.doesNotMatch(chat.output, /Run this command/)
+    const { proposals } = await json(place, ['memory', 'proposals'])
+    assert.equal(proposals.length, 1)
+    assert.deepEqual((await json(place, ['memory', 'list'])).blocks, [])
+  })
+
+  test('Ctrl-C stops the turn and keeps the session', async () => {
+    await using upstream = await startUpstream([command('echo begun >> log; sleep 60'), said('Going on.')])
+    const place = freshPlace(upstream)
+    const chat = startChat(place, ['--yes', '--session', 's'])
+    chat.line('wait for it')
+    await untilThere(join(place.root, 'log'))
+    chat.kill('SIGINT')
+    await chat.waitFor('Stopped. The session is kept')
+    chat.line('never mind')
+    await chat.waitFor('Going on.')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.equal((await json(place, ['verify', 's'])).ok, true)
+  })
+
+  test('a chat that was killed in the midst of a command says so, and goes on without running it again', async () => {
+    await using upstream = await startUpstream([
+      command('echo begun >> log; sleep 60'),
+      said('I looked, and it had begun.'),
+    ])
+    const place = freshPlace(upstream)
+    const first = startChat(place, ['--yes', '--session', 's'])
+    first.line('do it once')
+    await untilThere(join(place.root, 'log'))
+    first.kill('SIGKILL')
+    await first.ended
+    const second = startChat(place, ['--yes', '--resume'])
+    second.line('/continue')
+    await second.waitFor('› do it once')
+    await second.waitFor('The last turn was cut off.')
+    await second.waitFor('↯ interrupted the last time, and not run again: run_command')
+    await second.waitFor('I looked, and it had begun.')
+    second.end()
+    assert.equal(await second.ended, 0, second.errors)
+    assert.equal(readFileSync(join(place.root, 'log'), 'utf8'), 'begun\n')
+    assert.match(JSON.stringify(upstream.requests[1]!.json.messages.at(-1)), /interrupted/)
+  })
+
+  test('a polite kill ends the command that runs, and then the chat', async () => {
+    await using upstream = await startUpstream([command('echo $$ > p; mv p pid; sleep 60')])
+    const place = freshPlace(upstream)
+    const chat = startChat(place, ['--yes', '--session', 's'])
+    chat.line('wait for it')
+    const file = join(place.root, 'pid')
+    await untilThere(file)
+    chat.kill('SIGTERM')
+    assert.equal(await chat.ended, 143, chat.errors)
+    const pid = Number(readFileSync(file, 'utf8'))
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    assert.equal((await json(place, ['verify', 's'])).ok, true)
+  })
+
+  test('a model that refuses is told of, and the chat goes on', async () => {
+    const error = { status: 401, body: { error: { message: 'bad key' } } }
+    await using upstream = await startUpstream([{ error }, said('Better.')])
+    const chat = startChat(freshPlace(upstream))
+    chat.line('hello')
+    await chat.waitFor(/bad key/)
+    chat.line('again')
+    await chat.waitFor('Better.')
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+  })
+
+  test('sessions are forked, left, found again and written to files', async () => {
+    await using upstream = await startUpstream(() => said('All right.'))
+    const place = freshPlace(upstream)
+    writeFileSync(join(place.root, 'taken.json'), '')
+    const chat = startChat(place, ['--session', 'one'])
+    const lines = [
+      'hello',
+      '/fork two',
+      '/clear',
+      '/resume tw',
+      '/resume two',
+      '/export taken.json',
+      '/export talk.json',
+    ]
+    for (const line of [
+      ...lines,
+      '/export talk.md',
+      '/sessions',
+      '/model',
+      '/persona',
+      '/edit',
+      '/etc/hosts is a file',
+      '/quit',
+    ])
+      chat.line(line)
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.match(chat.output, /palimpsest two · gpt-4\.1/)
+    assert.match(chat.output, /There is no session tw\. There is two\./)
+    assert.match(chat.output, /taken\.json: there is a file of that name already/)
+    assert.match(chat.output, /There is no command \/edit\. Did you mean \/edits\?/)
+    assert.match(chat.output, /› default/)
+    const exported = JSON.parse(readFileSync(join(place.root, 'talk.json'), 'utf8'))
+    assert.deepEqual(
+      exported.entries.map(({ message }: { message: { role: string } }) => message.role),
+      ['system', 'user', 'assistant'],
+    )
+    assert.match(
+      readFileSync(join(place.root, 'talk.md'), 'utf8'),
+      /^# two\n\n## user\n\nhello\n\n## assistant\n\nAll right\.\n$/,
+    )
+    assert.equal(upstream.requests.at(-1)!.json.messages.at(-1).content, '/etc/hosts is a file')
+    const listed = await startList(place)
+    assert.match(listed, /^SESSION[\s\S]*two[\s\S]*one/)
+  })
+
+  test('old entries become a summary when the user says so, after saying what would go, and come back', async () => {
+    const long = 'All of this has been looked at and nothing was found in it. '.repeat(40)
+    await using upstream = await startUpstream(() => said(long))
+    const place = freshPlace(upstream)
+    const chat = startChat(place, ['--session', 's'])
+    const requests = Array.from({ length: 6 }, (_, i) => `request number ${i}`)
+    for (const line of [...requests, '/pin 3', '/unpin 3', '/compact 1-4', 'no', '/compact', 'yes', '/quit'])
+      chat.line(line)
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.match(chat.output, /#3 is pinned[\s\S]*#3 is free/)
+    assert.match(chat.output, /Entries #1–#4, [\d,]+ tokens in view, would become one summary/)
+    const id = /(e\d+): [\d,]+ tokens saved\. Take it back with \/undo/.exec(chat.output)?.[1] ?? ''
+    const compacted = await json(place, ['show', 's'])
+    const again = startChat(place, ['--resume'])
+    for (const line of [`/undo ${id}`, '/edits', '/quit']) again.line(line)
+    assert.equal(await again.ended, 0, again.errors)
+    assert.match(again.output, new RegExp(`Undone: ${id}\\.[\\s\\S]*${id} +undone +user`))
+    const whole = await json(place, ['show', 's'])
+    assert.ok(whole.tokens > compacted.tokens, `${compacted.tokens} of ${whole.tokens}`)
+  })
+
+  test('another model or persona answers from then on, in the same session', async () => {
+    await using upstream = await startUpstream(() => said('Yes.'))
+    const chat = startChat(freshPlace(upstream), ['--session', 's'])
+    for (const line of [
+      'one',
+      '/model gpt-4o',
+      'two',
+      '/persona reviewer',
+      'three',
+      '/persona nobody',
+      'four',
+      '/quit',
+    ])
+      chat.line(line)
+    assert.equal(await chat.ended, 0, chat.errors)
+    const models = upstream.requests.map(({ json }) => json.model)
+    assert.deepEqual(models, ['gpt-4.1', 'gpt-4o', 'gpt-4o', 'gpt-4o'])
+    const prompts = new Set(upstream.requests.map(({ json }) => json.messages[0].content))
+    assert.equal(prompts.size, 2)
+    assert.match(chat.output, /There is no persona nobody; there are/)
+    assert.equal(upstream.requests[3]!.json.messages.length, 8)
+  })
+
+  test('a copy of the session of another client is the one that the agent goes on with', async () => {
+    await using upstream = await startUpstream(() => said('Yes.'))
+    const place = freshPlace(upstream)
+    await using pal = await openPalimpsest({ home: place.home })
+    const theirs = await pal.session('theirs', { policy: 'none', about: { client: 'claude-code' } })
+    await theirs.append({ role: 'user', parts: [{ type: 'text', text: 'from elsewhere' }] })
+    for (const args of [['--fork', 'theirs'], ['--resume']]) {
+      const chat = startChat(place, args)
+      for (const line of ['go on', '/quit']) chat.line(line)
+      assert.equal(await chat.ended, 0, chat.errors)
+    }
+    const sessions = await pal.sessions()
+    assert.deepEqual(
+      sessions.map(({ id, policy, about }) => ({ id, policy, client: about.client })),
+      [
+        { id: 'theirs-fork-1', policy: 'none', client: 'palimpsest:default' },
+        { id: 'theirs', policy: 'none', client: 'claude-code' },
+      ],
+    )
+    assert.match(upstream.requests[1]!.body, /from elsewhere.*go on.*go on/)
+  })
+
+  test('two ways to choose a session are one too many, and no key says what to do', async () => {
+    const place = freshPlace()
+    const both = startChat(place, ['--resume', '--session', 'x'])
+    assert.equal(await both.ended, 2)
+    assert.match(both.errors, /one of --session, --resume/)
+    const none = startChat(place)
+    assert.notEqual(await none.ended, 0)
+    assert.match(none.errors, /--demo\. \(MODEL_MISSING\)/)
+  })
+})
+
+async function startList(place: Place): Promise<string> {
+  const list = startChat(place, ['--list'])
+  assert.equal(await list.ended, 0, list.errors)
+  return list.output
+}

@@ -1,0 +1,167 @@
+/** A turn on the screen, from the events of an agent: what is shown, what is folded, what is kept out. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { AgentEvent } from '../../../src/agent/events.ts'
+import { Folds, unfoldedLines } from '../../../src/doors/chat/folds.ts'
+import { createScreen } from '../../../src/doors/terminal/screen.ts'
+import { paintLine, span } from '../../../src/doors/terminal/spans.ts'
+import { TurnView } from '../../../src/doors/chat/turn-view.ts'
+
+type Env = Record<string, string>
+
+/** What a turn writes; a pipe unless a terminal is asked for. */
+function shown(
+  events: readonly AgentEvent[],
+  { isTTY = false, columns = 80, env = {} as Env, folds = new Folds() } = {},
+) {
+  let out = ''
+  const stdout = { write: (text: string) => (out += text), isTTY, columns, rows: 30 }
+  const view = new TurnView(createScreen({ stdout, env }), folds)
+  for (const event of events) view.show(event)
+  view.end()
+  return out
+}
+
+const dumb = { isTTY: true, env: { TERM: 'dumb' } }
+const call = (id: string, name: string, input: unknown): AgentEvent => ({ type: 'call', id, name, input })
+const result = (id: string, name: string, text: string, isError = false): AgentEvent => ({
+  type: 'result',
+  id,
+  name,
+  text,
+  isError,
+})
+const text = (words: string): AgentEvent => ({ type: 'text', text: words })
+
+describe('tool calls', () => {
+  test('are one line each, with a number, what they are about and how they ended', () => {
+    const out = shown([
+      call('a', 'read_file', { path: 'src/login.ts' }),
+      call('b', 'run_command', { command: 'npm test' }),
+      call('c', 'edit_file', { path: 'a.ts', old_string: 'one', new_string: 'two\nthree' }),
+      result('a', 'read_file', 'x\n'.repeat(700)),
+      result('b', 'run_command', 'broken\n[exit code 2]'),
+      result('c', 'edit_file', 'Error: old_string not found', true),
+    ])
+    assert.equal(
+      out,
+      [
+        '  1 ✓ read_file src/login.ts  700 lines, 1.4k chars',
+        '  2 ✓ run_command npm test  exit 2  2 lines, 20 chars',
+        '  3 ✗ edit_file a.ts  old_string not found',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('fit the width, whatever they are given', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.string(),
+        fc.integer({ min: 25, max: 100 }),
+        (name, path, columns) => {
+          const out = shown([call('a', name, { path }), result('a', name, path, true)], { ...dumb, columns })
+          assert.equal(out.split('\n').length, 3, JSON.stringify(out))
+          assert.doesNotMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+        },
+      ),
+    )
+  })
+
+  test('unfold to what was asked and what came back, a change as a diff', () => {
+    const folds = new Folds()
+    shown(
+      [
+        call('a', 'edit_file', { path: 'a.ts', old_string: 'one', new_string: 'two' }),
+        result('a', 'edit_file', 'done\u001b[2J'),
+      ],
+      { folds },
+    )
+    const lines = unfoldedLines(folds.find(1)!, { width: 80 }).map(line => paintLine(line, false))
+    assert.deepEqual(lines.slice(1), ['  - one', '  + two', '  ──', '  done␛[2J'])
+    assert.equal(folds.find(2), undefined)
+  })
+})
+
+describe('everything else of a turn', () => {
+  test('thoughts are folded, edits are one line with the sentence of the planner', () => {
+    const out = shown([
+      { type: 'reasoning', text: 'I should look ' },
+      { type: 'reasoning', text: 'at the test first.' },
+      { type: 'edits', ids: ['e1', 'e2', 'e3', 'e4'], saved: 1234, decision: 'pays after 3 calls' },
+    ])
+    assert.match(out, /^ {2}1 ∴ thought, 7 words: I should look at the test first\.\n/)
+    assert.match(out, /~ 4 edits \(e1 … e4\), 1,234 tokens saved: pays after 3 calls\n$/)
+  })
+
+  test('words and lines stand apart', () => {
+    const out = shown([text('One.'), call('a', 'ls', {}), result('a', 'ls', 'x'), text('Two.\n')])
+    assert.equal(out, 'One.\n\n  1 ✓ ls 1 char\n\nTwo.\n')
+  })
+
+  test('what was interrupted, retried or stopped is said', () => {
+    const out = shown([
+      { type: 'interrupted', calls: [{ id: 'x', name: 'run_command' }] },
+      { type: 'retry', attempt: 2, wait: 1500, reason: 'overloaded' },
+      { type: 'done', reason: 'failed', message: 'The key is not known. Set another.', steps: 1, cost: 0 },
+    ])
+    assert.match(out, /↯ interrupted the last time, and not run again: run_command\n/)
+    assert.match(out, /overloaded.*attempt 2, after 1\.5 s\n/)
+    assert.match(out, /The key is not known\. Set another\.\n$/)
+  })
+
+  test('of a subagent its calls are shown, and its words are left to its report', () => {
+    const inner = (event: AgentEvent): AgentEvent => ({ type: 'delegated', session: 'work-sub-1', event })
+    const out = shown([
+      inner(text('secret words')),
+      inner(call('a', 'read_file', { path: 'x' })),
+      inner(result('a', 'read_file', 'y')),
+      inner({ type: 'done', reason: 'answered', message: 'ok', steps: 2, cost: 0.5 }),
+    ])
+    assert.match(out, /⤷ work-sub-1\n {4}1 ✓ read_file x .*\n {4}⤷ answered after 2 steps, \$0\.50\n$/)
+    assert.doesNotMatch(out, /secret/)
+  })
+
+  test('a call that never came back is left as it stood', () => {
+    assert.equal(shown([call('a', 'run_command', { command: 'sleep 9' })]), '  1 · run_command sleep 9\n')
+  })
+})
+
+describe('where it is shown', () => {
+  const events = [text('# A\n\n'), text('b **c**'), call('a', 'ls', {}), result('a', 'ls', 'x')]
+
+  test('a pipe and a dumb terminal get no escape sequence, a pipe the Markdown as it was written', () => {
+    assert.equal(shown(events), '# A\n\nb **c**\n\n  1 ✓ ls 1 char\n')
+    assert.doesNotMatch(shown(events, dumb), /\u001b/)
+  })
+
+  test('on a terminal nothing that moves is left behind', () => {
+    const out = shown(events, { isTTY: true })
+    const [, afterLast = ''] = out.split('1 ✓').slice(-2)
+    assert.doesNotMatch(afterLast, /working/)
+    assert.match(out, /\u001b\[J/)
+  })
+
+  test('text in pieces is shown in a pipe as text at once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', ' ', '\u001b') })), pieces => {
+        assert.equal(shown(pieces.map(text)), shown([text(pieces.join(''))]))
+      }),
+    )
+  })
+
+  test('a question stays at the bottom of a terminal, and only its answer is kept', () => {
+    let out = ''
+    const stdout = { write: (piece: string) => (out += piece), isTTY: true, columns: 80, rows: 30 }
+    const view = new TurnView(createScreen({ stdout, env: { NO_COLOR: '1' } }), new Folds())
+    const answered = view.ask([[span('Run it?')], [span('[y]es')]], [span('? it ')])
+    assert.match(out, /Run it\?\r\n\[y\]es$/)
+    out = ''
+    answered(span('yes'))
+    view.end()
+    assert.match(out, /\n\? it yes\n/)
+    assert.doesNotMatch(out, /Run it/)
+  })
+})

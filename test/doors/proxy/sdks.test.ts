@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fromAnthropic } from '../../../src/formats/adapters/anthropic.ts'
+import { fromOpenAIChat } from '../../../src/formats/adapters/openai-chat.ts'
+import { fromOpenAIResponses } from '../../../src/formats/adapters/openai-responses.ts'
+import { checkView } from '../../../src/view/legality.ts'
+import { keyOf } from '../../../src/view/sync.ts'
+import type { Message } from '../../../src/model/types.ts'
+import { wireFormOf } from '../../../src/formats/wire-form.ts'
+import { startUpstream } from '../../upstream.ts'
+import { builder, LOOPS } from './loops.ts'
+import { entriesOf, sessionNames, setUp } from './setup.ts'
+
+const ROUNDS = 44
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of three dialects
+function messagesIn(json: any): Message[] {
+  const form = wireFormOf(json)
+  if (json.input !== undefined) return fromOpenAIResponses(json.input, json.instructions)
+  return form?.dialect === 'anthropic' ? fromAnthropic(json.messages, json.system) : fromOpenAIChat(json.messages)
+}
+
+for (const { name, run } of LOOPS) {
+  test(`${name} completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`, async () => {
+    await using direct = await startUpstream(builder(ROUNDS))
+    await run(direct.url)
+    await using it = await setUp(builder(ROUNDS), { policy: 'thrifty' })
+    assert.match(await run(it.url), /all of it works/)
+    await it.proxy.idle()
+
+    const sent = direct.requests.map(({ json }) => messagesIn(json))
+    const shown = it.upstream.requests.map(({ json }) => messagesIn(json))
+    assert.equal(shown.length, ROUNDS + 1)
+    assert.deepEqual(it.faults, [])
+    assert.ok(it.proxy.meter.totals.edits > 10, `only ${it.proxy.meter.totals.edits} edits were made`)
+    const last = it.upstream.requests.at(-1)!.body.length
+    assert.ok(last < direct.requests.at(-1)!.body.length * 0.7, `the last request had ${last} bytes`)
+    for (const messages of shown) assert.deepEqual(checkView(messages), [])
+
+    const [session, ...more] = await sessionNames(it.pal)
+    assert.deepEqual(more, [], 'one conversation is one session')
+    assert.deepEqual((await entriesOf(it.pal, session!)).map(keyOf), sent.at(-1)!.map(keyOf))
+    const { totals } = it.proxy.meter
+    assert.equal(totals.calls, ROUNDS + 1)
+    assert.ok(totals.tokensSent < totals.tokensIn)
+    assert.ok(totals.input > 0, 'usage was read')
+  })
+
+  test(`${name} sends the same bytes through us when there is nothing to edit`, async () => {
+    await using direct = await startUpstream(builder(3))
+    await run(direct.url)
+    for (const policy of ['none', 'thrifty']) {
+      await using it = await setUp(builder(3), { policy })
+      await run(it.url)
+      assert.deepEqual(bodies(it.upstream.requests), bodies(direct.requests))
+    }
+  })
+}
+
+function bodies(requests: readonly { body: string }[]): string[] {
+  return requests.map(({ body }) => body)
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Context } from '../../../src/doors/cli/command.ts'
+import { shareOption } from '../../../src/doors/cli/command.ts'
+import { createPaint } from '../../../src/doors/cli/output.ts'
+import { runAgent, summaryOf } from '../../../src/doors/cli/run-agent.ts'
+import { stats } from '../../../src/doors/cli/stats.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { statisticsOf } from '../../../src/doors/proxy/statistics.ts'
+import type { Event } from '../../../src/model/types.ts'
+import { startUpstream } from '../../upstream.ts'
+import { builder, LOOPS } from './loops.ts'
+import { setUp } from './setup.ts'
+
+const words = (text: string) => text.split(' ').length
+const said = (role: 'user' | 'assistant', text: string): Event => ({
+  type: 'entry',
+  message: { role, parts: [{ type: 'text', text }] },
+})
+const used = (usage: object): Event => ({ type: 'usage', usage: { model: 'claude-sonnet-4-5', ...usage } })
+
+function placed(events: readonly (Event | { after: number })[]) {
+  let at = 0
+  return events.flatMap((event, seq) => {
+    if ('after' in event) at += event.after
+    return 'after' in event ? [] : [{ seq, at: at++, event }]
+  })
+}
+
+const HUNDRED = `${'w '.repeat(99)}w`
+
+test('caching by the provider is not counted as saved', () => {
+  const events = [said('user', HUNDRED), used({ input: 10, cacheRead: 1_000_000, output: 0 })]
+  const { saved, tokensIn, tokensSent, cost } = statisticsOf(placed(events), 'claude', words)
+  assert.equal(saved, 0)
+  assert.equal(tokensIn, tokensSent)
+  assert.ok(Math.abs(cost - (10 * 3 + 1_000_000 * 0.3) / 1e6) < 1e-9)
+})
+
+test('what is not sent is worth its price from the cache, and what is written again is taken off', () => {
+  const edit: Event = {
+    type: 'edit',
+    edits: [
+      { id: 'e1', target: { entry: 0, part: 0 }, replacement: 'short', by: 'policy:thrifty', why: '', saved: 99 },
+    ],
+  }
+  const events = [
+    said('user', HUNDRED),
+    said('assistant', HUNDRED),
+    said('user', HUNDRED),
+    used({ input: 300 }),
+    edit,
+    used({ input: 201 }),
+  ]
+  const { saved, rewritten, edits, busts } = statisticsOf(placed(events), 'claude', words)
+  assert.ok(Math.abs(saved - (99 * 3 * 0.1) / 1e6) < 1e-12)
+  assert.ok(Math.abs(rewritten - (201 * 3 * 1.15) / 1e6) < 1e-12)
+  assert.deepEqual(edits, { 'policy:thrifty': 1 })
+  assert.deepEqual(busts, { edit: 1, pause: 0, client: 0, model: 0 })
+})
+
+test('a pause and another model are told apart from edits', () => {
+  const call = used({ input: 1 })
+  const events = [said('user', 'a'), call, { after: 600_000 }, call, used({ input: 1, model: 'claude-haiku-4-5' })]
+  const { busts } = statisticsOf(placed(events), 'claude', words)
+  assert.deepEqual(busts, { edit: 0, pause: 1, client: 0, model: 1 })
+})
+
+test('stats says from the ledger what the proxy counted while it ran, and metrics says it to Prometheus', async () => {
+  await using it = await setUp(builder(30))
+  await LOOPS[0]!.run(it.url)
+  await it.proxy.idle()
+  const context = { args: [], values: {}, home: 'here', open: async () => it.pal, openIfThere: async () => it.pal }
+  const report = (await stats.run(context as unknown as Context))!
+  const { all } = report.json as { all: { calls: number; tokensIn: number; tokensSent: number; cost: number } }
+  const { totals } = it.proxy.meter
+  assert.equal(all.calls, totals.calls)
+  assert.equal(all.tokensSent, totals.tokensSent)
+  assert.ok(Math.abs(all.tokensIn / totals.tokensIn - 1) < 0.02, `${all.tokensIn} and ${totals.tokensIn}`)
+  assert.ok(Math.abs(all.cost - totals.cost) < 1e-9)
+  assert.match([...report.text(createPaint(false))].join('\n'), /1 session, 31 calls\nmessages .* came in/)
+  const metrics = it.proxy.metrics()
+  assert.match(metrics, /^# TYPE palimpsest_tokens_sent_total counter$/m)
+  assert.match(metrics, new RegExp(`palimpsest_tokens_sent_total\\{model="claude-sonnet-5"\\} ${totals.tokensSent}`))
+  assert.match(metrics, /palimpsest_requests_total\{dialect="anthropic",status="200"\} 31/)
+  assert.match(metrics, /palimpsest_edits_total\{by="policy:thrifty"\} \d+/)
+  assert.match(metrics, /palimpsest_busts_total\{cause="edit"\} \d+/)
+})
+
+test('run gives an agent the proxy, and says at the end what was saved', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
+  t.after(() => rm(home, { recursive: true }))
+  await using upstream = await startUpstream([{ text: 'hello', usage: { input: 1000, output: 10 } }])
+  const pal = await openPalimpsest({ home })
+  t.after(() => pal.close())
+  const program = `const url = process.env.ANTHROPIC_BASE_URL
+    const body = JSON.stringify({ model: 'claude', messages: [{ role: 'user', content: 'hi' }] })
+    fetch(url + '/v1/messages', { method: 'POST', body }).then(r => process.exit(r.status === 200 ? 7 : 1))`
+  const context = {
+    args: [process.execPath, '-e', program],
+    values: { holdout: '0%' },
+    io: { env: { ...process.env, ANTHROPIC_BASE_URL: upstream.url } },
+    open: async () => pal,
+  }
+  const report = (await runAgent.run(context as unknown as Context))!
+  assert.equal(report.exit, 7)
+  assert.match(report.notes![0]!, /^palimpsest: 1 calls, 0 edits; \d+ tokens came in, \d+ were sent \(0% less\)/)
+  assert.equal((await pal.sessions()).length, 1)
+})
+
+test('a share is a percentage or a fraction', () => {
+  assert.equal(shareOption('10%', 'x'), 0.1)
+  assert.equal(shareOption('0.25', 'x'), 0.25)
+  for (const wrong of ['x', '101%', '-1', '%']) assert.throws(() => shareOption(wrong, 'x'), { code: 'INVALID_INPUT' })
+})
+
+test('a loss is called a loss', () => {
+  const totals = {
+    calls: 2,
+    passed: 0,
+    tokensIn: 100,
+    tokensSent: 90,
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+  }
+  assert.match(
+    summaryOf({ ...totals, cost: 1, saved: 0.1, rewritten: 0.3, edits: 1, faults: 0 }),
+    /lost \$0\.20 of \$1\.00/,
+  )
+})

@@ -1,0 +1,79 @@
+/** What is learnt of an answer in passing: the same however its bytes are cut, and whatever ends its lines. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
+import type { Answer } from '../../../src/doors/proxy/dialect.ts'
+import { NodeHeaders } from '../../../src/doors/proxy/node-http.ts'
+import { BodyReader } from '../../../src/doors/proxy/stream.ts'
+
+const STREAM = new NodeHeaders(['Content-Type', 'text/event-stream; charset=utf-8'])
+
+async function learnt(chunks: readonly Uint8Array[]): Promise<Answer> {
+  const { promise, resolve } = Promise.withResolvers<Answer>()
+  const reader = new BodyReader(anthropic, STREAM, resolve)
+  for (const chunk of chunks) reader.take(chunk)
+  await reader.end()
+  return promise
+}
+
+test('a stream says the same however it is cut', async () => {
+  const piece = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n', 'data: ', '€', ''))
+  const given = fc.record({
+    pieces: fc.array(piece, { maxLength: 6 }),
+    end: fc.constantFrom('\n', '\r\n', '\r'),
+    space: fc.constantFrom('', ' '),
+    named: fc.boolean(),
+    size: fc.integer({ min: 1, max: 40 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(given, async ({ pieces, end, space, named, size }) => {
+      const start = {
+        type: 'content_block_start',
+        content_block: { type: 'tool_use', id: 'c1', name: 'bash', input: {} },
+      }
+      const events = [
+        start,
+        ...pieces.map(text => ({ type: 'content_block_delta', delta: { type: 'text_delta', text } })),
+        { type: 'message_delta', usage: { output_tokens: 7 } },
+      ]
+      const written = events.map(
+        event =>
+          `${named ? `event: ${event.type}${end}` : `: ping${end}`}data:${space}${JSON.stringify(event)}${end}${end}`,
+      )
+      const bytes = Buffer.from(written.join(''))
+      const cuts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      )
+      const { text, calls, usage } = await learnt(cuts)
+      assert.equal(text, pieces.join(''))
+      assert.deepEqual(calls, [{ id: 'c1', name: 'bash', input: {} }])
+      assert.equal(usage.output, 7)
+    }),
+  )
+})
+
+test('an event may have several lines of data, and the last one no end', async () => {
+  const lines = [
+    'data: {"type":"content_block_delta",',
+    'data: "delta":{"text":"yes"}}',
+    '',
+    'data: {"type":"error","error":1}',
+  ]
+  const { text, error } = await learnt([Buffer.from(lines.join('\n'))])
+  assert.equal(text, 'yes')
+  assert.equal(error, '1')
+})
+
+test('headers are found in any spelling, joined where they are given twice, and passed on as they came', () => {
+  const raw = ['Accept', 'a', 'accept', 'b', 'Cookie', 'x=1', 'cookie', 'y=2', 'Set-Cookie', 'p=1', 'Set-Cookie', 'q=2']
+  const headers = new NodeHeaders(raw)
+  assert.equal(headers.get('ACCEPT'), 'a, b')
+  assert.equal(headers.get('cookie'), 'x=1; y=2')
+  assert.equal(headers.has('Accept'), true)
+  assert.equal(headers.get('host'), null)
+  assert.deepEqual(
+    [...headers].filter(([name]) => name === 'set-cookie').map(([, value]) => value),
+    ['p=1', 'q=2'],
+  )
+})

@@ -1,0 +1,352 @@
+/**
+ * Who gets in: every route of the OpenAPI document with every credential that should not do. The table is made from
+ * the document, so a new route is in it without anybody thinking of it.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { AgentDesk } from '../../../src/agent/desk.ts'
+import { openAgentHome } from '../../../src/agent/open.ts'
+import { said, startServer } from './harness.ts'
+
+type Served = Awaited<ReturnType<typeof startServer>>
+const home = mkdtempSync(join(tmpdir(), 'palimpsest-access-'))
+const desk = new AgentDesk(() => openAgentHome({ home, env: { PALIMPSEST_WORKSPACE: home } }))
+const served: Served = await startServer({ requireToken: true, agent: desk })
+const { call, token, store } = served
+
+const admin = token('root', 'admin')
+const alice = token('alice', 'user')
+const agent = token('alice', 'agent')
+const bob = token('bob', 'user')
+const bobsAgent = token('bob', 'agent')
+const revoked = token('alice', 'user')
+store.revokeToken(revoked.id, 2)
+
+/** Bodies that fit, so that a refusal is never for the body. */
+const BODIES: Record<string, unknown> = {
+  'post /sessions': {},
+  'post /sessions/{session}/messages': { messages: [said('more')] },
+  'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
+  'post /sessions/{session}/edits/apply': { edits: [{ target: { entry: 0 }, replacement: 'x', why: 'y' }] },
+  'post /sessions/{session}/pin': { entry: 0 },
+  'post /sessions/{session}/restore': { id: 'e1' },
+  'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
+  'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },
+  'put /workspace/{file}': { text: 'overwritten', version: null },
+  'post /agent/sessions/{session}/turns': { text: 'do something' },
+  'post /agent/sessions/{session}/approvals/{id}': { yes: true },
+  'post /sessions/{session}/compare': { policies: ['none'] },
+  'put /users/{user}/blocks/{label}': { body: 'overwritten' },
+  'post /users/{user}/blocks/{label}/propose': { append: 'more', reasoning: 'why not' },
+  'post /users/{user}/blocks/{label}/restore': { version: 'v' },
+  'post /tokens': { user: 'alice', role: 'admin' },
+}
+
+let ids: { proposal: string } = { proposal: '' }
+
+before(async () => {
+  await call('POST', '/sessions', { token: alice.token, body: { id: 'alices', messages: [said('hello')] } })
+  await call('POST', '/workspace', { token: admin.token })
+  await call('PUT', '/users/alice/blocks/goals', { token: alice.token, body: { body: 'Learn Go.\n' } })
+  const made = await call('POST', '/users/alice/blocks/goals/propose', {
+    token: agent.token,
+    body: { append: 'And Rust.', reasoning: 'they said so' },
+  })
+  ids = { proposal: made.json.id }
+})
+after(async () => {
+  await served.server.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const OPERATIONS = Object.entries(served.server.document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { 'x-roles': roles }]) => ({ name: `${method} ${path}`, path, method, roles })),
+)
+
+function requestOf({ name, path, method }: (typeof OPERATIONS)[number]) {
+  const values: Record<string, string> = {
+    session: 'alices',
+    user: 'alice',
+    label: 'goals',
+    id: ids.proposal,
+    edit: 'e1',
+    token: revoked.id,
+    entry: '0',
+    part: '0',
+    file: 'MEMORY.md',
+  }
+  const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => values[key]!)
+  const query = path.endsWith('/recall') ? '?q=hello' : path.endsWith('/file') ? '?path=a.txt' : ''
+  return { method: method.toUpperCase(), path: filled + query, body: BODIES[name] }
+}
+
+const attempt = (operation: (typeof OPERATIONS)[number], secret?: string, headers: Record<string, string> = {}) => {
+  const { method, path, body } = requestOf(operation)
+  return call(method, path, { body, headers, ...(secret === undefined ? {} : { token: secret }) })
+}
+
+const CLOSED = OPERATIONS.filter(({ roles }) => roles !== 'public')
+
+describe('every route', () => {
+  for (const operation of CLOSED) {
+    test(`${operation.name} is closed without a good token`, async () => {
+      for (const secret of [undefined, '', 'pal_guess', revoked.token, admin.id, `${admin.token}x`]) {
+        const { status, json, headers } = await attempt(operation, secret)
+        assert.equal(status, 401, String(secret))
+        assert.equal(json.error.code, 'UNAUTHORIZED')
+        assert.match(headers.get('www-authenticate') ?? '', /^Bearer/)
+      }
+    })
+  }
+
+  for (const [role, secret] of [['agent', agent.token] as const, ['user', alice.token] as const]) {
+    for (const operation of CLOSED.filter(({ roles }) => !roles.includes(role))) {
+      test(`${operation.name} is closed for a token of role ${role}`, async () => {
+        const { status, json } = await attempt(operation, secret)
+        assert.equal(status, 403)
+        assert.equal(json.error.code, 'FORBIDDEN')
+      })
+    }
+  }
+
+  // Lists without a name in their path are looked at further below.
+  for (const operation of CLOSED.filter(({ path }) => path.includes('{'))) {
+    test(`${operation.name} shows nothing of another user`, async () => {
+      for (const [role, secret] of [['user', bob.token] as const, ['agent', bobsAgent.token] as const]) {
+        const { status, text } = await attempt(operation, secret)
+        const isForbidden = operation.path.includes('{user}') || !operation.roles.includes(role)
+        assert.equal(status, isForbidden ? 403 : 404)
+        assert.doesNotMatch(text, /hello|Learn Go/)
+      }
+    })
+  }
+
+  // Writes would get in each other's way, and a stream does not end.
+  for (const operation of CLOSED.filter(({ method, path }) => method === 'get' && path !== '/events')) {
+    test(`${operation.name} is open for those that it is for`, async () => {
+      const all = [['admin', admin.token] as const, ['user', alice.token] as const, ['agent', agent.token] as const]
+      for (const [role, secret] of all.filter(([role]) => operation.roles.includes(role))) {
+        assert.equal((await attempt(operation, secret)).status, 200, role)
+      }
+    })
+  }
+
+  for (const operation of OPERATIONS) {
+    test(`${operation.name} answers no other name and no other site`, async () => {
+      const foreign: Record<string, string>[] = [
+        { host: 'evil.example' },
+        { host: 'localhost.evil.example' },
+        { host: 'localhost@evil.example' },
+        { origin: 'http://evil.example' },
+        { origin: 'null' },
+        { origin: 'http://localhost:3000' },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
+      ]
+      for (const headers of foreign) {
+        const { status, headers: answered } = await attempt(operation, admin.token, headers)
+        assert.equal(status, 403, JSON.stringify(headers))
+        assert.equal(answered.get('access-control-allow-origin'), null)
+      }
+    })
+  }
+
+  test('is in the table with a body that fits, if it takes one', () => {
+    const needing = OPERATIONS.filter(({ path, method }) => {
+      return served.server.document.paths[path]![method]!.requestBody?.required && path !== '/import'
+    })
+    assert.deepEqual(
+      needing.map(({ name }) => name).filter(name => !(name in BODIES)),
+      [],
+    )
+  })
+})
+
+test('after all these attempts nothing has changed', async () => {
+  const block = await call('GET', '/users/alice/blocks/goals', { token: alice.token })
+  assert.equal(block.json.body, 'Learn Go.\n')
+  const { json } = await call('GET', '/users/alice/proposals', { token: alice.token })
+  assert.deepEqual(
+    json.proposals.map(({ id, state }: { id: string; state: string }) => [id, state]),
+    [[ids.proposal, 'open']],
+  )
+  const entries = await call('GET', '/sessions/alices/entries', { token: alice.token })
+  assert.equal(entries.json.entries.length, 1)
+  const tokens = await call('GET', '/tokens', { token: admin.token })
+  assert.equal(tokens.json.tokens.length, 6)
+})
+
+/** Written out by hand: the table above takes the document at its word, and this is what the word must be. */
+const NOT_FOR_AGENTS = [
+  'post /sessions/{session}/edits/apply',
+  'post /sessions/{session}/pin',
+  'post /sessions/{session}/compact/preview',
+  'post /sessions/{session}/compact',
+  'put /users/{user}/blocks/{label}',
+  'delete /users/{user}/blocks/{label}',
+  'post /users/{user}/blocks/{label}/restore',
+  'post /users/{user}/proposals/{id}/approve',
+  'post /users/{user}/proposals/{id}/reject',
+  'post /users/{user}/proposals/{id}/revert',
+  'get /agent/personas',
+  'post /agent/sessions/{session}/turns',
+  'get /agent/sessions/{session}/turns',
+  'post /agent/sessions/{session}/approvals/{id}',
+  'post /agent/sessions/{session}/stop',
+  'get /workspace',
+  'post /workspace',
+  'get /workspace/{file}',
+  'put /workspace/{file}',
+  'get /tokens',
+  'post /tokens',
+  'delete /tokens/{token}',
+]
+const PUBLIC = ['get /healthz', 'get /openapi.json', 'get /docs']
+
+test('the document says of every route whom it is for', () => {
+  const without = (role: string) => CLOSED.filter(({ roles }) => !roles.includes(role)).map(({ name }) => name)
+  assert.deepEqual(without('agent'), NOT_FOR_AGENTS)
+  assert.deepEqual(
+    without('user'),
+    NOT_FOR_AGENTS.filter(name => /\/(?:tokens|workspace)/.test(name)),
+  )
+  assert.deepEqual(without('admin'), [])
+  assert.deepEqual(
+    OPERATIONS.filter(({ roles }) => roles === 'public').map(({ name }) => name),
+    PUBLIC,
+  )
+})
+
+describe('an agent', () => {
+  test('cannot decide, whatever it names itself', async () => {
+    for (const verb of ['approve', 'reject', 'revert']) {
+      const path = `/users/alice/proposals/${ids.proposal}/${verb}`
+      const disguises: Record<string, string>[] = [{}, { 'x-role': 'admin' }, { 'x-palimpsest-token': agent.token }]
+      for (const headers of disguises) {
+        assert.equal((await call('POST', path, { token: agent.token, headers })).status, 403)
+      }
+    }
+  })
+
+  test('proposes under the name of its token only', async () => {
+    const { json, status } = await call('POST', '/users/alice/blocks/goals/propose', {
+      token: agent.token,
+      body: { body: 'Learn Zig.\n', reasoning: 'r', agent_id: 'somebody else' },
+    })
+    assert.equal(status, 201)
+    assert.equal(json.agent_id, 'tutor')
+  })
+
+  test("cannot take back a user's edit, and can take back its own", async () => {
+    const messages = [said('a question'), said('a long answer '.repeat(50), 'assistant')]
+    await call('POST', '/sessions', { token: alice.token, body: { id: 'edited', messages } })
+    const parts = await call('GET', '/sessions/edited/parts', { token: agent.token })
+    const [{ hash }] = parts.json.parts
+    const body = { action: 'discard', targets: [[hash]] }
+    const byUser = await call('POST', '/sessions/edited/edits', { token: alice.token, body })
+    const [{ id }] = byUser.json.edits
+    const refused = await call('POST', `/sessions/edited/edits/${id}/undo`, { token: agent.token })
+    assert.equal(refused.status, 403)
+    assert.equal((await call('POST', `/sessions/edited/edits/${id}/undo`, { token: alice.token })).status, 200)
+    const byAgent = await call('POST', '/sessions/edited/edits', { token: agent.token, body })
+    const [own] = byAgent.json.edits
+    assert.equal(own.by, 'agent')
+    assert.equal((await call('POST', `/sessions/edited/edits/${own.id}/undo`, { token: agent.token })).status, 200)
+  })
+})
+
+describe('sessions belong to a user', () => {
+  test('who sees their own in lists and in search, and no others', async () => {
+    await call('POST', '/sessions', { token: bob.token, body: { id: 'bobs', messages: [said('hello from bob')] } })
+    const list = await call('GET', '/sessions', { token: bob.token })
+    assert.deepEqual(
+      list.json.sessions.map(({ id }: { id: string }) => id),
+      ['bobs'],
+    )
+    const found = await call('GET', '/recall?q=hello', { token: bob.token })
+    assert.deepEqual(
+      found.json.hits.map(({ session }: { session: string }) => session),
+      ['bobs'],
+    )
+    const all = await call('GET', '/sessions', { token: admin.token })
+    assert.ok(all.json.sessions.length >= 2)
+  })
+
+  test('and a fork belongs to the same', async () => {
+    const { json } = await call('POST', '/sessions/bobs/fork', { token: bobsAgent.token, body: { id: 'bobs-2' } })
+    assert.equal(json.owner, 'bob')
+    assert.equal((await call('GET', '/sessions/bobs-2', { token: alice.token })).status, 404)
+  })
+
+  test('a taken name is refused without saying whose it is', async () => {
+    const { status, text } = await call('POST', '/sessions', { token: alice.token, body: { id: 'bobs' } })
+    assert.equal(status, 409)
+    assert.doesNotMatch(text, /hello from bob|"bob"/)
+  })
+
+  test('an import cannot write to the session of another', async () => {
+    const lines = [
+      {
+        type: 'user',
+        message: { role: 'user', content: 'hi' },
+        uuid: '1',
+        sessionId: 's',
+        timestamp: '2026-01-01T00:00:00Z',
+      },
+      {
+        type: 'assistant',
+        message: { role: 'assistant', content: [{ type: 'text', text: 'ho' }] },
+        uuid: '2',
+        parentUuid: '1',
+        sessionId: 's',
+        timestamp: '2026-01-01T00:00:01Z',
+      },
+    ]
+    const body = lines.map(line => JSON.stringify(line)).join('\n')
+    const headers = { 'content-type': 'application/octet-stream' }
+    const taken = await call('POST', '/import?name=bobs', { token: alice.token, body, headers })
+    assert.equal(taken.status, 409)
+    const own = await call('POST', '/import?name=imported', { token: alice.token, body, headers })
+    assert.equal(own.status, 201, own.text)
+    assert.deepEqual(own.json.sessions, [{ session: 'imported', messages: 2, added: 2, healed: [] }])
+    assert.equal((await call('GET', '/sessions/imported', { token: bob.token })).status, 404)
+    const again = await call('POST', '/import?name=imported', { token: alice.token, body, headers })
+    assert.equal(again.json.sessions[0].added, 0)
+  })
+})
+
+test('a token that is revoked stops at once', async () => {
+  const passing = token('alice', 'user')
+  assert.equal((await call('GET', '/me', { token: passing.token })).status, 200)
+  assert.equal((await call('DELETE', `/tokens/${passing.id}`, { token: admin.token })).status, 200)
+  assert.equal((await call('GET', '/me', { token: passing.token })).status, 401)
+})
+
+test('tokens are kept as hashes, and lists do not show them', async () => {
+  const made = await call('POST', '/tokens', { token: admin.token, body: { user: 'carol', role: 'agent' } })
+  assert.match(made.json.secret, /^pal_[\w-]{43}$/)
+  const { text } = await call('GET', '/tokens', { token: admin.token })
+  assert.ok(!text.includes(made.json.secret))
+  assert.equal((await call('GET', '/me', { token: made.json.secret })).json.user, 'carol')
+})
+
+test('without tokens the person at this machine does everything, and a token that is shown still counts', async () => {
+  const open = await startServer()
+  const shown = open.token('alice', 'agent')
+  assert.deepEqual((await open.call('GET', '/me')).json, { role: 'admin', user: null, name: '', token: null })
+  assert.equal((await open.call('PUT', '/users/alice/blocks/a', { body: { body: 'x' } })).status, 200)
+  assert.equal((await open.call('DELETE', '/users/alice/blocks/a', { token: shown.token })).status, 403)
+  assert.equal((await open.call('GET', '/me', { token: 'pal_wrong' })).status, 401)
+  await open.server.close()
+})
+
+test('beyond loopback, and under names of its own, a server always asks for a token', async () => {
+  for (const options of [{ host: '0.0.0.0' }, { host: '192.168.1.7' }, { allowHosts: ['memory.example.org'] }]) {
+    const open = await startServer(options)
+    assert.equal((await open.call('GET', '/sessions')).status, 401, JSON.stringify(options))
+    await open.server.close()
+  }
+})

@@ -1,0 +1,58 @@
+/** The server's own pages: nothing in them can run, and docs/server.md has every route. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { startServer } from './harness.ts'
+
+const { server, call } = await startServer({ requireToken: true })
+after(() => server.close())
+
+const OPERATIONS = Object.entries(server.document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+)
+
+test('docs/server.md has every route with who may use it, and no other', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../../docs/server.md'), 'utf8')
+  const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\S+)` \| ([^|]+) \|/gm)]
+  const written = Object.fromEntries(rows.map(([, method, path, who]) => [`${method} ${path}`, who?.trim()]))
+  const there = OPERATIONS.map(({ method, path, operation }) => {
+    const roles = operation['x-roles']
+    return [`${method} ${path}`, roles === 'public' ? 'public' : roles.join(', ')]
+  })
+  assert.deepEqual(written, Object.fromEntries(there))
+})
+
+test('the page names every route, runs no script and loads nothing', async () => {
+  const { text, headers } = await call('GET', '/docs')
+  for (const { path } of OPERATIONS) assert.ok(text.includes(`<code>${path}</code>`), path)
+  assert.doesNotMatch(text, /<script|\son\w+=|javascript:|https?:\/\//)
+  const policy = headers.get('content-security-policy') ?? ''
+  assert.match(policy, /default-src 'none'/)
+  assert.doesNotMatch(policy, /unsafe|\*/)
+  const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!
+  assert.ok(policy.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`))
+})
+
+test('the document refers only to what it holds, and every operation has a name of its own', () => {
+  const text = JSON.stringify(server.document)
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+    assert.ok(name! in server.document.components.schemas, name)
+  }
+  assert.doesNotMatch(text, /\$defs/)
+  const names = OPERATIONS.map(({ operation }) => operation.operationId)
+  assert.equal(new Set(names).size, names.length)
+})
+
+test('health and pages need no token, and every answer carries the security headers', async () => {
+  for (const path of ['/healthz', '/openapi.json', '/docs', '/sessions', '/nowhere']) {
+    const { status, headers } = await call('GET', path)
+    assert.equal(status, { '/sessions': 401, '/nowhere': 404 }[path] ?? 200)
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(headers.get('x-frame-options'), 'DENY')
+    assert.equal(headers.get('referrer-policy'), 'no-referrer')
+    assert.ok(headers.get('content-security-policy')?.startsWith("default-src 'none'"))
+    assert.equal(headers.get('set-cookie'), null)
+  }
+})

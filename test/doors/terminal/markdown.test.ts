@@ -1,0 +1,180 @@
+/** Markdown on a terminal: the same however it comes in, never wider than the screen, and harmless whoever wrote it. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { MarkdownStream } from '../../../src/doors/terminal/markdown-stream.ts'
+import { type Line, lineWidth, paintLine } from '../../../src/doors/terminal/spans.ts'
+
+type Options = { width?: number; colour?: boolean; pieces?: readonly string[] }
+
+function lines(text: string, { width = 60, colour = false, pieces = [text] }: Options = {}): Line[] {
+  const stream = new MarkdownStream(() => ({ width, marks: !colour }))
+  return [...pieces.flatMap(piece => stream.push(piece)), ...stream.end()]
+}
+
+function rendered(text: string, options: Options = {}): string {
+  return lines(text, options)
+    .map(line => paintLine(line, options.colour ?? false))
+    .join('\n')
+}
+
+/** Blocks that follow each other in ways that a lexer could take differently when it sees less. */
+const BLOCKS = [
+  '# Title\n',
+  'Title\n===\n',
+  'A paragraph with **bold**, `code` and a [link](https://example.com).\n',
+  'one line\nand another\n',
+  '\n',
+  '\n\n\n',
+  '- one\n- two\n  more of two\n',
+  '- loose\n\n- list\n\n  its second paragraph\n',
+  '-\n',
+  '* other\n',
+  '1. first\n2. second\n   - inside\n',
+  '> quoted\nlazily continued\n',
+  '```ts\nconst a = 1\n\n\tb()\n```\n',
+  '```\nnever closed\n',
+  '    indented code\n',
+  '| a | b |\n|---|--:|\n| 1 | two |\n',
+  '| not a table\n',
+  '---\n',
+  '<div>\nhtml\n</div>\n',
+  '<!-- comment\n',
+  '[ref]: https://example.com/target\n',
+  'see [ref] and [it][ref]\n',
+  'ends with a return\r\n',
+  '~~~\ntilde\n~~~\n',
+  'tail without an end',
+]
+
+const texts = fc.array(fc.oneof(fc.constantFrom(...BLOCKS), fc.string({ unit: 'grapheme', maxLength: 12 })), {
+  maxLength: 12,
+})
+
+/** A text, and the same text in pieces of any size. */
+const piecemeal = fc.tuple(texts, fc.array(fc.nat(40), { maxLength: 30 })).map(([blocks, sizes]) => {
+  const text = blocks.join('')
+  const pieces: string[] = []
+  let at = 0
+  for (const size of sizes) {
+    pieces.push(text.slice(at, at + size))
+    at += size
+  }
+  return { text, pieces: [...pieces, text.slice(at)] }
+})
+
+describe('a text that comes in pieces', () => {
+  test('looks the same as one that comes at once', () => {
+    fc.assert(
+      fc.property(piecemeal, ({ text, pieces }) => {
+        assert.equal(rendered(text, { pieces }), rendered(text))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('is given out block by block, before it ends', () => {
+    const stream = new MarkdownStream(() => ({ width: 60, marks: true }))
+    assert.deepEqual(
+      stream.push('# Title\n\nA para').map(line => paintLine(line, false)),
+      ['# Title'],
+    )
+  })
+
+  test('shows what is not whole yet, and then only the rest of it', () => {
+    const stream = new MarkdownStream(() => ({ width: 60, marks: true }))
+    const given = stream.push('first\n\nsecond is not wh')
+    const pending = stream.pending().map(line => paintLine(line, false))
+    assert.deepEqual([given.length, pending], [1, ['', 'second is not wh']])
+    stream.push('ole\n')
+    assert.deepEqual(
+      stream.end().map(line => paintLine(line, false)),
+      ['', 'second is not whole'],
+    )
+  })
+})
+
+describe('a text that somebody else wrote', () => {
+  test('sends no control character to the terminal but those of its own colours', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            texts.map(parts => parts.join('')),
+            controls(),
+          ),
+        ),
+        parts => {
+          const shown = rendered(parts.join(''), { colour: true }).replace(/\u001b\[\d+(?:;\d+)*m/g, '')
+          assert.doesNotMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+        },
+      ),
+    )
+  })
+
+  test('shows an escape sequence as its picture, in a link and in a fence too', () => {
+    const text = 'a \u001b[2J b [x](http://e.com/\u001b]0;t\u0007)\n\n```\n\u001b[31mred\n```\n'
+    assert.match(rendered(text, { colour: true }), /␛\[2J.*␛\]0;t␇[\s\S]*␛\[31mred/)
+  })
+
+  test('says where a link leads, whatever it calls it', () => {
+    assert.equal(
+      rendered('[https://bank.example](https://evil.example)'),
+      'https://bank.example (https://evil.example)',
+    )
+    assert.equal(rendered('<https://same.example>'), 'https://same.example')
+  })
+})
+
+function controls() {
+  return fc.constantFrom(
+    '\u001b[2J',
+    '\u001b]8;;http://x\u0007',
+    '\u009b31m',
+    '\u202eabc',
+    '\r',
+    '\u0007',
+    '\b',
+    '\u001b[?1049h',
+  )
+}
+
+describe('layout', () => {
+  test('no line is wider than the screen but those of code', () => {
+    const wide = BLOCKS.filter(block => !/^( {4}|```|~~~)/.test(block))
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...wide)), fc.integer({ min: 20, max: 90 }), (blocks, width) => {
+        for (const line of lines(blocks.join(''), { width }))
+          assert.ok(lineWidth(line) <= width, paintLine(line, false))
+      }),
+    )
+  })
+
+  test('a table is as wide as it needs, narrower where it must, and a list of records where nothing else fits', () => {
+    const table = '| name | what it is for |\n|---|---|\n| 日本語 | a text of some length that has to be wrapped |\n'
+    assert.equal(rendered(table, { width: 80 }).split('\n').length, 3)
+    const narrow = rendered(table, { width: 30 }).split('\n')
+    assert.equal(narrow.length, 5)
+    assert.ok(
+      narrow.every(
+        line => line.indexOf('│') === narrow[0]!.indexOf('│') || line.includes('┼') || line.startsWith('日'),
+      ),
+    )
+    assert.match(rendered(table, { width: 12 }), /^name: 日本語\nwhat it is/)
+  })
+
+  test('without colours the signs of Markdown stay', () => {
+    assert.equal(rendered('## A **b** `c`\n\n- [x] d\n'), '## A **b** `c`\n\n• ☑ d')
+    assert.equal(rendered('```js\nx\n```\n'), '```js\nx\n```')
+  })
+
+  test('with colours they become looks', () => {
+    const text = rendered('## A **b** `c`', { colour: true })
+    assert.equal(text, '\u001b[1mA b \u001b[22m\u001b[1m\u001b[36mc\u001b[39m\u001b[22m')
+  })
+
+  test('a word that is wider than the screen is cut, not lost', () => {
+    const word = 'abcdefghij'.repeat(8)
+    assert.equal(rendered(`break ${word}`, { width: 20 }).replaceAll('\n', ''), `break${word}`)
+  })
+})

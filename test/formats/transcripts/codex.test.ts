@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
+import { codex } from '../../../src/formats/transcripts/codex.ts'
+import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
+
+const line = (type: string, payload: Record<string, unknown>) => ({
+  timestamp: '2026-01-01T00:00:01.000Z',
+  type,
+  payload,
+})
+const item = (payload: Record<string, unknown>) => line('response_item', payload)
+const says = (role: string, text: string) =>
+  item({ type: 'message', role, content: [{ type: role === 'assistant' ? 'output_text' : 'input_text', text }] })
+const call = (call_id: string, cmd: string) =>
+  item({ type: 'function_call', name: 'exec_command', arguments: JSON.stringify({ cmd }), call_id })
+const output = (call_id: string, text: unknown) => item({ type: 'function_call_output', call_id, output: text })
+const tokens = (input: number, cached: number) =>
+  line('event_msg', {
+    type: 'token_count',
+    info: { last_token_usage: { input_tokens: input, cached_input_tokens: cached, output_tokens: 4 } },
+  })
+
+const plain = [
+  line('session_meta', { id: 'c1', cwd: '/r', base_instructions: { text: 'You code.' } }),
+  line('turn_context', { model: 'gpt-x' }),
+  says('developer', 'Be careful.'),
+  says('user', 'go'),
+  line('event_msg', { type: 'user_message', message: 'go' }),
+  item({ type: 'reasoning', summary: [{ type: 'summary_text', text: 'plan' }], encrypted_content: 'x' }),
+  says('assistant', 'I look.'),
+  call('k1', 'ls'),
+  call('k2', 'false'),
+  output('k2', 'Exit code: 1\nWall time: 0 seconds\nOutput:\n'),
+  output('k1', 'Chunk ID: 1\nWall time: 0 seconds\nProcess exited with code 0\nOutput:\na'),
+  tokens(100, 60),
+  item({ type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin Patch', call_id: 'k3' }),
+  item({
+    type: 'custom_tool_call_output',
+    call_id: 'k3',
+    output: '{"output":"no","metadata":{"exit_code":1,"duration_seconds":0}}',
+  }),
+  tokens(120, 100),
+  item({ type: 'web_search_call', status: 'completed', action: { query: 'q' } }),
+  item({ type: 'function_call', name: 'shell', arguments: '{"command":["bash",', call_id: 'k4' }),
+]
+
+transcriptReaderContract(codex, [
+  {
+    name: 'a turn with parallel calls',
+    file: plain,
+    sessions: {
+      c1: [
+        'system: You code.',
+        'system: Be careful.',
+        'user: go',
+        'assistant: (plan) | I look. | exec_command#k1{"cmd":"ls"} | exec_command#k2{"cmd":"false"}',
+        'tool: exec_command#k2!=Exit code: 1\nWall time: 0 seconds\nOutput:\n',
+        'tool: exec_command#k1=Chunk ID: 1\nWall time: 0 seconds\nProcess exited with code 0\nOutput:\na',
+        'assistant: apply_patch#k3"*** Begin Patch"',
+        'tool: apply_patch#k3!={"output":"no","metadata":{"exit_code":1,"duration_seconds":0}}',
+        'assistant: <raw openai-responses> | shell#k4"{\\"command\\":[\\"bash\\","',
+      ],
+    },
+  },
+  {
+    name: 'a compaction with a replacement history',
+    file: [
+      line('session_meta', { id: 'c1', base_instructions: { text: 'S' } }),
+      says('user', 'go'),
+      says('assistant', 'done'),
+      line('compacted', {
+        message: 'summary',
+        replacement_history: [
+          { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'go' }] },
+          { type: 'compaction', encrypted_content: 'x' },
+        ],
+      }),
+      says('user', 'more'),
+      says('assistant', 'ok'),
+    ],
+    sessions: {
+      c1: ['system: S', 'user: go', 'assistant: done'],
+      'c1#2': [
+        'system: S',
+        'user: go',
+        'assistant: <raw openai-responses>',
+        'user: summary',
+        'user: more',
+        'assistant: ok',
+      ],
+    },
+  },
+  {
+    name: 'images in prompts and in results',
+    file: [
+      item({
+        type: 'message',
+        role: 'user',
+        content: [{ type: 'input_image', image_url: 'data:image/jpeg;base64,QQ==' }],
+      }),
+      item({ type: 'function_call', name: 'view_image', arguments: '{}', call_id: 'v' }),
+      output('v', [
+        { type: 'input_text', text: 'see' },
+        { type: 'input_image', image_url: 'https://x/y.png' },
+      ]),
+    ],
+    sessions: {
+      sample: [
+        'user: <image/jpeg QQ==>',
+        'assistant: view_image#v{}',
+        'tool: view_image#v=[see | <image/png https://x/y.png>]',
+      ],
+    },
+  },
+])
+
+test('cached tokens are taken out of the input', async () => {
+  const { sessions } = await readTranscript(fileOf(sampleText(plain)))
+  assert.deepEqual(sessions[0]!.usage, [
+    { message: 3, usage: { input: 40, cacheRead: 60, output: 4, model: 'gpt-x' } },
+    { message: 6, usage: { input: 20, cacheRead: 100, output: 4, model: 'gpt-x' } },
+  ])
+})

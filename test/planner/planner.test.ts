@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { bestCut, type Choice, dueReason, explain, orderQuantity, type Situation, worthOf } from '../../src/planner/planner.ts'
+
+const prices = { read: 0.1, write: 1.25 }
+const situation = fc.record({
+  model: fc.constantFrom(prices, { read: 0.1, write: 1 }, { read: 0.5, write: 1 }, { read: 0.1, write: 2 }),
+  cold: fc.boolean(),
+  horizon: fc.integer({ min: 1, max: 150 }),
+  quote: fc.constantFrom(0, 20_000, 56_000),
+})
+const part = fc.record({
+  tokens: fc.integer({ min: 0, max: 5000 }),
+  choices: fc.array(
+    fc.record({ keep: fc.double({ min: 0, max: 1, noNaN: true }), lost: fc.double({ min: 0, max: 2, noNaN: true }) }),
+    { maxLength: 2 },
+  ),
+})
+const parts = fc.array(part, { maxLength: 12 }).map(list =>
+  list.map(({ tokens, choices }, i) => ({
+    part: i,
+    tokens,
+    choices: choices.map<Choice<number>>(({ keep, lost }, n) => ({ form: n, tokens: Math.floor(tokens * keep), lost })),
+  })),
+)
+
+test('the best cut is the best of all cuts', () => {
+  fc.assert(
+    fc.property(parts, situation, (list, now) => {
+      const cut = bestCut(list, now, { minSave: 40 })
+      const best = Math.max(0, ...list.map((_, i) => netOf(list.slice(0, i + 1), now)))
+      assert.ok(Math.abs((cut?.net ?? 0) - best) < 1e-6, `${cut?.net} is not ${best}`)
+      if (!cut) return
+      assert.ok(cut.net > 0)
+      assert.equal(
+        cut.freed,
+        cut.picks.reduce((sum, pick) => sum + pick.saves, 0),
+      )
+    }),
+  )
+})
+
+/** What a cut brings when every part in it takes the form that is worth most. */
+function netOf(list: readonly { tokens: number; choices: Choice<number>[] }[], now: Situation): number {
+  let [gain, rewritten, any] = [0, 0, false]
+  for (const { tokens, choices } of list) {
+    const fitting = choices.filter(choice => tokens - choice.tokens >= 40 || choice.tokens === 0)
+    const worths = fitting.map(choice => ({
+      worth: worthOf(tokens - choice.tokens, choice.lost, now),
+      left: choice.tokens,
+    }))
+    const best = worths.filter(({ worth }) => worth > 0).sort((a, b) => b.worth - a.worth)[0]
+    rewritten += best ? best.left : tokens
+    gain += best?.worth ?? 0
+    any = best !== undefined
+  }
+  return any ? gain - (now.cold ? 0 : rewritten * (now.model.write - now.model.read)) : 0
+}
+
+test('a cold cache makes an edit free, a full window makes it due, a small warm batch waits', () => {
+  const cut = { picks: [], freed: 1000, rewritten: 50_000, net: 1 }
+  const base = { model: prices, horizon: 50, quote: 0 }
+  const calm = { pressure: false, growth: 500, batch: 2 }
+  assert.equal(dueReason(cut, { ...base, cold: true }, calm), 'cold')
+  assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, pressure: true }), 'pressure')
+  assert.equal(dueReason(cut, { ...base, cold: false }, calm), undefined)
+  const enough = { ...cut, freed: 2 * orderQuantity(cut.rewritten, 500, prices) }
+  assert.equal(dueReason(enough, { ...base, cold: false }, calm), 'batch')
+})
+
+test('every decision is a sentence with its sum', () => {
+  const picks = Array.from({ length: 31 }, (_, i) => ({ part: i, form: 0, saves: 1, value: 1 }))
+  const cut = { picks, freed: 48_000, rewritten: 10_000, net: 1 }
+  const now = { model: prices, cold: true, horizon: 40, quote: 0 }
+  assert.equal(explain(cut, 'cold', now), 'shortened 31 parts, 48.0k tokens: the cache is cold, so it costs nothing')
+  assert.match(
+    explain(cut, 'batch', now),
+    /writing 10\.0k tokens again costs 11\.5k once and saves 4\.8k on each of some 40 calls/,
+  )
+  assert.match(explain(cut, 'pressure', now), /the window is filling, and it pays back after 3 calls/)
+  assert.match(
+    explain({ ...cut, freed: 12_000 }, undefined, now),
+    /^waiting: 12\.0k tokens would pay back after 10 calls/,
+  )
+})

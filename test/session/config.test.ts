@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { SCHEMA_PATH, schemaText } from '../../scripts/build-schema.ts'
+import { CONFIG_FILE, configPath, parseConfig, readConfig, toSettings } from '../../src/session/config.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { policyNames } from '../../src/planner/catalog.ts'
+import { presets } from '../../src/planner/presets.ts'
+import { bash, says, user } from '../policies/talk.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-config-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const place = (name: string, config: unknown): { home: string; path: string } => {
+  mkdirSync(join(folder, name))
+  const path = join(folder, name, CONFIG_FILE)
+  writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config))
+  return { home: join(folder, name, '.agent'), path }
+}
+
+const custom = { apply: 'every-turn', policies: [{ use: 'truncate-shell', limit: 100, head: 10, tail: 10 }] } as const
+
+describe('palimpsest.json', () => {
+  test('is picked up from the folder that holds the home', async () => {
+    const { home, path } = place('beside', { policy: custom, model: 'gpt-5', overhead: 700 })
+    assert.equal(configPath(home), path)
+    const pal = await openPalimpsest({ home })
+    const session = await pal.session('s')
+    assert.equal(session.options.policy.name, 'custom')
+    assert.equal(session.options.model.dialect, 'openai-responses')
+    assert.equal(session.options.overhead, 700)
+    await session.append(user('go'), ...bash('x', '0123456789'.repeat(30)))
+    assert.match(JSON.stringify((await session.view()).messages), /truncated: 300 chars total/)
+    await pal.close()
+  })
+
+  test('gives way to what is asked for, and to what a session was opened with before', async () => {
+    const { home } = place('order', { policy: 'smart-history' })
+    const pal = await openPalimpsest({ home })
+    assert.equal((await pal.session('a')).options.policy.name, 'smart-history')
+    assert.equal((await pal.session('b', { policy: 'stale-output' })).options.policy.name, 'stale-output')
+    assert.equal((await pal.session('b')).options.policy.name, 'stale-output')
+    const without = await openPalimpsest({ home, config: false })
+    assert.equal((await without.session('c')).options.policy.name, 'thrifty')
+    assert.equal((await without.session('a')).options.policy.name, 'smart-history')
+  })
+
+  test('may be named, or given as a value; one in memory has none by itself', async () => {
+    const { path } = place('named', { policy: 'clear-tool-uses' })
+    const named = await openPalimpsest({ home: ':memory:', config: path })
+    assert.equal((await named.session('s')).options.policy.name, 'clear-tool-uses')
+    const value = await openPalimpsest({ home: ':memory:', config: { policy: 'thrifty' } })
+    assert.equal((await value.session('s')).options.policy.name, 'thrifty')
+    const plain = await openPalimpsest({ home: ':memory:' })
+    assert.equal((await plain.session('s')).options.policy.name, 'thrifty')
+  })
+
+  test('tells models and tools of one’s own', async () => {
+    const settings = toSettings(
+      parseConfig({ models: { 'my-model': { window: 32_000 } }, tools: { peek: { kind: 'read', path: 'where' } } }),
+    )
+    assert.deepEqual(settings.models, { 'my-model': { window: 32_000 } })
+    assert.deepEqual(settings.tools?.get('peek'), { kind: 'read', path: 'where' })
+  })
+
+  test('a composition of one’s own is found again by its name', async () => {
+    const { home } = place('again', { policy: { name: 'ours', ...custom } })
+    const pal = await openPalimpsest({ home })
+    await pal.session('s')
+    assert.equal((await pal.session('s')).options.policy.name, 'ours')
+    const without = await openPalimpsest({ home, config: false })
+    await assert.rejects(without.session('s'), {
+      code: 'CONFIG_INVALID',
+      message: /no policy ours; there are none, smart/,
+    })
+  })
+
+  test('under "thrifty" edits wait until they pay, and say what they wait for', async () => {
+    const policy = { apply: 'thrifty' as const, policies: [{ use: 'stale-output' as const, after: 2, preview: 10 }] }
+    const pal = await openPalimpsest({ home: ':memory:', config: { policy }, clock: () => 1000 })
+    const session = await pal.session('s')
+    await session.append(user('go'), ...bash('x', 'word '.repeat(40)), says('1'), user(`${'word '.repeat(2000)}`))
+    const waiting = await session.view()
+    assert.deepEqual(waiting.edits, [])
+    assert.match(waiting.pending[0]!.reason, /1 edits, \d+ tokens: rewriting \d+ tokens pays back after \d+ calls, and/)
+    const cold = await session.view({ now: 1000 + 3_600_000 })
+    assert.match(cold.decision!, /the cache is cold, so they cost nothing/)
+    assert.equal(cold.edits.length, 1)
+  })
+
+  test('every policy can be configured, with its defaults', () => {
+    const { policy } = toSettings(parseConfig({ policy: { policies: policyNames.map(use => ({ use })) } }))
+    assert.equal(policy?.name, 'custom')
+    policy?.start()
+  })
+})
+
+describe('a mistake is told with its key, its place and what is allowed', () => {
+  const wrong = (config: unknown, message: RegExp) =>
+    assert.throws(() => parseConfig(config, 'palimpsest.json'), { code: 'CONFIG_INVALID', message })
+
+  test('an unknown preset', () => {
+    wrong(
+      { policy: 'smart' },
+      /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, agent, or/,
+    )
+  })
+
+  test('an unknown policy', () => {
+    wrong(
+      { policy: { policies: [{ use: 'repeat-reads' }, { use: 'truncate' }] } },
+      /policy\.policies\[1\]\.use is "truncate"; allowed: repeat-reads, keep-edits, truncate-shell/,
+    )
+  })
+
+  test('a number out of range, or no number', () => {
+    wrong({ policy: { policies: [{ use: 'truncate-shell', limit: -1 }] } }, /policy\.policies\[0\]\.limit is -1: .*>=0/)
+    wrong({ policy: { policies: [{ use: 'warn', from: 2 }] } }, /policy\.policies\[0\]\.from is 2: .*<=1/)
+    wrong({ policy: { policies: [{ use: 'anchor', every: '5' }] } }, /policies\[0\]\.every is "5": .*expected number/)
+    wrong({ overhead: 1.5 }, /overhead is 1\.5: .*int/)
+  })
+
+  test('an unknown option, in a policy and elsewhere', () => {
+    wrong(
+      { policy: { policies: [{ use: 'warn', limits: 3 }] } },
+      /policy\.policies\[0\]\.limits is not known; allowed in policy\.policies\[0\]: use, limit, from/,
+    )
+    wrong(
+      { polices: [] },
+      /polices is not known; allowed in the file: \$schema, policy, model, overhead, models, tools/,
+    )
+    wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
+    wrong(
+      { tools: { peek: { kind: 'read', paths: 'x' } } },
+      /tools\.peek\.paths is not known; allowed in tools\.peek: kind, path/,
+    )
+    wrong(
+      { policy: { policies: [{ use: 'clear-results', keep: { type: 'tool_uses', value: 1, more: 2 } }] } },
+      /policies\[0\]\.keep\.more is not known; allowed in policy\.policies\[0\]\.keep: type, value/,
+    )
+  })
+
+  test('an unknown way to apply, a missing list, another type', () => {
+    wrong({ policy: { apply: 'never', policies: [] } }, /policy\.apply is "never": .*"every-turn"\|"thrifty"/)
+    wrong({ policy: {} }, /policy\.policies is missing/)
+    wrong([], /the file is \[\]: .*expected object/)
+  })
+
+  test('a file that is no JSON, is missing, or is a folder', async () => {
+    const { path } = place('broken', '{ "policy": ')
+    await assert.rejects(readConfig(path), { code: 'CONFIG_INVALID', message: /is not JSON/ })
+    await assert.rejects(readConfig(join(folder, 'nowhere.json')), {
+      code: 'CONFIG_INVALID',
+      message: /cannot be read/,
+    })
+    await assert.rejects(readConfig(folder), { code: 'CONFIG_INVALID', message: /cannot be read/ })
+    assert.equal(await readConfig(join(folder, 'nowhere.json'), { mustExist: false }), undefined)
+  })
+
+  test('a policy that nobody knows, when a session is opened', async () => {
+    const pal = await openPalimpsest({ home: ':memory:' })
+    const message = `There is no policy nice; there are ${presets.map(({ name }) => name).join(', ')}.`
+    await assert.rejects(pal.session('s', { policy: 'nice' }), { code: 'CONFIG_INVALID', message })
+  })
+})
+
+test('the published schema is the one that is checked (node scripts/build-schema.ts)', () => {
+  assert.equal(readFileSync(SCHEMA_PATH, 'utf8'), schemaText())
+})

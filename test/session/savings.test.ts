@@ -1,0 +1,32 @@
+/** What edits that are made together save, each for itself. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { savingsOf } from '../../src/view/edits.ts'
+import type { Edit, Replacement, Target } from '../../src/model/types.ts'
+
+const edit = (target: Target, replacement: Replacement): Edit => ({
+  id: 'e',
+  target,
+  replacement,
+  by: 'user',
+  why: '',
+  saved: 0,
+})
+const TEN = 10
+const inserted = edit({ after: 3 }, { messages: [{ role: 'user', parts: [{ type: 'text', text: 'a reminder' }] }] })
+
+test('an insertion costs what it adds, and the part before it keeps what it saved', () => {
+  const shortened = edit({ entry: 3, part: 0 }, 'short')
+  assert.deepEqual(
+    savingsOf([inserted, shortened], [90, 90], () => TEN),
+    [-10, 100],
+  )
+})
+
+test('edits of one entry share what they save together, and others have no part in it', () => {
+  const parts = [edit({ entry: 3, part: 0 }, ''), edit({ entry: 3, part: 1 }, ''), edit({ entry: 5 }, { messages: [] })]
+  assert.deepEqual(
+    savingsOf(parts, [80, 80, 7], () => TEN),
+    [40, 40, 7],
+  )
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { endsWhole, firstEntry, isCut, lastCutBefore, stretchBefore } from '../../src/view/cuts.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { checkView, waitingCalls } from '../../src/view/legality.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { Message, Part } from '../../src/model/types.ts'
+import { session as anySession } from '../laws/sessions.ts'
+import { bash, says, step, user } from '../policies/talk.ts'
+
+async function open(messages: readonly Message[], model = 'claude-sonnet-4-5'): Promise<Session> {
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
+  const session = await pal.session('cuts', { model })
+  await session.append(...messages)
+  await session.view()
+  return session
+}
+
+const cutsOf = ({ fold, options }: Session) =>
+  fold.entries.flatMap((_, entry) => (isCut(fold, entry, options.model) ? [entry] : []))
+
+const thinking = (text: string, calls: Message): Message => {
+  const reasoning: Part = { type: 'reasoning', text }
+  return { role: 'assistant', parts: [reasoning, ...calls.parts] }
+}
+
+describe('a cut', () => {
+  for (const model of ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o', 'claude-opus-5-5']) {
+    test(`can be made in any session, wherever it is said to be one (${model})`, () =>
+      fc.assert(
+        fc.asyncProperty(anySession, fc.nat(), async (messages, pick) => {
+          const session = await open(messages, model)
+          const cuts = cutsOf(session)
+          if (cuts.length === 0) return
+          const to = cuts[pick % cuts.length]!
+          const replacement = { messages: [user('so far')] }
+          await session.apply([{ target: { from: 0, to }, replacement, why: 'test' }])
+          const view = await session.view()
+          assert.deepEqual(view.report, [])
+          assert.deepEqual(checkView(view.messages, { dialect: session.options.model.dialect }), [])
+          for (const inner of cuts) {
+            if (inner < to) assert.equal(isCut(session.fold, inner), false, 'there is none inside another range')
+          }
+        }),
+        { numRuns: 60 },
+      ))
+  }
+
+  test('is found by lastCutBefore: the last one that leaves the entry in place', () =>
+    fc.assert(
+      fc.asyncProperty(anySession, async messages => {
+        const session = await open(messages)
+        const cuts = cutsOf(session)
+        for (let entry = 0; entry <= messages.length; entry++) {
+          assert.equal(
+            lastCutBefore(session.fold, entry),
+            cuts.findLast(cut => cut < entry),
+          )
+        }
+      }),
+      { numRuns: 40 },
+    ))
+
+  test('never parts a batch of calls from its results', async () => {
+    const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
+    const session = await open([user('go'), ...step(one, one), says('done'), user('next')])
+    assert.deepEqual(cutsOf(session), [0, 3, 4])
+  })
+
+  test('comes after the next entry where a step was interrupted', async () => {
+    const [call] = bash('x', 'never')
+    const session = await open([user('go'), call!, user('stop'), says('ok')])
+    assert.deepEqual(cutsOf(session), [0, 2])
+  })
+
+  test('in a running tool loop leaves reasoning at the front, if the loop began with it', async () => {
+    const [first, firstResult] = bash('1', 'ok')
+    const [second, secondResult] = bash('2', 'ok')
+    const [third, thirdResult] = bash('3', 'ok')
+    const loop = [user('go'), thinking('hm', first!), firstResult!, second!, secondResult!]
+    const session = await open([...loop, thinking('well', third!), thirdResult!])
+    assert.deepEqual(cutsOf(session), [0, 4])
+    await session.append(says('done'), user('next'), says('sure'))
+    await session.view()
+    assert.deepEqual(cutsOf(session), [0, 2, 4, 6, 7, 8])
+  })
+
+  test('is nowhere before reasoning that is still sent, on models that bind it', async () => {
+    const [first, result] = bash('1', 'ok')
+    const session = await open([user('go'), says('a'), thinking('hm', first!), result!, says('b')], 'claude-opus-5-5')
+    assert.deepEqual(cutsOf(session), [3])
+  })
+})
+
+describe('a stretch', () => {
+  const talk = [user('go'), ...bash('1', 'word '.repeat(50)), ...bash('2', 'ok'), ...bash('3', 'ok'), says('done')]
+
+  test('begins behind the system prompt', async () => {
+    const session = await open([{ role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }, ...talk])
+    assert.equal(firstEntry(session.fold), 1)
+    assert.deepEqual(stretchBefore(session.fold, 6), { from: 1, to: 5 })
+    assert.equal(stretchBefore(session.fold, 1), undefined)
+  })
+
+  test('holds nothing pinned: of two it is the larger', async () => {
+    const session = await open(talk)
+    await session.pin(4)
+    assert.deepEqual(stretchBefore(session.fold, 8), { from: 0, to: 2 })
+    await session.pin(0)
+    assert.deepEqual(stretchBefore(session.fold, 8), { from: 1, to: 2 })
+    await session.pin(2)
+    assert.deepEqual(stretchBefore(session.fold, 8), { from: 5, to: 6 })
+  })
+
+  test('takes whole range edits in, or none of them', async () => {
+    const session = await open(talk)
+    await session.apply([{ target: { from: 1, to: 4 }, replacement: { messages: [user('x')] }, why: 'test' }])
+    assert.deepEqual(stretchBefore(session.fold, 4), { from: 0, to: 0 })
+    assert.deepEqual(stretchBefore(session.fold, 5), { from: 0, to: 4 })
+  })
+})
+
+test('a message can be put behind the last entry where nothing waits', async () => {
+  await fc.assert(
+    fc.asyncProperty(anySession, async messages => {
+      const session = await open(messages)
+      const { messages: shown } = await session.view()
+      assert.equal(endsWhole(session.fold), waitingCalls(shown).length === 0)
+    }),
+    { numRuns: 60 },
+  )
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { explainView, tokensSaved } from '../../src/view/explain.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { Message } from '../../src/model/types.ts'
+
+const text = (role: 'user' | 'assistant', words: string): Message => ({ role, parts: [{ type: 'text', text: words }] })
+
+async function sessionWith(count: number): Promise<Session> {
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => 1 })
+  const session = await pal.session('s', { policy: 'none' })
+  const messages = Array.from({ length: count }, (_, i) => text(i % 2 ? 'assistant' : 'user', `entry ${i} `.repeat(30)))
+  await session.append(...messages)
+  return session
+}
+
+async function explain(session: Session) {
+  const view = await session.view({ plan: false })
+  const slots = explainView(session.fold)
+  assert.deepEqual(
+    slots.flatMap(slot => slot.messages.map(({ message }) => message)),
+    view.messages,
+  )
+  assert.equal(
+    slots.reduce((total, slot) => total + slot.tokens, 0),
+    view.tokens,
+  )
+  return slots
+}
+
+test('an untouched session is one slot an entry, with a name for every text', async () => {
+  const slots = await explain(await sessionWith(3))
+  assert.deepEqual(
+    slots.map(({ from, to, edits, pinned }) => [from, to, edits.length, pinned]),
+    [
+      [0, 0, 0, false],
+      [1, 1, 0, false],
+      [2, 2, 0, false],
+    ],
+  )
+  assert.equal(new Set(slots.map(slot => slot.messages[0]!.ids[0])).size, 3)
+})
+
+test('a range is one slot that names the edit that shows and those inside it', async () => {
+  const session = await sessionWith(6)
+  await session.apply([{ target: { entry: 2, part: 0 }, replacement: 'short', why: 'inner' }])
+  const replacement = { messages: [text('user', 'so far')] }
+  await session.apply([{ target: { from: 1, to: 3 }, replacement, why: 'outer' }])
+  const slots = await explain(session)
+  assert.deepEqual(
+    slots.map(({ from, to }) => [from, to]),
+    [
+      [0, 0],
+      [1, 3],
+      [4, 4],
+      [5, 5],
+    ],
+  )
+  assert.deepEqual(
+    slots[1]!.edits.map(({ why, shows }) => [why, shows]),
+    [
+      ['inner', false],
+      ['outer', true],
+    ],
+  )
+  assert.deepEqual(slots[1]!.messages[0]!.ids, [undefined])
+  assert.equal(tokensSaved(slots), slots[1]!.edits[1]!.saved)
+})
+
+test('what is inserted stands in the slot of the entry before it, and has no name', async () => {
+  const session = await sessionWith(2)
+  await session.apply([{ target: { after: 0 }, replacement: { messages: [text('user', 'by the way')] }, why: 'note' }])
+  const [first] = await explain(session)
+  assert.equal(first!.messages.length, 2)
+  assert.deepEqual([first!.messages[0]!.ids.length, first!.messages[1]!.ids], [1, [undefined]])
+  assert.deepEqual(
+    first!.edits.map(({ why, shows }) => [why, shows]),
+    [['note', true]],
+  )
+})
+
+test('what is hidden altogether is a slot without messages', async () => {
+  const session = await sessionWith(4)
+  await session.apply([{ target: { from: 0, to: 1 }, replacement: { messages: [] }, why: 'gone' }])
+  const [first] = await explain(session)
+  assert.deepEqual([first!.from, first!.to, first!.messages, first!.tokens], [0, 1, [], 0])
+})
+
+test('pins are told', async () => {
+  const session = await sessionWith(2)
+  await session.pin(1, { part: 0 })
+  assert.deepEqual(
+    (await explain(session)).map(slot => slot.pinned),
+    [false, true],
+  )
+})

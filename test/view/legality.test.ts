@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { checkEdit, checkSize, checkView, RULES, type Rule, stepStart, waitingCalls } from '../../src/view/legality.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { Dialect, Edit, Message, Part, Replacement, Target } from '../../src/model/types.ts'
+
+const text = (said: string): Part => ({ type: 'text', text: said })
+const reasoning: Part = { type: 'reasoning', text: 'hm' }
+const raw: Part = { type: 'raw', provider: 'anthropic', value: { type: 'server_tool_use', id: 's1' } }
+const call = (id: string): Part => ({ type: 'tool-call', id, name: 'bash', input: { command: 'ls' } })
+const result = (id: string): Part => ({ type: 'tool-result', id, name: 'bash', output: 'out' })
+const user = (...parts: Part[]): Message => ({ role: 'user', parts })
+const assistant = (...parts: Part[]): Message => ({ role: 'assistant', parts })
+const tool = (...parts: Part[]): Message => ({ role: 'tool', parts })
+const go = user(text('go'))
+
+const rules = (messages: Message[], dialect?: Dialect) =>
+  checkView(messages, dialect ? { dialect } : {}).map(({ rule }) => rule)
+
+describe('rules on messages: each is broken alone', () => {
+  const step = [go, assistant(call('a'), call('b')), tool(result('a')), tool(result('b')), assistant(text('done'))]
+  const cases: [name: string, rule: Rule, messages: Message[], dialect?: Dialect][] = [
+    ['T1: a call whose result is missing', 'call-without-result', step.toSpliced(3, 1)],
+    ['T1: a call whose results are all missing', 'call-without-result', [...step.toSpliced(2, 2), go]],
+    ['T1: a result whose call is missing', 'result-without-call', step.with(1, assistant(call('a'), text('x')))],
+    ['T1: a result behind something else', 'result-without-call', [go, tool(result('z')), go]],
+    ['T1: a result in a message of the user', 'result-without-call', [user(text('x'), result('a'))]],
+    ['T2: two results for one call', 'two-results', step.toSpliced(4, 0, tool(result('a')))],
+    ['T2: two results in one message', 'two-results', step.with(2, tool(result('a'), result('a')))],
+    ['T2: half of a parallel batch', 'call-without-result', [...step.slice(0, 3), go]],
+    ['two calls with one id', 'duplicate-call', [...step.slice(0, 4), assistant(call('a')), tool(result('a'))]],
+    [
+      'two calls with one id in one message',
+      'duplicate-call',
+      [go, assistant(call('a'), call('a')), tool(result('a'))],
+    ],
+    ['a message without parts', 'empty-message', [go, assistant()]],
+    ['an empty text, at Anthropic', 'blank-text', [go, assistant(text(''))], 'anthropic'],
+    ['T7: a conversation that begins with a call, at Gemini', 'call-comes-first', step.slice(1), 'gemini'],
+    ['a blank text, at Anthropic', 'blank-text', [user(text(' \n')), assistant(text('x'))], 'anthropic'],
+  ]
+  for (const [name, rule, messages, dialect] of cases) {
+    test(`${name}: ${rule}`, () => assert.deepEqual(rules(messages, dialect), [rule]))
+  }
+
+  test('what is legal: results in any order and grouping, calls in several messages, calls that wait at the end', () => {
+    const legal: Message[][] = [
+      [],
+      step,
+      [go, assistant(call('a'), call('b')), tool(result('b'), result('a'))],
+      [go, assistant(call('a')), assistant(call('b')), tool(result('a'), result('b')), go],
+      [go, assistant(text('x'), call('a'), call('b'))],
+      [go, assistant(call('a'), call('b')), tool(result('b'))],
+      [go, go, assistant(raw), assistant(text(''))],
+    ]
+    for (const messages of legal) assert.deepEqual(rules(messages), [], JSON.stringify(messages))
+  })
+
+  test('a violation says where it is and what it is about', () => {
+    const [found] = checkView(step.toSpliced(3, 1))
+    assert.deepEqual(found, { rule: 'call-without-result', message: 'no result for b', index: 1, ids: ['b'] })
+  })
+
+  test('a view is checked from the step before its first change', () => {
+    const broken = [tool(result('z')), ...step, go]
+    assert.deepEqual(rules(broken), ['result-without-call'])
+    assert.deepEqual(checkView(broken, { from: 5 }), [])
+    assert.deepEqual(checkView(step.toSpliced(3, 1), { from: 3 }).length, 1)
+  })
+
+  test('T13: bytes have a limit of their own: too-many-bytes', () => {
+    assert.deepEqual(checkSize(10, 10), [])
+    assert.deepEqual(
+      checkSize(11, 10).map(({ rule }) => rule),
+      ['too-many-bytes'],
+    )
+  })
+})
+
+describe('steps', () => {
+  const messages = [go, assistant(call('a')), assistant(call('b')), tool(result('a')), tool(result('b')), go]
+
+  test('a step begins with the first of its assistant messages', () => {
+    assert.deepEqual(
+      [0, 1, 2, 3, 4, 5, 9, -1].map(at => stepStart(messages, at)),
+      [0, 1, 1, 1, 1, 5, 5, 0],
+    )
+    assert.equal(stepStart([], 3), 0)
+  })
+
+  test('calls that wait are those of the last step without a result', () => {
+    assert.deepEqual(waitingCalls(messages.slice(0, 4)), ['b'])
+    assert.deepEqual(waitingCalls(messages.slice(0, 3)), ['a', 'b'])
+    assert.deepEqual(waitingCalls(messages), [])
+    assert.deepEqual(waitingCalls([]), [])
+  })
+})
+
+describe('rules on one edit', () => {
+  const scope = { entry: 3, role: 'assistant' as const, latest: false, running: false, reasons: false }
+  const edit = (replacement: Replacement, target: Target = { entry: 3, part: 0 }): Edit => ({
+    id: 'e1',
+    target,
+    replacement,
+    by: 'user',
+    why: '',
+    saved: 0,
+  })
+  const leaf: Target = { entry: 3, part: 0, leaf: 0 }
+  const signed: Part = { ...call('a'), original: { dialect: 'gemini', value: { thoughtSignature: 'c2ln' } } }
+  const broken: [name: string, rule: Rule, edit: Edit, scope: Parameters<typeof checkEdit>[1], dialect?: Dialect][] = [
+    ['T3, T12: an opaque block', 'opaque-edited', edit('x'), { ...scope, part: raw }],
+    ['T3, T12: an opaque block dropped', 'opaque-edited', edit(null), { ...scope, part: raw }],
+    ['T4: reasoning rewritten', 'reasoning-altered', edit('x'), { ...scope, part: reasoning }],
+    [
+      'T4: reasoning shortened in part',
+      'reasoning-altered',
+      edit('x', { ...leaf, span: [0, 1] }),
+      { ...scope, part: reasoning },
+    ],
+    [
+      'T4, T8: reasoning of the running turn dropped',
+      'running-reasoning',
+      edit(null),
+      { ...scope, part: reasoning, running: true },
+    ],
+    [
+      'T4, T7: a neighbour of reasoning that is being answered',
+      'running-reasoning',
+      edit('x'),
+      { ...scope, part: text('y'), latest: true, reasons: true },
+    ],
+    [
+      'T6: reasoning dropped and its call kept',
+      'reasoning-pair',
+      edit(null),
+      { ...scope, part: reasoning },
+      'openai-responses',
+    ],
+    ['T7: a signed call shortened', 'signed-altered', edit({ input: {} }), { ...scope, part: signed }, 'gemini'],
+    ['T7: a text in a signed call', 'signed-altered', edit('x', leaf), { ...scope, part: signed }],
+    ['T1: a call dropped', 'call-dropped', edit(null), { ...scope, part: call('a') }],
+    ['T1: a call turned into text', 'call-dropped', edit('x'), { ...scope, part: call('a') }],
+    ['T1: a result dropped', 'result-dropped', edit(null), { ...scope, part: result('a') }],
+  ]
+  for (const [name, rule, made, where, dialect] of broken) {
+    test(`${name}: ${rule}`, () => assert.equal(checkEdit(made, where, dialect)?.rule, rule))
+  }
+
+  test('what is allowed: shorter texts, results and inputs; old reasoning and images dropped whole', () => {
+    const image: Part = { type: 'image', mediaType: 'image/png', data: '' }
+    const allowed: [Edit, Part][] = [
+      [edit('x'), text('long')],
+      [edit('x'), result('a')],
+      [edit('x', { ...leaf, span: [0, 2] }), result('a')],
+      [edit({ input: {} }), call('a')],
+      [edit('x', leaf), call('a')],
+      [edit(null), reasoning],
+      [edit(null), image],
+      [edit('[image]'), image],
+    ]
+    for (const [made, part] of allowed) assert.equal(checkEdit(made, { ...scope, part }, 'anthropic'), undefined)
+  })
+})
+
+describe('rules on the state of a session', () => {
+  async function open(model: string, ...messages: Message[]): Promise<Session> {
+    const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
+    const session = await pal.session('s', { model })
+    await session.append(...messages)
+    return session
+  }
+  const loop = [go, assistant(reasoning, call('a')), tool(result('a')), assistant(call('b')), tool(result('b'))]
+  const apply = (session: Session, target: Target, replacement: Replacement) =>
+    session.apply([{ target, replacement, why: 'test' }])
+  const broken = (rule: Rule) => ({ code: 'VIEW_ILLEGAL', message: new RegExp(`\\(${rule}\\)`) })
+  const cut = { messages: [user(text('folded'))] }
+
+  test('T4: a running loop keeps the reasoning that it began with: loop-without-reasoning', async () => {
+    const session = await open('claude-sonnet-4-5', ...loop)
+    await assert.rejects(apply(session, { from: 1, to: 2 }, cut), broken('loop-without-reasoning'))
+    await session.append(user(text('next')))
+    await apply(session, { from: 1, to: 2 }, cut)
+  })
+
+  test('nothing before reasoning that is still sent, where a model binds it: bound-reasoning', async () => {
+    const messages = [...loop, user(text('next')), assistant(text('x'))]
+    const bound = await open('claude-opus-5', ...messages)
+    await assert.rejects(apply(bound, { entry: 0, part: 0 }, 'x'), broken('bound-reasoning'))
+    await apply(bound, { entry: 4, part: 0 }, 'behind it')
+    await bound.apply([
+      { target: { entry: 0, part: 0 }, replacement: 'x', why: 'with it' },
+      { target: { entry: 1, part: 0 }, replacement: null, why: 'with it' },
+    ])
+    const free = await open('claude-opus-4-5', ...messages)
+    await apply(free, { entry: 0, part: 0 }, 'x')
+  })
+
+  test('a system prompt that the client changes is not refused for bound reasoning', async () => {
+    const prompt = (said: string): Message => ({ role: 'system', parts: [text(said)] })
+    const session = await open('claude-opus-5')
+    const rest = [...loop, user(text('next')), assistant(text('x'))]
+    await session.sync([prompt('one'), ...rest])
+    const view = await session.sync([prompt('two'), ...rest])
+    assert.deepEqual(view.report, [])
+    assert.equal(view.session.id, session.id)
+  })
+
+  test('T1, T2: a range that parts calls from results is refused, and nothing is changed', async () => {
+    const session = await open('gpt-4o', go, assistant(call('a'), call('b')), tool(result('a')), tool(result('b')))
+    for (const [from, to] of [
+      [0, 1],
+      [1, 2],
+      [2, 2],
+      [3, 3],
+      [2, 3],
+    ] as const) {
+      await assert.rejects(apply(session, { from, to }, cut), { code: 'VIEW_ILLEGAL' })
+    }
+    assert.deepEqual(session.edits(), [])
+    await apply(session, { from: 1, to: 3 }, cut)
+  })
+
+  test('T13: a view of too many bytes is not given: the last legal one is, until something goes', async () => {
+    const pal = await openPalimpsest({ home: ':memory:', models: { tiny: { maxBytes: 1000, dialect: 'openai-chat' } } })
+    const session = await pal.session('s', { model: 'tiny' })
+    await session.append(go, assistant(text('ok')))
+    const before = (await session.view()).messages
+    await session.append(user({ type: 'image', mediaType: 'image/png', data: 'A'.repeat(2000) }))
+    const view = await session.view()
+    assert.deepEqual(
+      view.report.map(({ rule }) => rule),
+      ['too-many-bytes'],
+    )
+    assert.deepEqual(view.messages, before)
+    await apply(session, { entry: 2, part: 0 }, '[image]')
+    assert.deepEqual((await session.view()).report, [])
+    assert.equal((await session.view()).messages.length, 3)
+  })
+})
+
+test('every rule has words, and its name is one that reports can carry', () => {
+  for (const [name, words] of Object.entries(RULES)) {
+    assert.match(name, /^[a-z]+(-[a-z]+)+$/)
+    assert.match(words, /^[A-Z].*\.$/)
+  }
+})

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { Calls, checkMessage, MAX_PART } from '../../src/view/messages.ts'
+import type { Message, Part } from '../../src/model/types.ts'
+import { session as anySession } from '../laws/sessions.ts'
+
+const call = (id: string, input: unknown = {}, name = 'bash'): Message => ({
+  role: 'assistant',
+  parts: [{ type: 'tool-call', id, name, input }],
+})
+const tool = (...ids: string[]): Message => ({
+  role: 'tool',
+  parts: ids.map(id => ({ type: 'tool-result', id, name: 'bash', output: '' })),
+})
+const user: Message = { role: 'user', parts: [{ type: 'text', text: 'go' }] }
+const of = (part: unknown, role: Message['role'] = 'user') => ({ role, parts: [part as Part] })
+
+describe('one message', () => {
+  test('every message of any session is accepted', () => {
+    fc.assert(fc.property(anySession, messages => messages.forEach(checkMessage)))
+  })
+
+  test('what has the wrong shape is refused, with what is wrong', () => {
+    const cyclic: Record<string, unknown> = {}
+    cyclic['self'] = cyclic
+    let deep: unknown = 1
+    for (let i = 0; i < 100_000; i++) deep = [deep]
+    const wrong: [unknown, RegExp][] = [
+      [null, /role must be/],
+      [{ role: 'robot', parts: [] }, /role must be/],
+      [{ role: 'user' }, /parts must be an array/],
+      [{ ...user, at: Number.NaN }, /at must be a number/],
+      [of(null), /the type of a part is/],
+      [of({ type: 'video' }), /the type of a part is/],
+      [of({ type: 'text' }), /text of a part must be a string/],
+      [of({ type: 'tool-call', id: 'a', name: 'b', input: {} }), /belongs to an assistant/],
+      [call(''), /needs an id/],
+      [call('a', {}, ''), /needs an id and a name/],
+      [of({ type: 'tool-result', id: 'a', name: 'b', output: 'x' }), /role tool/],
+      [of({ type: 'tool-result', id: '', name: 'b', output: 'x' }, 'tool'), /id of its call/],
+      [of({ type: 'tool-result', id: 'a', name: 'b', output: 5 }, 'tool'), /a string or an array/],
+      [
+        of({ type: 'tool-result', id: 'a', name: 'b', output: [{ type: 'text', text: 5 }] }, 'tool'),
+        /must be a string/,
+      ],
+      [call('a', { n: 5n }), /bigint/],
+      [call('a', cyclic), /nested more than 500 deep/],
+      [call('a', deep), /nested more than 500 deep/],
+      [of({ type: 'raw', provider: 'x', value: cyclic }), /nested more than 500 deep/],
+    ]
+    for (const [message, reason] of wrong) {
+      assert.throws(() => checkMessage(message as Message), { code: 'INVALID_MESSAGE', message: reason })
+    }
+  })
+
+  test('text that is not Unicode is refused wherever it stands, also deep in an input', () => {
+    const odd = ['\ud800', 'a\udc00b']
+    for (const bad of odd) {
+      for (const message of [
+        of({ type: 'text', text: bad }),
+        call('a', { deep: [{ text: bad }] }),
+        call('a', bad),
+        of({ type: 'tool-result', id: 'a', name: 'b', output: [{ type: 'text', text: bad }] }, 'tool'),
+      ]) {
+        assert.throws(() => checkMessage(message), { code: 'INVALID_UNICODE', message: /toWellFormed/ })
+      }
+    }
+    checkMessage(of({ type: 'raw', provider: 'x', value: { kept: '\ud800' } }))
+  })
+
+  test('a part over the limit is refused, one at the limit is not, and many texts count together', () => {
+    const large = 'x'.repeat(MAX_PART)
+    checkMessage(of({ type: 'text', text: large }))
+    checkMessage(call('a', { content: large }))
+    const over = { code: 'TOO_LARGE', message: /Put it in a file/ }
+    assert.throws(() => checkMessage(of({ type: 'text', text: `${large}x` })), over)
+    assert.throws(() => checkMessage(call('a', { content: [large, 'x'] })), over)
+    assert.throws(() => checkMessage(of({ type: 'image', mediaType: 'image/png', data: `${large}x` })), over)
+    assert.throws(() => checkMessage(of({ type: 'raw', provider: 'x', value: [large, large] })), over)
+  })
+})
+
+describe('the calls of a session', () => {
+  const after = (...messages: Message[]) => {
+    const calls = new Calls()
+    for (const message of messages) {
+      calls.check(message)
+      calls.add(message)
+    }
+    return calls
+  }
+
+  test('say which calls wait, and which a message would leave without a result', () => {
+    const calls = after(call('a'), call('b'))
+    assert.deepEqual(calls.open, ['a', 'b'])
+    assert.deepEqual(calls.check(call('c')).interrupted, [])
+    assert.deepEqual(calls.check(user).interrupted, ['a', 'b'])
+    calls.add(tool('a'))
+    assert.deepEqual(calls.check(call('c')).interrupted, ['b'])
+    assert.deepEqual(calls.check(tool('b')), { interrupted: [], late: [] })
+  })
+
+  test('know a result that comes too late from one that comes twice or from nowhere', () => {
+    const calls = after(call('a'), user)
+    assert.deepEqual(calls.check(tool('a')).late, [{ part: 0, id: 'a', name: 'bash' }])
+    calls.add(tool('a'))
+    assert.throws(() => calls.check(tool('a')), { code: 'INVALID_MESSAGE', message: /a has a result already/ })
+    assert.throws(() => calls.check(tool('z')), { message: /no tool call z/ })
+    assert.throws(() => calls.check(call('a')), { message: /a is taken/ })
+  })
+
+  test('a draft can be thrown away', () => {
+    const calls = after(call('a'))
+    const draft = calls.draft()
+    draft.add(tool('a'))
+    draft.add(call('b'))
+    assert.deepEqual(draft.open, ['b'])
+    assert.deepEqual(calls.open, ['a'])
+    assert.equal(calls.nameOf('b'), undefined)
+  })
+})

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
+import { partId, placeOfId, shownTexts } from '../../src/view/shown-texts.ts'
+import type { Message, Part } from '../../src/model/types.ts'
+import { session as anySession } from '../laws/sessions.ts'
+
+const text = (role: 'user' | 'assistant', said: string): Message => ({ role, parts: [{ type: 'text', text: said }] })
+
+async function open(...messages: Message[]): Promise<Session> {
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
+  const session = await pal.session('test')
+  await session.append(...messages)
+  return session
+}
+
+const bytes = async (session: Session) => JSON.stringify((await session.view()).messages)
+
+describe('ids of parts', () => {
+  const type = fc.constantFrom(...(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw'] as const))
+
+  test('lead back to their part, whichever it is', () => {
+    fc.assert(
+      fc.property(fc.nat(8_000_000), fc.nat(2000), type, (entry, part, kind) => {
+        assert.deepEqual(placeOfId(partId(entry, part, { type: kind })), { entry, part, type: kind })
+      }),
+    )
+  })
+
+  test('are short, and no two parts of a long session share one', () => {
+    const seen = new Set<string>()
+    for (let entry = 0; entry < 30_000; entry++) {
+      for (let part = 0; part < 3; part++) seen.add(partId(entry, part, { type: 'text' }))
+    }
+    assert.equal(seen.size, 90_000)
+    assert.ok([...seen].every(id => /^[0-9a-f]{8}$/.test(id)))
+    assert.equal(placeOfId('zzzzzzzz'), undefined)
+    assert.equal(placeOfId('1234'), undefined)
+  })
+})
+
+describe('any session', () => {
+  const pick = fc.record({
+    text: fc.nat(),
+    start: fc.nat(),
+    length: fc.nat(),
+    marks: fc.nat(),
+    replacement: fc.string(),
+  })
+
+  test('replace(start, end) of a match that occurs once shows the text with the match replaced, and undo restores', async () => {
+    let tried = 0
+    await fc.assert(
+      fc.asyncProperty(anySession, fc.array(pick, { minLength: 1, maxLength: 6 }), async (messages, picks) => {
+        const session = await open(...messages.map(lengthen))
+        await session.append(text('user', 'the next request'), text('assistant', 'it is done'))
+        const made: { id: string; before: string }[] = []
+        for (const choice of picks) {
+          const texts = [...shownTexts(session.fold)]
+          const chosen = choose(texts, choice)
+          if (!chosen) continue
+          const before = await bytes(session)
+          const { entry, part, leaf } = texts[chosen.text]!
+          const { edits, replacements } = await session.edit({ action: 'replace', targets: [chosen.operation] })
+          tried++
+          const after = [...shownTexts(session.fold)].find(t => t.entry === entry && t.part === part && t.leaf === leaf)
+          assert.equal(after?.text, chosen.expected)
+          assert.equal(replacements[0]!.originalLength, chosen.length)
+          await session.undo(edits[0]!.id)
+          assert.equal(await bytes(session), before)
+          await session.redo(edits[0]!.id)
+          made.push({ id: edits[0]!.id, before })
+        }
+        for (const { id, before } of made.reverse()) {
+          await session.undo(id)
+          assert.equal(await bytes(session), before)
+        }
+      }),
+      { numRuns: 120 },
+    )
+    assert.ok(tried > 50, `only ${tried} edits were made`)
+  })
+
+  /** Texts of sessions are short: doubled and trebled they have matches. */
+  function lengthen(message: Message): Message {
+    const parts = message.parts.map((part, i): Part => {
+      if (part.type === 'text') return { ...part, text: `${part.text} (${message.role} ${i}) ${part.text} and so on` }
+      if (part.type === 'tool-result' && typeof part.output === 'string')
+        return { ...part, output: `result ${part.id}: ${part.output} -- ${part.output} that was ${part.id}` }
+      return part
+    })
+    return { ...message, parts }
+  }
+
+  function choose(
+    texts: { text: string }[],
+    {
+      text,
+      start,
+      length,
+      marks,
+      replacement,
+    }: { text: number; start: number; length: number; marks: number; replacement: string },
+  ) {
+    const index = text % texts.length
+    const source = texts[index]!.text
+    if (source.length < 30) return undefined
+    const from = start % (source.length - 29)
+    const to = Math.min(source.length, from + 30 + (length % 60))
+    const cut = 1 + (marks % (to - from - 1))
+    const operation = {
+      start: source.slice(from, from + cut),
+      end: source.slice(from + cut, to),
+      replacement: `<${replacement}>`,
+    }
+    if (!operation.start.isWellFormed() || !operation.end.isWellFormed()) return undefined
+    const ends = texts.flatMap(t =>
+      allIndices(t.text, operation.start).filter(at => t.text.indexOf(operation.end, at + cut) >= 0),
+    )
+    if (ends.length !== 1 || source.indexOf(operation.end, from + cut) !== from + cut) return undefined
+    return {
+      text: index,
+      operation,
+      length: to - from,
+      expected: source.slice(0, from) + operation.replacement + source.slice(to),
+    }
+  }
+
+  function allIndices(text: string, wanted: string): number[] {
+    const found: number[] = []
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) found.push(at)
+    return found
+  }
+})

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { parseJson } from '../../src/model/json.ts'
+import type { Session } from '../../src/session/session.ts'
+import { keyOf, syncPlan } from '../../src/view/sync.ts'
+import type { Message, Part } from '../../src/model/types.ts'
+import { session as anySession } from '../laws/sessions.ts'
+
+const text = (role: Message['role'], said: string): Message => ({ role, parts: [{ type: 'text', text: said }] })
+const [system, user, says] = (['system', 'user', 'assistant'] as const).map(
+  role => (said: string) => text(role, said),
+) as [(said: string) => Message, (said: string) => Message, (said: string) => Message]
+
+async function open(model = 'claude-sonnet-4-5'): Promise<Session> {
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
+  return pal.session('test', { model })
+}
+
+describe('what a message says', () => {
+  const part = (fields: Part): Message => ({ role: 'assistant', parts: [fields] })
+  const call = (input: unknown): Message => part({ type: 'tool-call', id: 'c', name: 'x', input })
+  const result = (output: string | Part[], more: object = {}): Message => ({
+    role: 'tool',
+    parts: [{ type: 'tool-result', id: 'c', name: 'x', output, ...more }],
+  })
+
+  test('does not depend on time, form, cache marks, or the order of keys', () => {
+    const original = { dialect: 'anthropic' as const, value: { cache_control: {} } }
+    const same: [Message, Message][] = [
+      [user('a'), { ...user('a'), at: 5, original }],
+      [user('a'), { role: 'user', parts: [{ text: 'a', type: 'text', original, edit: 'e1' }] }],
+      [call({ a: 1, b: { c: 2, d: 3 } }), call({ b: { d: 3, c: 2 }, a: 1 })],
+      [result('x'), result([{ type: 'text', text: 'x' }])],
+      [result('x'), result('x', { isError: false })],
+      [
+        part({ type: 'raw', provider: 'p', value: { a: 1, b: 2 } }),
+        part({ type: 'raw', provider: 'p', value: { b: 2, a: 1 } }),
+      ],
+    ]
+    for (const [a, b] of same) assert.equal(keyOf(a), keyOf(b))
+  })
+
+  test('depends on everything that is said', () => {
+    const messages = [
+      user('a'),
+      user('b'),
+      says('a'),
+      part({ type: 'reasoning', text: 'a' }),
+      call({ a: 1 }),
+      call({ a: [1, 2] }),
+      call({ a: [2, 1] }),
+      result('x'),
+      result('y'),
+      result('x', { isError: true }),
+      result([
+        { type: 'text', text: 'x' },
+        { type: 'text', text: '' },
+      ]),
+      part({ type: 'image', mediaType: 'image/png', data: 'A' }),
+      part({ type: 'image', mediaType: 'image/png', data: 'B' }),
+      { role: 'user', parts: [] } as Message,
+    ]
+    assert.equal(new Set(messages.map(keyOf)).size, messages.length)
+  })
+})
+
+describe('the plan', () => {
+  test('a conversation that goes on is appended to, one that went back is forked where it did', () => {
+    fc.assert(
+      fc.property(anySession, fc.nat(), fc.nat(), (messages, some, cut) => {
+        const known = messages.slice(0, some % (messages.length + 1))
+        const copy: Message[] = parseJson(JSON.stringify(messages))
+        assert.deepEqual(syncPlan(known, copy), { kind: 'append', append: copy.slice(known.length) })
+        const at = cut % messages.length
+        const other = [...copy.slice(0, at), user('something that nobody had said before')]
+        if (at < messages.length) assert.deepEqual(syncPlan(messages, other), { kind: 'fork', at: at - 1 })
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('a shorter conversation is one that went back', () => {
+    assert.deepEqual(syncPlan([user('a'), says('b')], [user('a')]), { kind: 'fork', at: 0 })
+    assert.deepEqual(syncPlan([user('a')], []), { kind: 'fork', at: -1 })
+    assert.deepEqual(syncPlan([], []), { kind: 'append', append: [] })
+  })
+
+  test('another system prompt is an edit of the first entry, told once and taken back', () => {
+    const known = [system('one'), user('a')]
+    const two = [system('two'), user('a'), says('b')]
+    const edit = { target: { entry: 0 }, replacement: { messages: [system('two')] } }
+    assert.deepEqual(syncPlan(known, two), { kind: 'append', append: [says('b')], edit })
+    assert.deepEqual(syncPlan(known, two, system('two')), { kind: 'append', append: [says('b')] })
+    const back = syncPlan(known, known, system('two'))
+    assert.deepEqual(back.kind === 'append' && back.edit?.replacement, { messages: [system('one')] })
+  })
+})
+
+describe('sync of a session', () => {
+  test('a system prompt that changes and stays changes the view once, and can change back', async () => {
+    const session = await open()
+    const conversation = (prompt: string, ...rest: Message[]) => [system(prompt), user('go'), ...rest]
+    await session.sync(conversation('one'))
+    for (let i = 0; i < 3; i++) await session.sync(conversation('two', says('ok')))
+    assert.equal(session.edits().length, 1)
+    const prompt = async (messages: Message[]) => (await session.sync(messages)).messages[0]!.parts[0]
+    assert.equal(((await prompt(conversation('two', says('ok')))) as { text: string }).text, 'two')
+    assert.equal(((await prompt(conversation('one', says('ok')))) as { text: string }).text, 'one')
+    assert.equal(((await prompt(conversation('one', says('ok'), user('on')))) as { text: string }).text, 'one')
+    assert.equal(session.edits().length, 2)
+  })
+
+  test('asking again with the same messages changes nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(anySession, async messages => {
+        const session = await open()
+        const first = await session.sync(messages)
+        const length = session.fold.entries.length
+        const again = await session.sync(parseJson(JSON.stringify(messages)))
+        assert.equal(again.session.id, session.id)
+        assert.equal(session.fold.entries.length, length)
+        assert.deepEqual(parseJson(JSON.stringify(again.messages)), parseJson(JSON.stringify(first.messages)))
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

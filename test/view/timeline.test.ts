@@ -1,0 +1,296 @@
+/**
+ * The timeline and the map follow a ledger forward. The law: at every call they say what a fold of the events before
+ * that call says, on any session with edits made, undone and redone between its calls.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { replay } from '../../src/replay/replay.ts'
+import { inSteps, summaryOf } from '../../src/view/totals.ts'
+import { Timeline } from '../../src/view/timeline.ts'
+import { loadCounter, messageTokens } from '../../src/model/tokens.ts'
+import type { Edit, Event, Message } from '../../src/model/types.ts'
+import { applyEvent, createFold, foldAll, shown, shownTokens } from '../../src/view/fold.ts'
+import { count } from '../laws/law.ts'
+import { session } from '../laws/sessions.ts'
+import { openSmall, smallMessages } from '../small-session.ts'
+
+const model = modelInfo('claude')
+const MINUTE = 60_000
+type Placed = { seq: number; at: number; event: Event }
+type Choice = { kind: 'part' | 'range' | 'insert' | 'undo' | 'redo' | 'none'; a: number; b: number }
+
+const choice: fc.Arbitrary<Choice> = fc.record({
+  kind: fc.constantFrom('none', 'part', 'range', 'insert', 'undo', 'redo'),
+  a: fc.double({ min: 0, max: 0.999, noNaN: true }),
+  b: fc.double({ min: 0, max: 0.999, noNaN: true }),
+})
+
+test('at every call the map and the sums are those of a fold of what came before', () => {
+  fc.assert(
+    fc.property(session, fc.array(choice, { minLength: 30, maxLength: 30 }), (messages, choices) => {
+      const events = ledgerOf(messages, choices)
+      const timeline = new Timeline({ count, model })
+      for (const placed of events) timeline.take(placed)
+      let before: Message[] = []
+      for (const [n, { entry, sent }] of [...timeline.calls.entries()]) {
+        const seq = events.findIndex(({ event }, i) => event.type === 'entry' && entriesUpTo(events, i) === entry)
+        const fold = foldAll(events.slice(0, seq), count)
+        const view = shown(fold)
+        const bars = [...timeline.bars(n)]
+        assert.equal(sum(bars.map(bar => bar.shown)), shownTokens(fold), 'the map shows what was sent')
+        assert.equal(
+          sum(bars.map(bar => bar.raw)),
+          sum(fold.entries.map(({ message }) => messageTokens(message!, count))),
+        )
+        assert.equal(sent.tokens, shownTokens(fold))
+        if (n > 0)
+          assert.equal(sent.cached, sum(sharedMessages(before, view).map(message => messageTokens(message, count))))
+        before = view
+      }
+      const now = foldAll(events, count)
+      assert.equal(sum([...timeline.bars()].map(bar => bar.shown)), shownTokens(now))
+      assert.equal(timeline.tokens.shown, shownTokens(now))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a timeline that follows a growing ledger is the same as one that reads it at once', () => {
+  fc.assert(
+    fc.property(session, fc.array(choice, { minLength: 30, maxLength: 30 }), (messages, choices) => {
+      const events = ledgerOf(messages, choices)
+      const [once, followed] = [new Timeline({ count, model }), new Timeline({ count, model })]
+      for (const placed of events) once.take(placed)
+      for (const placed of events) {
+        followed.take(placed)
+        // Looking changes nothing.
+        void [followed.unchanged, followed.cacheAt(0), [...followed.bars()]]
+      }
+      assert.deepEqual(followed.calls, once.calls)
+      assert.deepEqual([...followed.bars()], [...once.bars()])
+    }),
+    { numRuns: 100 },
+  )
+})
+
+describe('what a call cost', () => {
+  const long = 'word '.repeat(2000)
+  const say = (role: Message['role'], text: string, at: number): Placed['event'] => ({
+    type: 'entry',
+    message: { role, parts: [{ type: 'text', text }], at },
+  })
+  const run = (...events: [at: number, event: Event][]) => {
+    const timeline = new Timeline({ count, model, overhead: 1000 })
+    for (const [seq, [at, event]] of events.entries()) timeline.take({ seq, at, event })
+    return timeline
+  }
+  const dollars = (cached: number, written: number) =>
+    ((cached * model.read + written * model.write) * model.input * model.scale) / 1e6
+  const cut: Edit = {
+    id: 'e1',
+    target: { entry: 0, part: 0 },
+    replacement: 'cut',
+    by: 'user',
+    why: 'long',
+    saved: 2499,
+  }
+
+  test('without edits is the same with and without us', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, say('user', long, 2)],
+      [3, say('assistant', 'b', 3)],
+    )
+    assert.deepEqual(calls[0]!.sent, calls[0]!.raw)
+    assert.deepEqual(calls[1]!.sent, calls[1]!.raw)
+    assert.equal(calls[0]!.sent.cost, dollars(0, 3500))
+    assert.equal(calls[1]!.sent.cost, dollars(3500, 2501))
+    assert.equal(calls[1]!.miss, undefined)
+  })
+
+  test('goes up at once when an edit breaks the prefix, with the decision as the cause, and down after it', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, { type: 'edit', edits: [cut], decision: 'it pays back after 3 calls' }],
+      [3, say('user', 'go on', 3)],
+      [4, say('assistant', 'b', 4)],
+      [5, say('user', 'go on', 5)],
+      [6, say('assistant', 'c', 6)],
+    )
+    assert.deepEqual(calls[1]!.miss, { kind: 'edit', lost: 2500, cause: 'it pays back after 3 calls' })
+    assert.deepEqual(calls[1]!.sent, { tokens: 1004, cached: 1000, written: 4, cost: dollars(1000, 4) })
+    assert.equal(calls[1]!.raw.cost, dollars(3500, 3))
+    assert.deepEqual(calls[1]!.edits, { ids: ['e1'], saved: 2499, undone: [] })
+    assert.equal(calls[2]!.miss, undefined)
+    assert.ok(calls[2]!.sent.cost < calls[2]!.raw.cost)
+  })
+
+  test('is no miss when an edit was undone before anything was sent', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, { type: 'edit', edits: [cut] }],
+      [3, { type: 'revert', edits: ['e1'], by: 'user' }],
+      [4, say('user', 'go on', 4)],
+      [5, say('assistant', 'b', 5)],
+    )
+    assert.equal(calls[1]!.miss, undefined)
+    assert.equal(calls[1]!.sent.cached, 3500)
+  })
+
+  test('is all written after a pause, with and without us, and says so', () => {
+    const later = 10 * MINUTE
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [later, say('user', 'still there?', later)],
+      [later, say('assistant', 'yes', later)],
+    )
+    assert.equal(calls[1]!.sent.cached, 0)
+    assert.equal(calls[1]!.raw.cached, 0)
+    assert.match(calls[1]!.miss!.cause, /^10 minutes since/)
+    assert.equal(calls[1]!.miss!.kind, 'cold')
+  })
+
+  test('stands beside what the provider reported, which also says how much stands before the messages', () => {
+    const usage = { input: 100, cacheWrite: 3900, output: 10 }
+    const timeline = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, { type: 'usage', usage, shown: 2500 }],
+      [3, say('user', 'go on', 3)],
+      [4, say('assistant', 'b', 4)],
+    )
+    const [first, second] = timeline.calls
+    const overhead = Math.round(4000 / model.scale) - 2500
+    assert.equal(first!.sent.tokens, overhead + 2500)
+    assert.ok(Math.abs(first!.sent.tokens * model.scale - 4000) < 2, 'our sum is what the provider counted')
+    assert.equal(first!.reported!.cost, ((100 + 3900 * 1.25) * model.input + 10 * model.output) / 1e6)
+    assert.equal(second!.reported, undefined)
+    assert.equal(second!.sent.tokens, overhead + 2500 + 1 + 2)
+  })
+})
+
+test('usage that a door learns of before the answer is that of the answer', () => {
+  const timeline = new Timeline({ count, model })
+  const events: Event[] = [
+    { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'word '.repeat(2000) }] } },
+    { type: 'usage', usage: { input: 4000 }, shown: 2500 },
+    { type: 'entry', message: { role: 'assistant', parts: [{ type: 'text', text: 'a' }] } },
+  ]
+  for (const [seq, event] of events.entries()) timeline.take({ seq, at: seq, event })
+  assert.equal(timeline.calls[0]!.reported!.input, 4000)
+  assert.equal(timeline.calls[0]!.sent.tokens, Math.round(4000 / model.scale))
+})
+
+test('the numbers of a real replay are those of the measure, call by call', async () => {
+  const counter = await loadCounter()
+  const messages = smallMessages()
+  const timeline = new Timeline({ count: counter, model, overhead: 18_000 })
+  for (const [seq, message] of messages.entries()) {
+    timeline.take({ seq, at: message.at ?? 0, event: { type: 'entry', message } })
+  }
+  let n = 0
+  for await (const { tokens } of replay(messages, { policy: 'none' })) {
+    assert.equal(timeline.calls[n++]!.sent.tokens, tokens + 18_000)
+  }
+  assert.equal(n, timeline.calls.length)
+})
+
+test('a session in a few numbers', async () => {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const session = await openSmall(pal)
+  const { options } = session
+  const timeline = new Timeline({ count: await loadCounter(), model: options.model, tools: options.tools })
+  for (const placed of await session.events()) timeline.take(placed)
+  const summary = summaryOf(timeline)
+  assert.match(summary.title, /^The weekly report leaves out Sunday/)
+  assert.deepEqual([summary.entries, summary.turns, summary.calls, summary.edits], [17, 1, 8, 2])
+  assert.ok(summary.tokens.shown < summary.tokens.raw)
+  // The edits were made behind the last call: no call was cheaper for them, and none is said to have been.
+  assert.deepEqual(summary.money.with, summary.money.without)
+  assert.equal(summary.series.shown.length, 8)
+  await pal.close()
+})
+
+test('a long series keeps its peaks', () => {
+  const values = Array.from({ length: 1000 }, (_, i) => (i === 503 ? 9999 : i))
+  const steps = inSteps(values, 40)
+  assert.equal(steps.length, 40)
+  assert.equal(Math.max(...steps), 9999)
+  assert.equal(steps.at(-1), 999)
+})
+
+/** A ledger with edits between its entries: those that the fold refuses are left out. */
+function ledgerOf(messages: readonly Message[], choices: readonly Choice[]): Placed[] {
+  const fold = createFold(count)
+  const events: Placed[] = []
+  const put = (event: Event) => {
+    applyEvent(fold, event, { seq: events.length, at: 0 })
+    events.push({ seq: events.length, at: 0, event })
+  }
+  for (const [i, message] of messages.entries()) {
+    put({ type: 'entry', message })
+    const event = eventFor(choices[i % choices.length]!, [...fold.records.values()], fold.entries)
+    if (!event) continue
+    try {
+      put(event)
+    } catch {
+      // It overlaps an edit that is there: not a ledger that could be.
+    }
+  }
+  return events
+}
+
+function eventFor(
+  { kind, a, b }: Choice,
+  records: readonly { edit: Edit; active: boolean }[],
+  entries: readonly { message: Message | undefined }[],
+): Event | undefined {
+  const some = <T>(list: readonly T[]): T | undefined => list[Math.floor(a * list.length)]
+  const entry = Math.floor(a * entries.length)
+  const inserted = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'inserted text' }] }] }
+  const edit = (target: Edit['target'], replacement: Edit['replacement']): Event => ({
+    type: 'edit',
+    edits: [{ id: `e${records.length + 1}`, target, replacement, by: 'user', why: 'generated', saved: 0 }],
+  })
+  switch (kind) {
+    case 'part': {
+      const part = Math.floor(b * entries[entry]!.message!.parts.length)
+      return edit({ entry, part }, 'short')
+    }
+    case 'range':
+      return edit({ from: entry, to: Math.min(entries.length - 1, entry + Math.floor(b * 5)) }, inserted)
+    case 'insert':
+      return edit({ after: entry }, inserted)
+    case 'undo': {
+      const found = some(records.filter(({ active }) => active))
+      return found && { type: 'revert', edits: [found.edit.id], by: 'user' }
+    }
+    case 'redo': {
+      const found = some(records.filter(({ active }) => !active))
+      return found && { type: 'reapply', edits: [found.edit.id], by: 'user' }
+    }
+    case 'none':
+      return undefined
+  }
+}
+
+function entriesUpTo(events: readonly Placed[], index: number): number {
+  return events.slice(0, index).filter(({ event }) => event.type === 'entry').length
+}
+
+function sharedMessages(before: readonly Message[], after: readonly Message[]): Message[] {
+  const plain = ({ role, parts }: Message) => JSON.stringify([role, parts.map(({ edit: _, ...part }) => part)])
+  const end = after.findIndex((message, i) => !before[i] || plain(message) !== plain(before[i]))
+  return after.slice(0, end < 0 ? after.length : end)
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
