@@ -8,9 +8,9 @@
  */
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { isPalimpsestError } from '../src/model/errors.ts'
 import { readTranscript } from '../src/formats/transcripts/read-transcript.ts'
 import type { TranscriptSession } from '../src/formats/transcripts/sessions.ts'
+import { isPalimpsestError } from '../src/model/errors.ts'
 import type { Message } from '../src/model/types.ts'
 import { CODING } from './recorded.ts'
 

@@ -2,13 +2,14 @@
  * Everything that is compared in a replay, in one shape: our presets and the knob of `thrifty` through the engine,
  * peers on the messages themselves. All are measured by the same meter.
  */
-import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
-import { OWN, type Recorded, tryPolicy } from '../src/replay/measure/policies.ts'
-import type { PlannerFactory } from '../src/policies/policy.ts'
+
+import { loadCounter } from '../src/model/tokens.ts'
 import { presets } from '../src/planner/presets.ts'
 import { THRIFTY, thrifty } from '../src/planner/thrifty.ts'
+import type { PlannerFactory } from '../src/policies/policy.ts'
 import { modelInfo } from '../src/providers/models.ts'
-import { loadCounter } from '../src/model/tokens.ts'
+import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
+import { OWN, type Recorded, tryPolicy } from '../src/replay/measure/policies.ts'
 import type { Peer } from './peers/peer.ts'
 
 /** The price tables, each by a model that has it. */

@@ -3,9 +3,10 @@
  * what it last read or wrote of the file, with its own edits since. Every third line that is long enough is looked for,
  * wherever a result or an input shows it: a pointer to a copy that is in view costs nothing.
  */
-import { type Evidence, gather, type Quote, type Source, withoutLayout } from '../src/replay/measure/evidence.ts'
+
 import { type CallInfo, describeCall } from '../src/calls/tool-kinds.ts'
 import type { Message } from '../src/model/types.ts'
+import { type Evidence, gather, type Quote, type Source, withoutLayout } from '../src/replay/measure/evidence.ts'
 
 /** Shorter lines stand in any file. */
 const LEAST = 12

@@ -7,9 +7,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import type { Message } from '../src/model/types.ts'
 import { presets } from '../src/planner/presets.ts'
 import { replay } from '../src/replay/replay.ts'
-import type { Message } from '../src/model/types.ts'
 import { TABLES } from './contenders.ts'
 import { longSession } from './long-session.ts'
 

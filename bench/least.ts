@@ -9,12 +9,13 @@
  * choice of stays pays less, but by one stay. Of several copies of a passage the newest is the one that is kept, and what
  * is new is shown whole: in these two a planner could do better, so it is a bound for planners that do so.
  */
-import { OVERHEAD, type Prices } from '../src/replay/measure/measure.ts'
-import { keyOf } from '../src/replay/measure/evidence.ts'
-import type { Recorded } from '../src/replay/measure/policies.ts'
+
 import { isReport } from '../src/calls/requests.ts'
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message } from '../src/model/types.ts'
+import { keyOf } from '../src/replay/measure/evidence.ts'
+import { OVERHEAD, type Prices } from '../src/replay/measure/measure.ts'
+import type { Recorded } from '../src/replay/measure/policies.ts'
 
 export type Least = {
   /** Share of the passages that must be in view. */

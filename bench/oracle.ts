@@ -6,12 +6,13 @@
  * stubs, only without doubt about what is needed. The difference between `thrifty` and the oracle is what better
  * prediction could bring; between oracle and floor, what a better schedule could.
  */
-import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
-import type { Recorded } from '../src/replay/measure/policies.ts'
-import { bestCut, dueReason, type Situation } from '../src/planner/planner.ts'
-import { modelInfo } from '../src/providers/models.ts'
+
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message, Part } from '../src/model/types.ts'
+import { bestCut, dueReason, type Situation } from '../src/planner/planner.ts'
+import { modelInfo } from '../src/providers/models.ts'
+import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
+import type { Recorded } from '../src/replay/measure/policies.ts'
 import { type Contender, TABLE_NAMES, TABLES, tablePrices } from './contenders.ts'
 
 type Item = {

@@ -8,10 +8,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { modelInfo, PRICES_AS_OF } from '../src/providers/models.ts'
 import type { Measures } from '../src/replay/measure/measure.ts'
 import { type Row, sumUp } from '../src/replay/measure/policies.ts'
 import { toSvg } from '../src/replay/plot.ts'
-import { modelInfo, PRICES_AS_OF } from '../src/providers/models.ts'
 import {
   type Contender,
   cpuTime,

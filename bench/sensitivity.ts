@@ -7,12 +7,12 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Measures } from '../src/replay/measure/measure.ts'
-import { type Row, sumUp, tryPolicy } from '../src/replay/measure/policies.ts'
+import { describeCall } from '../src/calls/tool-kinds.ts'
+import { type Counter, loadCounter, partTokens } from '../src/model/tokens.ts'
 import { classOf, type PartClass, QUOTES, type Quotes } from '../src/planner/classes.ts'
 import { THRIFTY, type ThriftyOptions, thrifty } from '../src/planner/thrifty.ts'
-import { type Counter, loadCounter, partTokens } from '../src/model/tokens.ts'
-import { describeCall } from '../src/calls/tool-kinds.ts'
+import type { Measures } from '../src/replay/measure/measure.ts'
+import { type Row, sumUp, tryPolicy } from '../src/replay/measure/policies.ts'
 import type { Unit } from '../src/view/units.ts'
 import { type BenchSession, loadSessions } from './recorded.ts'
 

@@ -7,9 +7,10 @@
  * Tokens are o200k, by call; a call is an assistant message. `skeleton` is what is left when all results are cleared.
  * Requests, notes of the client in the user's name, and pauses of more than five minutes are by hundred calls.
  */
+
+import { describeCall } from '../src/calls/tool-kinds.ts'
 import { textOf } from '../src/model/leaves.ts'
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
-import { describeCall } from '../src/calls/tool-kinds.ts'
 import type { Message, ToolKind } from '../src/model/types.ts'
 import { longSession } from './long-session.ts'
 import { loadSessions } from './recorded.ts'

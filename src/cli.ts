@@ -4,7 +4,7 @@
  * Importing this file runs it. It only connects the process to cli/run.ts; what the commands are stands in
  * cli/commands.ts. A reader that goes away (`palimpsest show x | head`) ends the program quietly.
  */
-import { runCli } from './doors/cli/run.ts'
+import { runCli } from './doors/cli/main.ts'
 
 const { stdin, stdout, stderr, env } = process
 

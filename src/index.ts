@@ -1,6 +1,14 @@
 /** The public surface of the library. Everything else may change without notice. */
 export type { ContextRequest, ContextTarget, ReplaceOperation } from './asked/context-edits.ts'
+export type { Suggestion } from './asked/suggest.ts'
+export type { Change, FileState } from './calls/file-history.ts'
+export { type CallInfo, defineTools, describeCall, type ToolTable } from './calls/tool-kinds.ts'
 export { type Diagnosis, diagnose, heal } from './formats/doctor.ts'
+export { SqliteLedger } from './ledger/sqlite.ts'
+export type { LedgerStore } from './ledger/store.ts'
+export { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from './model/errors.ts'
+export type * from './model/types.ts'
+export { type Model, modelInfo, PRICES_AS_OF } from './providers/models.ts'
 export {
   type About,
   type OpenOptions,
@@ -9,14 +17,6 @@ export {
   type PalimpsestOptions,
   type SessionInfo,
 } from './session/engine.ts'
-export { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from './model/errors.ts'
-export type { Change, FileState } from './calls/file-history.ts'
-export { SqliteLedger } from './ledger/sqlite.ts'
-export type { LedgerStore } from './ledger/store.ts'
-export { checkView, RULES, type Rule, type Violation } from './view/legality.ts'
-export { type Model, modelInfo, PRICES_AS_OF } from './providers/models.ts'
 export type { EditResult, PartInfo, RecallHit, Restored, Session } from './session/session.ts'
 export type { View } from './session/session-view.ts'
-export type { Suggestion } from './asked/suggest.ts'
-export { type CallInfo, defineTools, describeCall, type ToolTable } from './calls/tool-kinds.ts'
-export type * from './model/types.ts'
+export { checkView, RULES, type Rule, type Violation } from './view/legality.ts'

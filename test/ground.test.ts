@@ -39,19 +39,19 @@ test('every export of the package is built, has types and loads', async () => {
 })
 
 test('the check of layers finds imports that point up, impure ones, cycles and strangers', () => {
-  const layers = [
-    { name: 'low', pure: true, files: 'a b' },
-    { name: 'high', pure: false, files: 'c more/' },
-  ]
-  const problemsOf = (...sources: { path: string; imports: string[] }[]) => checkLayers(sources, layers).join('; ')
-  const c = { path: 'c.ts', imports: ['./a.ts', 'node:fs'] }
-  assert.equal(problemsOf({ path: 'a.ts', imports: [] }, c, { path: 'more/d.ts', imports: ['../c.ts'] }), '')
-  assert.match(problemsOf({ path: 'a.ts', imports: ['./c.ts'] }, { path: 'c.ts', imports: [] }), /above it/)
-  assert.match(problemsOf({ path: 'a.ts', imports: ['node:fs'] }), /pure/)
-  assert.match(problemsOf({ path: 'z.ts', imports: [] }), /no layer/)
-  assert.match(problemsOf({ path: 'a.ts', imports: ['./b.ts'] }), /does not exist/)
-  const around = problemsOf({ path: 'a.ts', imports: ['./b.ts'] }, { path: 'b.ts', imports: ['./a.ts'] })
-  assert.match(around, /a\.ts → b\.ts → a\.ts/)
+  const problemsOf = (...sources: { path: string; imports: string[] }[]) =>
+    checkLayers(sources, ['low', 'high', 'high/more'], 'low').join('; ')
+  const a = { path: 'low/a.ts', imports: [] }
+  const c = { path: 'high/c.ts', imports: ['../low/a.ts', 'node:fs'] }
+  const index = { path: 'index.ts', imports: ['./high/c.ts'] }
+  assert.equal(problemsOf(a, c, { path: 'high/more/d.ts', imports: ['../c.ts'] }, index), '')
+  assert.match(problemsOf({ path: 'low/a.ts', imports: ['../high/c.ts'] }, c), /above it/)
+  assert.match(problemsOf(a, c, index, { path: 'high/e.ts', imports: ['../index.ts'] }), /above it/)
+  assert.match(problemsOf({ path: 'low/a.ts', imports: ['node:fs'] }), /pure/)
+  assert.match(problemsOf({ path: 'z.ts', imports: [] }), /no folder/)
+  assert.match(problemsOf({ path: 'low/a.ts', imports: ['./b.ts'] }), /does not exist/)
+  const around = problemsOf({ path: 'low/a.ts', imports: ['./b.ts'] }, { path: 'low/b.ts', imports: ['./a.ts'] })
+  assert.match(around, /a\.ts → low\/b\.ts → low\/a\.ts/)
 })
 
 test('imports are found in all their forms, and not in comments or templates', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openPalimpsest } from '../src/session/engine.ts'
 import { SqliteLedger } from '../src/ledger/sqlite.ts'
 import type { LedgerStore, Row } from '../src/ledger/store.ts'
 import type { Message } from '../src/model/types.ts'
+import { openPalimpsest } from '../src/session/engine.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })

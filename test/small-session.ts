@@ -4,9 +4,10 @@
  * It has what real sessions have: a file that is read twice, noise of an installation, a log that is far too long,
  * an edit with its intent. The agent and the user have each edited what is shown. The content never changes.
  */
+
+import type { Message, Part } from '../src/model/types.ts'
 import type { Palimpsest } from '../src/session/engine.ts'
 import type { Session } from '../src/session/session.ts'
-import type { Message, Part } from '../src/model/types.ts'
 
 export const SMALL = 'small'
 
@@ -46,7 +47,9 @@ export function smallMessages(): Message[] {
       command: 'cat logs/server.log',
     }),
     answered('c3', 'run_command', `${LOG_LINES.join('\n')}\nExit code: 0`),
-    called('The query ends a day early. I look at the code once more.', 'c4', 'read_file', { path: 'src/replay/report.ts' }),
+    called('The query ends a day early. I look at the code once more.', 'c4', 'read_file', {
+      path: 'src/replay/report.ts',
+    }),
     answered('c4', 'read_file', REPORT_BEFORE),
     called('`to` is exclusive in the database, but inclusive here.', 'c5', 'edit_file', {
       path: 'src/replay/report.ts',

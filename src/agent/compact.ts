@@ -3,20 +3,22 @@
  * that are named, narrowed to whole steps. The words are a model's where one can be asked, ours otherwise. It is an
  * edit by the user like any other, and the full conversation goes to the archive as with every summary.
  */
-import { stretchBefore } from '../view/cuts.ts'
-import { withCommas } from '../model/text.ts'
-import { PalimpsestError } from '../model/errors.ts'
-import { keepRecords } from '../summaries/kept-files.ts'
-import { withModelSummaries } from '../summaries/model-summary.ts'
-import { safeName } from '../policies/offload.ts'
-import { type Proposal, textMessage } from '../policies/policy.ts'
+
 import { requestIn } from '../calls/requests.ts'
-import type { Session } from '../session/session.ts'
-import { writeSummary } from '../summaries/summary.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { withCommas } from '../model/text.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
-import { createUnits, extendUnits } from '../view/units.ts'
+import { safeName } from '../policies/offload.ts'
+import { textMessage } from '../policies/policy.ts'
+import type { Session } from '../session/session.ts'
+import { keepRecords } from '../summaries/kept-files.ts'
+import { withModelSummaries } from '../summaries/model-summary.ts'
+import { writeSummary } from '../summaries/summary.ts'
+import { stretchBefore } from '../view/cuts.ts'
 import { type Fold, tokensOf } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { createUnits, extendUnits } from '../view/units.ts'
 
 export type Range = { from?: number; to?: number }
 

@@ -7,10 +7,10 @@
  * is taken over. A request that was cut off before its answer goes on.
  */
 import { createHash } from 'node:crypto'
-import type { Palimpsest } from '../session/engine.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import type { Session } from '../session/session.ts'
 import type { ImagePart, Message, TextPart } from '../model/types.ts'
+import type { Palimpsest } from '../session/engine.ts'
+import type { Session } from '../session/session.ts'
 
 export type Placed = {
   session: string

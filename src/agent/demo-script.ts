@@ -5,8 +5,9 @@
  * bug, tidy the context, propose something to remember), to later ones a short answer from what the session holds. It
  * says so, so that nobody takes it for a model.
  */
-import { textOf } from '../model/leaves.ts'
+
 import { requestIn } from '../calls/requests.ts'
+import { textOf } from '../model/leaves.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 
 export type DemoCall = { name: string; input: Record<string, unknown> }

@@ -8,8 +8,8 @@
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { CONFIG_FILE } from '../session/config.ts'
 import type { FileJournal } from '../files/journal.ts'
+import { CONFIG_FILE } from '../session/config.ts'
 import type { Concern } from './approval.ts'
 
 export type Folders = {

@@ -7,10 +7,10 @@
  */
 import { buildMemoryContext, memoryInstructions } from '../memory/context.ts'
 import type { Memory } from '../memory/memory.ts'
+import { loadWorkspace, type Workspace } from '../memory/workspace.ts'
 import { CONTEXT_GUIDE } from '../tools/context.ts'
 import { FILE_TOOL_GUIDE } from '../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../tools/workspace.ts'
-import { loadWorkspace, type Workspace } from '../memory/workspace.ts'
 import type { Persona } from './personas.ts'
 
 export type PromptOptions = {

@@ -1,7 +1,8 @@
 /** What calls of a model cost, and what a turn may spend. */
+
+import type { Usage } from '../model/types.ts'
 import { type Model, modelInfo } from '../providers/models.ts'
 import type { Session } from '../session/session.ts'
-import type { Usage } from '../model/types.ts'
 import type { DoneReason } from './events.ts'
 
 export type Limits = {

@@ -4,12 +4,13 @@
  * The model gets our own summary as the form to keep to and the old messages as material, and writes a better one. The
  * engine checks what comes back (its mark, its five sections, its size) and keeps ours where it does not hold.
  */
-import { headOf } from '../model/text.ts'
+
 import { textOf } from '../model/leaves.ts'
-import type { WriteSummary } from '../summaries/model-summary.ts'
-import { textMessage } from '../policies/policy.ts'
-import { SECTIONS, SUMMARY_MARK } from '../summaries/summary.ts'
+import { headOf } from '../model/text.ts'
 import type { Message } from '../model/types.ts'
+import { textMessage } from '../policies/policy.ts'
+import type { WriteSummary } from '../summaries/model-summary.ts'
+import { SECTIONS, SUMMARY_MARK } from '../summaries/summary.ts'
 import { askQuietly } from './ask.ts'
 import type { AgentModel } from './model.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'

@@ -5,9 +5,12 @@
  * there already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing
  * is changed. The shape of a target says what is done with it, so that one batch may hold all three.
  */
-import { relate } from '../view/edits.ts'
+
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf, withLeaves } from '../model/leaves.ts'
+import type { Edit, Part } from '../model/types.ts'
+import { relate } from '../view/edits.ts'
+import type { Fold } from '../view/fold.ts'
 import {
   type Piece,
   partId,
@@ -19,8 +22,6 @@ import {
   shownTexts,
 } from '../view/shown-texts.ts'
 import { similarTexts } from './similar.ts'
-import type { Edit, Part } from '../model/types.ts'
-import type { Fold } from '../view/fold.ts'
 
 export type ReplaceOperation = {
   /** Exact text that marks the beginning of what is replaced, and belongs to it. */

@@ -3,14 +3,15 @@
  * managers, logs of one shape, large JSON, base64. Each suggestion is a `replace` operation that `edit` takes as it
  * is: its marks are unique in the view, the edit is allowed, and it saves tokens.
  */
-import { findMatches, type ReplaceOperation, resolveTargets } from './context-edits.ts'
+
 import { isPalimpsestError } from '../model/errors.ts'
+import type { Counter } from '../model/tokens.ts'
 import type { Model } from '../providers/models.ts'
+import type { Fold } from '../view/fold.ts'
 import { assertAllowed } from '../view/scope.ts'
 import { type ShownText, shownTexts } from '../view/shown-texts.ts'
+import { findMatches, type ReplaceOperation, resolveTargets } from './context-edits.ts'
 import { type Stretch, stretchesIn, WORTH } from './stretches.ts'
-import type { Counter } from '../model/tokens.ts'
-import type { Fold } from '../view/fold.ts'
 
 export type Suggestion = { operation: ReplaceOperation; reason: string; entry: number; part: number; tokens: number }
 

@@ -5,6 +5,7 @@
  * is based on, and says that it cannot know rather than guess. A turn is a call of the model, counted from 1.
  */
 import { textOf } from '../model/leaves.ts'
+import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { applyPatchTo } from './patches.ts'
 import {
   type CallInfo,
@@ -15,7 +16,6 @@ import {
   stripLineNumbers,
   type ToolTable,
 } from './tool-kinds.ts'
-import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
 
 export type Change = { turn: number; path: string; kind: 'write' | 'edit'; intent?: string }
 

@@ -9,8 +9,8 @@
 
 import { parseJson } from '../model/json.ts'
 import { normalizePath } from '../model/paths.ts'
-import { describeShell, type FileWrite, type LineRange, patchPaths } from './shell-kinds.ts'
 import type { ToolKind } from '../model/types.ts'
+import { describeShell, type FileWrite, type LineRange, patchPaths } from './shell-kinds.ts'
 
 export { normalizePath, sameFile } from '../model/paths.ts'
 export type { FileWrite, LineRange } from './shell-kinds.ts'

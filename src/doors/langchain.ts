@@ -9,8 +9,8 @@
 import type { AIMessage, BaseMessage, SystemMessage } from '@langchain/core/messages'
 import { type AgentMiddleware, createMiddleware } from 'langchain'
 import { fromLangChain, toLangChain } from '../formats/adapters/langchain.ts'
-import { FollowedSession, type SyncSession } from './followed-session.ts'
 import type { Usage } from '../model/types.ts'
+import { FollowedSession, type SyncSession } from './followed-session.ts'
 
 export type { SyncSession } from './followed-session.ts'
 

@@ -7,9 +7,9 @@
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { textOf } from '../model/leaves.ts'
+import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { callsIn, checkView, type Violation, violation } from '../view/legality.ts'
 import { Calls, checkMessage } from '../view/messages.ts'
-import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 
 export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
 

@@ -8,8 +8,8 @@
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson, renameKeys } from '../model/json.ts'
-import { callsIn, resultsIn } from '../view/legality.ts'
 import type { Event, Message } from '../model/types.ts'
+import { callsIn, resultsIn } from '../view/legality.ts'
 import type { NewRow, Row } from './store.ts'
 
 /** The hash before the first event. */

@@ -7,8 +7,8 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
 import { referencesIn } from './codec.ts'
+import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
 import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
 
 /** Named steps, applied in order on open; append only. */

@@ -12,7 +12,6 @@ import {
   everyTurn,
   type PlanContext,
   type PlannerFactory,
-  type Proposal,
   placeOf,
   textMessage,
   tokensNow,
@@ -20,8 +19,9 @@ import {
 import { followRecords } from '../policies/reach.ts'
 import { CRITICAL_TOOLS } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
-import { thrifty } from './thrifty.ts'
 import { canInsert, warningText } from '../policies/warn.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { thrifty } from './thrifty.ts'
 
 export type AgentOptions = {
   /** The share of the window from which old steps are summarised, and how many entries stay as they are. */

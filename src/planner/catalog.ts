@@ -7,7 +7,6 @@ import { anchor } from '../policies/anchor.ts'
 import { clearResults } from '../policies/clear-results.ts'
 import { failedCalls } from '../policies/failed-calls.ts'
 import { fallback } from '../policies/fallback.ts'
-import { whenItPays } from './hold.ts'
 import { images } from '../policies/images.ts'
 import { keepEdits } from '../policies/keep-edits.ts'
 import { offload } from '../policies/offload.ts'
@@ -19,6 +18,7 @@ import { summarize } from '../policies/summarize.ts'
 import { superseded } from '../policies/superseded.ts'
 import { truncateShell } from '../policies/truncate-shell.ts'
 import { warn } from '../policies/warn.ts'
+import { whenItPays } from './hold.ts'
 
 const count = z.int().min(0).max(1_000_000_000)
 const atLeastOne = z.int().min(1).max(1_000_000_000)

@@ -3,10 +3,10 @@
  * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
  */
 import { mapStrings, textOf } from '../model/leaves.ts'
-import { isSigned } from '../view/legality.ts'
-import { partId } from '../view/shown-texts.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.ts'
+import { isSigned } from '../view/legality.ts'
+import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
 import type { PartClass } from './classes.ts'
 import { cutMiddle, excerpt, type Keep, tells } from './excerpt.ts'

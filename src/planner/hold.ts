@@ -5,18 +5,18 @@
  * come, when the cache is cold anyway, or when the window fills.
  */
 
-import { isPinned, isVisible, tokensOf } from '../view/fold.ts'
 import {
   everyTurn,
   type Pending,
   type PlanContext,
   type PlannerFactory,
   type Policy,
-  type Proposal,
   placeOf,
   savingOf,
   tokensNow,
 } from '../policies/policy.ts'
+import { isPinned, isVisible, tokensOf } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
 
 export type HoldOptions = {
   /** Share of the window from which nothing waits. */

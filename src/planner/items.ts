@@ -2,12 +2,13 @@
  * The parts that `thrifty` looks after: what form each has now, how large it is, since when it is sent. The ledger
  * decides: a form that somebody undid is not given again, and what somebody else edited is left alone.
  */
+
+import type { PlanContext } from '../policies/policy.ts'
 import { type ActiveEdit, onlyAdds } from '../view/edits.ts'
-import { type Unit, unitTokens } from '../view/units.ts'
 import { editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
+import { type Unit, unitTokens } from '../view/units.ts'
 import type { PartClass } from './classes.ts'
 import type { Form, Mark } from './forms.ts'
-import type { PlanContext } from '../policies/policy.ts'
 
 export type Item = {
   unit: Unit

@@ -10,17 +10,18 @@
  * user's name is a line of the log. There is a bound to users' words: past it, what somebody pasted is shortened first,
  * and of very many things that users said the oldest but the first.
  */
-import { stringsIn, textOf } from '../model/leaves.ts'
-import { isBlank } from '../view/legality.ts'
+
 import { headLines } from '../calls/patches.ts'
-import { normalizePath } from '../model/paths.ts'
 import { isReport } from '../calls/requests.ts'
+import { stringsIn, textOf } from '../model/leaves.ts'
+import { normalizePath } from '../model/paths.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
+import { imageStub } from '../policies/images.ts'
+import { textMessage } from '../policies/policy.ts'
+import { isBlank } from '../view/legality.ts'
 import type { Unit } from '../view/units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
-import { imageStub } from '../policies/images.ts'
-import { textMessage } from '../policies/policy.ts'
 
 export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 

@@ -3,15 +3,18 @@
  * cost and what it may be needed for, and under pressure until enough is freed. When the log has grown long, one fold
  * goes around the older ones.
  */
+
+import { exitCode } from '../calls/tool-kinds.ts'
+import { textOf } from '../model/leaves.ts'
+import { messageTokens } from '../model/tokens.ts'
+import type { Message } from '../model/types.ts'
+import { type PlanContext, savingOf } from '../policies/policy.ts'
 import { firstEntry, stretchBefore } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
-import { textOf } from '../model/leaves.ts'
-import { type Cut, type Situation, worthOf } from './planner.ts'
-import { messageTokens } from '../model/tokens.ts'
-import { exitCode } from '../calls/tool-kinds.ts'
-import type { Message } from '../model/types.ts'
-import type { Unit } from '../view/units.ts'
 import { type Fold, type Slot, shownTokens, slots, tokensOf } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
+import type { Item } from './items.ts'
 import {
   foldMessages,
   isOldReport,
@@ -22,8 +25,7 @@ import {
   type Outcomes,
   type Room,
 } from './log.ts'
-import { type PlanContext, type Proposal, savingOf } from '../policies/policy.ts'
-import type { Item } from './items.ts'
+import { type Cut, type Situation, worthOf } from './planner.ts'
 
 /** The last steps are not folded, whatever they cost. */
 const KEPT_STEPS = 12

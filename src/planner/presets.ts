@@ -3,7 +3,7 @@
  * that are applied every turn; `thrifty` is under a planner that weighs what an edit costs, `agent` is that with what
  * our own agent needs besides; `none` sends everything.
  */
-import { agentPlanner } from './agent.ts'
+
 import { anchor } from '../policies/anchor.ts'
 import { clearResults } from '../policies/clear-results.ts'
 import { fallback } from '../policies/fallback.ts'
@@ -14,9 +14,10 @@ import { recentOnly } from '../policies/recent-only.ts'
 import { repeatReads } from '../policies/repeat-reads.ts'
 import { staleOutput } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
-import { thrifty } from './thrifty.ts'
 import { truncateShell } from '../policies/truncate-shell.ts'
 import { warn } from '../policies/warn.ts'
+import { agentPlanner } from './agent.ts'
+import { thrifty } from './thrifty.ts'
 
 /** The share of the window that a history may fill before it is summarised. */
 const BUDGET = 0.7

@@ -8,9 +8,22 @@
  * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are
  * touched in folds only.
  */
+
+import { mapStrings } from '../model/leaves.ts'
+import type { Replacement } from '../model/types.ts'
+import { fallback } from '../policies/fallback.ts'
+import { images } from '../policies/images.ts'
+import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
 import { lastShownReasoning } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
-import { mapStrings } from '../model/leaves.ts'
+import { type Fold, shownTokens } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
+import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
+import { excerpt, type Keep } from './excerpt.ts'
+import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
+import { type Item, refreshItems, toItem } from './items.ts'
+import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-log.ts'
 import {
   bestCut,
   type Choice,
@@ -21,18 +34,7 @@ import {
   type Situation,
   thousands,
 } from './planner.ts'
-import type { Replacement } from '../model/types.ts'
-import type { Unit } from '../view/units.ts'
-import { type Fold, shownTokens } from '../view/fold.ts'
-import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
-import { excerpt, type Keep } from './excerpt.ts'
-import { fallback } from '../policies/fallback.ts'
-import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
-import { images } from '../policies/images.ts'
-import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-log.ts'
-import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun, Proposal } from '../policies/policy.ts'
 import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
-import { type Item, refreshItems, toItem } from './items.ts'
 
 export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */

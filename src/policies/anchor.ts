@@ -4,12 +4,13 @@
  * conversation is not legal everywhere, and stands only where a whole step has ended.
  */
 
-import { boundedTo } from '../model/text.ts'
-import { textOf } from '../model/leaves.ts'
 import { requestIn } from '../calls/requests.ts'
+import { textOf } from '../model/leaves.ts'
+import { boundedTo } from '../model/text.ts'
 import type { Edit, Message } from '../model/types.ts'
 import { activeEdits, type Fold } from '../view/fold.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, textMessage } from './policy.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf, textMessage } from './policy.ts'
 import { newUnits, placesEdited } from './reach.ts'
 import { canInsert } from './warn.ts'
 

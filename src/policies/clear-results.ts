@@ -5,8 +5,9 @@
  */
 
 import { headOf, withCommas } from '../model/text.ts'
+import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf, tokensNow } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf, tokensNow } from './policy.ts'
 import { followRecords, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 
 export type ClearResultsOptions = {

@@ -3,10 +3,11 @@
  * of its input become a note. The error itself stays.
  */
 
-import { withCommas } from '../model/text.ts'
 import { withLeaves } from '../model/leaves.ts'
+import { withCommas } from '../model/text.ts'
+import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 
 export type FailedCallsOptions = {

@@ -2,13 +2,15 @@
  * The last resort, when nothing else has brought the context under a mark: only the last 10 to 20 entries stay, from
  * a legal cut on, with the user's first request (or the summary that tells it) before them and the last one behind.
  */
-import { firstEntry, lastCutBefore, type Stretch, stretchBefore } from '../view/cuts.ts'
+
 import { withCommas } from '../model/text.ts'
-import { entriesOf } from '../view/edits.ts'
 import { messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
+import { firstEntry, lastCutBefore, type Stretch, stretchBefore } from '../view/cuts.ts'
+import { entriesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view/fold.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
 import { followRecords } from './reach.ts'
 import { followRequests, messagesOf, type Request } from './summarize.ts'
 

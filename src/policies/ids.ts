@@ -5,11 +5,13 @@
  * which later edits of the result nest. What another policy shortens in the same call gets none, and neither does
  * a result whose id somebody took away.
  */
-import { entriesOf, isRange } from '../view/edits.ts'
+
 import { leavesOf } from '../model/leaves.ts'
+import { entriesOf, isRange } from '../view/edits.ts'
+import type { Proposal } from '../view/proposal.ts'
 import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
-import type { PlanContext, Planner, PlannerFactory, Proposal } from './policy.ts'
+import type { PlanContext, Planner, PlannerFactory } from './policy.ts'
 import { placeOf } from './policy.ts'
 import { isWhole, placesEdited } from './reach.ts'
 

@@ -5,8 +5,9 @@
 
 import { withCommas } from '../model/text.ts'
 import type { ImagePart, Part } from '../model/types.ts'
+import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 
 export type ImagesOptions = {

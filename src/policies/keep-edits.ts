@@ -7,9 +7,10 @@
 
 import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
 import type { Target } from '../model/types.ts'
+import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 
 export type KeepEditsOptions = {

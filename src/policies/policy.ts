@@ -5,29 +5,15 @@
  * before every call with what is new, so that it never needs to look at the whole session again. A planner
  * decides what of it is applied, and says why; the engine records it.
  */
-import { onlyAdds } from '../view/edits.ts'
+
 import { leavesOf } from '../model/leaves.ts'
-import type { Model } from '../providers/models.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, Target } from '../model/types.ts'
-import type { Unit } from '../view/units.ts'
+import type { Model } from '../providers/models.ts'
+import { onlyAdds } from '../view/edits.ts'
 import { editsInside, type Fold, shownTokens, tokensOf } from '../view/fold.ts'
-
-/** A file in the home; the path is relative to it. */
-export type KeptFile = { path: string; text: string }
-
-/** An edit that a policy would like; the engine gives it an id and counts what it saves. */
-export type Proposal = Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'> & {
-  policy: string
-  /** A file that must be kept before the edit may point to it. */
-  file?: KeptFile
-  /** The first message of the replacement is a summary: the engine may have a model write a better one. */
-  summary?: { goal: string }
-  /** Files that are kept when the edit is made. Failing is reported, and stops nothing. */
-  also?: KeptFile[]
-  /** A line for the daily log of the workspace. */
-  log?: string
-}
+import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
 
 /** What is known when a view is asked for. */
 export type PlanContext = {

@@ -5,12 +5,13 @@
  * provider's rules on reasoning. A part that a policy has edited once is never proposed again, not even when the
  * user has undone that edit: undoing is an answer.
  */
+
+import type { Target } from '../model/types.ts'
 import { lastShownReasoning } from '../view/cuts.ts'
 import { onlyAdds } from '../view/edits.ts'
-import { isSigned } from '../view/legality.ts'
-import type { Target } from '../model/types.ts'
-import type { Unit } from '../view/units.ts'
 import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
+import { isSigned } from '../view/legality.ts'
+import type { Unit } from '../view/units.ts'
 import { type PlanContext, placeOf } from './policy.ts'
 
 export function isReachable(context: PlanContext, { entry, part, role, original }: Unit): boolean {

@@ -2,8 +2,10 @@
  * Light tools (focus, unfocus, ls, list_files and the like) tell how things are now: their results are kept while
  * they are among the last `keep` tool results, and are a line after that.
  */
+
+import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 
 export type RecentOnlyOptions = {

@@ -7,9 +7,10 @@
  * A pointer names a copy that is whole and in view. When that goes, the pointer is moved to another.
  */
 import { entriesOf } from '../view/edits.ts'
-import type { Unit } from '../view/units.ts'
 import { isVisible } from '../view/fold.ts'
-import type { PlanContext, Policy, PolicyRun, Proposal } from './policy.ts'
+import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
 import { placeOf } from './policy.ts'
 import { followRecords, isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
 

@@ -4,8 +4,9 @@
  */
 
 import { headOf, onOneLine } from '../model/text.ts'
+import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
 
 export type StaleOutputOptions = {

@@ -4,18 +4,20 @@
  * write a better one. The user's last request stands verbatim behind it. What it newly replaces goes to an archive
  * in full, and the daily log gets a line. A later summary takes the earlier one in.
  */
-import { type Stretch, stretchBefore } from '../view/cuts.ts'
-import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
-import { entriesOf } from '../view/edits.ts'
-import { textOf } from '../model/leaves.ts'
+
 import { requestIn } from '../calls/requests.ts'
-import { writeSummary } from '../summaries/summary.ts'
+import { textOf } from '../model/leaves.ts'
+import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
 import { messageTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
-import type { Unit } from '../view/units.ts'
+import { writeSummary } from '../summaries/summary.ts'
+import { type Stretch, stretchBefore } from '../view/cuts.ts'
+import { entriesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
 import { safeName } from './offload.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
 import { followRecords, newUnits } from './reach.ts'
 
 export type SummarizeOptions = {

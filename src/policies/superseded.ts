@@ -2,9 +2,11 @@
  * When a file is written as a whole, what was read of it and written to it before is no longer so: those texts
  * become a note that points to the later write. Edits of parts of a file make nothing obsolete.
  */
+
+import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
 
 export type SupersededOptions = {

@@ -6,20 +6,12 @@
  * command line and the exit code always stay.
  */
 
-import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../model/text.ts'
 import { exitCode } from '../calls/tool-kinds.ts'
-import { type Unit, unitText, unitTokens } from '../view/units.ts'
+import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../model/text.ts'
 import { isVisible } from '../view/fold.ts'
-import {
-  type Pending,
-  type PlanContext,
-  type Policy,
-  type PolicyRun,
-  type Proposal,
-  placeOf,
-  savingOf,
-  tokensNow,
-} from './policy.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { type Unit, unitText, unitTokens } from '../view/units.ts'
+import { type Pending, type PlanContext, type Policy, type PolicyRun, placeOf, savingOf, tokensNow } from './policy.ts'
 import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 
 export type TruncateShellOptions = {

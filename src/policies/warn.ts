@@ -4,8 +4,9 @@
  * because a system message in the middle of a conversation is not legal everywhere.
  */
 import { endsWhole } from '../view/cuts.ts'
+import type { Proposal } from '../view/proposal.ts'
 import { CLEAR_RESULTS, CLEAR_RESULTS_NAME, CLEARED } from './clear-results.ts'
-import { type PlanContext, type Policy, type PolicyRun, type Proposal, textMessage, tokensNow } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
 import { followRecords } from './reach.ts'
 
 export type WarnOptions = {

@@ -6,12 +6,12 @@
  * first; the number of assistant messages stays the same.
  */
 import { heal } from '../formats/doctor.ts'
-import { openPalimpsest } from '../session/engine.ts'
-import { OVERHEAD } from './measure/measure.ts'
+import type { Message } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
+import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
-import type { Message } from '../model/types.ts'
+import { OVERHEAD } from './measure/measure.ts'
 
 export type ReplayOptions = {
   /** A preset by name, or a planner of one's own. */

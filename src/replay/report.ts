@@ -5,14 +5,15 @@
  * tools assumed where the recording does not say. Pure but for the replay itself; the page is one string of HTML
  * that loads nothing, with every text from a session escaped.
  */
+
+import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { textOf } from '../model/leaves.ts'
+import { loadCounter, partTokens } from '../model/tokens.ts'
+import type { Message, ToolResultPart } from '../model/types.ts'
+import { type Model, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import type { Measures } from './measure/measure.ts'
 import { OWN, prepareSession, tryPolicy } from './measure/policies.ts'
 import { escapeXml, toSvg } from './plot.ts'
-import { type Model, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
-import { loadCounter, partTokens } from '../model/tokens.ts'
-import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
-import type { Message, ToolResultPart } from '../model/types.ts'
 
 export type Waste = { name: string; about: string; times: number; tokens: number; dollars: number }
 export type WasteKind = 'repeated' | 'huge' | 'cold' | 'busts'

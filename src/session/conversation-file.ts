@@ -12,14 +12,14 @@ import { fromOpenAIChat, toOpenAIChat } from '../formats/adapters/openai-chat.ts
 import { fromOpenAIResponses, toOpenAIResponses } from '../formats/adapters/openai-responses.ts'
 import type { Wire } from '../formats/adapters/original.ts'
 import { diagnose } from '../formats/doctor.ts'
-import { openPalimpsest } from './engine.ts'
+import { type Problem, readTranscript } from '../formats/transcripts/read-transcript.ts'
+import { type WireDialect, type WireForm, wireFormOf } from '../formats/wire-form.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
-import type { Violation } from '../view/legality.ts'
-import { isKnownModel, modelInfo } from '../providers/models.ts'
-import { type Problem, readTranscript } from '../formats/transcripts/read-transcript.ts'
 import type { Dialect, Message, Part } from '../model/types.ts'
-import { type WireDialect, type WireForm, wireFormOf } from '../formats/wire-form.ts'
+import { isKnownModel, modelInfo } from '../providers/models.ts'
+import type { Violation } from '../view/legality.ts'
+import { openPalimpsest } from './engine.ts'
 
 export type Conversation = {
   id: string

@@ -4,11 +4,11 @@
  * conversation is left alone.
  */
 import { heal } from '../formats/doctor.ts'
-import type { Palimpsest } from './engine.ts'
-import { PalimpsestError } from '../model/errors.ts'
-import type { Session } from './session.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Message, Usage } from '../model/types.ts'
+import type { Palimpsest } from './engine.ts'
+import type { Session } from './session.ts'
 
 export type Imported = {
   session: string

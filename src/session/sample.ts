@@ -7,9 +7,9 @@
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import type { About, Palimpsest } from './engine.ts'
 import type { Timed } from '../ledger/ledger.ts'
 import type { Memory, ProposalInput } from '../memory/memory.ts'
+import type { About, Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
 
 export const SAMPLE = 'sample'

@@ -1,9 +1,10 @@
 /** A view as callers get it: what to send, and what there is to say about it. */
-import { type Violation, waitingCalls } from '../view/legality.ts'
-import type { Pending } from '../policies/policy.ts'
+
 import { messagesTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
+import type { Pending } from '../policies/policy.ts'
 import { activeEdits, type Fold, shownTokens } from '../view/fold.ts'
+import { type Violation, waitingCalls } from '../view/legality.ts'
 
 export type View = {
   /** What to send now. */

@@ -5,22 +5,21 @@
  * answers out of the ledger. A session can be closed and opened again, by another process too, at any time.
  */
 import { type ContextRequest, type ContextTarget, type Resolved, resolveTargets } from '../asked/context-edits.ts'
-import { PalimpsestError } from '../model/errors.ts'
+import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
-import { textOf } from '../model/leaves.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
 import { decodeEvent } from '../ledger/codec.ts'
 import type { Doc, LedgerStore, Row } from '../ledger/store.ts'
-import { checkView, type Violation } from '../view/legality.ts'
-
-import type { FileMark, SessionOptions, SessionState } from './state.ts'
-import type { View } from './session-view.ts'
-import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
-import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
-import { inPresentForm, syncPlan } from '../view/sync.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { textOf } from '../model/leaves.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
-import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { Author, Edit, Event, Message, Part, Usage } from '../model/types.ts'
 import { type EditRecord, editsInside, type Fold, foldAll, shown } from '../view/fold.ts'
+import { checkView, type Violation } from '../view/legality.ts'
+import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
+import { inPresentForm, syncPlan } from '../view/sync.ts'
+import type { View } from './session-view.ts'
+import type { FileMark, SessionOptions, SessionState } from './state.ts'
 
 export type EditResult = {
   edits: Edit[]

@@ -5,25 +5,27 @@
  * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
  * one session are served one after the other; another process may append to the same session at any time.
  */
-import { entriesOf, savingsOf } from '../view/edits.ts'
-import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
+
+import type { ToolTable } from '../calls/tool-kinds.ts'
 import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from '../ledger/codec.ts'
 import { Ledger, type Placed } from '../ledger/ledger.ts'
 import type { LedgerStore } from '../ledger/store.ts'
+import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
+import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
+import type { Plan, Planner, PlannerFactory } from '../policies/policy.ts'
+import type { Model } from '../providers/models.ts'
+import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
+import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
+import { entriesOf, savingsOf } from '../view/edits.ts'
+import * as views from '../view/fold.ts'
 import { checkSize, checkView, type Violation, violation } from '../view/legality.ts'
 import { Calls, checkMessage, copyOf } from '../view/messages.ts'
-import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
-import type { Plan, Planner, PlannerFactory, Proposal } from '../policies/policy.ts'
-import type { Model } from '../providers/models.ts'
+import type { Proposal } from '../view/proposal.ts'
 import { repairsFor } from '../view/repairs.ts'
 import { assertAllowed, illegal } from '../view/scope.ts'
-import { toView, type View } from './session-view.ts'
-import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
-import type { ToolTable } from '../calls/tool-kinds.ts'
-import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
 import { createUnits, extendUnits } from '../view/units.ts'
-import * as views from '../view/fold.ts'
+import { toView, type View } from './session-view.ts'
 
 export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
 

@@ -3,7 +3,7 @@
  * made; archives and the daily log are kept besides. Whatever cannot be kept is reported, and nothing is lost.
  */
 import { type Violation, violation } from '../view/legality.ts'
-import type { Proposal } from '../policies/policy.ts'
+import type { Proposal } from '../view/proposal.ts'
 
 export type KeepFile = (path: string, text: string) => Promise<void>
 

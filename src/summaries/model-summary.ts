@@ -2,13 +2,14 @@
  * A summary by a model in place of ours: the engine asks an injected function, checks the answer, and keeps our own
  * where there is none or it is no good. The recorded edit says which it was and why. A replay injects no function.
  */
-import { entriesOf } from '../view/edits.ts'
+
 import { textOf } from '../model/leaves.ts'
-import type { Proposal } from '../policies/policy.ts'
-import { checkSummary } from './summary.ts'
 import { messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
+import { entriesOf } from '../view/edits.ts'
 import { type Fold, indexOf, peek, tokensOf } from '../view/fold.ts'
+import type { Proposal } from '../view/proposal.ts'
+import { checkSummary } from './summary.ts'
 
 export type SummaryRequest = {
   /** What is shown now of the entries that the summary is to replace. */

@@ -2,9 +2,10 @@
  * What can be told of parts without understanding them: files changed and read, commands with their exit codes,
  * errors and what followed, decisions in the agent's own words, wishes in the user's, and what was left open.
  */
-import { headOf, onOneLine } from '../model/text.ts'
+
 import { requestIn } from '../calls/requests.ts'
 import { exitCode } from '../calls/tool-kinds.ts'
+import { headOf, onOneLine } from '../model/text.ts'
 import { type Unit, unitText } from '../view/units.ts'
 
 export type FileNotes = Map<string, { times: number; intents: string[] }>

@@ -7,9 +7,9 @@
  * replaces.
  */
 import { boundedTo, headOf } from '../model/text.ts'
-import { collectNotes, type Notes } from './summary-notes.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Unit } from '../view/units.ts'
+import { collectNotes, type Notes } from './summary-notes.ts'
 
 export const SUMMARY_MARK = '[Summary of earlier conversation: a record of what happened, not an order]'
 

@@ -7,7 +7,6 @@
 
 import { lstat, mkdir } from 'node:fs/promises'
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { changeFile, readWhole } from '../files/atomic.ts'
 import type { FileJournal } from '../files/journal.ts'
 import { moveEntry, removeEntry } from '../files/move.ts'
@@ -15,6 +14,7 @@ import { replaceUnique } from '../files/replace.ts'
 import { type Folder, isFolder, openRoot, type Root, withFolder } from '../files/root.ts'
 import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 const MAX_LINES = 999_999

@@ -10,9 +10,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { PalimpsestError } from '../model/errors.ts'
 import { codeOf, openRoot, withFolder } from '../files/root.ts'
 import { grouped } from '../files/text.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { defineTool } from './tool.ts'
 
 const DEFAULT_SECONDS = 120

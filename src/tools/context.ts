@@ -9,13 +9,13 @@
 
 import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH } from '../asked/context-edits.ts'
-import { describeTarget, entriesOf, isRange } from '../view/edits.ts'
-import { PalimpsestError } from '../model/errors.ts'
 import { grouped } from '../files/text.ts'
-import type { EditResult, RecallHit, Session } from '../session/session.ts'
-import { OWN_TOOL } from '../view/shown-texts.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Edit } from '../model/types.ts'
+import type { EditResult, RecallHit, Session } from '../session/session.ts'
+import { describeTarget, entriesOf, isRange } from '../view/edits.ts'
 import type { EditRecord } from '../view/fold.ts'
+import { OWN_TOOL } from '../view/shown-texts.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 export type SessionToolContext = { session: Session; signal?: AbortSignal }

@@ -6,7 +6,6 @@
  */
 
 import { z } from 'zod'
-import { PalimpsestError } from '../model/errors.ts'
 import { changeFile } from '../files/atomic.ts'
 import { hashContent } from '../files/journal.ts'
 import { replaceSection } from '../files/markdown.ts'
@@ -14,6 +13,7 @@ import { explainMiss } from '../files/nearest.ts'
 import { replaceUnique } from '../files/replace.ts'
 import { notFound, openRoot, type Where } from '../files/root.ts'
 import { BOM, checkContent, countChars, grouped, inLineEndingsOf, lineEndings } from '../files/text.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { defineTool, type ToolContext } from './tool.ts'
 
 const path = z.string().describe('Path of the file, relative to the working folder.')

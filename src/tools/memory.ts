@@ -4,12 +4,12 @@
  * A failure of the store is a result as well, so that a conversation goes on without its memory.
  */
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { replaceSection } from '../files/markdown.ts'
 import { titleOf } from '../memory/checks.ts'
 import type { AgentMemory, ProposalInput } from '../memory/memory.ts'
 import { appended, prepended, replaceString } from '../memory/proposals.ts'
 import type { EntryLink, Proposal } from '../memory/store.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { defineTool, type Tool, type ToolResult } from './tool.ts'
 
 export type MemoryToolContext = {

@@ -4,11 +4,11 @@
  */
 
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { find, readWhole } from '../files/atomic.ts'
 import { type Folder, openRoot, withFolder } from '../files/root.ts'
 import { BOM, clip, grouped, lineEndings, splitLines } from '../files/text.ts'
 import { type Entry, fitsGlob, walk } from '../files/walk.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { defineTool } from './tool.ts'
 
 const READ_LINES = 2_000

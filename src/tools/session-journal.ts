@@ -5,8 +5,8 @@
  * Only hashes are kept in memory; what a write replaced is read from the ledger when somebody undoes it.
  */
 
-import { PalimpsestError } from '../model/errors.ts'
 import { type FileJournal, NO_FILE, pileWrite, type Write } from '../files/journal.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import type { Session } from '../session/session.ts'
 
 type Known = { read: boolean; standing: (Write & { seq: number })[] }

@@ -6,8 +6,8 @@
  */
 
 import { z } from 'zod'
-import { isPalimpsestError } from '../model/errors.ts'
 import type { FileJournal } from '../files/journal.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
 export type ToolResult = { text: string; isError?: boolean }

@@ -1,7 +1,6 @@
 /** Tools by which an agent adds to its workspace: one line each, in the right file, never twice. */
 
 import { z } from 'zod'
-import { PalimpsestError } from '../model/errors.ts'
 import {
   type Added,
   defaultWorkspaceFolder,
@@ -12,6 +11,7 @@ import {
   saveFact,
   type Workspace,
 } from '../memory/workspace.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 export const saveFactTool = defineTool({

@@ -6,10 +6,11 @@
  * loop with the reasoning that it began with. What entries alone decide is worked out once, when they are new;
  * the rest is looked at when somebody asks. All policies that replace ranges choose them here.
  */
-import { entriesOf } from './edits.ts'
-import { callsIn, resultsIn } from './legality.ts'
+
 import type { Model } from '../providers/models.ts'
+import { entriesOf } from './edits.ts'
 import { type Fold, isVisible, rangeAround, tokensOf } from './fold.ts'
+import { callsIn, resultsIn } from './legality.ts'
 
 export type Stretch = { from: number; to: number }
 

@@ -3,11 +3,12 @@
  *
  * Every door that shows a session to people (CLI, server, UI) shows this. It reads the fold and changes nothing.
  */
-import { entriesOf, outermost } from './edits.ts'
-import { partId, shownParts } from './shown-texts.ts'
+
 import { messageTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
+import { entriesOf, outermost } from './edits.ts'
 import { activeEdits, editsInside, type Fold, isPinned, slots } from './fold.ts'
+import { partId, shownParts } from './shown-texts.ts'
 
 /** An edit in force, and whether it is the one that shows (another may lie around it). */
 export type ExplainedEdit = Edit & { shows: boolean }

@@ -5,11 +5,12 @@
  * edit; an event rebuilds only the slots it touches, so a call costs time for what is new. An entry whose
  * content is hidden may be absent (`message: undefined`); `missing` says what must be loaded before it shows.
  */
-import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
+
 import { PalimpsestError } from '../model/errors.ts'
-import { commonLength } from './messages.ts'
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
+import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
+import { commonLength } from './messages.ts'
 
 export type Entry = {
   /** The event's place in the ledger. */

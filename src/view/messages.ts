@@ -5,8 +5,8 @@
  * new message does to them. A transcript that already breaks the rules goes through `heal` (doctor.ts) first.
  */
 import { PalimpsestError } from '../model/errors.ts'
-import { callsIn, resultsIn } from './legality.ts'
 import type { Message, Part } from '../model/types.ts'
+import { callsIn, resultsIn } from './legality.ts'
 
 /** Characters of one part. Larger things belong in a file, with a path in the conversation. */
 export const MAX_PART = 32 * 1024 * 1024

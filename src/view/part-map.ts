@@ -5,14 +5,15 @@
  * map at an earlier call is a lookup, and no ledger is replayed for it. What edits put into the view (summaries, folds,
  * insertions) stands beside the entries that it replaces or follows. It holds sizes and labels, no texts.
  */
-import { boundedTo, onOneLine } from '../model/text.ts'
-import { entriesOf, isRange, outermost } from './edits.ts'
-import { textOf } from '../model/leaves.ts'
-import { shownParts } from './shown-texts.ts'
-import { messageTokens, partTokens } from '../model/tokens.ts'
+
 import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
+import { textOf } from '../model/leaves.ts'
+import { boundedTo, onOneLine } from '../model/text.ts'
+import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, Part, Role, ToolKind } from '../model/types.ts'
+import { entriesOf, isRange, outermost } from './edits.ts'
 import { editsInside, type Fold, rangeAround } from './fold.ts'
+import { shownParts } from './shown-texts.ts'
 
 /** What a bar of the map stands for: who spoke, or what the tool does. */
 export type PartKind = 'system' | 'user' | 'assistant' | 'reasoning' | 'image' | 'raw' | 'inserted' | ToolKind

@@ -4,9 +4,9 @@
  * them. They are recorded and explained like any other edit.
  */
 import { textOf } from '../model/leaves.ts'
+import type { Dialect, Edit, Message, Part } from '../model/types.ts'
 import { isBlank } from './legality.ts'
 import type { Calls, Late } from './messages.ts'
-import type { Dialect, Edit, Message, Part } from '../model/types.ts'
 
 export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
 

@@ -3,12 +3,13 @@
  * that a provider's rules on reasoning and opaque blocks forbid. What a batch of edits does to the conversation as
  * a whole is checked on the resulting view (legality.ts).
  */
-import { describeTarget, entriesOf, isRange } from './edits.ts'
+
 import { PalimpsestError } from '../model/errors.ts'
-import { checkEdit, type EditScope, type Violation, violation } from './legality.ts'
-import type { Model } from '../providers/models.ts'
 import type { Edit, Message } from '../model/types.ts'
+import type { Model } from '../providers/models.ts'
+import { describeTarget, entriesOf, isRange } from './edits.ts'
 import { editsInside, type Fold, isPinned, isVisible } from './fold.ts'
+import { checkEdit, type EditScope, type Violation, violation } from './legality.ts'
 
 export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model): void {
   for (const edit of edits) {

@@ -5,9 +5,10 @@
  * range edit shows has no single original and is left out, as are insertions: those are undone, not edited. A
  * part has a short id by which an agent can name it.
  */
-import { type ActiveEdit, outermost, renderEntry } from './edits.ts'
+
 import { leavesOf } from '../model/leaves.ts'
 import type { Message, Part } from '../model/types.ts'
+import { type ActiveEdit, outermost, renderEntry } from './edits.ts'
 import { editsInside, type Fold, isVisible, slots } from './fold.ts'
 
 /** A stretch of shown text and the stretch of the original that it stands for. */

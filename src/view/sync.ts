@@ -2,8 +2,9 @@
  * How a conversation that a client holds relates to the one in the ledger: it goes on, or it went back and took
  * another way. Messages are compared by what they say: not by time, form of the content, or cache marks.
  */
-import { type ActiveEdit, renderEntry } from './edits.ts'
+
 import type { Edit, Message, Part } from '../model/types.ts'
+import { type ActiveEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, slots } from './fold.ts'
 
 export type SyncPlan =

@@ -7,14 +7,15 @@
  * assumption that the provider caches as documented, with and without our edits alike: the difference is what the
  * edits did, and nothing that the provider does anyway. What a provider reported stands beside it.
  */
-import { type Bar, PartMap } from './part-map.ts'
-import type { Model } from '../providers/models.ts'
+
 import { requestIn } from '../calls/requests.ts'
-import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
-import { createUnits, extendUnits, type Unit } from './units.ts'
+import type { Model } from '../providers/models.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
+import { type Bar, PartMap } from './part-map.ts'
+import { createUnits, extendUnits, type Unit } from './units.ts'
 
 /** Tokens of one call and their price in dollars; `overhead` (system prompt and tools) is in all of them. */
 export type Sum = { tokens: number; cached: number; written: number; cost: number }

@@ -4,9 +4,10 @@
  * Units are made once, when an entry is new; a policy keeps the ones it cares for and never looks at the whole
  * session again. Parts of entries that were hidden before the session was opened have no unit.
  */
+
+import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
 import { leavesOf, textOf } from '../model/leaves.ts'
 import { partTokens } from '../model/tokens.ts'
-import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Fold } from './fold.ts'
 

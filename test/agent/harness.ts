@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { type Agent, type AgentEvent, type AgentOptions, openAgent } from '../../src/agent/agent.ts'
 import { openModel, type Provider } from '../../src/agent/model.ts'
 import type { Persona } from '../../src/agent/personas.ts'
-import { openPalimpsest, type Palimpsest, type PalimpsestOptions } from '../../src/session/engine.ts'
 import { Memory } from '../../src/memory/memory.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
+import { openPalimpsest, type Palimpsest, type PalimpsestOptions } from '../../src/session/engine.ts'
 import { type Received, type Script, startUpstream, type Upstream } from '../upstream.ts'
 
 export type Ground = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ContextTarget } from '../../src/asked/context-edits.ts'
-import { openPalimpsest } from '../../src/session/engine.ts'
 import type { PalimpsestError } from '../../src/model/errors.ts'
 import { leavesOf } from '../../src/model/leaves.ts'
-import type { Session } from '../../src/session/session.ts'
 import type { Message, Part } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const says = (...parts: (string | Part)[]): Message => ({

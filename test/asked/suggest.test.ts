@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { openPalimpsest } from '../../src/session/engine.ts'
-import type { Session } from '../../src/session/session.ts'
 import { stretchesIn } from '../../src/asked/stretches.ts'
 import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
 
 async function open(model = 'claude-sonnet-4-5'): Promise<Session> {
   const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })

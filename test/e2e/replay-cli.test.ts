@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { codingSession } from '../../bench/session.ts'
-import { runCli } from '../../src/doors/cli/run.ts'
+import { runCli } from '../../src/doors/cli/main.ts'
 import type { Message } from '../../src/model/types.ts'
 
 type Ran = { code: number; stdout: string; stderr: string }

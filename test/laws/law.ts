@@ -6,11 +6,11 @@
  * undoing everything, in whatever order, gives back the view without edits.
  */
 import assert from 'node:assert/strict'
-import { entriesOf } from '../../src/view/edits.ts'
 import { parseJson } from '../../src/model/json.ts'
-import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import type { Edit, Event, Message } from '../../src/model/types.ts'
+import { entriesOf } from '../../src/view/edits.ts'
 import { applyEvent, createFold, type Fold, foldAll, indexOf, shown, shownTokens } from '../../src/view/fold.ts'
+import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { type Applied, referenceView } from './reference.ts'
 
 export const count = (text: string): number => Math.ceil(text.length / 4)

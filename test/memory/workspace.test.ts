@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { workspaceTools } from '../../src/tools/workspace.ts'
 import { FILE_LIMIT, initWorkspace, loadWorkspace, logDay, saveFact } from '../../src/memory/workspace.ts'
+import { workspaceTools } from '../../src/tools/workspace.ts'
 import { makeSandbox, NOON } from '../tools/sandbox.ts'
 
 async function makeWorkspace() {

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { bestCut, type Choice, dueReason, explain, orderQuantity, type Situation, worthOf } from '../../src/planner/planner.ts'
+import {
+  bestCut,
+  type Choice,
+  dueReason,
+  explain,
+  orderQuantity,
+  type Situation,
+  worthOf,
+} from '../../src/planner/planner.ts'
 
 const prices = { read: 0.1, write: 1.25 }
 const situation = fc.record({

@@ -1,14 +1,15 @@
 /** The contract of policies, for every one of them. The numbers are small so that small sessions make them act. */
+
+import { whenItPays } from '../../src/planner/hold.ts'
+import { presets } from '../../src/planner/presets.ts'
 import { anchor } from '../../src/policies/anchor.ts'
 import { clearResults } from '../../src/policies/clear-results.ts'
 import { failedCalls } from '../../src/policies/failed-calls.ts'
 import { fallback } from '../../src/policies/fallback.ts'
-import { whenItPays } from '../../src/planner/hold.ts'
 import { images } from '../../src/policies/images.ts'
 import { keepEdits } from '../../src/policies/keep-edits.ts'
 import { offload } from '../../src/policies/offload.ts'
 import { everyTurn, type Policy } from '../../src/policies/policy.ts'
-import { presets } from '../../src/planner/presets.ts'
 import { recentOnly } from '../../src/policies/recent-only.ts'
 import { repeatReads } from '../../src/policies/repeat-reads.ts'
 import { staleOutput } from '../../src/policies/stale-output.ts'

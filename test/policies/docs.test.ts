@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { configSchema, parseConfig } from '../../src/session/config.ts'
 import { optionNames, policyNames } from '../../src/planner/catalog.ts'
 import { presets } from '../../src/planner/presets.ts'
+import { configSchema, parseConfig } from '../../src/session/config.ts'
 
 const page = (name: string) => readFileSync(join(import.meta.dirname, '..', '..', 'docs', name), 'utf8')
 

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import { textOf } from '../../src/model/leaves.ts'
+import type { Message } from '../../src/model/types.ts'
 import { presets } from '../../src/planner/presets.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
+import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { partId } from '../../src/view/shown-texts.ts'
-import type { Message } from '../../src/model/types.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-ids-'))
 after(() => rmSync(home, { recursive: true, force: true }))

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Message, Part } from '../../src/model/types.ts'
 import { clearResults } from '../../src/policies/clear-results.ts'
 import { failedCalls } from '../../src/policies/failed-calls.ts'
 import { images } from '../../src/policies/images.ts'
 import { editsText, keepEdits } from '../../src/policies/keep-edits.ts'
 import { staleOutput } from '../../src/policies/stale-output.ts'
 import { superseded } from '../../src/policies/superseded.ts'
-import type { Message, Part } from '../../src/model/types.ts'
 import { bash, openWith, play, read, says, shown, step, user } from './talk.ts'
 
 const long = (letter: string) => letter.repeat(500)

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { openPalimpsest } from '../../src/session/engine.ts'
 import { anchor } from '../../src/policies/anchor.ts'
 import { offload } from '../../src/policies/offload.ts'
 import { everyTurn } from '../../src/policies/policy.ts'
 import { CRITICAL_TOOLS, staleOutput, staleText } from '../../src/policies/stale-output.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { bash, editsBy, openWith, play, says, shown, step, user } from './talk.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-stale-'))

@@ -1,10 +1,10 @@
 /** Short ways to write conversations, and to see what a policy makes of them. */
 import assert from 'node:assert/strict'
-import { openPalimpsest, type PalimpsestOptions } from '../../src/session/engine.ts'
-import { checkView } from '../../src/view/legality.ts'
-import { everyTurn, type Policy } from '../../src/policies/policy.ts'
-import type { Session } from '../../src/session/session.ts'
 import type { Edit, Message, Part } from '../../src/model/types.ts'
+import { everyTurn, type Policy } from '../../src/policies/policy.ts'
+import { openPalimpsest, type PalimpsestOptions } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
+import { checkView } from '../../src/view/legality.ts'
 
 export const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 export const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })

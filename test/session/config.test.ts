@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { SCHEMA_PATH, schemaText } from '../../scripts/build-schema.ts'
-import { CONFIG_FILE, configPath, parseConfig, readConfig, toSettings } from '../../src/session/config.ts'
-import { openPalimpsest } from '../../src/session/engine.ts'
 import { policyNames } from '../../src/planner/catalog.ts'
 import { presets } from '../../src/planner/presets.ts'
+import { CONFIG_FILE, configPath, parseConfig, readConfig, toSettings } from '../../src/session/config.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import { bash, says, user } from '../policies/talk.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-config-'))

@@ -1,8 +1,8 @@
 /** What edits that are made together save, each for itself. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { savingsOf } from '../../src/view/edits.ts'
 import type { Edit, Replacement, Target } from '../../src/model/types.ts'
+import { savingsOf } from '../../src/view/edits.ts'
 
 const edit = (target: Target, replacement: Replacement): Edit => ({
   id: 'e',

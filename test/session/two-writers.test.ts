@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { openPalimpsest } from '../../src/session/engine.ts'
 import { isPalimpsestError } from '../../src/model/errors.ts'
-import type { Session } from '../../src/session/session.ts'
 import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import { textOf } from '../../src/model/leaves.ts'
+import type { Message } from '../../src/model/types.ts'
+import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { contextTool, recallTool } from '../../src/tools/context.ts'
 import { runTool, type ToolResult } from '../../src/tools/tool.ts'
-import type { Message } from '../../src/model/types.ts'
 
 const LOG = `START_DEBUG_LOG\n${'connection 17 opened by the pool\n'.repeat(40)}END_DEBUG_LOG`
 const CONFIG = `{"verbose": true, "levels": [${'"debug", '.repeat(60)}"trace"]} end of the config`

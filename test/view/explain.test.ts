@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openPalimpsest } from '../../src/session/engine.ts'
-import { explainView, tokensSaved } from '../../src/view/explain.ts'
-import type { Session } from '../../src/session/session.ts'
 import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
+import { explainView, tokensSaved } from '../../src/view/explain.ts'
 
 const text = (role: 'user' | 'assistant', words: string): Message => ({ role, parts: [{ type: 'text', text: words }] })
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openPalimpsest } from '../../src/session/engine.ts'
-import { checkEdit, checkSize, checkView, RULES, type Rule, stepStart, waitingCalls } from '../../src/view/legality.ts'
-import type { Session } from '../../src/session/session.ts'
 import type { Dialect, Edit, Message, Part, Replacement, Target } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import type { Session } from '../../src/session/session.ts'
+import { checkEdit, checkSize, checkView, RULES, type Rule, stepStart, waitingCalls } from '../../src/view/legality.ts'
 
 const text = (said: string): Part => ({ type: 'text', text: said })
 const reasoning: Part = { type: 'reasoning', text: 'hm' }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { partId, placeOfId, shownTexts } from '../../src/view/shown-texts.ts'
-import type { Message, Part } from '../../src/model/types.ts'
 import { session as anySession } from '../laws/sessions.ts'
 
 const text = (role: 'user' | 'assistant', said: string): Message => ({ role, parts: [{ type: 'text', text: said }] })

@@ -1,8 +1,8 @@
 /** The edits of a session by where they show, against what the engine itself shows. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import type { EditState } from '../../web/src/api-types.ts'
 import { indexEdits, partStates } from '../../web/src/pages/session/edit-index.ts'
 

@@ -1,6 +1,6 @@
 /** Runs a command of the CLI on what the chat holds, and prints its report as the CLI would. */
-import type { Command, Context, Report } from '../cli/command.ts'
-import { createPaint } from '../cli/output.ts'
+import type { Command, Context, Report } from '../terminal/command.ts'
+import { createPaint } from '../terminal/output.ts'
 import type { Desk } from './desk.ts'
 
 export async function runCommand(

@@ -1,14 +1,15 @@
 /** `/context`: what fills the window, as bars by kind, and what edits have to do with it. */
-import { amount, grouped, oneLine, printable } from '../cli/output.ts'
-import { explainView, tokensSaved } from '../../view/explain.ts'
-import type { Session } from '../../session/session.ts'
-import { loadCounter, partTokens } from '../../model/tokens.ts'
+
 import { describeCall } from '../../calls/tool-kinds.ts'
+import { loadCounter, partTokens } from '../../model/tokens.ts'
 import type { Part, Role, ToolKind } from '../../model/types.ts'
+import type { Session } from '../../session/session.ts'
+import { explainView, tokensSaved } from '../../view/explain.ts'
+import { amount, grouped, oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { clipLine, type Line, span } from '../terminal/spans.ts'
-import { barOf, percent, short } from './status.ts'
 import { padEnd, padStart } from '../terminal/width.ts'
+import { barOf, percent, short } from './status.ts'
 
 export type Share = { kind: string; tokens: number; parts: number }
 

@@ -1,10 +1,10 @@
 /** What slash commands are handed: the chat as they may use it. And what a slash command is. */
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentHome } from '../../agent/open.ts'
-import type { Io } from '../cli/command.ts'
-import type { Folds } from './folds.ts'
+import type { Io } from '../terminal/command.ts'
 import type { Screen } from '../terminal/screen.ts'
 import type { Look } from '../terminal/spans.ts'
+import type { Folds } from './folds.ts'
 
 /** What is opened; what is left out is as it was, or as the configuration says. */
 export type Choice = { session?: string; persona?: string; model?: string }

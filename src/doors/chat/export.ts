@@ -3,8 +3,8 @@
  * conversation as it happened, not as the model was shown it; the JSON has the edits beside it.
  */
 import { textOf } from '../../model/leaves.ts'
-import type { Session } from '../../session/session.ts'
 import type { Message, Part, Usage } from '../../model/types.ts'
+import type { Session } from '../../session/session.ts'
 
 export type ExportedSession = {
   format: 'palimpsest-session'

@@ -2,8 +2,9 @@
  * What the chat shows as one line and can unfold: tool calls and thoughts, by a number that counts up in a chat.
  * Everything in a line comes from models and tools, so it is made printable and cut to the width.
  */
-import { amount, beginning, grouped, oneLine } from '../cli/output.ts'
+
 import { type CallInfo, describeCall, exitCode } from '../../calls/tool-kinds.ts'
+import { amount, beginning, grouped, oneLine } from '../terminal/output.ts'
 import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'
 import { clip, clipStart, padStart, widthOf } from '../terminal/width.ts'
 

@@ -2,18 +2,18 @@
 
 import { clientOf, personaOf } from '../../agent/agent.ts'
 import { type AgentHome, openAgentHome } from '../../agent/open.ts'
-import type { Io } from '../cli/command.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { createApprover } from './approvals.ts'
-import { Chat } from './chat.ts'
-import { History } from './history.ts'
+import type { Io } from '../terminal/command.ts'
+import { History } from '../terminal/history.ts'
 import type { Input, InputOptions, Terminal } from '../terminal/input.ts'
 import { KeyInput } from '../terminal/key-input.ts'
 import { LineInput } from '../terminal/line-input.ts'
 import { createScreen } from '../terminal/screen.ts'
+import { span } from '../terminal/spans.ts'
+import { createApprover } from './approvals.ts'
+import { Chat } from './chat.ts'
 import { newSessionName } from './session-names.ts'
 import { completeSlash } from './slash.ts'
-import { span } from '../terminal/spans.ts'
 
 /** The options of the command, by name. */
 export type ChatValues = {

@@ -1,19 +1,19 @@
 /** Slash commands about what the model is shown: /context /edits /undo /redo /pin /unpin /compact /show /recall. */
 
-import { edits, pin, redo, undo, unpin } from '../cli/edits.ts'
-import { amount, printable } from '../cli/output.ts'
-import { recall } from '../cli/recall.ts'
-import { stretchBefore } from '../../view/cuts.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Session } from '../../session/session.ts'
+import { stretchBefore } from '../../view/cuts.ts'
 import { tokensOf } from '../../view/fold.ts'
+import { edits, pin, redo, undo, unpin } from '../commands/edits.ts'
+import { recall } from '../commands/recall.ts'
+import { renderBlock } from '../terminal/markdown.ts'
+import { amount, printable } from '../terminal/output.ts'
+import { span } from '../terminal/spans.ts'
 import { runCommand } from './cli-report.ts'
 import { contextLines } from './context-map.ts'
 import type { Desk, Slash } from './desk.ts'
 import { unfoldedLines } from './folds.ts'
-import { renderBlock } from '../terminal/markdown.ts'
-import { span } from '../terminal/spans.ts'
 
 export const contextCommands: readonly Slash[] = [
   {

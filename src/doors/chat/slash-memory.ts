@@ -2,12 +2,13 @@
  * `/memory`: what the agent knows of the user, and what it proposes to change. Only the person at the terminal decides,
  * one proposal after the other, with the difference in front of them; neither the agent nor `--yes` can.
  */
-import type { Context } from '../cli/command.ts'
-import { blockActions } from '../cli/memory-blocks.ts'
-import type { Action, MemoryContext } from '../cli/memory-desk.ts'
-import { proposalActions } from '../cli/memory-proposals.ts'
-import { amount } from '../cli/output.ts'
+
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { blockActions } from '../commands/memory-blocks.ts'
+import type { Action, MemoryContext } from '../commands/memory-desk.ts'
+import { proposalActions } from '../commands/memory-proposals.ts'
+import type { Context } from '../terminal/command.ts'
+import { amount } from '../terminal/output.ts'
 import { printReport } from './cli-report.ts'
 import type { Desk, Slash } from './desk.ts'
 

@@ -1,18 +1,18 @@
 /** Slash commands about sessions: /cost /sessions /resume /fork /continue /model /persona /export /clear /quit. */
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { reasonOf } from '../cli/command.ts'
-import { amount, grouped } from '../cli/output.ts'
-import { sessions } from '../cli/sessions.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { sessions } from '../commands/sessions.ts'
+import { reasonOf } from '../terminal/command.ts'
+import { amount, grouped } from '../terminal/output.ts'
+import { span } from '../terminal/spans.ts'
+import { padEnd } from '../terminal/width.ts'
 import { runCommand } from './cli-report.ts'
 import type { Desk, Slash } from './desk.ts'
 import { exportSession, toMarkdown } from './export.ts'
 import { isUnfinished } from './recap.ts'
 import { newSessionName } from './session-names.ts'
-import { span } from '../terminal/spans.ts'
 import { dollars, percent } from './status.ts'
-import { padEnd } from '../terminal/width.ts'
 
 export const sessionCommands: readonly Slash[] = [
   { name: 'cost', usage: '', about: 'what the session has used and cost', run: cost },

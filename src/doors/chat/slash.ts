@@ -5,12 +5,12 @@
  * same, that one runs, on the session of the chat: one way to list edits, one way to say what was undone.
  */
 import { PalimpsestError } from '../../model/errors.ts'
+import { span, wrap } from '../terminal/spans.ts'
+import { padEnd } from '../terminal/width.ts'
 import type { Slash } from './desk.ts'
 import { contextCommands } from './slash-context.ts'
 import { memoryCommand } from './slash-memory.ts'
 import { sessionCommands } from './slash-sessions.ts'
-import { span, wrap } from '../terminal/spans.ts'
-import { padEnd } from '../terminal/width.ts'
 
 const help: Slash = {
   name: 'help',

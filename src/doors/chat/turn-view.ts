@@ -5,13 +5,13 @@
  * It is fed events and knows nothing else of the agent. What was printed is never taken back.
  */
 import type { AgentEvent, ContextUse, DoneReason } from '../../agent/events.ts'
-import { amount, grouped, oneLine, printable } from '../cli/output.ts'
-import { type CallFold, callLine, type Folds, thoughtLine } from './folds.ts'
 import { MarkdownStream } from '../terminal/markdown-stream.ts'
+import { amount, grouped, oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, lineWidth, type Span, span, wrap } from '../terminal/spans.ts'
-import { dollars } from './status.ts'
 import { clip } from '../terminal/width.ts'
+import { type CallFold, callLine, type Folds, thoughtLine } from './folds.ts'
+import { dollars } from './status.ts'
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const FRAME_MS = 100

@@ -1,5 +1,5 @@
 /** What `--help` says: an overview of the commands, and a page for each with its options and examples. */
-import type { Command, Option, Options } from './command.ts'
+import type { Command, Option, Options } from '../terminal/command.ts'
 
 /** The options that every command takes. */
 export const GLOBAL = {

@@ -22,9 +22,17 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Palimpsest } from '../../session/engine.ts'
-import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { FileJournal } from '../../files/journal.ts'
+import type { AgentMemory } from '../../memory/memory.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Session } from '../../session/session.ts'
+import { contextTools, type SessionToolContext } from '../../tools/context.ts'
+import { fileTools } from '../../tools/files.ts'
+import { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
+import { sessionJournal } from '../../tools/session-journal.ts'
+import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
+import { workspaceTools } from '../../tools/workspace.ts'
 import {
   getPrompt,
   guideTo,
@@ -34,14 +42,6 @@ import {
   readResource,
   resourceTemplates,
 } from './resources.ts'
-import type { AgentMemory } from '../../memory/memory.ts'
-import type { Session } from '../../session/session.ts'
-import { contextTools, type SessionToolContext } from '../../tools/context.ts'
-import { fileTools } from '../../tools/files.ts'
-import { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
-import { sessionJournal } from '../../tools/session-journal.ts'
-import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
-import { workspaceTools } from '../../tools/workspace.ts'
 
 export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory'] as const
 export type ToolGroup = (typeof TOOL_GROUPS)[number]

@@ -3,15 +3,15 @@
  * blocks, and the agent instructions as a prompt. Only what is there is listed, and nothing is made by looking.
  */
 
-import type { Palimpsest } from '../../session/engine.ts'
-import { PalimpsestError } from '../../model/errors.ts'
 import { buildMemoryContext, memoryInstructions } from '../../memory/context.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { allBlocks } from '../../memory/store.ts'
+import { defaultWorkspaceFolder, loadWorkspace, readWorkspaceFile, workspaceFiles } from '../../memory/workspace.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest } from '../../session/engine.ts'
 import { CONTEXT_GUIDE } from '../../tools/context.ts'
 import { FILE_TOOL_GUIDE } from '../../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../../tools/workspace.ts'
-import { defaultWorkspaceFolder, loadWorkspace, readWorkspaceFile, workspaceFiles } from '../../memory/workspace.ts'
 
 /** One user's memory, in one agent's hands. */
 export type MemoryOf = { memory: Memory; user: string; agent: string }

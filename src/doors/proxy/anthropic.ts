@@ -4,10 +4,15 @@
  * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
  * carries a checksum of itself goes by untouched.
  */
-import { type AnthropicMessage, type AnthropicSystem, fromAnthropic, toAnthropic } from '../../formats/adapters/anthropic.ts'
+import {
+  type AnthropicMessage,
+  type AnthropicSystem,
+  fromAnthropic,
+  toAnthropic,
+} from '../../formats/adapters/anthropic.ts'
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
-import { toAnthropicTools } from '../../tools/tool.ts'
 import type { Message } from '../../model/types.ts'
+import { toAnthropicTools } from '../../tools/tool.ts'
 import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
 
 export const anthropic: ProxyDialect = {

@@ -8,9 +8,9 @@
  */
 import { hash } from 'node:crypto'
 import { textOf } from '../../model/leaves.ts'
+import type { Message } from '../../model/types.ts'
 import { callsIn } from '../../view/legality.ts'
 import { keyOf } from '../../view/sync.ts'
-import type { Message } from '../../model/types.ts'
 import type { ClientKey, Side } from './client.ts'
 import type { Answer } from './dialect.ts'
 

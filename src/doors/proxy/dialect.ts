@@ -6,8 +6,8 @@
  * and edits.test.ts.
  */
 import type { Wire } from '../../formats/adapters/original.ts'
-import type { Tool } from '../../tools/tool.ts'
 import type { Message, Usage } from '../../model/types.ts'
+import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
 
 /** A tool call as the model makes it; the arguments are JSON text, or an object where they came in one piece. */

@@ -5,8 +5,8 @@
  */
 import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
-import { type Tool, toJsonSchema } from '../../tools/tool.ts'
 import type { Message } from '../../model/types.ts'
+import { type Tool, toJsonSchema } from '../../tools/tool.ts'
 import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
 
 const PATH =

@@ -7,10 +7,10 @@
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
 import { isWire, TAKEN, type Wire } from '../../formats/adapters/original.ts'
+import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import { contextTool, recallTool, type SessionToolContext } from '../../tools/context.ts'
 import { runTool, type Tool } from '../../tools/tool.ts'
-import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 
 /** A tool as one conversation has it: ours, the name that it goes by there, and its definition as it is sent. */

@@ -4,11 +4,11 @@
  * the process and can be done without.
  */
 import type { Wire } from '../../formats/adapters/original.ts'
-import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
+import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import { isKnownModel } from '../../providers/models.ts'
+import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
-import type { Message } from '../../model/types.ts'
 import type { Fold } from '../../view/fold.ts'
 import { type ClientKey, clientNameOf } from './client.ts'
 import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'

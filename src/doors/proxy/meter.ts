@@ -3,8 +3,9 @@
  * Prometheus. What the provider's own caching saves is never counted as ours: a token that we did not send is worth
  * what it would have cost from the cache, and what our edits made the provider write again is taken off.
  */
-import { modelInfo } from '../../providers/models.ts'
+
 import type { Usage } from '../../model/types.ts'
+import { modelInfo } from '../../providers/models.ts'
 
 export type Totals = {
   calls: number

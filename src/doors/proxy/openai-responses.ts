@@ -5,8 +5,8 @@
  */
 import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/openai-responses.ts'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
-import { toOpenAIResponsesTools } from '../../tools/tool.ts'
 import type { Message } from '../../model/types.ts'
+import { toOpenAIResponsesTools } from '../../tools/tool.ts'
 import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
 import { openaiError } from './openai-chat.ts'
 

@@ -7,9 +7,9 @@
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 import { randomBytes } from 'node:crypto'
-import type { Palimpsest } from '../../session/engine.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
+import type { Palimpsest } from '../../session/engine.ts'
 import { anthropic } from './anthropic.ts'
 import { clientKeyOf } from './client.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'

@@ -5,10 +5,11 @@
  * those of the view. What the provider's own cache saves is never ours: a token that was not sent is worth its price
  * from the cache, and what edits made the provider write again is taken off.
  */
-import { entriesOf } from '../../view/edits.ts'
-import { type Model, modelInfo } from '../../providers/models.ts'
+
 import { type Counter, messageTokens } from '../../model/tokens.ts'
 import type { Edit, Event, Usage } from '../../model/types.ts'
+import { type Model, modelInfo } from '../../providers/models.ts'
+import { entriesOf } from '../../view/edits.ts'
 import { applyEvent, createFold, type Fold, shownTokens, tokensOf } from '../../view/fold.ts'
 import { costOf } from './meter.ts'
 

@@ -7,8 +7,8 @@
  */
 import { join } from 'node:path'
 import type { AgentDesk, Guest } from '../../agent/desk.ts'
-import { PalimpsestError } from '../../model/errors.ts'
 import { checkUser } from '../../memory/checks.ts'
+import { PalimpsestError } from '../../model/errors.ts'
 import { type Caller, LOCAL, mayActFor } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import type { Doors } from './route.ts'

@@ -1,7 +1,7 @@
 /** Routes: a user's memory blocks. People write them; agents read them, and propose (proposals.ts). */
 import { z } from 'zod'
-import { PalimpsestError } from '../../model/errors.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
+import { PalimpsestError } from '../../model/errors.ts'
 import type { Caller } from './gate.ts'
 import {
   defineRoute,

@@ -1,10 +1,10 @@
 /** Routes: proposals. An agent makes them; only people approve, reject and revert. */
 import { z } from 'zod'
-import { PalimpsestError } from '../../model/errors.ts'
 import type { ProposalInput } from '../../memory/memory.ts'
 import { appended, prepended, replaceString } from '../../memory/proposals.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Proposal as EngineProposal } from '../../memory/store.ts'
+import { PalimpsestError } from '../../model/errors.ts'
 import { actorOf, Block, BlockParam, MAX_BODY, MAX_TITLE, MAX_WHY, toBlock, VersionName } from './blocks.ts'
 import {
   type Doors,

@@ -7,8 +7,8 @@
  */
 import { z } from 'zod'
 import type { AgentDesk } from '../../agent/desk.ts'
-import type { Palimpsest } from '../../session/engine.ts'
 import type { Memory } from '../../memory/memory.ts'
+import type { Palimpsest } from '../../session/engine.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
 import type { Slots } from './rates.ts'

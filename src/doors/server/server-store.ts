@@ -8,8 +8,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { PalimpsestError } from '../../model/errors.ts'
 import { type Migrations, SqliteFile, type SqlRow } from '../../ledger/database.ts'
+import { PalimpsestError } from '../../model/errors.ts'
 
 export const ROLES = ['user', 'agent', 'admin'] as const
 export type Role = (typeof ROLES)[number]

@@ -4,8 +4,9 @@
  * Where tokens are used, a user and their agents see that user's sessions and no others: another's session is
  * answered as one that is not there. A session that was made without a token belongs to nobody and is for admins.
  */
-import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
+
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'

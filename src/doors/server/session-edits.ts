@@ -1,10 +1,10 @@
 /** Routes: everything that changes what the model is shown, and takes it back. */
 import { z } from 'zod'
 import type { ContextRequest as EngineRequest } from '../../asked/context-edits.ts'
-import { entriesOf } from '../../view/edits.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import type { Session } from '../../session/session.ts'
 import type { Author, Replacement } from '../../model/types.ts'
+import type { Session } from '../../session/session.ts'
+import { entriesOf } from '../../view/edits.ts'
 import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, nameSchema, PEOPLE, type Route, SessionParam } from './route.ts'

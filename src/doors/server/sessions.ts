@@ -1,10 +1,10 @@
 /** Routes: the sessions themselves. List, make, append, look at the entries and at the view. */
 import { z } from 'zod'
-import { renderEntry } from '../../view/edits.ts'
-import { explainView, tokensSaved } from '../../view/explain.ts'
+import type { Message as EngineMessage } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import type { View as EngineView } from '../../session/session-view.ts'
-import type { Message as EngineMessage } from '../../model/types.ts'
+import { renderEntry } from '../../view/edits.ts'
+import { explainView, tokensSaved } from '../../view/explain.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
 import { forbidden } from './refusals.ts'
 import {

@@ -5,11 +5,12 @@
  * requests are served in between. Of every session that was looked at, its few numbers for the list stay known until
  * it grows.
  */
+
+import { loadCounter } from '../../model/tokens.ts'
 import type { SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
-import { type Summary, summaryOf } from '../../view/totals.ts'
 import { Timeline } from '../../view/timeline.ts'
-import { loadCounter } from '../../model/tokens.ts'
+import { type Summary, summaryOf } from '../../view/totals.ts'
 
 /** A timeline holds the texts of its session. */
 const KEPT = 8

@@ -8,11 +8,11 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { z } from 'zod'
-import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { changeFile, readWhole } from '../../files/atomic.ts'
 import { hashContent } from '../../files/journal.ts'
 import { openRoot } from '../../files/root.ts'
 import { FILE_LIMIT, initWorkspace, workspaceFiles } from '../../memory/workspace.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { ADMINS, defineRoute, type Route } from './route.ts'
 
 const MAX_TEXT = 1_000_000

@@ -5,8 +5,8 @@
  * A request may have several lines: one that ends with a backslash goes on, Alt-Enter begins a new one, and what is
  * pasted stays together. What was typed before a question was asked never answers it.
  */
-import type { Io } from '../cli/command.ts'
-import type { History } from '../chat/history.ts'
+import type { Io } from './command.ts'
+import type { History } from './history.ts'
 
 export type Input = {
   /** The next request, whole. Undefined when the input has ended, or the user leaves. */

@@ -6,8 +6,8 @@
  * stands, for a screen that can take it back.
  */
 import { Lexer, type Token } from 'marked'
-import { printable } from '../cli/output.ts'
 import { type Layout, renderBlock } from './markdown.ts'
+import { printable } from './output.ts'
 import { type Line, span } from './spans.ts'
 
 /** A block is read again when it has grown by this part of itself. */

@@ -3,8 +3,8 @@
  * everything above it stays; lines are laid out to the width. On a dumb terminal nothing moves. In a pipe nothing is
  * laid out either: text goes through as it is written, so that a program can read it.
  */
-import type { Io } from '../cli/command.ts'
-import { wantsColour } from '../cli/output.ts'
+import type { Io } from './command.ts'
+import { wantsColour } from './output.ts'
 import { clipLine, type Line, paintLine } from './spans.ts'
 
 export type Screen = {

@@ -7,7 +7,16 @@
  * out, messages of one role in a row are joined, so that all results of a batch stand behind their calls.
  */
 import { PalimpsestError } from '../../model/errors.ts'
-import type { ImagePart, Message, Part, ReasoningPart, Role, TextPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import type {
+  ImagePart,
+  Message,
+  Part,
+  ReasoningPart,
+  Role,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../model/types.ts'
 import {
   ANY_IMAGE,
   type CallNames,

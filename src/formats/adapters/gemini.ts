@@ -10,7 +10,16 @@
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
-import type { ImagePart, Message, Part, ReasoningPart, Role, TextPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import type {
+  ImagePart,
+  Message,
+  Part,
+  ReasoningPart,
+  Role,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../model/types.ts'
 import {
   ANY_IMAGE,
   besideResults,

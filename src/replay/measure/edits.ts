@@ -4,9 +4,10 @@
  * version of the file that it then changed. Blanks and line numbers do not count. A long text is looked for in
  * windows of three lines, since a view may show its halves in two places.
  */
-import { type Evidence, gather, withoutLayout } from './evidence.ts'
+
 import { describeCall, sameFile } from '../../calls/tool-kinds.ts'
 import type { Message, ToolCallPart } from '../../model/types.ts'
+import { type Evidence, gather, withoutLayout } from './evidence.ts'
 
 type Replaced = { path: string; text: string }
 

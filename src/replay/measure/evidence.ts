@@ -6,10 +6,11 @@
  * drops line numbers and blanks; `findIdentifiers` looks for names; measure-edits.ts for the text that an edit
  * replaces. All give the same shape, so one meter (measure.ts) can say how much of each a view still shows.
  */
-import { leavesOf, stringsIn, textOf } from '../../model/leaves.ts'
-import { GramIndex } from './grams.ts'
+
 import { stripLineNumbers } from '../../calls/tool-kinds.ts'
+import { leavesOf, stringsIn, textOf } from '../../model/leaves.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import { GramIndex } from './grams.ts'
 
 /** A tool result or a tool input: what can be quoted. */
 export type Source = {

@@ -8,12 +8,13 @@
  * quote that is lost a re-fetch of its source (once in 20 calls): one more call on the view, the result written again
  * and read for 20 calls. The method and its limits stand in docs/benchmarks.md.
  */
-import { textOf } from '../../model/leaves.ts'
-import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
-import type { Model } from '../../providers/models.ts'
+
 import { isReport } from '../../calls/requests.ts'
+import { textOf } from '../../model/leaves.ts'
 import { type Counter, partTokens } from '../../model/tokens.ts'
 import type { Message, Part } from '../../model/types.ts'
+import type { Model } from '../../providers/models.ts'
+import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
 
 /** What a call costs, as factors of the price of an uncached input token. */
 export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }

@@ -4,14 +4,14 @@
  * the policy that sends everything.
  */
 import { heal } from '../../formats/doctor.ts'
-import type { Violation } from '../../view/legality.ts'
-import { type Measures, Meter, type Prices, pricesOf } from './measure.ts'
-import { type Evidence, findQuotes } from './evidence.ts'
-import type { PlannerFactory } from '../../policies/policy.ts'
-import { type ModelTable, modelInfo } from '../../providers/models.ts'
-import { replay } from '../replay.ts'
 import { loadCounter } from '../../model/tokens.ts'
 import type { Message } from '../../model/types.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
+import { type ModelTable, modelInfo } from '../../providers/models.ts'
+import type { Violation } from '../../view/legality.ts'
+import { replay } from '../replay.ts'
+import { type Evidence, findQuotes } from './evidence.ts'
+import { type Measures, Meter, type Prices, pricesOf } from './measure.ts'
 
 export type Recorded = {
   name: string

@@ -4,9 +4,9 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { AgentEvent } from '../../../src/agent/events.ts'
 import { Folds, unfoldedLines } from '../../../src/doors/chat/folds.ts'
+import { TurnView } from '../../../src/doors/chat/turn-view.ts'
 import { createScreen } from '../../../src/doors/terminal/screen.ts'
 import { paintLine, span } from '../../../src/doors/terminal/spans.ts'
-import { TurnView } from '../../../src/doors/chat/turn-view.ts'
 
 type Env = Record<string, string>
 

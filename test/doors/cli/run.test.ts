@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { type Command, defineCommand, jsonIn, readInput, wholeNumber } from '../../../src/doors/cli/command.ts'
-import { INTERNAL_EXIT, runCli } from '../../../src/doors/cli/run.ts'
+import { INTERNAL_EXIT, runCli } from '../../../src/doors/cli/main.ts'
+import { type Command, defineCommand, jsonIn, readInput, wholeNumber } from '../../../src/doors/terminal/command.ts'
 import { PalimpsestError } from '../../../src/model/errors.ts'
 
 function world(input = '') {

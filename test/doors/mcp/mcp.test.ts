@@ -14,13 +14,16 @@ import { createAdaptorServer } from '@hono/node-server'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { openPalimpsest } from '../../../src/session/engine.ts'
 import { createMcpHandler, type McpOptions } from '../../../src/doors/mcp/mcp.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 
 const CLI = join(import.meta.dirname, '../../../src/cli.ts')
-const INSPECTOR = join(import.meta.dirname, '../../../node_modules/.cache/mcp-inspector/node_modules/.bin/mcp-inspector')
+const INSPECTOR = join(
+  import.meta.dirname,
+  '../../../node_modules/.cache/mcp-inspector/node_modules/.bin/mcp-inspector',
+)
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-mcp-'))
 process.env['PALIMPSEST_LOCKS'] = join(base, 'locks')
 after(() => rmSync(base, { recursive: true, force: true }))

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { launchOf, upstreamsIn } from '../../../src/doors/cli/launch.ts'
+import { launchOf, upstreamsIn } from '../../../src/doors/commands/launch.ts'
 
 const url = 'http://127.0.0.1:4711'
 

@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 import { type Front, serveProxy } from '../../../src/doors/proxy/front.ts'
 import { createProxy, type PalimpsestProxy, type ProxyOptions } from '../../../src/doors/proxy/proxy.ts'
 import type { Message } from '../../../src/model/types.ts'
+import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 import { type Script, startUpstream, type Upstream } from '../../upstream.ts'
 
 export type Setup = {

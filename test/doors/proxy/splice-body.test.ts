@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Wire } from '../../../src/formats/adapters/original.ts'
-import { parseJson } from '../../../src/model/json.ts'
 import { scanList } from '../../../src/doors/proxy/list-bytes.ts'
 import { splice } from '../../../src/doors/proxy/splice.ts'
 import { piecesOf, type Spliced, spliceBody, spliceOn } from '../../../src/doors/proxy/splice-body.ts'
+import type { Wire } from '../../../src/formats/adapters/original.ts'
+import { parseJson } from '../../../src/model/json.ts'
 
 const dialect = { list: 'messages' }
 

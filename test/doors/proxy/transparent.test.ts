@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { openPalimpsest } from '../../../src/session/engine.ts'
 import { serveProxy } from '../../../src/doors/proxy/front.ts'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer }
 

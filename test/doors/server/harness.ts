@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openPalimpsest } from '../../../src/session/engine.ts'
+import { createServer, type ServerOptions } from '../../../src/doors/server/server.ts'
+import { type Role, ServerStore } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
-import { type Role, ServerStore } from '../../../src/doors/server/server-store.ts'
-import { createServer, type ServerOptions } from '../../../src/doors/server/server.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 
 export type Answer = { status: number; headers: Headers; json: ReturnType<typeof JSON.parse>; text: string }
 export type Sent = { body?: unknown; token?: string; headers?: Record<string, string>; key?: string }

@@ -10,13 +10,13 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { buildWeb } from '../../../scripts/build-web.ts'
 import { CHROMIUM_ARGS, findChromium } from '../../../scripts/chromium.ts'
-import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
-import { Memory } from '../../../src/memory/memory.ts'
-import { SqliteMemory } from '../../../src/memory/sqlite.ts'
+import { type Listening, type ServerOptions, serve } from '../../../src/doors/server/server.ts'
 import { ServerStore } from '../../../src/doors/server/server-store.ts'
 import { webMounts } from '../../../src/doors/server/web.ts'
-import { type Listening, type ServerOptions, serve } from '../../../src/doors/server/server.ts'
+import { Memory } from '../../../src/memory/memory.ts'
+import { SqliteMemory } from '../../../src/memory/sqlite.ts'
 import type { Message } from '../../../src/model/types.ts'
+import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 
 const CHROMIUM = findChromium()
 

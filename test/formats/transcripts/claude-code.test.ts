@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { claudeCode } from '../../../src/formats/transcripts/claude-code.ts'
+import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { fileOf, outline, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 let second = 0

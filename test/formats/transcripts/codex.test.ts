@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { codex } from '../../../src/formats/transcripts/codex.ts'
+import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const line = (type: string, payload: Record<string, unknown>) => ({

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import type { PalimpsestError } from '../../../src/model/errors.ts'
 import { readSessions, readTranscript, readTranscriptStream } from '../../../src/formats/transcripts/read-transcript.ts'
+import type { PalimpsestError } from '../../../src/model/errors.ts'
 import { fileOf, outline } from '../../contracts/transcript-reader.ts'
 
 const line = (uuid: string, content: string) =>

@@ -7,9 +7,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { checkView } from '../../../src/view/legality.ts'
 import { readTranscript, readTranscriptStream } from '../../../src/formats/transcripts/read-transcript.ts'
 import type { Message, Part, ToolResultPart } from '../../../src/model/types.ts'
+import { checkView } from '../../../src/view/legality.ts'
 import { assertAppendable, sessionsOneByOne } from '../../contracts/transcript-reader.ts'
 
 type Counted = {

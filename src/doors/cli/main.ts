@@ -1,0 +1,189 @@
+/**
+ * Runs one command line: finds the command, checks the arguments, prints its report, and turns every failure into
+ * one line and an exit code. No stack trace without --debug, whatever happens.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
+import { createPaint, printable, wantsColour } from '../terminal/output.ts'
+import { COMMANDS } from './commands.ts'
+import { commandHelp, GLOBAL, overview } from './help.ts'
+
+/** A mistake of ours: nothing that a caller did. */
+export const INTERNAL_EXIT = 70
+
+type Commands = readonly Command[]
+type Parsed = { command: Command | undefined; args: string[]; values: Record<string, unknown> }
+
+export async function runCli(argv: readonly string[], io: Io, commands = COMMANDS): Promise<number> {
+  try {
+    return await dispatch(parse(argv, commands), io, commands)
+  } catch (error) {
+    const flags = new Set(argv)
+    io.stderr.write(describeError(error, { json: flags.has('--json'), debug: flags.has('--debug') }))
+    return isPalimpsestError(error) ? (ERROR_CODES[error.code] ?? INTERNAL_EXIT) : INTERNAL_EXIT
+  }
+}
+
+async function dispatch({ command, args, values }: Parsed, io: Io, commands: Commands): Promise<number> {
+  if (values['version']) return say(io, `${versionOf()}\n`)
+  if (values['help'] && command) return say(io, commandHelp(command))
+  if (!command) {
+    if (values['help']) return say(io, overview(commands))
+    io.stderr.write(overview(commands))
+    return ERROR_CODES.INVALID_INPUT
+  }
+  checkArguments(command, args)
+  const opened: Palimpsest[] = []
+  try {
+    const report = await command.run(contextOf({ args, values, io, opened }))
+    return report ? print(report, io, values['json'] === true) : 0
+  } finally {
+    for (const pal of opened) await pal.close()
+  }
+}
+
+function contextOf(given: { args: string[]; values: Record<string, unknown>; io: Io; opened: Palimpsest[] }): Context {
+  const { args, values, io, opened } = given
+  const named = values['home'] ?? io.env['PALIMPSEST_HOME']
+  const home = typeof named === 'string' && named !== '' ? named : '.agent'
+  const start = async (threaded = false): Promise<Palimpsest> => {
+    const { openPalimpsest } = await import('../../session/engine.ts')
+    const { ThreadedLedger } = await import('../../ledger/threaded.ts')
+    const store = threaded ? { store: new ThreadedLedger(join(home, 'ledger.sqlite')) } : {}
+    const pal = await openPalimpsest({ home, ...store })
+    opened.push(pal)
+    return pal
+  }
+  const openIfThere = async () => (existsSync(join(home, 'ledger.sqlite')) ? start() : undefined)
+  const open = async ({ create = false, threaded = false } = {}): Promise<Palimpsest> => {
+    const pal = create ? await start(threaded) : await openIfThere()
+    if (pal) return pal
+    throw new PalimpsestError(
+      'SESSION_NOT_FOUND',
+      `There is no ledger in ${home}, so there are no sessions. Name another folder with --home or PALIMPSEST_HOME.`,
+      { home },
+    )
+  }
+  const session = async (id: string) => (await open()).session(id, { mustExist: true })
+  return { args, values: values as Context['values'], home, io, open, openIfThere, session }
+}
+
+function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boolean): number {
+  if (asJson) io.stdout.write(`${JSON.stringify(json, null, 2)}\n`)
+  else {
+    const lines = text(createPaint(wantsColour(io.env, io.stdout.isTTY === true)))
+    if (typeof lines === 'string') io.stdout.write(lines)
+    else for (const line of lines) io.stdout.write(`${line}\n`)
+    for (const note of notes) io.stderr.write(`${note}\n`)
+  }
+  return exit
+}
+
+/** The options of the program may stand before the name of the command; the rest behind it. */
+function parse(argv: readonly string[], commands: Commands): Parsed {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: GLOBAL,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const first = tokens.find(token => token.kind === 'positional')
+  const wantsHelp = first?.value === 'help'
+  const rest = first ? argv.filter((_, i) => i !== first.index) : [...argv]
+  if (!first) return { command: undefined, ...parseStrictly(rest, GLOBAL) }
+  if (wantsHelp) {
+    const [name] = rest.filter(arg => !arg.startsWith('-'))
+    return { command: name === undefined ? undefined : find(name, commands), args: [], values: { help: true } }
+  }
+  const command = find(first.value, commands)
+  return { command, ...parseStrictly(rest, { ...GLOBAL, ...command.options }, command) }
+}
+
+function parseStrictly(args: string[], options: Options, command?: Command): Pick<Parsed, 'args' | 'values'> {
+  try {
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
+    return { args: positionals, values }
+  } catch (cause) {
+    const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('. To specify')
+    const help = `palimpsest ${command ? `${command.name} ` : ''}--help`
+    throw new PalimpsestError('INVALID_INPUT', `${reason?.replace(/\.$/, '')}. See: ${help}`, {}, cause)
+  }
+}
+
+function find(name: string, commands: Commands): Command {
+  const command = commands.find(candidate => candidate.name === name)
+  if (command) return command
+  const nearest = nearestTo(name, commands)
+  const hint = nearest ? `Did you mean ${nearest}?` : 'List them with: palimpsest --help'
+  throw new PalimpsestError('INVALID_INPUT', `There is no command ${JSON.stringify(name)}. ${hint}`, {
+    command: name,
+    ...(nearest ? { nearest } : {}),
+  })
+}
+
+function checkArguments({ name, usage }: Command, args: readonly string[]): void {
+  const words = usage.split(' ').filter(word => word !== '')
+  const needed = words.filter(word => !word.startsWith('['))
+  const endless = words.some(word => word.replace(']', '').endsWith('...'))
+  if (args.length >= needed.length && (endless || args.length <= words.length)) return
+  const missing = needed[args.length]
+  const problem = missing
+    ? `${missing.replace('...', '')} is missing`
+    : `${JSON.stringify(args[words.length])} is too much`
+  throw new PalimpsestError('INVALID_INPUT', `${problem}. Usage: palimpsest ${name} ${usage}`.trimEnd(), {
+    command: name,
+  })
+}
+
+/** One line (or one JSON object) that says what went wrong and under which code. */
+function describeError(error: unknown, { json, debug }: { json: boolean; debug: boolean }): string {
+  const known = isPalimpsestError(error)
+  const code = known ? error.code : 'INTERNAL'
+  const message = error instanceof Error ? error.message : String(error)
+  const stack = debug && error instanceof Error ? `${stackOf(error)}\n` : ''
+  if (json) return `${JSON.stringify({ error: { code, message, data: known ? error.data : {} } })}\n${stack}`
+  const said = known ? message : `This is a mistake in palimpsest: ${message}. See where with --debug.`
+  return `palimpsest: ${printable(said)} (${code})\n${stack}`
+}
+
+function stackOf(error: Error): string {
+  const cause = error.cause instanceof Error ? `\ncaused by: ${stackOf(error.cause)}` : ''
+  return `${error.stack ?? error.message}${cause}`
+}
+
+function say(io: Io, text: string): number {
+  io.stdout.write(text)
+  return 0
+}
+
+function versionOf(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+  return String(version)
+}
+
+/** The command whose name is at most a third of its letters away. */
+function nearestTo(name: string, commands: Commands): string | undefined {
+  const [best] = commands
+    .map(command => ({ name: command.name, distance: distance(name, command.name) }))
+    .sort((a, b) => a.distance - b.distance)
+  return best && best.distance <= Math.max(1, Math.ceil(best.name.length / 3)) ? best.name : undefined
+}
+
+/** Letters to add, drop or change. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

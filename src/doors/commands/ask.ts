@@ -1,0 +1,154 @@
+/**
+ * `ask`: one request to the agent, for scripts. The answer goes to stdout and nothing else does; what the agent does on
+ * the way goes to stderr. With --json every event is a line on stdout, the last of them `done`.
+ */
+import type { Agent, AgentEvent, Approve } from '../../agent/agent.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { type Context, defineCommand, type Io, readInput } from '../terminal/command.ts'
+import { createPaint, oneLine, type Paint, printable, wantsColour } from '../terminal/output.ts'
+
+const OPTIONS = {
+  session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin (a new one)' },
+  resume: { type: 'boolean', about: 'go on where the session was broken off, without a new request' },
+  persona: { type: 'string', value: 'NAME', about: 'who answers (the one that the session had, or the chosen one)' },
+  model: { type: 'string', short: 'm', value: 'NAME', about: 'which model answers' },
+  yes: { type: 'boolean', short: 'y', about: 'do not ask before commands and files elsewhere; memory stays with you' },
+  root: { type: 'string', value: 'DIR', about: 'the folder to work in (this one)' },
+  quiet: { type: 'boolean', short: 'q', about: 'say nothing on stderr of what the agent does' },
+  demo: { type: 'boolean', about: 'a scripted model on a sample project: no key needed' },
+} as const
+
+type AskContext = Context<typeof OPTIONS>
+
+export const ask = defineCommand({
+  name: 'ask',
+  summary: 'give the agent one request and get its answer',
+  usage: '[REQUEST...]',
+  details:
+    'Without REQUEST it is read from stdin; a - in REQUEST stands for stdin. The answer goes to stdout, what the agent\n' +
+    'does to stderr. With --json every event is a JSON object on a line of its own, and the last one is done.\n' +
+    'Where nobody can be asked (a pipe), whatever needs approval is refused, unless --yes or the configuration allows it.',
+  examples: [
+    'palimpsest ask --demo "Fix the failing test"',
+    'palimpsest ask "What does src/doors/server/server.ts do?"',
+    'git diff | palimpsest ask "Review this:" -',
+    'palimpsest ask --session nightly --yes --json "Run the tests and mend what fails"',
+  ],
+  options: OPTIONS,
+  async run(context) {
+    const { values, home, io } = context
+    const request = values.resume ? undefined : await requestOf(context)
+    const session = values.session ?? newName()
+    const { openAgentFrom } = await import('../../agent/open.ts')
+    const isNamed = Reflect.get(values, 'home') !== undefined || values.demo !== true
+    const opened = await openAgentFrom({
+      ...values,
+      session,
+      home: isNamed ? home : undefined,
+      env: io.env,
+      ...approverFor(io),
+    })
+    try {
+      const done = await tell(opened.agent, request, context)
+      return await finish(done, { session, home: opened.home.home, context })
+    } finally {
+      await opened.close()
+    }
+  },
+})
+
+async function requestOf({ args, io }: AskContext): Promise<string> {
+  const words = args.length > 0 ? args : ['-']
+  const parts = await Promise.all(words.map(word => (word === '-' ? readInput('-', io) : word)))
+  const request = parts.join(words.includes('-') && words.length > 1 ? '\n\n' : ' ').trim()
+  if (request === '') throw new PalimpsestError('INVALID_INPUT', 'There is no request: give one, or send it to stdin.')
+  return request
+}
+
+type Done = Extract<AgentEvent, { type: 'done' }>
+
+/** Runs the turn and says on the way what happens; Ctrl-C stops it and keeps the session. */
+async function tell(agent: Agent, request: string | undefined, { io, values }: AskContext): Promise<Done> {
+  const asJson = Reflect.get(values, 'json') === true
+  const paint = createPaint(wantsColour(io.env, Reflect.get(io.stderr, 'isTTY') === true))
+  const stop = new AbortController()
+  const interrupt = () => stop.abort()
+  process.once('SIGINT', interrupt)
+  let said = ''
+  try {
+    const events =
+      request === undefined ? agent.resume({ signal: stop.signal }) : agent.run(request, { signal: stop.signal })
+    for await (const event of events) {
+      if (asJson) io.stdout.write(`${JSON.stringify(event)}\n`)
+      if (event.type === 'done') return event
+      if (event.type === 'text') said += event.text
+      if (event.type === 'retry') said = ''
+      const lines = asJson || values.quiet ? [] : linesOf(event, said, paint)
+      // What is said before calls is no answer: it is told with the first of them.
+      if (event.type === 'call') said = ''
+      for (const line of lines) io.stderr.write(`${line}\n`)
+    }
+  } finally {
+    process.off('SIGINT', interrupt)
+  }
+  throw new PalimpsestError('MODEL_FAILED', 'The turn ended without an answer.')
+}
+
+function linesOf(event: AgentEvent, said: string, paint: Paint): string[] {
+  const before = said.trim() === '' ? [] : [printable(said.trim())]
+  switch (event.type) {
+    case 'call':
+      return [...before, paint.cyan(`→ ${event.name} ${oneLine(JSON.stringify(event.input) ?? '', 120)}`)]
+    case 'result':
+      return [event.isError ? paint.red(`✗ ${oneLine(event.text, 160)}`) : paint.dim(`  ${oneLine(event.text, 120)}`)]
+    case 'retry':
+      return [paint.yellow(`… ${oneLine(event.reason, 120)}; trying again in ${event.wait / 1000} s`)]
+    case 'edits':
+      return [paint.dim(`  context: ${oneLine(event.decision, 160)}`)]
+    case 'interrupted':
+      return [paint.yellow(`  interrupted before: ${event.calls.map(({ name }) => name).join(', ')}`)]
+    case 'delegated':
+      return linesOf(event.event, '', paint).map(line => `  │ ${line}`)
+    default:
+      return []
+  }
+}
+
+type Ending = { session: string; home: string; context: AskContext }
+
+async function finish({ reason, message }: Done, { session, home, context }: Ending): Promise<undefined> {
+  const { io, values } = context
+  const asJson = Reflect.get(values, 'json') === true
+  if (reason === 'failed') throw new PalimpsestError('MODEL_FAILED', `${message} (session ${session})`, { session })
+  if (!asJson) io.stdout.write(`${printable(message)}\n`)
+  const where = Reflect.get(values, 'home') !== undefined || values.demo ? ` --home ${home}` : ''
+  if (!asJson && !values.quiet) io.stderr.write(`Session ${session}. Look at it: palimpsest show ${session}${where}\n`)
+  if (reason !== 'answered') process.exitCode = reason === 'aborted' ? 130 : 1
+  return undefined
+}
+
+/** Asks at the terminal, where there is one on both sides. */
+function approverFor(io: Io): { approve?: Approve } {
+  const isTerminal = Reflect.get(io.stdin, 'isTTY') === true && Reflect.get(io.stderr, 'isTTY') === true
+  if (!isTerminal) return {}
+  return {
+    async approve({ question }, signal) {
+      const { createInterface } = await import('node:readline/promises')
+      const prompt = createInterface({ input: io.stdin, terminal: false })
+      io.stderr.write(`${printable(question)} [y/N] `)
+      try {
+        const answer = await prompt.question('', signal ? { signal } : {})
+        return /^y(es)?$/i.test(answer.trim())
+      } catch {
+        return false
+      } finally {
+        prompt.close()
+      }
+    },
+  }
+}
+
+function newName(): string {
+  const stamp = new Date().toISOString().replace(/[-:]/g, '').replace('T', '-').slice(0, 15)
+  return `ask-${stamp}-${crypto.randomUUID().slice(0, 4)}`
+}

@@ -1,0 +1,117 @@
+/**
+ * `doctor`: what is wrong with a recorded conversation, by the names of the rules, and the same without it.
+ *
+ * Reads the transcript of any agent that we know, or messages in the form of a provider. `--heal` writes what a
+ * provider accepts: in the form in which it came for provider messages, as neutral messages for a transcript.
+ */
+
+import { isWireDialect, WIRE_DIALECTS, type WireDialect } from '../../formats/wire-form.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Conversation } from '../../session/conversation-file.ts'
+import type { Violation } from '../../view/legality.ts'
+import { defineCommand, reasonOf } from '../terminal/command.ts'
+import { amount, type Paint, printable } from '../terminal/output.ts'
+
+type Finding = { session: string; messages: number; violations: (Violation & { role?: string })[] }
+
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'find what is wrong with a transcript or a list of provider messages, and heal it',
+  usage: 'FILE',
+  details:
+    'FILE is a transcript of a known agent, or JSON in the form of Anthropic Messages, OpenAI Chat or OpenAI Responses:\n' +
+    'the list itself, or a request that has it. Ends with 1 when rules are broken and nothing was healed.\n' +
+    'The rules are explained in docs/legality.md.',
+  examples: ['palimpsest doctor session.jsonl', 'palimpsest doctor request.json --heal healed.json'],
+  options: {
+    heal: { type: 'string', value: 'OUT', about: 'write the healed conversation to this file (- for stdout)' },
+    session: { type: 'string', value: 'ID', about: 'of a file with several sessions, the one to heal' },
+    dialect: { type: 'string', value: 'NAME', about: 'anthropic, openai-chat or openai-responses, instead of looking' },
+    force: { type: 'boolean', about: 'write over OUT if it exists' },
+  },
+  async run({ args, values, io }) {
+    const { readConversations, healConversation } = await import('../../session/conversation-file.ts')
+    const file = await readConversations(args[0]!, dialectOf(values.dialect))
+    const sessions = file.conversations.map(toFinding)
+    const { format, problems } = file
+    const findings = { file: args[0], format, problems, sessions }
+    const broken = problems.length + sessions.reduce((total, { violations }) => total + violations.length, 0)
+    const { heal } = values
+    if (heal === undefined) {
+      return { json: { ...findings, healed: null }, text: paint => lines(findings, paint), exit: broken > 0 ? 1 : 0 }
+    }
+    const { output, repairs, left } = await healConversation(choose(file.conversations, values.session))
+    if (heal === '-') io.stdout.write(toText(output))
+    else await write(heal, output, values.force === true)
+    if (heal === '-') return undefined
+    return {
+      json: { ...findings, healed: { file: heal, repairs, left } },
+      *text(paint) {
+        yield* lines(findings, paint)
+        for (const repair of repairs) yield `${paint.green('healed')}  ${printable(repair)}`
+        for (const { rule, message } of left) yield `${paint.red('left')}  ${rule}: ${printable(message)}`
+        yield `Written to ${heal}.`
+      },
+      exit: left.length > 0 ? 1 : 0,
+    }
+  },
+})
+
+function dialectOf(name: string | undefined): WireDialect | undefined {
+  if (name === undefined || isWireDialect(name)) return name
+  throw new PalimpsestError('INVALID_INPUT', `--dialect is one of ${WIRE_DIALECTS.join(', ')}.`, { dialect: name })
+}
+
+function toFinding({ id, messages, violations, offset }: Conversation): Finding {
+  const placed = violations.map(({ index, ...rest }) => {
+    if (index === undefined) return rest
+    const role = messages[index]?.role
+    return { ...rest, index: index - offset, ...(role ? { role } : {}) }
+  })
+  return { session: id, messages: messages.length - offset, violations: placed }
+}
+
+type Findings = { format: string; problems: { line?: number; message: string }[]; sessions: Finding[] }
+
+function* lines({ format, problems, sessions }: Findings, paint: Paint): Generator<string> {
+  const messages = sessions.reduce((total, session) => total + session.messages, 0)
+  yield `${format}: ${amount(sessions.length, 'session')}, ${amount(messages, 'message')}`
+  for (const { line, message } of problems) {
+    yield `${paint.red('damaged')}  ${line === undefined ? '' : `line ${line}: `}${printable(message)}`
+  }
+  for (const { session, violations } of sessions) {
+    for (const { rule, message, index, role } of violations) {
+      const place = index === undefined ? '' : `message ${index}${role ? ` (${role})` : ''}: `
+      const name = sessions.length > 1 ? `${printable(session)}  ` : ''
+      yield `${paint.red(rule)}  ${name}${place}${printable(message)}`
+    }
+  }
+  const broken = problems.length > 0 || sessions.some(({ violations }) => violations.length > 0)
+  if (!broken) yield paint.green('No rule is broken.')
+}
+
+function choose(conversations: readonly Conversation[], id: string | undefined): Conversation {
+  const found =
+    id === undefined ? conversations.length === 1 && conversations[0] : conversations.find(one => one.id === id)
+  if (found) return found
+  const names = conversations.map(one => one.id)
+  throw new PalimpsestError(
+    id === undefined ? 'INVALID_INPUT' : 'SESSION_NOT_FOUND',
+    `The file has ${conversations.length} sessions. Choose one with --session: ${names.slice(0, 10).join(', ')}`,
+    { sessions: names },
+  )
+}
+
+async function write(path: string, output: unknown, force: boolean): Promise<void> {
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(path, toText(output), { flag: force ? 'w' : 'wx' }).catch(cause => {
+    if (cause.code === 'EEXIST') {
+      throw new PalimpsestError('ALREADY', `${path} exists already. Write over it with --force.`, { path }, cause)
+    }
+    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
+  })
+}
+
+function toText(output: unknown): string {
+  return `${JSON.stringify(output, null, 2)}\n`
+}

@@ -1,0 +1,58 @@
+/** `mcp`: our tools for any client of the Model Context Protocol, on stdin and stdout. */
+import { PalimpsestError } from '../../model/errors.ts'
+import type { ToolGroup } from '../mcp/mcp.ts'
+import { defineCommand } from '../terminal/command.ts'
+
+export const mcp = defineCommand({
+  name: 'mcp',
+  summary: 'serve the tools to an MCP client on stdin and stdout',
+  usage: '',
+  details:
+    'File tools are confined to the working folder, or to --root. context and recall act on the session that --session\n' +
+    'names; what was read and written is kept there too. Config for clients: docs/mcp.md.',
+  examples: [
+    'palimpsest mcp',
+    'palimpsest mcp --root ~/project --session fix-login --tools files,context',
+    'claude mcp add palimpsest -- palimpsest mcp',
+  ],
+  options: {
+    root: { type: 'string', value: 'DIR', about: 'the folder that file tools work in (the working folder)' },
+    tools: { type: 'string', value: 'LIST', about: 'which tools: files,context,workspace,memory (all)' },
+    session: { type: 'string', short: 's', value: 'SESSION', about: 'the session to act on (mcp)' },
+    workspace: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files (PALIMPSEST_WORKSPACE)' },
+    user: { type: 'string', value: 'USER', about: 'whose memory blocks (PALIMPSEST_USER, or your name here)' },
+    agent: { type: 'string', value: 'AGENT', about: 'in whose name changes of memory are proposed (mcp)' },
+  },
+  async run({ values, home, io, open }) {
+    const { userInfo } = await import('node:os')
+    const { resolve } = await import('node:path')
+    const { serveStdio, TOOL_GROUPS } = await import('../mcp/mcp.ts')
+    const tools = groupsIn(values.tools, TOOL_GROUPS)
+    const workspace = values.workspace ?? io.env['PALIMPSEST_WORKSPACE']
+    const { openMemory } = await import('../../memory/open.ts')
+    const memory = tools.includes('memory') ? await openMemory({ home, env: io.env }) : undefined
+    const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
+    await serveStdio({
+      pal: await open({ create: true }),
+      root: resolve(values.root ?? '.'),
+      tools,
+      ...(values.session === undefined ? {} : { session: values.session }),
+      ...(workspace === undefined ? {} : { workspace: resolve(workspace) }),
+      ...(memory ? { memory: { memory, user, agent: values.agent ?? 'mcp' } } : {}),
+    }).finally(() => memory?.close())
+    return undefined
+  },
+})
+
+function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {
+  if (list === undefined) return known
+  const names = list
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  const unknown = names.find(name => !known.some(group => group === name))
+  if (unknown === undefined && names.length > 0) return known.filter(group => names.includes(group))
+  throw new PalimpsestError('INVALID_INPUT', `--tools takes ${known.join(', ')}, with commas between them.`, {
+    tools: list,
+  })
+}

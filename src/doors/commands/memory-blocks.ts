@@ -1,0 +1,121 @@
+/** `memory list | show | set | delete | history | restore | export | import`. */
+
+import { exportMemory, importMemory, readMemoryDocument } from '../../memory/exchange.ts'
+import { allBlocks } from '../../memory/store.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { jsonIn, numberOption, type Report, readInput } from '../terminal/command.ts'
+import { amount, grouped, oneLine, printable, table, timeOf } from '../terminal/output.ts'
+import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
+
+export const blockActions: readonly (readonly [string, Action])[] = [
+  ['list', { usage: 'list', takes: [0, 0], run: list }],
+  ['show', { usage: 'show LABEL', takes: [1, 1], run: show }],
+  ['set', { usage: 'set LABEL --body TEXT', writes: true, takes: [1, 1], run: set }],
+  ['delete', { usage: 'delete LABEL', takes: [1, 1], run: remove }],
+  ['history', { usage: 'history LABEL', takes: [1, 1], run: history }],
+  ['restore', { usage: 'restore LABEL VERSION', takes: [2, 2], run: restore }],
+  ['export', { usage: 'export', takes: [0, 0], run: exportAll }],
+  ['import', { usage: 'import FILE', writes: true, takes: [1, 1], run: importAll }],
+]
+
+async function list({ memory, user }: Desk): Promise<Report> {
+  const blocks = await allBlocks(memory.store, user)
+  return {
+    json: { user, blocks },
+    *text(paint) {
+      if (blocks.length === 0) return
+      yield* table(
+        [{ name: 'LABEL', paint: paint.bold }, { name: 'TITLE' }, { name: 'CHARS', right: true }, { name: 'UPDATED' }],
+        blocks.map(({ label, title, body, updatedAt }) => [
+          printable(label),
+          oneLine(title, 40),
+          grouped(body.length),
+          timeOf(updatedAt),
+        ]),
+        paint,
+      )
+    },
+    notes: blocks.length === 0 ? [`${user} has no memory blocks.`] : [],
+  }
+}
+
+async function show({ memory, user, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
+  const { at: version } = context.values
+  if (version !== undefined) {
+    const found = await memory.version(user, label, version)
+    return { json: found, text: () => ended(printable(found.content?.body ?? '')) }
+  }
+  const block = await memory.block(user, label)
+  if (!block) throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
+  return { json: block, text: () => ended(printable(block.body)) }
+}
+
+async function set({ memory, user, by, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
+  const { title, schema } = context.values
+  const body = await givenBody(context)
+  if (body === undefined && title === undefined && schema === undefined) {
+    throw new PalimpsestError('INVALID_INPUT', 'Give --body, --file, --title or --schema.')
+  }
+  const block = await memory.set(user, label, {
+    by,
+    ...givenWhy(context),
+    ...(body === undefined ? {} : { body }),
+    ...(title === undefined ? {} : { title }),
+    ...(schema === undefined ? {} : { schemaRef: schema === '' ? null : schema }),
+  })
+  return { json: block, text: () => `${printable(label)} is at version ${block.version}\n` }
+}
+
+async function remove({ memory, user, by, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
+  await memory.remove(user, label, { by, ...givenWhy(context) })
+  return { json: { user, label, deleted: true }, text: () => `${printable(label)} is deleted; its history stays\n` }
+}
+
+async function history({ memory, user, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
+  const limit = numberOption(context.values.limit, '--limit') ?? 50
+  const versions = await memory.history(user, label, { limit })
+  return {
+    json: { user, label, versions },
+    *text(paint) {
+      if (versions.length === 0) return
+      yield* table(
+        [{ name: 'VERSION', paint: paint.bold }, { name: 'WHEN' }, { name: 'ACTION' }, { name: 'BY' }, { name: 'WHY' }],
+        versions.map(({ id, at, action, by, why, proposal }) => {
+          const reason = why || (proposal ? `proposal ${proposal}` : '')
+          return [id, timeOf(at), action, printable(by), oneLine(reason, 60)]
+        }),
+        paint,
+      )
+    },
+    notes: versions.length === 0 ? [`Block '${label}' has no history.`] : [],
+  }
+}
+
+async function restore(
+  { memory, user, by, context }: Desk,
+  [label = '', version = '']: readonly string[],
+): Promise<Report> {
+  const block = await memory.restore(user, label, version, { by, ...givenWhy(context) })
+  return { json: block, text: () => `${printable(label)} is what it was at ${version}, as version ${block.version}\n` }
+}
+
+async function exportAll({ memory, user, context }: Desk): Promise<Report> {
+  const document = await exportMemory(memory, context.values.all ? undefined : user)
+  return { json: document, text: () => `${JSON.stringify(document, null, 2)}\n` }
+}
+
+async function importAll({ memory, user, by, context }: Desk, [path = '']: readonly string[]): Promise<Report> {
+  const { values, io } = context
+  const document = readMemoryDocument(jsonIn(await readInput(path, io), path), values.all ? undefined : user)
+  const done = await importMemory(memory, document, values.all ? `admin:${user}` : by)
+  return {
+    json: done,
+    text: () =>
+      `${amount(done.blocks, 'block')} written, ${grouped(done.same)} the same already, ${amount(done.proposals, 'proposal')}\n`,
+    notes: done.refused.map(line => `Not proposed: ${printable(line)}`),
+  }
+}
+
+function ended(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`
+}

@@ -1,0 +1,54 @@
+/** What the actions of `memory` share: their options, what each is handed, and what it reads from them. */
+import type { Memory } from '../../memory/memory.ts'
+import type { Actor } from '../../memory/store.ts'
+import { type Context, type Report, readInput } from '../terminal/command.ts'
+
+export const MEMORY_OPTIONS = {
+  user: { type: 'string', short: 'u', value: 'USER', about: 'whose memory (PALIMPSEST_USER, or your name here)' },
+  dolt: {
+    type: 'string',
+    value: 'URL',
+    about: 'on a Dolt server: mysql://user@host:port/database (PALIMPSEST_DOLT_URL)',
+  },
+  body: { type: 'string', value: 'TEXT', about: 'set, propose, approve, revert: the whole body' },
+  file: { type: 'string', value: 'FILE', about: 'the same from a file, or from stdin with -' },
+  title: { type: 'string', value: 'TITLE', about: 'set, propose, approve: the title' },
+  schema: { type: 'string', value: 'NAME', about: 'set: a JSON Schema, by its name in the home or as JSON' },
+  old: { type: 'string', value: 'TEXT', about: 'propose: the text to replace' },
+  new: { type: 'string', value: 'TEXT', about: 'propose: what to put there' },
+  all: { type: 'boolean', about: 'propose: every occurrence of --old; export: every user' },
+  append: { type: 'string', value: 'TEXT', about: 'propose: a text to add at the end' },
+  prepend: { type: 'string', value: 'TEXT', about: 'propose: a text to add at the beginning' },
+  section: { type: 'string', value: 'HEADER', about: 'propose: the section that --body or --file replaces' },
+  reasoning: { type: 'string', short: 'r', value: 'TEXT', about: 'propose: why' },
+  confidence: { type: 'string', value: 'LEVEL', about: 'propose: low, medium or high (medium)' },
+  agent: { type: 'string', value: 'AGENT', about: 'propose: in whose name (cli)' },
+  why: { type: 'string', value: 'TEXT', about: 'set, delete, approve, reject, revert, restore: a reason to record' },
+  state: { type: 'string', value: 'STATE', about: 'proposals: open, approved, rejected, reverted or all (open)' },
+  at: { type: 'string', value: 'VERSION', about: 'show: the block as it was then' },
+  limit: { type: 'string', value: 'N', about: 'proposals, history: how many (50)' },
+} as const
+
+export type MemoryContext = Context<typeof MEMORY_OPTIONS>
+
+/** What every action is handed. */
+export type Desk = { context: MemoryContext; memory: Memory; user: string; by: Actor }
+
+export type Action = {
+  usage: string
+  /** Makes the database where there is none. */
+  writes?: true
+  /** How many arguments it takes. */
+  takes: [least: number, most: number]
+  run(desk: Desk, args: readonly string[]): Promise<Report>
+}
+
+/** The body that --body or --file gives. */
+export async function givenBody({ values, io }: MemoryContext): Promise<string | undefined> {
+  return values.file === undefined ? values.body : readInput(values.file, io)
+}
+
+/** The reason that --why gives, as decisions take it. */
+export function givenWhy({ values }: MemoryContext): { why?: string } {
+  return values.why === undefined ? {} : { why: values.why }
+}

@@ -1,0 +1,69 @@
+/** `memory`: what agents know of a user. They propose changes; the person at this terminal decides. */
+import { PalimpsestError } from '../../model/errors.ts'
+import { defineCommand } from '../terminal/command.ts'
+import { type Action, MEMORY_OPTIONS, type MemoryContext } from './memory-desk.ts'
+
+const ACTIONS = 'list show set delete propose proposals diff approve reject revert history restore export import'
+
+export const memory = defineCommand({
+  name: 'memory',
+  summary: 'memory blocks of a user, and what agents propose to change in them',
+  usage: 'ACTION [ARG...]',
+  details: [
+    'list                        the blocks',
+    'show LABEL                  one block, now or --at a version',
+    'set LABEL                   write a block yourself (--body or --file, --title, --schema)',
+    'delete LABEL                delete a block; its history stays',
+    'propose LABEL               propose a change: --old and --new, --append, --prepend, --section, --body; or a new block',
+    'proposals                   what waits for you, or --state',
+    'diff ID                     what approving a proposal would change; both sides where it conflicts',
+    'diff LABEL V1 [V2]          what changed from one version to another, or to now',
+    'approve ID                  put it into the block; with --body or --file in your own words',
+    'reject ID                   leave the block as it is',
+    'revert ID                   take an approval back',
+    'history LABEL               the versions of a block',
+    'restore LABEL VERSION       make an old version the newest',
+    'export                      blocks and open proposals as JSON, of --user or --all',
+    'import FILE                 what export wrote',
+  ].join('\n'),
+  examples: [
+    'palimpsest memory set goals --body "Learn algebra"',
+    'palimpsest memory propose goals --append "Learn geometry" --reasoning "she asked for it"',
+    'palimpsest memory proposals',
+    'palimpsest memory diff 0mwifxjkixhbi27xz',
+    'palimpsest memory approve 0mwifxjkixhbi27xz',
+    'palimpsest memory history goals',
+  ],
+  options: MEMORY_OPTIONS,
+  async run(context) {
+    const [name = '', ...args] = context.args
+    const { blockActions } = await import('./memory-blocks.ts')
+    const { proposalActions } = await import('./memory-proposals.ts')
+    const action = new Map([...blockActions, ...proposalActions]).get(name)
+    if (!action) throw new PalimpsestError('INVALID_INPUT', `memory takes one of: ${ACTIONS}.`, { action: name })
+    const [least, most] = action.takes
+    if (args.length < least || args.length > most) {
+      throw new PalimpsestError('INVALID_INPUT', `Usage: palimpsest memory ${action.usage}`, { action: name })
+    }
+    const { userInfo } = await import('node:os')
+    const user = context.values.user ?? context.io.env['PALIMPSEST_USER'] ?? userInfo().username
+    const opened = await open(context, action)
+    try {
+      // A command that an agent runs is the agent's: it can propose, and decides nothing.
+      const agent = context.io.env['PALIMPSEST_AGENT']
+      return await action.run({ context, memory: opened, user, by: agent ? `agent:${agent}` : `user:${user}` }, args)
+    } finally {
+      await opened.close()
+    }
+  },
+})
+
+/** Looking at memory that is not there makes none. */
+async function open({ home, values, io }: MemoryContext, { writes }: Action) {
+  const { existsSync } = await import('node:fs')
+  const { join } = await import('node:path')
+  const { openMemory } = await import('../../memory/open.ts')
+  const doltUrl = values.dolt ?? io.env['PALIMPSEST_DOLT_URL']
+  const isThere = writes || doltUrl || existsSync(join(home, 'memory.sqlite'))
+  return openMemory({ home: isThere ? home : ':memory:', doltUrl, env: io.env })
+}

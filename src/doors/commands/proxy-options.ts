@@ -1,0 +1,60 @@
+/** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
+import type { Memory } from '../../memory/memory.ts'
+import type { ProxyOptions } from '../proxy/proxy.ts'
+import { type Options, shareOption, type Values } from '../terminal/command.ts'
+import { type Environment, upstreamsIn } from './launch.ts'
+
+export const PROXY_OPTIONS = {
+  policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
+  holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
+  tools: { type: 'boolean', about: 'give models the tools context and recall' },
+  memory: { type: 'string', value: 'USER', about: 'tell models the memory blocks of this user' },
+  workspace: { type: 'boolean', about: 'tell models the knowledge files of the workspace' },
+  'anthropic-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Anthropic' },
+  'openai-upstream': { type: 'string', value: 'URL', about: 'in place of the address of OpenAI' },
+  'gemini-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Gemini' },
+} as const satisfies Options
+
+export type ProxyValues = Values<typeof PROXY_OPTIONS>
+
+type Around = { env: Environment; memory: () => Promise<Memory> }
+
+export function proxyOptionsFrom(
+  values: ProxyValues,
+  { env, memory }: Around,
+): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject'> {
+  const named = {
+    anthropic: values['anthropic-upstream'],
+    openai: values['openai-upstream'],
+    gemini: values['gemini-upstream'],
+  }
+  const system = systemFrom(values, { env, memory })
+  return {
+    upstreams: { ...upstreamsIn(env), ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)) },
+    holdout: shareOption(values.holdout, '--holdout') ?? 0,
+    ...(values.policy ? { policy: values.policy } : {}),
+    inject: { tools: values.tools === true, ...(system ? { system } : {}) },
+  }
+}
+
+/** The text for new conversations; somebody who is known by a token has their own memory, not that of `--memory`. */
+function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory }: Around) {
+  if (user === undefined && !workspace) return undefined
+  return async (caller: string | undefined): Promise<string> => {
+    const texts = [
+      user === undefined ? '' : await memoryText(await memory(), caller ?? user),
+      workspace ? await workspaceText(env) : '',
+    ]
+    return texts.filter(text => text !== '').join('\n\n')
+  }
+}
+
+async function memoryText(memory: Memory, user: string): Promise<string> {
+  const { buildMemoryContext } = await import('../../memory/context.ts')
+  return (await buildMemoryContext(memory, user)).trimEnd()
+}
+
+async function workspaceText(env: Environment): Promise<string> {
+  const { defaultWorkspaceFolder, loadWorkspace } = await import('../../memory/workspace.ts')
+  return loadWorkspace({ folder: env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder(), now: Date.now })
+}

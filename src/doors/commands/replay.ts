@@ -1,0 +1,220 @@
+/**
+ * `replay`: what each policy would have sent of a recorded session, what that would have cost, and what would have
+ * been lost. Nothing is sent and nothing is recorded.
+ */
+import { writeFile } from 'node:fs/promises'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
+import type { Plot } from '../../replay/plot.ts'
+import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
+import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { startProgress } from '../terminal/progress.ts'
+import { readFound, transcriptFiles } from './transcript-files.ts'
+
+type Played = { session: Recorded; outcomes: Outcome[] }
+
+const DECISIONS = 6
+
+export const replay = defineCommand({
+  name: 'replay',
+  summary: 'what policies would have sent of recorded sessions, what it costs, and what would be lost',
+  usage: 'FILE...',
+  details:
+    'FILE is a transcript of a known agent, or a folder with transcripts. Shares are of what `none` comes to, which\n' +
+    'sends everything. Evidence is the share of passages that the recorded agent then quoted and that are still in view;\n' +
+    'the effective cost adds what it takes to fetch the others again. Explained in docs/replay.md.',
+  examples: [
+    'palimpsest replay session.jsonl',
+    'palimpsest replay session.jsonl --policy none,stale-output,thrifty --svg cost.svg',
+    'palimpsest replay ~/.codex/sessions --min-calls 30 --model gpt-5 --json',
+  ],
+  options: {
+    policy: { type: 'string', value: 'A,B', about: 'presets to compare (none,thrifty)' },
+    model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (claude-sonnet-4-5)' },
+    overhead: { type: 'string', value: 'TOKENS', about: 'system prompt and tools in front (18000)' },
+    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
+    svg: { type: 'string', value: 'OUT', about: 'plot tokens and cost per call of the longest session' },
+    explain: { type: 'boolean', about: 'say every decision, not only those that saved most' },
+  },
+  async run({ args, values, io }) {
+    const model = values.model ?? 'claude-sonnet-4-5'
+    const overhead = numberOption(values.overhead, '--overhead')
+    const notes: string[] = []
+    const sessions = await readSessions(args, numberOption(values['min-calls'], '--min-calls') ?? 1, notes)
+    const policies = await policiesOf(values.policy ?? 'none,thrifty')
+    const played = await play(sessions, policies, { model, ...(overhead === undefined ? {} : { overhead }), io })
+    const { sumUp } = await import('../../replay/measure/policies.ts')
+    const rows = policies.map((policy, i) =>
+      sumUp(
+        policy,
+        played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures })),
+      ),
+    )
+    if (values.svg !== undefined) notes.push(await drawLongest(values.svg, played, policies.length))
+    return {
+      json: { model, rows, sessions: played.map(one => toJson(one, policies.length)), notes },
+      text: paint => lines({ rows, played, model, explain: values.explain === true }, paint),
+      notes,
+    }
+  },
+})
+
+async function readSessions(paths: readonly string[], minCalls: number, notes: string[]): Promise<Recorded[]> {
+  const { prepareSession } = await import('../../replay/measure/policies.ts')
+  const found: Recorded[] = []
+  for (const file of await transcriptFiles(paths)) {
+    const transcript = await readFound(file, notes)
+    for (const { id, messages } of transcript?.sessions ?? []) {
+      const calls = messages.filter(({ role }) => role === 'assistant').length
+      if (calls >= Math.max(1, minCalls)) found.push(prepareSession(id, messages))
+    }
+  }
+  if (found.length > 0) return found
+  throw new PalimpsestError(
+    'INVALID_INPUT',
+    `There is no session with ${amount(Math.max(1, minCalls), 'call')} in ${paths.join(', ')}.`,
+    {
+      paths: [...paths],
+    },
+  )
+}
+
+/** Names are checked before anything is replayed. */
+async function policiesOf(list: string): Promise<string[]> {
+  const { findPreset, presets } = await import('../../planner/presets.ts')
+  const names = [
+    ...new Set(
+      list
+        .split(',')
+        .map(name => name.trim())
+        .filter(name => name !== ''),
+    ),
+  ]
+  const unknown = names.find(name => !findPreset(name))
+  if (names.length > 0 && unknown === undefined) return names
+  const known = presets.map(({ name }) => name).join(', ')
+  throw new PalimpsestError(
+    'CONFIG_INVALID',
+    `There is no policy ${JSON.stringify(unknown ?? list)}. Known are: ${known}.`,
+    {
+      policy: unknown ?? list,
+    },
+  )
+}
+
+/** Every session under every policy, and last under `none`, which the shares are of. */
+async function play(
+  sessions: readonly Recorded[],
+  policies: readonly string[],
+  { model, overhead, io }: { model: string; overhead?: number; io: Parameters<typeof startProgress>[0] },
+): Promise<Played[]> {
+  const { tryPolicy } = await import('../../replay/measure/policies.ts')
+  const progress = startProgress(io, sessions.length * (policies.length + 1))
+  const played: Played[] = []
+  for (const session of sessions) {
+    const outcomes: Outcome[] = []
+    for (const policy of [...policies, 'none']) {
+      progress.step(`${policy}  ${printable(session.name)}`)
+      const known = outcomes.find(outcome => outcome.policy === policy)
+      outcomes.push(
+        known ?? (await tryPolicy(session, policy, { model, ...(overhead === undefined ? {} : { overhead }) })),
+      )
+    }
+    played.push({ session, outcomes })
+  }
+  progress.done()
+  return played
+}
+
+type Shown = { rows: Row[]; played: Played[]; model: string; explain: boolean }
+
+function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generator<string> {
+  const calls = played.reduce((total, { session }) => total + session.calls, 0)
+  yield `${amount(played.length, 'session')}, ${amount(calls, 'call')}, prices of ${printable(model)}; shares of what none comes to`
+  yield ''
+  const right = true
+  const columns = [
+    { name: 'POLICY', paint: paint.bold },
+    { name: 'TOKENS SENT', right },
+    { name: 'SHARE', right },
+    { name: 'COST', right },
+    { name: 'EVIDENCE', right },
+    { name: 'EFFECTIVE', right, paint: paint.bold },
+    { name: 'WORST', right },
+    { name: 'BUSTS', right },
+    { name: 'PEAK', right },
+  ]
+  yield* table(columns, rows.map(toCells), paint)
+  for (const row of rows) yield* decisionLines(row.policy, played, explain, paint)
+}
+
+function toCells(row: Row): string[] {
+  const share = (value: number) => value.toFixed(3)
+  return [
+    row.policy,
+    grouped(row.tokens),
+    share(row.sentShare),
+    share(row.costShare),
+    share(row.evidence),
+    share(row.effectiveShare),
+    row.worst.toFixed(2),
+    grouped(row.busts),
+    grouped(row.peak),
+  ]
+}
+
+function* decisionLines(policy: string, played: readonly Played[], all: boolean, paint: Paint): Generator<string> {
+  const made = played.flatMap(({ session, outcomes }) => {
+    const own = outcomes.find(outcome => outcome.policy === policy)
+    return (own?.decisions ?? []).map(decision => ({ ...decision, session: session.name }))
+  })
+  if (made.length === 0) return
+  const largest = all ? made : made.toSorted((a, b) => b.saved - a.saved).slice(0, DECISIONS)
+  const order = all ? largest : made.filter(decision => largest.includes(decision))
+  yield ''
+  const more = made.length > order.length ? `, of which these saved most (all with --explain)` : ''
+  yield paint.bold(`${policy}: edits at ${amount(made.length, 'call')}${more}`)
+  for (const { session, call, text, saved } of order) {
+    const where = played.length > 1 ? `${printable(session)} ` : ''
+    yield `  ${where}call ${call + 1}: ${printable(text)} ${paint.dim(`(${grouped(saved)} tokens)`)}`
+  }
+}
+
+function toJson({ session, outcomes }: Played, policies: number) {
+  return {
+    name: session.name,
+    calls: session.calls,
+    policies: outcomes.slice(0, policies).map(({ policy, measures, decisions, unexplained, violations }) => {
+      return { policy, ...measures, decisions, unexplained, violations }
+    }),
+  }
+}
+
+async function drawLongest(path: string, played: readonly Played[], policies: number): Promise<string> {
+  const { toSvg } = await import('../../replay/plot.ts')
+  const longest = played.reduce((best, one) => (one.session.calls > best.session.calls ? one : best))
+  await writeFile(path, toSvg(plotOf(longest.session.name, longest.outcomes.slice(0, policies)))).catch(cause => {
+    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
+  })
+  return `${path} shows ${printable(longest.session.name)}.`
+}
+
+export function plotOf(name: string, outcomes: readonly Outcome[]): Plot {
+  const panel = (title: string, label: string, pick: (call: Outcome['measures']['perCall'][number]) => number) => ({
+    title,
+    x: { label: 'call' },
+    y: { label },
+    series: outcomes.map(({ policy, measures }) => ({
+      name: policy,
+      points: measures.perCall.map((call, i) => [i + 1, pick(call)] as const),
+    })),
+  })
+  return {
+    title: `${name}: tokens and cost per call`,
+    description: `For each call of the model, the tokens that would be sent and what they cost, under ${outcomes.map(({ policy }) => policy).join(', ')}.`,
+    panels: [
+      panel('Tokens sent', 'tokens', call => call.tokens),
+      panel('Cost (an uncached input token is 1)', 'cost', call => call.cost),
+    ],
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * `report`: what one's own sessions cost, where the waste is, and what Palimpsest would have saved. Everything
+ * happens on this machine, and the page that it writes loads nothing from anywhere.
+ */
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { SessionReport } from '../../replay/report.ts'
+import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
+import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { startProgress } from '../terminal/progress.ts'
+import { readFound, transcriptFiles } from './transcript-files.ts'
+
+/** Where the agents that we can read keep their sessions. */
+const PLACES = [
+  '.claude/projects',
+  '.codex/sessions',
+  '.pi/agent/sessions',
+  '.local/share/opencode/storage',
+  '.gemini/tmp',
+  '.copilot/session-state',
+]
+
+export const report = defineCommand({
+  name: 'report',
+  summary: 'what your own sessions cost, where the waste is, and what would have been saved',
+  usage: '[DIR...]',
+  details:
+    'Looks at the sessions of Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI in your home folder, or in DIR.\n' +
+    'Nothing leaves this machine: no network is used, and the page loads nothing. Explained in docs/benchmarks.md.',
+  examples: ['palimpsest report', 'palimpsest report ~/.codex/sessions --out codex.html', 'palimpsest report --json'],
+  options: {
+    out: { type: 'string', value: 'FILE', about: 'the page to write (palimpsest-report.html)' },
+    model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
+    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (10)' },
+    limit: { type: 'string', value: 'N', about: 'look at no more sessions than this, the newest files first (200)' },
+  },
+  async run({ args, values, io }) {
+    const { reportOn, toHtml, totalsOf } = await import('../../replay/report.ts')
+    const notes: string[] = []
+    const files = await newestFirst(args.length > 0 ? args : ownPlaces(io.env))
+    const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 10
+    const limit = numberOption(values.limit, '--limit') ?? 200
+    const sessions: SessionReport[] = []
+    const progress = startProgress(io, files.length)
+    for (const file of files) {
+      progress.step(printable(file.path))
+      if (sessions.length >= limit) break
+      const transcript = await readFound(file, notes)
+      for (const session of transcript?.sessions ?? []) {
+        const calls = session.messages.filter(({ role }) => role === 'assistant').length
+        if (calls < minCalls || sessions.length >= limit) continue
+        const model = values.model ?? session.model
+        sessions.push(await reportOn(session, { format: transcript!.format, ...(model ? { model } : {}) }))
+      }
+    }
+    progress.done()
+    if (sessions.length === 0) notes.push(`There is no session with ${amount(minCalls, 'call')} or more to report on.`)
+    const totals = totalsOf(sessions)
+    const out = values.out ?? 'palimpsest-report.html'
+    const onlyJson = 'json' in values && values.json === true && values.out === undefined
+    if (sessions.length > 0 && !onlyJson) {
+      await writePage(out, toHtml(sessions))
+      notes.push(`The page is ${out}. Open it in a browser.`)
+    }
+    return { json: { totals, sessions }, text: paint => lines(sessions, totals, paint), notes }
+  },
+})
+
+function ownPlaces(env: Record<string, string | undefined>): string[] {
+  const home = env['HOME'] ?? homedir()
+  const there = PLACES.map(place => join(home, place)).filter(place => existsSync(place))
+  if (there.length > 0) return there
+  throw new PalimpsestError(
+    'FILE_NOT_FOUND',
+    `No agent that we can read keeps sessions in ${home}. Name a folder: palimpsest report DIR`,
+    {
+      places: PLACES,
+    },
+  )
+}
+
+async function newestFirst(paths: readonly string[]) {
+  const { stat } = await import('node:fs/promises')
+  const found = await transcriptFiles(paths)
+  const times = await Promise.all(
+    found.map(({ path }) =>
+      stat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      ),
+    ),
+  )
+  return found
+    .map((file, i) => ({ file, time: times[i]! }))
+    .sort((a, b) => b.time - a.time)
+    .map(({ file }) => file)
+}
+
+async function writePage(path: string, html: string): Promise<void> {
+  await writeFile(path, html).catch(cause => {
+    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
+  })
+}
+
+function* lines(
+  sessions: readonly SessionReport[],
+  totals: ReturnType<typeof import('../../replay/report.ts').totalsOf>,
+  paint: Paint,
+): Generator<string> {
+  if (sessions.length === 0) return
+  const { calls, dollars, thriftyDollars, waste } = totals
+  yield `${amount(sessions.length, 'session')}, ${amount(calls, 'call')}, about $${dollars.toFixed(2)} of input by the price table`
+  yield `With thrifty about $${thriftyDollars.toFixed(2)}, ${paint.bold(`${Math.round((1 - thriftyDollars / dollars) * 100)} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view.`
+  yield ''
+  const columns = [
+    { name: 'WASTE' },
+    { name: 'TIMES', right: true },
+    { name: 'TOKENS', right: true },
+    { name: 'DOLLARS', right: true },
+  ]
+  const rows = Object.values(waste).map(({ name, times, tokens, dollars: cost }) => [
+    name,
+    grouped(times),
+    grouped(tokens),
+    cost.toFixed(2),
+  ])
+  yield* table(columns, rows, paint)
+}

@@ -1,0 +1,91 @@
+/**
+ * `palimpsest run -- claude …`: an agent with the proxy in front of its model, for this one run. The proxy takes a free
+ * port, the agent gets the terminal, and when it is done one line says what was saved. The agent's exit code is ours.
+ */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Totals } from '../proxy/meter.ts'
+import { defineCommand } from '../terminal/command.ts'
+import type { Launch } from './launch.ts'
+import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
+
+export const runAgent = defineCommand({
+  name: 'run',
+  summary: 'run an agent with the proxy in front of its model',
+  usage: 'AGENT [ARGUMENTS...]',
+  details: [
+    'Knows claude, codex, opencode, pi, gemini, aider and qwen; any other program gets the usual variables.',
+    'Put -- before the agent, so that its own options are not taken for ours.',
+  ].join('\n'),
+  examples: ['palimpsest run -- claude', 'palimpsest run --policy thrifty -- codex exec "fix the tests"'],
+  options: PROXY_OPTIONS,
+  async run({ args: [command = '', ...args], values, io, open, home }) {
+    const { mkdtemp, rm } = await import('node:fs/promises')
+    const { tmpdir } = await import('node:os')
+    const { join } = await import('node:path')
+    const { createProxy } = await import('../proxy/proxy.ts')
+    const { serveProxy } = await import('../proxy/front.ts')
+    const { launchOf } = await import('./launch.ts')
+    const { openMemory } = await import('../../memory/open.ts')
+    const faults: string[] = []
+    const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
+    const proxy = createProxy({
+      pal: await open({ create: true, threaded: true }),
+      log: line => faults.push(line),
+      ...proxyOptionsFrom(values, { env: io.env, memory: async () => memory! }),
+    })
+    const front = await serveProxy(proxy)
+    const folder = await mkdtemp(join(tmpdir(), 'palimpsest-run-'))
+    try {
+      const exit = await runIt(await launchOf(command, { url: front.url, args, env: io.env, folder }))
+      await proxy.idle()
+      const { totals } = proxy.meter
+      const notes = [summaryOf(totals), ...faults.slice(0, 5)]
+      return { json: { exit, ...totals, faults }, text: () => '', notes, exit }
+    } finally {
+      await front.close()
+      await memory?.close()
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+})
+
+/** What a run saved, in one line. Caching by the provider is not in it. */
+export function summaryOf({ calls, passed, tokensIn, tokensSent, saved, rewritten, edits, cost }: Totals): string {
+  if (calls === 0 && passed === 0) return 'palimpsest: nothing went through the proxy'
+  if (calls === 0) return `palimpsest: ${passed} request${passed === 1 ? '' : 's'} passed through the proxy unrecorded`
+  const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
+  const net = saved - rewritten
+  const money = `${net < 0 ? 'lost' : 'saved'} ${dollars(Math.abs(net))} of ${dollars(cost + Math.max(0, net))}`
+  const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
+  return `palimpsest: ${calls} calls, ${edits} edits; ${sums}; ${money} by the price table, cache costs counted`
+}
+
+function dollars(amount: number): string {
+  return `$${amount < 0.1 ? amount.toFixed(4) : amount.toFixed(2)}`
+}
+
+function short(tokens: number): string {
+  if (tokens < 1000) return `${Math.round(tokens)}`
+  return tokens < 1_000_000 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1_000_000).toFixed(2)}M`
+}
+
+function runIt({ command, args, env }: Launch): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env, stdio: 'inherit' })
+    // A Ctrl-C reaches the agent by itself, and it may have its own idea of what that means.
+    const stay = () => {}
+    const end = () => child.kill('SIGTERM')
+    process.on('SIGINT', stay).on('SIGTERM', end)
+    child.on('error', cause => reject(notStarted(command, cause)))
+    child.on('exit', (code, signal) => {
+      process.off('SIGINT', stay).off('SIGTERM', end)
+      resolve(code ?? 128 + (signal ? constants.signals[signal] : 0))
+    })
+  })
+}
+
+function notStarted(command: string, cause: Error): PalimpsestError {
+  return new PalimpsestError('INVALID_INPUT', `Cannot start ${command}: ${cause.message}.`, { command }, cause)
+}

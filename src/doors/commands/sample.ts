@@ -1,0 +1,36 @@
+/** `sample`: a session to look at. Made once, under the name `sample`; its end is shown, with what to try next. */
+import { defineCommand } from '../terminal/command.ts'
+
+const SHOWN = 24
+
+export const sample = defineCommand({
+  name: 'sample',
+  summary: 'make a session of an agent at work, show the end of it, and say what to try',
+  usage: '',
+  examples: ['palimpsest sample', 'palimpsest sample --home /tmp/try'],
+  options: { full: { type: 'boolean', about: 'show whole texts' } },
+  async run({ values, open, home }) {
+    const { openSample, SAMPLE } = await import('../../session/sample.ts')
+    const { reportView } = await import('./show.ts')
+    const session = await openSample(await open({ create: true }))
+    const report = await reportView(session, { full: values.full === true, last: SHOWN })
+    const at = home === '.agent' ? '' : ` --home ${home}`
+    const distilled = session.edits().find(({ edit, active }) => active && edit.by === 'agent')
+    const next = [
+      ['all of it, from the first request on', `show ${SAMPLE}`],
+      ['bring back the log that the agent distilled', `undo ${SAMPLE} ${distilled?.edit.id ?? '--last'}`],
+      ['search what is no longer in view', `recall "weekly-report mailed" --session ${SAMPLE}`],
+      ['see what else could go', `edit ${SAMPLE} --suggest`],
+    ] as const
+    return {
+      json: report.json,
+      *text(paint) {
+        const shown = report.text(paint)
+        yield* typeof shown === 'string' ? [shown] : shown
+        yield '\nTry next:'
+        for (const [what, command] of next)
+          yield `  ${paint.bold(`npx palimpsest ${command}${at}`)}  ${paint.dim(what)}`
+      },
+    }
+  },
+})

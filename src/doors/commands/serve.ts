@@ -1,0 +1,147 @@
+/** `serve`: the HTTP server on a home, until it is told to stop. */
+import { setFlagsFromString } from 'node:v8'
+import type { AgentDesk } from '../../agent/desk.ts'
+import type { Memory } from '../../memory/memory.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Listening } from '../server/server.ts'
+import { defineCommand, type Io, numberOption } from '../terminal/command.ts'
+import { PROXY_OPTIONS } from './proxy-options.ts'
+
+const PORT = 8787
+
+export const serve = defineCommand({
+  name: 'serve',
+  summary: 'serve sessions, memory, the agent, the proxy and MCP over HTTP',
+  usage: '',
+  details:
+    'On loopback it needs no token; beyond it, and under names of your own, always (palimpsest token create).\n' +
+    `Without --port it takes ${PORT}, or a free one if that is taken. Ends with Ctrl-C, when running requests are done.`,
+  examples: [
+    'palimpsest serve',
+    'palimpsest serve --port 9000 --require-token',
+    'palimpsest serve --host 0.0.0.0 --allow-host memory.example.org',
+  ],
+  options: {
+    port: { type: 'string', short: 'p', value: 'N', about: `where to listen (${PORT}; 0 for a free one)` },
+    host: { type: 'string', value: 'HOST', about: 'the address to listen on (127.0.0.1)' },
+    'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'a further name under which it is reached' },
+    'require-token': { type: 'boolean', about: 'ask for a token on loopback too' },
+    rate: { type: 'string', value: 'N', about: 'requests a second of one caller (50; 0 for no limit)' },
+    ...PROXY_OPTIONS,
+    'agent-root': {
+      type: 'string',
+      value: 'DIR',
+      about: 'let everybody the agent serves work with files and commands in this folder',
+    },
+    sample: { type: 'boolean', about: 'make a sample session first, if there is none, with its proposal to remember' },
+    demo: { type: 'boolean', about: 'where no model is set up, let a script on a sample project be the agent' },
+  },
+  async run({ values, home, io, open }) {
+    tuneForServing()
+    const port = numberOption(values.port, '--port')
+    const rate = numberOption(values.rate, '--rate')
+    if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
+    const { openMemory } = await import('../../memory/open.ts')
+    const { ServerStore } = await import('../server/server-store.ts')
+    const { findWeb } = await import('../server/web.ts')
+    const { doorsOf } = await import('./serve-doors.ts')
+    const pal = await open({ create: true, threaded: true })
+    const store = new ServerStore(home)
+    const memory = await openMemory({ home, env: io.env })
+    if (values.sample) await makeSample(pal, memory)
+    const agent = await openDesk(home, io.env, { root: values['agent-root'], demo: values.demo === true })
+    const log = (line: string) => void io.stderr.write(`${line}\n`)
+    const { serve: start } = await import('../server/server.ts')
+    const listening = await start({
+      port: port ?? PORT,
+      orFreePort: port === undefined,
+      pal,
+      memory,
+      store,
+      agent,
+      mount: doorsOf({ pal, memory, agent, values, env: io.env, log }),
+      requireToken: values['require-token'] === true,
+      ...(values.host === undefined ? {} : { host: values.host }),
+      allowHosts: values['allow-host'] ?? [],
+      ...(rate === undefined ? {} : { rate: rate > 0 && { perSecond: rate, burst: rate * 6 } }),
+      log,
+    })
+    const stopped = untilStopped()
+    const hasWeb = findWeb() !== undefined
+    announce(listening, { io, home, port, hasWeb, hasTokens: store.tokens({ limit: 1 }).length > 0 })
+    keepYoungSpace()
+    await stopped
+    io.stderr.write('Stopping: running requests are finished first.\n')
+    await listening.close()
+    return undefined
+  },
+})
+
+/** The sample session, and in the inbox of whoever looks what its agent proposed to remember. */
+async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
+  const { offerSampleProposals, openSample } = await import('../../session/sample.ts')
+  const { ownName } = await import('../server/users.ts')
+  await openSample(pal)
+  await offerSampleProposals(memory, ownName())
+}
+
+/** The agent of this home, opened when it is first asked. */
+async function openDesk(
+  home: string,
+  env: Io['env'],
+  { root, demo }: { root: string | undefined; demo: boolean },
+): Promise<AgentDesk> {
+  const { AgentDesk } = await import('../../agent/desk.ts')
+  const options = {
+    ...(root === undefined ? {} : { root, hasFiles: true }),
+    ...(demo ? { demo: 'without-model' as const } : {}),
+  }
+  return new AgentDesk(async () => (await import('../../agent/open.ts')).openAgentHome({ home, env, ...options }))
+}
+
+/**
+ * What suits a process that mostly waits and then shall answer at once. Functions are compiled when they are first
+ * called, since few are called often enough to be compiled soon. And the heap may double before all of it is collected:
+ * it would be every second or two, and whoever asks just then would wait.
+ */
+function tuneForServing(): void {
+  setFlagsFromString('--always-sparkplug')
+  setFlagsFromString('--heap-growing-percent=100')
+}
+
+/**
+ * New objects have as much room as the start has needed, and no more. With more they are looked through so seldom that
+ * the bodies of requests, which lie outside the heap, pile up until all of it is collected.
+ */
+function keepYoungSpace(): void {
+  setFlagsFromString('--semi-space-growth-factor=1')
+}
+
+type Announced = { io: Io; home: string; port: number | undefined; hasWeb: boolean; hasTokens: boolean }
+
+function announce({ url, port, server }: Listening, given: Announced): void {
+  const { io, home } = given
+  const lines = [
+    `Palimpsest is at ${url}`,
+    `  routes   ${url}/docs`,
+    `  proxy    ANTHROPIC_BASE_URL=${url}, or OPENAI_BASE_URL=${url}/v1`,
+    `  agent    ${url}/agent/v1, for chat front ends`,
+    `  mcp      ${url}/mcp`,
+    `  home     ${home}`,
+  ]
+  if (given.hasWeb) lines.splice(1, 0, `  web UI   open ${url} in a browser`)
+  else lines.push('  web UI   not built: node scripts/build-web.ts')
+  if (given.port === undefined && port !== PORT) lines.push(`  port     ${PORT} is taken, so this is a free one`)
+  lines.push(`  token    ${server.requireToken ? 'needed' : 'not needed on this machine'}`)
+  if (server.requireToken && !given.hasTokens) {
+    lines.push(`  there is none yet: palimpsest token create --user NAME --role admin --home ${home}`)
+  }
+  io.stdout.write(`${lines.join('\n')}\n`)
+}
+
+function untilStopped(): Promise<void> {
+  return new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}

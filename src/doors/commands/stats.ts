@@ -1,0 +1,108 @@
+/** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import type { Statistics } from '../proxy/statistics.ts'
+import { defineCommand, numberOption } from '../terminal/command.ts'
+import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+
+export const stats = defineCommand({
+  name: 'stats',
+  summary: 'say what sessions cost and what edits saved',
+  usage: '[SESSION]',
+  details: [
+    'Counts calls for which the provider told what they used. A token that was not sent is worth what it would',
+    'have cost from the cache; what edits made the provider write again is taken off. With a holdout (see',
+    'palimpsest run --holdout) the conversations that were edited stand beside those that were not.',
+  ].join('\n'),
+  examples: ['palimpsest stats', 'palimpsest stats fix-login --json', 'palimpsest stats --days 7'],
+  options: {
+    days: { type: 'string', value: 'N', about: 'only sessions used in the last N days' },
+  },
+  async run({ args: [only], values, open, openIfThere, home }) {
+    const pal = only === undefined ? await openIfThere() : await open()
+    const days = numberOption(values.days, '--days')
+    const since = days === undefined ? 0 : Date.now() - days * 86_400_000
+    const read = pal ? await readAll(pal, { only, since }) : []
+    const { addStatistics, noStatistics } = await import('../proxy/statistics.ts')
+    const sum = (list: readonly Read[]) => list.map(({ of }) => of).reduce(addStatistics, noStatistics())
+    const groups = {
+      all: sum(read),
+      edited: sum(read.filter(({ holdout }) => !holdout)),
+      holdout: sum(read.filter(({ holdout }) => holdout)),
+    }
+    const sessions = read.map(({ id, holdout, of }) => ({ session: id, holdout, ...of }))
+    return {
+      json: { sessions, ...groups },
+      text: paint => describe(groups, read, paint),
+      notes: groups.all.calls === 0 ? [`No call in ${home} has told what it used.`] : [],
+    }
+  },
+})
+
+type Read = { id: string; holdout: boolean; of: Statistics }
+
+async function readAll(pal: Palimpsest, { only, since }: { only: string | undefined; since: number }): Promise<Read[]> {
+  const { statisticsOf } = await import('../proxy/statistics.ts')
+  const { loadCounter } = await import('../../model/tokens.ts')
+  const count = await loadCounter()
+  const read: Read[] = []
+  for await (const { id, model, updatedAt } of sessionsOf(pal, only)) {
+    if (updatedAt < since) continue
+    const events = await (await pal.session(id, { mustExist: true })).events()
+    const holdout = events.some(
+      ({ event }) => event.type === 'decision' && event.text.endsWith('Holdout: never edited.'),
+    )
+    read.push({ id, holdout, of: statisticsOf(events, model, count) })
+  }
+  return read
+}
+
+async function* sessionsOf(pal: Palimpsest, only: string | undefined): AsyncGenerator<SessionInfo> {
+  if (only !== undefined) {
+    const { id } = await pal.session(only, { mustExist: true })
+    const found = (await pal.sessions({ contains: id, limit: 1000 })).find(session => session.id === id)
+    if (found) yield found
+    return
+  }
+  let page = await pal.sessions()
+  while (page.length > 0) {
+    yield* page
+    page = await pal.sessions({ after: page.at(-1)!.id })
+  }
+}
+
+type Groups = Record<'all' | 'edited' | 'holdout', Statistics>
+
+function* describe({ all, edited, holdout }: Groups, read: readonly Read[], paint: Paint): Generator<string> {
+  const less = all.tokensIn > 0 ? Math.round((1 - all.tokensSent / all.tokensIn) * 100) : 0
+  const net = all.saved - all.rewritten
+  yield `${amount(read.length, 'session')}, ${amount(all.calls, 'call')}`
+  yield `messages      ${grouped(all.tokensIn)} tokens came in, ${grouped(all.tokensSent)} were sent (${less}% less)`
+  yield `reported      ${grouped(all.input)} input, ${grouped(all.cacheRead)} from the cache, ${grouped(all.cacheWrite)} to it, ${grouped(all.output)} output`
+  yield `paid          ${dollars(all.cost)} by the price table`
+  yield `edits saved   ${dollars(all.saved)} at cache prices, less ${dollars(all.rewritten)} for cache written again: ${paint.bold(dollars(net))}`
+  yield `edits         ${counts(all.edits)}`
+  yield `cache lost    ${counts(all.busts)}`
+  if (holdout.calls === 0) return
+  yield ''
+  const columns = [
+    { name: 'GROUP' },
+    { name: 'CALLS', right: true },
+    { name: 'TOKENS/CALL', right: true },
+    { name: 'DOLLARS/CALL', right: true },
+  ]
+  yield* table(columns, [perCall('edited', edited), perCall('holdout', holdout)], paint)
+}
+
+function perCall(name: string, { calls, tokensSent, cost }: Statistics): string[] {
+  const each = (amount: number) => (calls > 0 ? amount / calls : 0)
+  return [name, grouped(calls), grouped(Math.round(each(tokensSent))), each(cost).toFixed(4)]
+}
+
+function counts(of: Record<string, number>): string {
+  const some = Object.entries(of).filter(([, count]) => count > 0)
+  return some.length === 0 ? 'none' : some.map(([name, count]) => `${printable(name)} ${grouped(count)}`).join(', ')
+}
+
+function dollars(amount: number): string {
+  return `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(Math.abs(amount) < 0.1 ? 4 : 2)}`
+}

@@ -1,0 +1,95 @@
+/** `token`: who may use the server, and as what. The secret is printed once and kept as a hash only. */
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Role, ServerStore, TokenInfo } from '../server/server-store.ts'
+import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { printable, table, timeOf } from '../terminal/output.ts'
+
+const OPTIONS = {
+  user: { type: 'string', value: 'USER', about: 'create: the user that the token is for' },
+  role: { type: 'string', value: 'ROLE', about: 'create: user, agent or admin' },
+  name: { type: 'string', value: 'NAME', about: 'create: what it is for; of an agent, the name on its proposals' },
+} as const
+
+export const token = defineCommand({
+  name: 'token',
+  summary: 'make, list and revoke the tokens of the server',
+  usage: 'create|list|revoke [ID]',
+  details:
+    "A user's token is for that user alone. An agent's reads and proposes for its user, and decides nothing. An\n" +
+    "admin's is for everybody. The token is the last word that create prints; it cannot be shown again.",
+  examples: [
+    'palimpsest token create --user alice --role user',
+    'palimpsest token create --user alice --role agent --name tutor',
+    'palimpsest token list',
+    'palimpsest token revoke t_1f0c2a915b77e013',
+  ],
+  options: OPTIONS,
+  async run(context) {
+    const { ServerStore, ROLES } = await import('../server/server-store.ts')
+    const store = new ServerStore(context.home)
+    try {
+      const [action, id] = context.args
+      if (action === 'create' && id === undefined) return await create(store, context, ROLES)
+      if (action === 'list' && id === undefined) return list(store)
+      if (action === 'revoke' && id !== undefined) return revoke(store, id)
+      throw new PalimpsestError('INVALID_INPUT', 'token takes create, list, or revoke with an id.', { action })
+    } finally {
+      store.close()
+    }
+  },
+})
+
+async function create(
+  store: ServerStore,
+  { values }: Context<typeof OPTIONS>,
+  roles: readonly Role[],
+): Promise<Report> {
+  const { user } = values
+  const role = roles.find(known => known === values.role)
+  if (!role) throw new PalimpsestError('INVALID_INPUT', `--role is one of ${roles.join(', ')}.`, { role: values.role })
+  if (user === undefined) throw new PalimpsestError('INVALID_INPUT', '--user names the user that the token is for.')
+  const { checkUser } = await import('../../memory/checks.ts')
+  checkUser(user)
+  const name = values.name ?? (role === 'agent' ? 'agent' : '')
+  if (name !== '') checkUser(name)
+  const { token: secret, ...info } = store.createToken({ user, role, name, at: Date.now() })
+  return {
+    json: { ...info, token: secret },
+    *text(paint) {
+      yield `${paint.bold(info.id)}  ${role} of ${printable(user)}${name ? ` (${printable(name)})` : ''}`
+      yield secret
+    },
+    notes: ['Keep it: it cannot be shown again.'],
+  }
+}
+
+function list(store: ServerStore): Report {
+  const tokens: TokenInfo[] = []
+  for (let page = store.tokens(); page.length > 0; page = store.tokens({ after: tokens.at(-1)!.id })) {
+    tokens.push(...page)
+  }
+  return {
+    json: { tokens },
+    *text(paint) {
+      if (tokens.length === 0) return
+      const names = ['ID', 'ROLE', 'USER', 'NAME', 'CREATED', 'LAST USED', 'STATE']
+      yield* table(
+        names.map(name => ({ name })),
+        tokens.map(toCells),
+        paint,
+      )
+    },
+    notes: tokens.length === 0 ? ['There are no tokens. Make one with: palimpsest token create'] : [],
+  }
+}
+
+function revoke(store: ServerStore, id: string): Report {
+  const revoked = store.revokeToken(id, Date.now())
+  return { json: revoked, text: () => `Revoked ${id}, ${revoked.role} of ${printable(revoked.user)}.\n` }
+}
+
+function toCells({ id, role, user, name, createdAt, lastUsedAt, revokedAt }: TokenInfo): string[] {
+  const used = lastUsedAt === null ? '' : timeOf(lastUsedAt)
+  const state = revokedAt === null ? 'good' : `revoked ${timeOf(revokedAt)}`
+  return [id, role, printable(user), printable(name), timeOf(createdAt), used, state]
+}

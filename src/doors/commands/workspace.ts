@@ -1,0 +1,47 @@
+/** `workspace`: the knowledge files that every session starts with. */
+import { PalimpsestError } from '../../model/errors.ts'
+import { defineCommand, type Report } from '../terminal/command.ts'
+import { printable } from '../terminal/output.ts'
+
+export const workspace = defineCommand({
+  name: 'workspace',
+  summary: 'make, show or find the knowledge files that every session starts with',
+  usage: 'init|show|path',
+  details:
+    'init makes the files that are missing and leaves the others alone. show prints what a session is given at its start\n' +
+    '(and makes missing files, as a session does). path prints the folder: ~/.agent/workspace, unless --dir or\n' +
+    'PALIMPSEST_WORKSPACE names another.',
+  examples: ['palimpsest workspace init', 'palimpsest workspace show', 'cd "$(palimpsest workspace path)"'],
+  options: { dir: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files' } },
+  async run({ args, values, io }) {
+    const { resolve } = await import('node:path')
+    const { defaultWorkspaceFolder } = await import('../../memory/workspace.ts')
+    const folder = resolve(values.dir ?? io.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder())
+    switch (args[0]) {
+      case 'init':
+        return init(folder)
+      case 'show':
+        return show(folder)
+      case 'path':
+        return { json: { folder }, text: () => `${folder}\n` }
+      default:
+        throw new PalimpsestError('INVALID_INPUT', `Say init, show or path, not ${JSON.stringify(args[0])}.`)
+    }
+  },
+})
+
+async function init(folder: string): Promise<Report> {
+  const { initWorkspace } = await import('../../memory/workspace.ts')
+  const made = await initWorkspace({ folder, now: Date.now })
+  return {
+    json: { folder, made },
+    text: () => made.map(path => `${path}\n`).join(''),
+    notes: [made.length > 0 ? `Made in ${folder}.` : `Everything is there already, in ${folder}.`],
+  }
+}
+
+async function show(folder: string): Promise<Report> {
+  const { loadWorkspace } = await import('../../memory/workspace.ts')
+  const text = await loadWorkspace({ folder, now: Date.now })
+  return { json: { folder, text }, text: () => `${printable(text)}\n` }
+}

@@ -1,0 +1,126 @@
+/**
+ * What a command of the CLI is. A new one is a file that calls `defineCommand`, and a line in commands.ts.
+ *
+ * A command translates and never decides: it turns its arguments into calls of the engine and gives a report,
+ * which run.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
+ * tokenizer, zod), because `palimpsest --help` loads them all; it asks its context, or imports inside `run`.
+ */
+import { text as readText } from 'node:stream/consumers'
+import { PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Session } from '../../session/session.ts'
+import type { Paint } from './output.ts'
+
+export type Option = {
+  type: 'string' | 'boolean'
+  short?: string
+  multiple?: boolean
+  /** What stands for the value in the help. */
+  value?: string
+  about: string
+}
+export type Options = Record<string, Option>
+
+type ValueOf<O extends Option> = O['type'] extends 'boolean'
+  ? boolean
+  : O extends { multiple: true }
+    ? string[]
+    : string
+export type Values<O extends Options> = { [K in keyof O]?: ValueOf<O[K]> }
+
+/** The world around the process, so that tests can bring their own. */
+export type Io = {
+  stdin: NodeJS.ReadableStream
+  stdout: { write(text: string): unknown; isTTY?: boolean }
+  stderr: { write(text: string): unknown }
+  env: Record<string, string | undefined>
+}
+
+export type Context<O extends Options = Options> = {
+  args: string[]
+  values: Values<O>
+  /** The folder that holds the ledger. */
+  home: string
+  io: Io
+  /**
+   * The engine on the home; closed when the command is done. Reading never makes a home that is not there. Whoever
+   * serves many at once has it `threaded`: then nobody waits for another's write to reach the disk.
+   */
+  open(options?: { create?: boolean; threaded?: boolean }): Promise<Palimpsest>
+  /** The same, or nothing where there is no ledger yet. */
+  openIfThere(): Promise<Palimpsest | undefined>
+  /** A session that must exist. */
+  session(id: string): Promise<Session>
+}
+
+/** What a command has to say: `json` with --json, `text` without; `notes` go to stderr. */
+export type Report = {
+  json: unknown
+  text: (paint: Paint) => string | Iterable<string>
+  notes?: string[]
+  /** 0 by default; 1 says that the command did its work and the answer is no. */
+  exit?: number
+}
+
+export type Command<O extends Options = Options> = {
+  name: string
+  /** One line for the list of commands. */
+  summary: string
+  /** The arguments: `[X]` may be left out, `X...` may be repeated. They are checked against this. */
+  usage: string
+  /** What the help says below the usage, if there is more to say. */
+  details?: string
+  examples: string[]
+  options: O
+  /** Nothing is printed for a command that answers with nothing: it has spoken for itself. */
+  run(context: Context<O>): Promise<Report | undefined>
+}
+
+export function defineCommand<const O extends Options>(command: Command<O>): Command {
+  return command
+}
+
+/** The argument as a number from 0 up. */
+export function wholeNumber(text: string, what: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new PalimpsestError('INVALID_INPUT', `${what} must be a whole number, not ${JSON.stringify(text)}.`, {
+    [what]: text,
+  })
+}
+
+/** A whole number given as an option, if it is given. */
+export function numberOption(text: string | undefined, what: string): number | undefined {
+  return text === undefined ? undefined : wholeNumber(text, what)
+}
+
+/** `10%` or `0.1`. */
+export function shareOption(text: string | undefined, what: string): number | undefined {
+  if (text === undefined) return undefined
+  const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
+  if (text !== '%' && share >= 0 && share <= 1) return share
+  throw new PalimpsestError('INVALID_INPUT', `${what} is between 0% and 100%, not ${JSON.stringify(text)}.`, { text })
+}
+
+/** The text of a file, or of stdin for `-`. */
+export async function readInput(path: string, io: Io): Promise<string> {
+  if (path === '-') return readText(io.stdin)
+  const { readFile } = await import('node:fs/promises')
+  return readFile(path, 'utf8').catch(cause => {
+    throw new PalimpsestError('FILE_NOT_FOUND', `Cannot read ${path}: ${reasonOf(cause)}.`, { path }, cause)
+  })
+}
+
+/** A value from the text of a file that must be JSON. */
+export function jsonIn(text: string, path: string): unknown {
+  try {
+    return parseJson(text)
+  } catch (cause) {
+    const name = path === '-' ? 'stdin' : path
+    throw new PalimpsestError('FORMAT_BROKEN', `${name} is not valid JSON: ${reasonOf(cause)}.`, { path }, cause)
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n')[0]!.replace(/\.$/, '')
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, test } from 'node:test'
+import { runCli } from '../../../src/doors/cli/main.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'palimpsest-memory-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+let homes = 0
+
+type Cli = (
+  args: string[],
+  given?: { input?: string; env?: Record<string, string> },
+) => Promise<{ code: number; out: string; err: string }>
+
+/** The command on a home of its own. */
+function freshCli(): { cli: Cli; home: string } {
+  const home = join(root, `home-${homes++}`)
+  const cli: Cli = async (args, { input = '', env = {} } = {}) => {
+    let out = ''
+    let err = ''
+    const code = await runCli(['memory', ...args, '--home', home], {
+      stdin: Readable.from([input]),
+      stdout: { write: text => (out += text) },
+      stderr: { write: text => (err += text) },
+      env: { PALIMPSEST_USER: 'ann', ...env },
+    })
+    return { code, out, err }
+  }
+  return { cli, home }
+}
+
+async function idOf(cli: Cli): Promise<string> {
+  return JSON.parse((await cli(['proposals', '--json'])).out).proposals[0].id
+}
+
+test('a block is written, proposed to, looked at, approved, and has a history', async () => {
+  const { cli } = freshCli()
+  assert.equal((await cli(['set', 'goals', '--file', '-', '--title', 'My Goals'], { input: 'algebra\n' })).code, 0)
+  assert.match((await cli(['list'])).out, /goals {2}My Goals {6}8/)
+  const proposed = await cli([
+    'propose',
+    'goals',
+    '--append',
+    'geo\u200bmetry',
+    '-r',
+    'she asked',
+    '--confidence',
+    'high',
+  ])
+  assert.match(proposed.out, /^Proposed as \w+\n$/)
+  assert.match((await cli(['proposals'])).out, /goals +append +cli +high .* open +she asked/)
+  const id = await idOf(cli)
+  const plain = await cli(['diff', id])
+  assert.match(plain.out, /because she asked/)
+  assert.match(plain.out, /hidden: U\+200B zero-width space, 1 time\n/)
+  assert.match(plain.out, /\{\+geo⟨U\+200B⟩metry\+\}/)
+  const colour = await cli(['diff', id], { env: { FORCE_COLOR: '1' } })
+  assert.match(colour.out, /\u001b\[32mgeo⟨U\+200B⟩metry\u001b\[39m/)
+  assert.match((await cli(['approve', id])).out, /^Approved: goals is at version/)
+  assert.equal((await cli(['show', 'goals'])).out, 'algebra\ngeo\u200bmetry\n')
+  assert.match((await cli(['history', 'goals'])).out, new RegExp(`approve +user:ann +proposal ${id}`))
+  assert.match((await cli(['revert', id])).out, /^Reverted/)
+  assert.equal((await cli(['show', 'goals'])).out, 'algebra\n')
+})
+
+test('every way to propose a change does what it says', async () => {
+  const { cli } = freshCli()
+  const ways: [args: string[], body: string, kind: string][] = [
+    [['--old', 'two', '--new', '2'], '# A\n\none\n\n# B\n\n2 two\n', 'edit'],
+    [['--old', 'two', '--new', '2', '--all'], '# A\n\none\n\n# B\n\n2 2\n', 'edit'],
+    [['--append', 'x'], '# A\n\none\n\n# B\n\ntwo two\nx', 'append'],
+    [['--prepend', 'x'], 'x\n# A\n\none\n\n# B\n\ntwo two\n', 'prepend'],
+    [['--section', '# A', '--body', 'x'], '# A\n\nx\n\n# B\n\ntwo two\n', 'section'],
+    [['--body', 'x'], 'x', 'edit'],
+  ]
+  await cli(['set', 'b', '--body', '# A\n\none\n\n# B\n\ntwo two\n'])
+  for (const [args, body, kind] of ways) {
+    const { code, out, err } = await cli(['propose', 'b', '-r', 'why', '--json', ...args])
+    if (args.length === 4 && args[0] === '--old') {
+      assert.deepEqual([code, /MATCH_AMBIGUOUS/.test(err)], [4, true])
+      continue
+    }
+    assert.equal(code, 0, err)
+    const proposal = JSON.parse(out)
+    assert.deepEqual([proposal.body, proposal.kind], [body, kind])
+  }
+  assert.equal(JSON.parse((await cli(['propose', 'fresh', '-r', 'why', '--body', 'x', '--json'])).out).kind, 'new')
+})
+
+test('a conflict says how to see both sides and how to settle it', async () => {
+  const { cli } = freshCli()
+  await cli(['set', 'b', '--body', 'one\n'])
+  await cli(['propose', 'b', '--body', 'two\n', '-r', 'why'])
+  const id = await idOf(cli)
+  await cli(['set', 'b', '--body', 'three\n'])
+  const refused = await cli(['approve', id])
+  assert.equal(refused.code, 4)
+  assert.match(refused.err, new RegExp(`palimpsest memory diff ${id}.*\\(CONFLICT\\)`))
+  assert.match(
+    (await cli(['diff', id])).out,
+    /<<<<<<< now\nthree\n\|\|\|\|\|\|\| base\none\n=======\ntwo\n>>>>>>> proposed/,
+  )
+  assert.equal((await cli(['approve', id, '--body', 'two and three\n'])).code, 0)
+  assert.equal((await cli(['show', 'b'])).out, 'two and three\n')
+  assert.match((await cli(['approve', id])).err, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
+})
+
+test('a rejected proposal is kept with the reason, and versions are compared and restored', async () => {
+  const { cli } = freshCli()
+  await cli(['set', 'b', '--body', 'one'])
+  await cli(['propose', 'b', '--body', 'two', '-r', 'why'])
+  const id = await idOf(cli)
+  assert.equal((await cli(['reject', id, '--why', 'wrong'])).code, 0)
+  assert.match((await cli(['proposals', '--state', 'rejected'])).out, new RegExp(id))
+  assert.match((await cli(['proposals'])).err, /There are none/)
+  await cli(['set', 'b', '--body', 'three'])
+  const { versions } = JSON.parse((await cli(['history', 'b', '--json'])).out)
+  assert.equal((await cli(['diff', 'b', versions[1].id])).out, '[-one-]{+three+}\n')
+  assert.equal((await cli(['show', 'b', '--at', versions[1].id])).out, 'one\n')
+  assert.equal((await cli(['restore', 'b', versions[1].id])).code, 0)
+  assert.equal((await cli(['show', 'b'])).out, 'one\n')
+  assert.equal((await cli(['delete', 'b'])).code, 0)
+  assert.equal((await cli(['show', 'b'])).code, 3)
+})
+
+test('an export can be imported into another home, for another user', async () => {
+  const first = freshCli()
+  await first.cli(['set', 'b', '--body', 'one'])
+  await first.cli(['propose', 'b', '--body', 'two', '-r', 'why'])
+  const path = join(root, 'export.json')
+  writeFileSync(path, (await first.cli(['export'])).out)
+  const second = freshCli()
+  const imported = await second.cli(['import', path, '--user', 'bob'])
+  assert.match(imported.out, /^1 block written, 0 the same already, 1 proposal\n$/)
+  assert.equal((await second.cli(['show', 'b', '--user', 'bob'])).out, 'one\n')
+  writeFileSync(path, '{"format": "other"}')
+  assert.match((await second.cli(['import', path])).err, /no export of memory.*\(FORMAT_BROKEN\)/)
+})
+
+test('looking at memory that is not there makes none', async () => {
+  const { cli, home } = freshCli()
+  assert.match((await cli(['list'])).err, /ann has no memory blocks/)
+  assert.equal((await cli(['show', 'b'])).code, 3)
+  assert.equal(existsSync(home), false)
+})
+
+test('a schema in the home is checked by its name', async () => {
+  const { cli, home } = freshCli()
+  await cli(['set', 'other', '--body', ''])
+  const { mkdirSync } = await import('node:fs')
+  mkdirSync(join(home, 'schemas'))
+  writeFileSync(join(home, 'schemas', 'person.json'), '{"type": "object", "required": ["name"]}')
+  assert.equal((await cli(['set', 'p', '--body', '{"name": "Ann"}', '--schema', 'person'])).code, 0)
+  assert.match((await cli(['propose', 'p', '--body', '{}', '-r', 'why'])).err, /name.*\(SCHEMA_VIOLATION\)/)
+})
+
+test('what is wrong with the command line is said', async () => {
+  const { cli } = freshCli()
+  assert.match((await cli(['nonsense'])).err, /memory takes one of: list show .*\(INVALID_INPUT\)/)
+  assert.match((await cli(['show'])).err, /Usage: palimpsest memory show LABEL/)
+  assert.match((await cli(['set', 'b'])).err, /Give --body/)
+  await cli(['set', 'b', '--body', 'x'])
+  assert.match((await cli(['propose', 'b', '--body', 'y'])).err, /reasoning is required/)
+  assert.match((await cli(['propose', 'b', '-r', 'why'])).err, /Say what to change/)
+  assert.match(
+    (await cli(['list', '--dolt', 'mysql://root@127.0.0.1:1/x'])).err,
+    /palimpsest dolt start \(STORE_UNAVAILABLE\)/,
+  )
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, test } from 'node:test'
+import { runCli } from '../../../src/doors/cli/main.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'palimpsest-cli-workspace-'))
+process.env['PALIMPSEST_LOCKS'] ??= join(base, 'locks')
+after(() => rmSync(base, { recursive: true, force: true }))
+
+async function run(folder: string, ...argv: string[]) {
+  const written = { stdout: '', stderr: '' }
+  const code = await runCli(argv, {
+    stdin: Readable.from([]),
+    stdout: { write: (text: string) => (written.stdout += text) },
+    stderr: { write: (text: string) => (written.stderr += text) },
+    env: { PALIMPSEST_WORKSPACE: folder },
+  })
+  return { code, ...written }
+}
+
+test('path says the folder and makes nothing', async () => {
+  const folder = join(base, 'path')
+  assert.deepEqual(await run(folder, 'workspace', 'path'), { code: 0, stdout: `${folder}\n`, stderr: '' })
+  const other = join(base, 'other')
+  assert.equal((await run(folder, 'workspace', 'path', '--dir', other)).stdout, `${other}\n`)
+  assert.ok(!existsSync(folder) && !existsSync(other))
+})
+
+test('init makes what is missing and leaves the rest alone', async () => {
+  const folder = join(base, 'init')
+  const first = await run(folder, 'workspace', 'init')
+  assert.match(first.stdout, /^SOUL\.md\nTOOLS\.md\nAGENTS\.md\nMEMORY\.md\n/)
+  await writeFile(join(folder, 'SOUL.md'), 'mine\n')
+  const { stdout, stderr } = await run(folder, 'workspace', 'init')
+  assert.equal(stdout, '')
+  assert.match(stderr, /Everything is there already/)
+  assert.equal(await readFile(join(folder, 'SOUL.md'), 'utf8'), 'mine\n')
+})
+
+test('show prints what a session is given, with control characters made visible', async () => {
+  const folder = join(base, 'show')
+  await run(folder, 'workspace', 'init')
+  await writeFile(join(folder, 'SOUL.md'), 'be \u001b[31mkind\n')
+  const { code, stdout } = await run(folder, 'workspace', 'show')
+  assert.equal(code, 0)
+  assert.match(stdout, /^═══ WORKSPACE KNOWLEDGE ═══\n\n--- SOUL\.md ---\nbe ␛\[31mkind\n/)
+  const { text } = JSON.parse((await run(folder, 'workspace', 'show', '--json')).stdout)
+  assert.match(text, /be \u001b\[31mkind/)
+})
+
+test('another word is refused with the words there are', async () => {
+  const { code, stderr } = await run(join(base, 'no'), 'workspace', 'delete')
+  assert.equal(code, 2)
+  assert.match(stderr, /Say init, show or path/)
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  amount,
+  beginning,
+  createPaint,
+  oneLine,
+  printable,
+  table,
+  wantsColour,
+} from '../../../src/doors/terminal/output.ts'
+
+test('colour is for terminals, unless somebody says otherwise', () => {
+  assert.equal(wantsColour({}, true), true)
+  assert.equal(wantsColour({}, false), false)
+  assert.equal(wantsColour({ TERM: 'dumb' }, true), false)
+  assert.equal(wantsColour({ NO_COLOR: '1' }, true), false)
+  assert.equal(wantsColour({ NO_COLOR: '' }, true), true)
+  assert.equal(wantsColour({ FORCE_COLOR: '1' }, false), true)
+  assert.equal(wantsColour({ FORCE_COLOR: '0' }, true), false)
+  assert.equal(wantsColour({ FORCE_COLOR: '1', NO_COLOR: '1' }, true), false)
+})
+
+test('control characters become pictures; lines, tabs and letters stay', () => {
+  assert.equal(printable('a\tb\r\nc\u001b[1m\u0007é🙂'), 'a\tb\nc␛[1m␇é🙂')
+  assert.equal(printable('x\u202ey\u009bz'), 'x\ufffdy\ufffdz')
+})
+
+test('long texts are cut with a sign, by line and by width', () => {
+  assert.equal(oneLine('a\n  b\tc', 10), 'a b c')
+  assert.equal(oneLine('abcdefghijkl', 5), 'abcd…')
+  assert.deepEqual(beginning('one\ntwo\nthree\nfour', { lines: 2, width: 10 }), ['one', 'two', '… 2 more lines'])
+  assert.deepEqual(beginning('one\ntwo', { lines: 1, width: 10 }), ['one', '… 1 more line'])
+  assert.deepEqual(beginning('abcdef', { lines: 2, width: 4 }), ['abc…'])
+})
+
+test('amounts are grouped and have their plural', () => {
+  assert.equal(amount(1, 'token'), '1 token')
+  assert.equal(amount(12_345, 'token'), '12,345 tokens')
+})
+
+test('a table has columns as wide as their widest cell', () => {
+  const rows = [
+    ...table(
+      [{ name: 'A' }, { name: 'N', right: true }, { name: 'B' }],
+      [
+        ['xyz', '1', 'b'],
+        ['x', '10', ''],
+      ],
+      createPaint(false),
+    ),
+  ]
+  assert.deepEqual(rows, ['A     N  B', 'xyz   1  b', 'x    10'])
+})
