@@ -55,7 +55,7 @@ async function foldOld(session: Session, from: number): Promise<number> {
   const to = entries.findLastIndex(({ role }, i) => role === 'user' && i < entries.length - 2 * IN_VIEW) - 1
   if (to <= from) return from
   const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: `Up to entry ${to}.` }] }]
-  await session.apply([{ target: { from: 0, to }, replacement: { messages }, why: 'fold' }])
+  await session.apply([{ target: { type: 'range', from: 0, to }, replacement: { messages }, why: 'fold' }])
   return to
 }
 
@@ -179,7 +179,7 @@ async function opening(): Promise<Numbers> {
       ({ role }, i) => role === 'user' && i < session.fold.entries.length - 200,
     )
     const folded = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'So far.' }] }] }
-    await session.apply([{ target: { from: 1, to: last - 1 }, replacement: folded, why: 'fold' }])
+    await session.apply([{ target: { type: 'range', from: 1, to: last - 1 }, replacement: folded, why: 'fold' }])
     const { tokens } = await session.view()
     const fold = await timeToOpen(folder)
     await pal.close()

@@ -45,7 +45,9 @@ async function folded(turns: number, shownTurns: number) {
   for (let turn = 0; turn < turns; turn++)
     await session.append(user(`request ${turn}`), says(turn % 50 ? 'ok' : large(turn)))
   const to = 2 * (turns - shownTurns) - 1
-  await session.apply([{ target: { from: 0, to }, replacement: { messages: [user('so far')] }, why: 'fold' }])
+  await session.apply([
+    { target: { type: 'range', from: 0, to }, replacement: { messages: [user('so far')] }, why: 'fold' },
+  ])
   return { store, session, to }
 }
 
@@ -63,7 +65,7 @@ describe('opening a long session', () => {
     assert.ok([...bodies].every(seq => seq > to))
     assert.deepEqual(contents, [])
     await again.append(user('more'), says('fine'))
-    await again.apply([{ target: { entry: 1999, part: 0 }, replacement: 'x', why: 'test' }])
+    await again.apply([{ target: { type: 'part', entry: 1999, part: 0 }, replacement: 'x', why: 'test' }])
     await again.view()
     assert.equal(bodies.size, 20)
   })

@@ -263,7 +263,10 @@ export class Agent {
     const [first] = (await this.session.view({ plan: false })).messages
     if (first?.role !== 'system' || !isOutdated(first.parts.map(textOf).join('\n'), prompt, this.#cacheIsCold())) return
     const why = 'the persona, the memory or the workspace has changed'
-    await this.session.apply([{ target: { entry: 0 }, replacement: { messages: [system] }, why }], 'engine')
+    await this.session.apply(
+      [{ target: { type: 'entry', entry: 0 }, replacement: { messages: [system] }, why }],
+      'engine',
+    )
   }
 
   async *#view(): Events<readonly Message[]> {

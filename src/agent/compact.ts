@@ -50,7 +50,7 @@ export async function compactSession(session: Session, { from, to }: Range = {})
   if (text === undefined) throw nothingThere('A summary would be no shorter than what it replaces.')
   const proposal: Proposal = {
     policy: 'summarize',
-    target: stretch,
+    target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...hidden] },
     why: `${stretch.to - stretch.from + 1} entries, ${withCommas(replaced)} tokens, as one summary on request`,
     mark: 'summary',

@@ -93,7 +93,7 @@ function discardOrDistill(fold: Fold, target: [string] | [string, string]): Reso
       : `${summary}\n[Distilled from ${length} chars, id ${hash}]`
   return {
     operation: target,
-    target: { entry, part },
+    target: { type: 'part', entry, part },
     replacement,
     why: summary === undefined ? 'discard' : 'distill',
     entry,
@@ -159,8 +159,8 @@ function toOriginals(
   const { entry, part, leaf } = text
   if (text.replaced) {
     const shown = text.text.slice(0, from) + replacement + text.text.slice(to)
-    if (text.replaced === 'leaf') return { target: { entry, part, leaf }, replacement: shown, entry }
-    return { target: { entry, part }, replacement: wholePart(text, shown), entry }
+    if (text.replaced === 'leaf') return { target: { type: 'part', entry, part, leaf }, replacement: shown, entry }
+    return { target: { type: 'part', entry, part }, replacement: wholePart(text, shown), entry }
   }
   const at = text.pieces.findIndex(piece => from < piece.to)
   const end = text.pieces.findIndex(piece => to <= piece.to)
@@ -169,7 +169,7 @@ function toOriginals(
   const before = first.literal ? addedAt(text.pieces[at - 1], span[0])?.from : first.from
   const after = last.literal ? addedAt(text.pieces[end + 1], span[1])?.to : last.to
   const shown = text.text.slice(before ?? from, from) + replacement + text.text.slice(to, after ?? to)
-  return { target: { entry, part, leaf, span }, replacement: shown, entry }
+  return { target: { type: 'part', entry, part, leaf, span }, replacement: shown, entry }
 }
 
 /** A text that an edit only adds, at just this place: an edit that reaches it would hide it. */

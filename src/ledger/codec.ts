@@ -8,7 +8,7 @@
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson, renameKeys } from '../model/json.ts'
-import type { Event, Message } from '../model/types.ts'
+import type { Edit, Event, Message, Target } from '../model/types.ts'
 import { callsIn, resultsIn } from '../view/legality.ts'
 import type { NewRow, Row } from './store.ts'
 
@@ -50,7 +50,30 @@ export function referencesIn(body: string): string[] {
 }
 
 export function decodeEvent(body: string, contents: ReadonlyMap<string, string>): Event {
-  if (!body.includes(MARK)) return parseJson(body)
+  const event = body.includes(MARK) ? withContents(body, contents) : parseJson<Event>(body)
+  return event.type === 'edit' ? { ...event, edits: event.edits.map(withTypedTarget) } : event
+}
+
+/** The first ledgers stored targets without `type`. Reading adds it; the stored bytes and the hash chain are unchanged. */
+type StoredTarget =
+  | Target
+  | { type?: undefined; entry: number; part?: number; leaf?: number; span?: [number, number] }
+  | { type?: undefined; from: number; to: number }
+  | { type?: undefined; after: number }
+
+function withTypedTarget(edit: Edit): Edit {
+  const target: StoredTarget = edit.target
+  return target.type === undefined ? { ...edit, target: typedTarget(target) } : edit
+}
+
+function typedTarget(target: Exclude<StoredTarget, Target>): Target {
+  if ('after' in target) return { type: 'after', entry: target.after }
+  if ('from' in target) return { type: 'range', ...target }
+  const { part, ...rest } = target
+  return part === undefined ? { type: 'entry', entry: target.entry } : { type: 'part', ...rest, part }
+}
+
+function withContents(body: string, contents: ReadonlyMap<string, string>): Event {
   return parseJson(body, (_, value) => {
     if (!isRecord(value)) return value
     const hash = value[KEY]

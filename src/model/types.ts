@@ -47,12 +47,19 @@ export type RawPart = { type: 'raw'; provider: string; value: unknown } & Shared
 /**
  * Where an edit applies, always in terms of originals. Entries are numbered from 0 in the order in which they
  * were appended. A part is an index into the entry's parts; a leaf is one of the part's texts (see leaves.ts);
- * a span is a pair of character offsets into that leaf. `{ after }` is the empty place behind an entry.
+ * a span is a pair of character offsets into that leaf. `after` is the empty place behind an entry.
  */
-export type Target =
-  | { entry: number; part?: number; leaf?: number; span?: [start: number, end: number] }
-  | { from: number; to: number }
-  | { after: number }
+export type Target = EntryTarget | PartTarget | RangeTarget | AfterTarget
+export type EntryTarget = { type: 'entry'; entry: number }
+export type PartTarget = {
+  type: 'part'
+  entry: number
+  part: number
+  leaf?: number
+  span?: [start: number, end: number]
+}
+export type RangeTarget = { type: 'range'; from: number; to: number }
+export type AfterTarget = { type: 'after'; entry: number }
 
 /**
  * What is shown instead. Text stands for the text of a part, a leaf or a span; messages for whole entries and

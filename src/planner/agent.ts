@@ -20,6 +20,7 @@ import { followRecords } from '../policies/reach.ts'
 import { CRITICAL_TOOLS } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
 import { canInsert, warningText } from '../policies/warn.ts'
+import { contains, isInEntry } from '../view/edits.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { thrifty } from './thrifty.ts'
 
@@ -69,10 +70,10 @@ export function agentPlanner(options: Partial<AgentOptions> = {}): PlannerFactor
 
 /** Whether a proposal touches nothing that the others replace. */
 function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
-  const ranges = others.flatMap(other => ('from' in other.target ? [other.target] : []))
-  if (ranges.length > 0 && !('entry' in target)) return false
+  const ranges = others.flatMap(other => (other.target.type === 'range' ? [other.target] : []))
+  if (ranges.length > 0 && !isInEntry(target)) return false
   if (others.some(other => placeOf(other.target) === placeOf(target))) return false
-  return !('entry' in target) || !ranges.some(({ from, to }) => from <= target.entry && target.entry <= to)
+  return !isInEntry(target) || !ranges.some(range => contains(range, target.entry))
 }
 
 const WARN = 'warn'
@@ -87,20 +88,20 @@ function startWarning(budget: number, from: number) {
     const { fold, model } = context
     records ??= followRecords(fold)
     for (const { edit, seq } of records()) {
-      if (!('entry' in edit.target)) inserted = seq
+      if (!isInEntry(edit.target)) inserted = seq
       if (edit.by === `policy:${WARN}`) warned = true
       if (edit.by === 'policy:summarize') warned = false
     }
     const limit = Math.round(budget * model.window)
     const tokens = tokensNow(context)
     const isAsked = inserted > (fold.entries.at(-1)?.seq ?? -1)
-    const isBusy = isAsked || proposals.some(({ target }) => !('entry' in target))
+    const isBusy = isAsked || proposals.some(({ target }) => !isInEntry(target))
     if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
     warned = true
     const percentage = Math.round((100 * tokens) / limit)
     return {
       policy: WARN,
-      target: { after: fold.entries.length - 1 },
+      target: { type: 'after', entry: fold.entries.length - 1 },
       replacement: { messages: [textMessage('user', warningText(percentage))] },
       why: `${tokens} of ${limit} tokens: old steps are summarised soon`,
       mark: 'warning',

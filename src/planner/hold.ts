@@ -15,6 +15,7 @@ import {
   savingOf,
   tokensNow,
 } from '../policies/policy.ts'
+import { isInEntry } from '../view/edits.ts'
 import { isPinned, isVisible, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 
@@ -49,7 +50,7 @@ export function whenItPays(
           const free: Proposal[] = []
           for (const proposal of proposals) {
             const { target } = proposal
-            if (!('entry' in target) || target.entry >= firstNew) free.push(proposal)
+            if (!isInEntry(target) || target.entry >= firstNew) free.push(proposal)
             else held.set(placeOf(target), { proposal, entry: target.entry, saves: savingOf(context.fold, proposal) })
           }
           forgetHidden(context, held)
@@ -66,7 +67,7 @@ export function whenItPays(
 
 function forgetHidden({ fold }: PlanContext, held: Map<string, Held>): void {
   for (const [place, { entry, proposal }] of held) {
-    const part = 'entry' in proposal.target ? proposal.target.part : undefined
+    const part = proposal.target.type === 'part' ? proposal.target.part : undefined
     if (!isVisible(fold, entry) || isPinned(fold, entry, part)) held.delete(place)
   }
 }

@@ -80,7 +80,7 @@ function adopt(item: Item, edit: ActiveEdit, fold: Fold): void {
 function editOf({ entry, part }: Unit, fold: Fold): ActiveEdit | undefined {
   const edits = editsInside(fold, entry)
   if (edits.length === 0) return undefined
-  return edits.findLast(({ target }) => 'entry' in target && target.part === part && !onlyAdds(target))
+  return edits.findLast(({ target }) => target.type === 'part' && target.part === part && !onlyAdds(target))
 }
 
 const MARKS: readonly string[] = ['look', 'stub', 'old', 'input', 'same', 'limit', 'reasoning'] satisfies Mark[]

@@ -157,8 +157,8 @@ function foldOf(fold: Fold, { range, messages }: Slot): FoldRange | undefined {
   return edit?.by === 'policy:fold' ? { ...entriesOf(edit.target), messages } : undefined
 }
 
-function toProposal(target: { from: number; to: number }, messages: Message[]): Proposal {
-  return { policy: 'fold', target, replacement: { messages }, why: 'old steps, as a log' }
+function toProposal({ from, to }: { from: number; to: number }, messages: Message[]): Proposal {
+  return { policy: 'fold', target: { type: 'range', from, to }, replacement: { messages }, why: 'old steps, as a log' }
 }
 
 function withoutMarks(message: Message): Message {

@@ -14,6 +14,7 @@ import type { Replacement } from '../model/types.ts'
 import { fallback } from '../policies/fallback.ts'
 import { images } from '../policies/images.ts'
 import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
+import { targetOf } from '../policies/reach.ts'
 import { lastShownReasoning } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
 import { type Fold, shownTokens } from '../view/fold.ts'
@@ -395,7 +396,7 @@ class Thrifty implements Planner {
     const threshold = Math.round(this.#options.full * context.model.window)
     this.#images ??= images().start()
     this.#fallback ??= fallback({ threshold }).start()
-    const ranges = squeezed.flatMap(({ target }) => ('from' in target ? [target] : []))
+    const ranges = squeezed.flatMap(({ target }) => (target.type === 'range' ? [target] : []))
     const now = { ...context, freed: this.#saved, ranges }
     return [...this.#images.plan(now), ...this.#fallback.plan(now)]
   }
@@ -445,7 +446,7 @@ const REASONS: Record<Mark, string> = {
 }
 
 function toProposal({ unit }: Item, replacement: Replacement, mark: Mark, why: string): Proposal {
-  return { policy: 'thrifty', target: { entry: unit.entry, part: unit.part }, replacement, why, mark }
+  return { policy: 'thrifty', target: targetOf(unit), replacement, why, mark }
 }
 
 function arrivalSentence(count: number, saved: number): string {

@@ -58,7 +58,7 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
       const due = Math.floor(calls / every) > Math.floor(anchored / every)
       if (!due || goal === undefined || !canInsert(context) || fold.entries.at(-1)?.role !== 'tool') return []
       anchored = calls
-      const target = { after: fold.entries.length - 1 }
+      const target = { type: 'after' as const, entry: fold.entries.length - 1 }
       if (edited.has(placeOf(target))) return []
       const messages = [textMessage('user', anchorText(boundedTo(goal, goalChars), calls))]
       return [
@@ -99,13 +99,13 @@ function requestToldIn(fold: Fold): string | undefined {
 
 function lastAnchor(fold: Fold): { after: number; calls: number } | undefined {
   const own = [...fold.records.values()].findLast(({ edit }) => edit.by === `policy:${NAME}`)?.edit
-  if (!own || !('after' in own.target)) return undefined
+  if (own?.target.type !== 'after') return undefined
   const told = /^You have made (\d+) tool calls/m.exec(
     messagesOf(own)
       .flatMap(({ parts }) => parts.map(textOf))
       .join('\n'),
   )
-  return told ? { after: own.target.after, calls: Number(told[1]) } : undefined
+  return told ? { after: own.target.entry, calls: Number(told[1]) } : undefined
 }
 
 function messagesOf({ replacement }: Edit): readonly Message[] {

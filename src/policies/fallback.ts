@@ -86,7 +86,7 @@ function toProposal(
   const replaced = tokensOf(fold, stretch.from, stretch.to)
   if (size >= replaced) return undefined
   const why = `${entries} entries, ${withCommas(replaced)} tokens: nothing else brought the context under the mark`
-  return { policy: NAME, target: stretch, replacement: { messages }, why, mark: 'left-out' }
+  return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 
 /** What stands at the beginning already, if a range edit does: a summary, an earlier fallback. */

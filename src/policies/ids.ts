@@ -13,7 +13,7 @@ import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Planner, PlannerFactory } from './policy.ts'
 import { placeOf } from './policy.ts'
-import { isWhole, placesEdited } from './reach.ts'
+import { isWhole, placesEdited, targetOf } from './reach.ts'
 
 const NAME = 'ids'
 /** Characters over which a result gets an id. */
@@ -38,7 +38,7 @@ function followedByIds(planner: Planner, over: number): Planner {
       const plan = planner.plan(context)
       const fresh = context.units.slice(context.fresh).filter(unit => unit.chars > over)
       const ids = fresh
-        .filter(unit => !named?.has(placeOf(unit)) && isLeftWhole(unit, context, plan.proposals))
+        .filter(unit => !named?.has(placeOf(targetOf(unit))) && isLeftWhole(unit, context, plan.proposals))
         .map(toProposal)
       for (const { target } of ids) named.add(placeOf(target))
       return ids.length === 0 ? plan : { ...plan, proposals: [...plan.proposals, ...ids] }
@@ -61,7 +61,7 @@ function toProposal({ entry, part, original }: Unit): Proposal {
   const end = leaves.at(-1)?.length ?? 0
   return {
     policy: NAME,
-    target: { entry, part, leaf: leaves.length - 1, span: [end, end] },
+    target: { type: 'part', entry, part, leaf: leaves.length - 1, span: [end, end] },
     replacement: `\n[id ${partId(entry, part, original)}]`,
     why: 'an id for the context tool',
     mark: 'id',

@@ -8,7 +8,7 @@
 
 import { leavesOf } from '../model/leaves.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
-import type { Edit, Message, Target } from '../model/types.ts'
+import type { Edit, Message, PartTarget, RangeTarget, Target } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { onlyAdds } from '../view/edits.ts'
 import { editsInside, type Fold, shownTokens, tokensOf } from '../view/fold.ts'
@@ -37,7 +37,7 @@ export type PlanContext = {
   home?: string
   /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
   taken?: ReadonlySet<string>
-  ranges?: readonly { from: number; to: number }[]
+  ranges?: readonly RangeTarget[]
   freed?: number
 }
 
@@ -88,14 +88,14 @@ export function everyTurn(name: string, policies: readonly Policy[]): PlannerFac
 function planAll(runs: readonly PolicyRun[], guards: readonly PolicyRun[], context: PlanContext): Proposal[] {
   const proposals: Proposal[] = []
   const taken = new Set<string>()
-  const ranges: { from: number; to: number }[] = []
+  const ranges: RangeTarget[] = []
   let freed = 0
   for (const run of runs) {
     for (const proposal of run.plan({ ...context, taken, ranges, freed })) {
       if (guards.some(guard => guard !== run && guard.protects?.(proposal.target))) continue
       proposals.push(proposal)
       taken.add(placeOf(proposal.target))
-      if ('from' in proposal.target) ranges.push(proposal.target)
+      if (proposal.target.type === 'range') ranges.push(proposal.target)
       freed += savingOf(context.fold, proposal)
     }
   }
@@ -109,9 +109,16 @@ function pendingOf(runs: readonly PolicyRun[]): Pending[] {
 
 /** A name for the place of an edit: two edits of one part share it. */
 export function placeOf(target: Target): string {
-  if ('after' in target) return `after ${target.after}`
-  if ('from' in target) return `${target.from}-${target.to}`
-  return target.part === undefined ? `${target.entry}` : `${target.entry}.${target.part}`
+  switch (target.type) {
+    case 'after':
+      return `after ${target.entry}`
+    case 'range':
+      return `${target.from}-${target.to}`
+    case 'entry':
+      return `${target.entry}`
+    case 'part':
+      return `${target.entry}.${target.part}`
+  }
 }
 
 /** The tokens of this call if everything proposed so far is applied, with what stands in front of the messages. */
@@ -125,12 +132,22 @@ export function savingOf(fold: Fold, { target, replacement }: Pick<Edit, 'target
 }
 
 function tokensAt(fold: Fold, target: Target): number {
-  if ('after' in target) return 0
-  if ('from' in target) return tokensOf(fold, target.from, target.to)
-  if (target.part === undefined) return tokensOf(fold, target.entry, target.entry)
+  switch (target.type) {
+    case 'after':
+      return 0
+    case 'range':
+      return tokensOf(fold, target.from, target.to)
+    case 'entry':
+      return tokensOf(fold, target.entry, target.entry)
+    case 'part':
+      return tokensOfPart(fold, target)
+  }
+}
+
+function tokensOfPart(fold: Fold, target: PartTarget): number {
   const { part } = target
   const earlier = editsInside(fold, target.entry).findLast(
-    ({ target: other }) => 'entry' in other && other.part === part && !onlyAdds(other),
+    ({ target: other }) => other.type === 'part' && other.part === part && !onlyAdds(other),
   )
   if (earlier) return tokensIn(fold, earlier.replacement)
   const original = fold.entries[target.entry]?.message?.parts[part]

@@ -26,12 +26,16 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
 export function isWhole(context: PlanContext, { entry, part }: Pick<Unit, 'entry' | 'part'>): boolean {
   const { fold } = context
   if (!isVisible(fold, entry) || isTaken(context, entry, part)) return false
-  return !editsInside(fold, entry).some(({ target }) => 'entry' in target && target.part === part && !onlyAdds(target))
+  return !editsInside(fold, entry).some(
+    ({ target }) => target.type === 'part' && target.part === part && !onlyAdds(target),
+  )
 }
 
 /** Whether another proposal of this call edits or hides a part. */
 function isTaken({ taken, ranges = [] }: PlanContext, entry: number, part: number): boolean {
-  return taken?.has(placeOf({ entry, part })) || ranges.some(({ from, to }) => from <= entry && entry <= to)
+  return (
+    taken?.has(placeOf({ type: 'part', entry, part })) || ranges.some(({ from, to }) => from <= entry && entry <= to)
+  )
 }
 
 /** The places of all edits that a policy ever made in a session (with a mark), undone ones too. */
@@ -98,7 +102,7 @@ export function newUnits(): (units: readonly Unit[]) => Generator<Unit> {
 }
 
 export function targetOf({ entry, part }: Pick<Unit, 'entry' | 'part'>): Target {
-  return { entry, part }
+  return { type: 'part', entry, part }
 }
 
 const SEPARATORS = /[-_. ]/g

@@ -97,7 +97,7 @@ function toProposal(
   const saves = replaced - tailTokens - fold.count(text)
   const proposal: Proposal = {
     policy: NAME,
-    target: stretch,
+    target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...tail] },
     why: `${stretch.to - stretch.from + 1} old entries, ${withCommas(replaced)} tokens, as one summary`,
     mark: 'summary',

@@ -55,7 +55,13 @@ function startWarn(limit: number, from: number): PolicyRun {
       const messages = [textMessage('user', warningText(percentage))]
       const why = `${tokens} of ${limit} tokens: results are cleared soon`
       return [
-        { policy: NAME, target: { after: fold.entries.length - 1 }, replacement: { messages }, why, mark: 'warning' },
+        {
+          policy: NAME,
+          target: { type: 'after', entry: fold.entries.length - 1 },
+          replacement: { messages },
+          why,
+          mark: 'warning',
+        },
       ]
     },
   }

@@ -204,7 +204,7 @@ export class Session {
     const { entry, text } = restored
     if (this.#state.openCalls.length > 0) return restored
     const shownText = `[Restored from entry ${entry}]\n${text}`
-    const target = { after: this.#state.fold.entries.length - 1 }
+    const target = { type: 'after' as const, entry: this.#state.fold.entries.length - 1 }
     const replacement = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: shownText }] }] }
     const [edit] = await this.apply([{ target, replacement, why: `restored ${id}` }], 'user')
     return edit ? { ...restored, edit } : restored
@@ -304,9 +304,7 @@ export class Session {
 
   /** What the client's system prompt is now, where it has changed since the first message. */
   #systemPrompt(): Message | undefined {
-    const edits = editsInside(this.fold, 0).filter(
-      ({ by, target }) => by === 'engine' && 'entry' in target && target.part === undefined,
-    )
+    const edits = editsInside(this.fold, 0).filter(({ by, target }) => by === 'engine' && target.type === 'entry')
     const replacement = edits.at(-1)?.replacement
     return replacement && typeof replacement === 'object' && 'messages' in replacement
       ? replacement.messages[0]
@@ -317,7 +315,8 @@ export class Session {
     const record = this.#state.fold.records.get(id)
     if (record) {
       const { target } = record.edit
-      if ('entry' in target) return { entry: target.entry, part: target.part }
+      if (target.type === 'part') return { entry: target.entry, part: target.part }
+      if (target.type === 'entry') return { entry: target.entry, part: undefined }
       throw new PalimpsestError('INVALID_INPUT', `Edit ${id} covers several entries; undo it, or restore one part.`, {
         id,
       })

@@ -354,9 +354,9 @@ export class SessionState {
     for (const message of messages) {
       const repairs = repairsFor(message, entry, calls, this.options.model.dialect)
       const edits = repairs.map(repair => ({ id: `e${edit++}`, ...repair, by: 'engine' as const, saved: 0 }))
-      for (const made of edits) if ('after' in made.target) events.push({ type: 'edit', edits: [made] })
+      for (const made of edits) if (made.target.type === 'after') events.push({ type: 'edit', edits: [made] })
       events.push({ type: 'entry', message: { ...copyOf(message), at: message.at ?? this.options.clock() } })
-      for (const made of edits) if (!('after' in made.target)) events.push({ type: 'edit', edits: [made] })
+      for (const made of edits) if (made.target.type !== 'after') events.push({ type: 'edit', edits: [made] })
       calls.add(message)
       entry++
     }

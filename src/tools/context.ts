@@ -218,12 +218,12 @@ function lastOwnEdits(session: Session): string[] {
 function hiddenByUser(session: Session, entry: number, part: number): Edit | undefined {
   return session
     .edits()
-    .filter(({ active, edit }) => active && edit.by === 'user' && !('after' in edit.target))
+    .filter(({ active, edit }) => active && edit.by === 'user' && edit.target.type !== 'after')
     .map(({ edit }) => edit)
     .find(({ target }) => {
       const { from, to } = entriesOf(target)
       if (entry < from || entry > to) return false
-      return isRange(target) || ('entry' in target && target.part === part)
+      return isRange(target) || (target.type === 'part' && target.part === part)
     })
 }
 

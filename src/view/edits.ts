@@ -8,7 +8,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { withLeaves } from '../model/leaves.ts'
-import type { Edit, Message, Part, Target } from '../model/types.ts'
+import type { Edit, EntryTarget, Message, Part, PartTarget, Target } from '../model/types.ts'
 
 /** An edit in force; `order` grows with each application, so that later is larger. */
 export type ActiveEdit = Edit & { order: number }
@@ -27,7 +27,7 @@ export type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
 export function relate(a: Target, b: Target): Relation {
   const x = intervalOf(a)
   const y = intervalOf(b)
-  if ('after' in a && 'after' in b) return 'disjoint'
+  if (a.type === 'after' && b.type === 'after') return 'disjoint'
   const starts = compare(x.start, y.start)
   const ends = compare(x.end, y.end)
   if (starts === 0 && ends === 0) return 'same'
@@ -52,9 +52,7 @@ export function assertLaminar(id: string, target: Target, others: Iterable<Edit>
 
 /** The entries that a target touches, first and last. */
 export function entriesOf(target: Target): { from: number; to: number } {
-  if ('entry' in target) return { from: target.entry, to: target.entry }
-  if ('after' in target) return { from: target.after, to: target.after }
-  return target
+  return target.type === 'range' ? target : { from: target.entry, to: target.entry }
 }
 
 /**
@@ -68,7 +66,7 @@ export function savingsOf(
 ): number[] {
   const spans = edits.map(({ target }) => entriesOf(target))
   const added = edits.map(({ target, replacement }) => {
-    const inserts = 'after' in target && replacement !== null && typeof replacement === 'object'
+    const inserts = target.type === 'after' && replacement !== null && typeof replacement === 'object'
     return inserts && 'messages' in replacement ? tokensIn(replacement.messages) : 0
   })
   return edits.map((_, i) => {
@@ -89,21 +87,33 @@ export function contains(target: Target, entry: number): boolean {
 
 /** Whether a target takes whole entries (rather than something in one, or the place behind one). */
 export function isRange(target: Target): boolean {
-  return 'from' in target || ('entry' in target && target.part === undefined)
+  return target.type === 'range' || target.type === 'entry'
+}
+
+/** Whether a target is an entry or a part of one: neither several entries nor the place behind one. */
+export function isInEntry(target: Target): target is EntryTarget | PartTarget {
+  return target.type === 'entry' || target.type === 'part'
 }
 
 /** Whether an edit hides nothing: its span is empty, so it only adds a text. */
 export function onlyAdds(target: Target): boolean {
-  return 'entry' in target && target.span !== undefined && target.span[0] === target.span[1]
+  return target.type === 'part' && target.span !== undefined && target.span[0] === target.span[1]
 }
 
 export function describeTarget(target: Target): string {
-  if ('after' in target) return `after entry ${target.after}`
-  if ('from' in target) return `entries ${target.from}–${target.to}`
-  if (target.part === undefined) return `entry ${target.entry}`
-  const leaf = target.leaf === undefined ? '' : `, text ${target.leaf}`
-  const span = target.span ? `, characters ${target.span[0]}–${target.span[1]}` : ''
-  return `entry ${target.entry}, part ${target.part}${leaf}${span}`
+  switch (target.type) {
+    case 'after':
+      return `after entry ${target.entry}`
+    case 'range':
+      return `entries ${target.from}–${target.to}`
+    case 'entry':
+      return `entry ${target.entry}`
+    case 'part': {
+      const leaf = target.leaf === undefined ? '' : `, text ${target.leaf}`
+      const span = target.span ? `, characters ${target.span[0]}–${target.span[1]}` : ''
+      return `entry ${target.entry}, part ${target.part}${leaf}${span}`
+    }
+  }
 }
 
 /**
@@ -114,7 +124,7 @@ export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Mes
   if (edits.length === 0) return message
   const byPart = new Map<number, ActiveEdit[]>()
   for (const edit of edits) {
-    if (!('entry' in edit.target) || edit.target.part === undefined) continue
+    if (edit.target.type !== 'part') continue
     const list = byPart.get(edit.target.part)
     if (list) list.push(edit)
     else byPart.set(edit.target.part, [edit])
@@ -155,9 +165,9 @@ function hides(outer: ActiveEdit, inner: ActiveEdit): boolean {
 
 function renderPart(part: Part, edits: readonly ActiveEdit[]): Part | undefined {
   const shown = outermost(edits)
-  const whole = shown.find(edit => 'entry' in edit.target && edit.target.leaf === undefined)
+  const whole = shown.find(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
   if (whole) return replacePart(part, whole)
-  const byLeaf = Map.groupBy(shown, edit => ('entry' in edit.target ? (edit.target.leaf ?? 0) : 0))
+  const byLeaf = Map.groupBy(shown, edit => (edit.target.type === 'part' ? (edit.target.leaf ?? 0) : 0))
   const last = shown.reduce((a, b) => (a.order > b.order ? a : b))
   return { ...withLeaves(part, (text, leaf) => renderLeaf(text, byLeaf.get(leaf) ?? [])), edit: last.id }
 }
@@ -181,7 +191,7 @@ function withText(part: Part, text: string, edit: string): Part {
 }
 
 function renderLeaf(text: string, edits: readonly ActiveEdit[]): string {
-  const whole = edits.find(edit => 'entry' in edit.target && !edit.target.span)
+  const whole = edits.find(edit => edit.target.type === 'part' && !edit.target.span)
   if (whole) return asText(whole)
   const spans = edits.map(edit => ({ edit, span: spanOf(edit.target) })).sort((a, b) => a.span[0] - b.span[0])
   let shown = ''
@@ -198,17 +208,25 @@ function asText({ replacement }: Edit): string {
 }
 
 function spanOf(target: Target): [number, number] {
-  return 'entry' in target && target.span ? target.span : [0, 0]
+  return target.type === 'part' && target.span ? target.span : [0, 0]
 }
 
 function intervalOf(target: Target): Interval {
-  if ('after' in target) {
-    const place: Place = [target.after, BEHIND, 0, 0]
-    return { start: place, end: place }
+  switch (target.type) {
+    case 'after': {
+      const place: Place = [target.entry, BEHIND, 0, 0]
+      return { start: place, end: place }
+    }
+    case 'range':
+      return { start: [target.from, FIRST, 0, 0], end: [target.to, LAST, 0, 0] }
+    case 'entry':
+      return { start: [target.entry, FIRST, 0, 0], end: [target.entry, LAST, 0, 0] }
+    case 'part':
+      return intervalInPart(target)
   }
-  if ('from' in target) return { start: [target.from, FIRST, 0, 0], end: [target.to, LAST, 0, 0] }
-  const { entry, part, leaf, span } = target
-  if (part === undefined) return { start: [entry, FIRST, 0, 0], end: [entry, LAST, 0, 0] }
+}
+
+function intervalInPart({ entry, part, leaf, span }: PartTarget): Interval {
   if (leaf === undefined) return { start: [entry, part, FIRST, 0], end: [entry, part, LAST, 0] }
   if (!span) return { start: [entry, part, leaf, FIRST], end: [entry, part, leaf, LAST] }
   return { start: [entry, part, leaf, span[0]], end: [entry, part, leaf, span[1]] }

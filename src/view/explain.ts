@@ -78,7 +78,7 @@ function editsBySlot(fold: Fold): Edit[][] {
 }
 
 function showsIn(fold: Fold, edit: Edit, slot: { from: number; to: number; range: string | undefined }): boolean {
-  if ('after' in edit.target) return edit.target.after === slot.to
+  if (edit.target.type === 'after') return edit.target.entry === slot.to
   if (slot.range !== undefined) return edit.id === slot.range
   return outermost(editsInside(fold, slot.from)).some(({ id }) => id === edit.id)
 }

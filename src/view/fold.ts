@@ -338,7 +338,7 @@ function deactivate(fold: Fold, ids: readonly string[]): void {
 
 function listFor(inner: Inner, target: Target): ActiveEdit[] {
   if (isRange(target)) return inner.ranges
-  const map = 'after' in target ? inner.behind : inner.inEntry
+  const map = target.type === 'after' ? inner.behind : inner.inEntry
   const { from } = entriesOf(target)
   let list = map.get(from)
   if (!list) map.set(from, (list = []))
@@ -348,7 +348,7 @@ function listFor(inner: Inner, target: Target): ActiveEdit[] {
 /** The active edits that could overlap a target in part. */
 function* neighbours(fold: Fold, target: Target): Generator<Edit> {
   yield* fold.inner.ranges
-  if (isRange(target) || 'after' in target) return
+  if (isRange(target) || target.type === 'after') return
   yield* fold.inner.inEntry.get(entriesOf(target).from) ?? []
 }
 

@@ -190,7 +190,7 @@ export function isSigned({ original }: Part): boolean {
 
 function keepsCall({ target, replacement }: Edit): boolean {
   if (replacement === null) return false
-  if ('entry' in target && target.leaf !== undefined) return typeof replacement === 'string'
+  if (target.type === 'part' && target.leaf !== undefined) return typeof replacement === 'string'
   return typeof replacement === 'object' && 'input' in replacement
 }
 

@@ -143,7 +143,7 @@ export class PartMap {
     const inside = editsInside(fold, entry)
     for (const track of parts) {
       const part = shown.get(track.part!)
-      const own = outermost(inside.filter(({ target }) => 'entry' in target && target.part === track.part))
+      const own = outermost(inside.filter(({ target }) => target.type === 'part' && target.part === track.part))
       const state: State = range
         ? { shown: 0, edits: [range.id] }
         : { shown: part ? partTokens(part, fold.count) : 0, edits: own.map(({ id }) => id) }

@@ -28,7 +28,7 @@ function answerInterrupted(ids: readonly string[], after: number, calls: Calls):
     return { type: 'tool-result' as const, id, name, output: `[No result: ${name} was interrupted]`, isError: true }
   })
   return {
-    target: { after },
+    target: { type: 'after', entry: after },
     replacement: { messages: [{ role: 'tool', parts }] },
     why: 'call-without-result: the conversation went on before the tool answered',
   }
@@ -51,11 +51,11 @@ function showLate(
   if (own.length === 0) told.parts.push(...rest)
   const answered = new Set(rest.flatMap(part => (part.type === 'tool-result' ? part.id : [])))
   if (calls.open.every(id => answered.has(id))) {
-    return [{ target: { entry }, replacement: { messages: [...own, told] }, why }]
+    return [{ target: { type: 'entry', entry }, replacement: { messages: [...own, told] }, why }]
   }
   return [
-    { target: { after: entry - calls.stepLength - 1 }, replacement: { messages: [told] }, why },
-    { target: { entry }, replacement: { messages: own }, why },
+    { target: { type: 'after', entry: entry - calls.stepLength - 1 }, replacement: { messages: [told] }, why },
+    { target: { type: 'entry', entry }, replacement: { messages: own }, why },
   ]
 }
 
@@ -68,7 +68,11 @@ function tell(part: Part): Part[] {
 /** Every provider wants some content. */
 function fillEmpty({ role }: Message, entry: number): Repair {
   const messages: Message[] = role === 'tool' ? [] : [{ role, parts: [{ type: 'text', text: EMPTY }] }]
-  return { target: { entry }, replacement: { messages }, why: 'empty-message: providers refuse empty messages' }
+  return {
+    target: { type: 'entry', entry },
+    replacement: { messages },
+    why: 'empty-message: providers refuse empty messages',
+  }
 }
 
 /** A blank text goes; when nothing else is left of the message, it says that it is empty. */
@@ -78,6 +82,6 @@ function dropBlank(message: Message, entry: number): Repair[] {
   return message.parts.flatMap((part, index) => {
     if (!isBlank(part)) return []
     const replacement = allBlank && index === 0 ? EMPTY : null
-    return [{ target: { entry, part: index }, replacement, why }]
+    return [{ target: { type: 'part', entry, part: index }, replacement, why }]
   })
 }

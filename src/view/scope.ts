@@ -36,9 +36,9 @@ export function illegal(violations: readonly Violation[]): PalimpsestError {
 }
 
 function assertNotPinned(fold: Fold, edit: Edit): void {
-  if (fold.pins.size === 0 || edit.by === 'user' || edit.by === 'engine' || 'after' in edit.target) return
+  if (fold.pins.size === 0 || edit.by === 'user' || edit.by === 'engine' || edit.target.type === 'after') return
   const { from, to } = entriesOf(edit.target)
-  const part = 'entry' in edit.target ? edit.target.part : undefined
+  const part = edit.target.type === 'part' ? edit.target.part : undefined
   const pinned = isRange(edit.target) ? anyPin(fold, from, to) : isPinned(fold, from, part)
   if (!pinned) return
   throw new PalimpsestError('PINNED', `${describeTarget(edit.target)} is pinned: it is never edited. Unpin it first.`, {
@@ -55,7 +55,7 @@ function anyPin(fold: Fold, from: number, to: number): boolean {
 }
 
 function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined {
-  if (!('entry' in edit.target) || edit.target.part === undefined) return undefined
+  if (edit.target.type !== 'part') return undefined
   const { entry } = edit.target
   const message = fold.entries[entry]?.message
   if (!message) return undefined
@@ -115,7 +115,7 @@ function keepsReasoning(fold: Fold, entry: number, edits: readonly Edit[]): bool
   const own = [...editsInside(fold, entry), ...edits].filter(edit => covers(edit, entry))
   if (own.some(edit => isRange(edit.target))) return false
   const dropped = new Set(
-    own.flatMap(({ target, replacement }) => ('entry' in target && replacement === null ? target.part : [])),
+    own.flatMap(({ target, replacement }) => (target.type === 'part' && replacement === null ? target.part : [])),
   )
   const parts = fold.entries[entry]?.message?.parts ?? []
   return parts.some((part, index) => part.type === 'reasoning' && !dropped.has(index))
@@ -123,5 +123,5 @@ function keepsReasoning(fold: Fold, entry: number, edits: readonly Edit[]): bool
 
 function covers({ target }: Edit, entry: number): boolean {
   const { from, to } = entriesOf(target)
-  return !('after' in target) && from <= entry && entry <= to
+  return target.type !== 'after' && from <= entry && entry <= to
 }

@@ -56,9 +56,9 @@ export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const { entry, part, role, shown, original } of shownParts(fold)) {
     if (shown.type === 'reasoning' || ('name' in shown && OWN_TOOL.test(shown.name))) continue
     const visible = outermost(
-      editsInside(fold, entry).filter(edit => 'entry' in edit.target && edit.target.part === part),
+      editsInside(fold, entry).filter(edit => edit.target.type === 'part' && edit.target.part === part),
     )
-    const whole = visible.some(edit => 'entry' in edit.target && edit.target.leaf === undefined)
+    const whole = visible.some(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
     const originals = whole || visible.length === 0 ? [] : leavesOf(original)
     for (const [leaf, text] of leavesOf(shown).entries()) {
       const place = { entry, part, leaf, role, text, shown }
@@ -119,14 +119,16 @@ function inverse(odd: number): number {
 }
 
 function renderAlone(message: Message, part: number, edits: readonly ActiveEdit[]): Part | undefined {
-  const own = edits.filter(edit => 'entry' in edit.target && edit.target.part === part)
-  if (own.length === 0) return message.parts[part]
-  const alone = own.map(edit => ({ ...edit, target: { ...edit.target, part: 0 } }))
+  const alone = edits.flatMap(edit => {
+    const { target } = edit
+    return target.type === 'part' && target.part === part ? { ...edit, target: { ...target, part: 0 } } : []
+  })
+  if (alone.length === 0) return message.parts[part]
   return renderEntry({ ...message, parts: [message.parts[part]!] }, alone)?.parts[0]
 }
 
 function inLeaf(edits: readonly ActiveEdit[], leaf: number): ActiveEdit[] {
-  return edits.filter(edit => 'entry' in edit.target && edit.target.leaf === leaf)
+  return edits.filter(edit => edit.target.type === 'part' && edit.target.leaf === leaf)
 }
 
 function piecesOf(
@@ -134,7 +136,7 @@ function piecesOf(
   original: string,
   edits: readonly ActiveEdit[],
 ): Pick<ShownText, 'pieces' | 'replaced'> {
-  if (edits.some(edit => 'entry' in edit.target && !edit.target.span)) {
+  if (edits.some(edit => edit.target.type === 'part' && !edit.target.span)) {
     return { pieces: [replaced(text, original.length)], replaced: 'leaf' }
   }
   const spans = edits
@@ -157,5 +159,5 @@ function replaced(text: string, originalLength: number): Piece {
 }
 
 function spanOf({ target }: ActiveEdit): [number, number] {
-  return 'entry' in target && target.span ? target.span : [0, 0]
+  return target.type === 'part' && target.span ? target.span : [0, 0]
 }

@@ -24,7 +24,7 @@ export function syncPlan(
   let same = ownPrompt ? 1 : 0
   while (same < known.length && same < incoming.length && saysSame(known[same]!, incoming[same]!)) same++
   if (same < known.length) return { kind: 'fork', at: same - 1 }
-  const edit = { target: { entry: 0 }, replacement: { messages: [prompt!] } }
+  const edit = { target: { type: 'entry' as const, entry: 0 }, replacement: { messages: [prompt!] } }
   return { kind: 'append', append: incoming.slice(same), ...(changed ? { edit } : {}) }
 }
 

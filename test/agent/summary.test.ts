@@ -70,6 +70,6 @@ test('a range is narrowed to whole steps, and one with nothing in it is refused'
   await using ground = await openGround(work, { allow: { all: true } })
   await all(ground.agent.run('Count for me, please.'))
   const edit = await ground.agent.compact({ from: 4, to: 30 })
-  assert.deepEqual(edit.target, { from: 4, to: 29 })
+  assert.deepEqual(edit.target, { type: 'range', from: 4, to: 29 })
   await assert.rejects(ground.agent.compact({ from: 1, to: 1 }), { code: 'INVALID_INPUT' })
 })

@@ -168,7 +168,7 @@ describe('replace', () => {
     const session = await open(user('one'), says('two'), user('three'))
     const summary = 'SUMMARY of what happened in these two messages, END'
     const [edit] = await session.apply([
-      { target: { from: 0, to: 1 }, replacement: { messages: [user(summary)] }, why: 'test' },
+      { target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [user(summary)] }, why: 'test' },
     ])
     await assert.rejects(replace(session, { start: 'SUMMARY', end: 'END', replacement: '' }), {
       code: 'PATTERN_NOT_FOUND',
@@ -316,9 +316,13 @@ describe('text that is already edited', () => {
       user('on'),
     )
     await session.apply([
-      { target: { entry: 1, part: 0 }, replacement: { input: { path: 'a', content: `1 ${long}` } }, why: 'test' },
-      { target: { entry: 2, part: 0 }, replacement: `2 ${long}`, why: 'test' },
-      { target: { entry: 3, part: 0, leaf: 0 }, replacement: `3 ${long}`, why: 'test' },
+      {
+        target: { type: 'part', entry: 1, part: 0 },
+        replacement: { input: { path: 'a', content: `1 ${long}` } },
+        why: 'test',
+      },
+      { target: { type: 'part', entry: 2, part: 0 }, replacement: `2 ${long}`, why: 'test' },
+      { target: { type: 'part', entry: 3, part: 0, leaf: 0 }, replacement: `3 ${long}`, why: 'test' },
     ])
     const before = await bytes(session)
     const { edits } = await replace(
@@ -345,7 +349,7 @@ describe('text that is already edited', () => {
   test('a text that an edit only adds, such as an id, stays when the text beside it is replaced', async () => {
     const session = await open(says(original))
     const add = (at: number, text: string) => ({
-      target: { entry: 0, part: 0, leaf: 0, span: [at, at] as [number, number] },
+      target: { type: 'part' as const, entry: 0, part: 0, leaf: 0, span: [at, at] as [number, number] },
       replacement: text,
       why: 'test',
     })
@@ -432,7 +436,7 @@ describe('discard and distill', () => {
     })
     await assert.rejects(session.edit({ action: 'distill', targets: [[hash, '  ']] }), { code: 'INVALID_INPUT' })
     await assert.rejects(session.edit({ action: 'distill', targets: [[hash]] }), { code: 'INVALID_INPUT' })
-    await session.apply([{ target: { from: 1, to: 2 }, replacement: { messages: [] }, why: 'hidden' }])
+    await session.apply([{ target: { type: 'range', from: 1, to: 2 }, replacement: { messages: [] }, why: 'hidden' }])
     await assert.rejects(session.edit({ action: 'discard', targets: [[hash]] }), { code: 'PATTERN_NOT_FOUND' })
   })
 

@@ -145,13 +145,13 @@ export function editsOf(session: Session): Edit[] {
 }
 
 function assertNotPinned({ id, target, by }: Edit, pins: readonly number[]): void {
-  if ('after' in target) return
+  if (target.type === 'after') return
   const { from, to } = entriesOf(target)
   for (const pin of pins) assert.ok(pin < from || pin > to, `${id} of ${by} touches entry ${pin}, which is pinned`)
 }
 
 function assertNotTheUsers({ id, target }: Edit, messages: readonly Message[]): void {
-  if (!('entry' in target) || target.part === undefined) return
+  if (target.type !== 'part') return
   const message = messages[target.entry]
   const isImage = message?.parts[target.part]?.type === 'image'
   assert.ok(message?.role !== 'user' || isImage, `${id} edits a message of the user`)

@@ -15,7 +15,9 @@ for (let n = 0; n < Number(count); n++) {
   const [entry] = await session.append({ role: 'user', parts: [{ type: 'text', text }] })
   writeSync(1, `${label}\n`)
   if (n % 7 !== 6) continue
-  const [edit] = await session.apply([{ target: { entry: entry!, part: 0 }, replacement: 'short', why: label }])
+  const [edit] = await session.apply([
+    { target: { type: 'part', entry: entry!, part: 0 }, replacement: 'short', why: label },
+  ])
   writeSync(1, `edit ${edit!.id} of ${label}\n`)
 }
 await pal.close()

@@ -38,8 +38,8 @@ test('laws of edits hold on any session, with edits nested in edits, undone in a
 
 test('two edits that overlap in part are refused, and both are named', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
-  const first = edit('e1', { entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'X')
-  const second = edit('e2', { entry: 0, part: 0, leaf: 0, span: [4, 8] }, 'Y')
+  const first = edit('e1', { type: 'part', entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'X')
+  const second = edit('e2', { type: 'part', entry: 0, part: 0, leaf: 0, span: [4, 8] }, 'Y')
   assert.throws(() => checkLaws({ messages, edits: [first, second] }), {
     code: 'EDITS_OVERLAP',
     message: /overlapping edits: e2 .*e1/s,
@@ -48,7 +48,7 @@ test('two edits that overlap in part are refused, and both are named', () => {
 
 test('of two edits with the same target the later shows, and the earlier comes back', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'a long text' }] }]
-  const target = { entry: 0, part: 0 }
+  const target: Target = { type: 'part', entry: 0, part: 0 }
   const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
   checkLaws({ messages, edits: [edit('e1', target, 'one')], expect: shownText('one') })
   checkLaws({ messages, edits: [edit('e1', target, 'one'), edit('e2', target, 'two')], expect: shownText('two') })
@@ -59,9 +59,9 @@ test('a range swallows what is inserted inside it and leaves what is inserted be
   checkLaws({
     messages: ['a', 'b', 'c', 'd'].map(text),
     edits: [
-      edit('e1', { after: 1 }, { messages: [text('inside')] }),
-      edit('e2', { after: 2 }, { messages: [text('behind')] }),
-      edit('e3', { from: 1, to: 2 }, { messages: [text('b and c')] }),
+      edit('e1', { type: 'after', entry: 1 }, { messages: [text('inside')] }),
+      edit('e2', { type: 'after', entry: 2 }, { messages: [text('behind')] }),
+      edit('e3', { type: 'range', from: 1, to: 2 }, { messages: [text('b and c')] }),
     ],
     expect: [text('a'), text('b and c'), text('behind'), text('d')],
   })
@@ -70,13 +70,13 @@ test('a range swallows what is inserted inside it and leaves what is inserted be
 test('a text added at the end stays until an edit reaches the end, and comes back when that is undone', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
   const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
-  const id = edit('e1', { entry: 0, part: 0, leaf: 0, span: [10, 10] }, ' [id]')
+  const id = edit('e1', { type: 'part', entry: 0, part: 0, leaf: 0, span: [10, 10] }, ' [id]')
   const cases: [Target, string][] = [
-    [{ entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'abXghij [id]'],
-    [{ entry: 0, part: 0, leaf: 0, span: [6, 10] }, 'abcdefX'],
-    [{ entry: 0, part: 0, leaf: 0, span: [10, 10] }, 'abcdefghijX'],
-    [{ entry: 0, part: 0, leaf: 0 }, 'X'],
-    [{ entry: 0, part: 0 }, 'X'],
+    [{ type: 'part', entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'abXghij [id]'],
+    [{ type: 'part', entry: 0, part: 0, leaf: 0, span: [6, 10] }, 'abcdefX'],
+    [{ type: 'part', entry: 0, part: 0, leaf: 0, span: [10, 10] }, 'abcdefghijX'],
+    [{ type: 'part', entry: 0, part: 0, leaf: 0 }, 'X'],
+    [{ type: 'part', entry: 0, part: 0 }, 'X'],
   ]
   for (const [target, text] of cases) {
     checkLaws({ messages, edits: [id, edit('e2', target, 'X')], expect: shownText(text) })
@@ -85,13 +85,13 @@ test('a text added at the end stays until an edit reaches the end, and comes bac
 
 test('relate is symmetric', () => {
   const target: fc.Arbitrary<Target> = fc.oneof(
-    fc.record({ after: fc.nat(5) }),
-    fc.tuple(fc.nat(5), fc.nat(3)).map(([from, more]) => ({ from, to: from + more })),
-    fc.record({ entry: fc.nat(5) }),
-    fc.record({ entry: fc.nat(5), part: fc.nat(2) }),
-    fc.record({ entry: fc.nat(5), part: fc.nat(2), leaf: fc.nat(2) }),
+    fc.record({ type: fc.constant('after' as const), entry: fc.nat(5) }),
+    fc.tuple(fc.nat(5), fc.nat(3)).map(([from, more]) => ({ type: 'range' as const, from, to: from + more })),
+    fc.record({ type: fc.constant('entry' as const), entry: fc.nat(5) }),
+    fc.record({ type: fc.constant('part' as const), entry: fc.nat(5), part: fc.nat(2) }),
+    fc.record({ type: fc.constant('part' as const), entry: fc.nat(5), part: fc.nat(2), leaf: fc.nat(2) }),
     fc.tuple(fc.nat(5), fc.nat(2), fc.nat(9), fc.nat(9)).map(([entry, part, start, length]) => {
-      return { entry, part, leaf: 0, span: [start, start + length] as [number, number] }
+      return { type: 'part' as const, entry, part, leaf: 0, span: [start, start + length] as [number, number] }
     }),
   )
   const mirror = { disjoint: 'disjoint', same: 'same', inside: 'around', around: 'inside', overlapping: 'overlapping' }
@@ -110,27 +110,31 @@ function toEdit(messages: readonly Message[], { kind, where, text }: Pick): Omit
   if (kind === 'range')
     return legalRange(messages, entry, b).map(target => ({ target, replacement: inserted, ...rest }))
   if (kind === 'insert')
-    return isBoundary(messages, entry) ? [{ target: { after: entry }, replacement: inserted, ...rest }] : []
+    return isBoundary(messages, entry)
+      ? [{ target: { type: 'after', entry: entry }, replacement: inserted, ...rest }]
+      : []
   const { parts } = messages[entry]!
   const part = Math.floor(b * parts.length)
   const chosen = parts[part]
   if (!chosen || chosen.type === 'raw' || chosen.type === 'reasoning') return []
   if (kind === 'part') {
     const replacement = chosen.type === 'tool-call' ? { input: { text } } : text
-    return [{ target: { entry, part }, replacement, ...rest }]
+    return [{ target: { type: 'part', entry, part }, replacement, ...rest }]
   }
   const leaves = leavesOf(chosen)
   const leaf = Math.floor(c * leaves.length)
   if (leaves[leaf] === undefined) return []
-  if (kind === 'leaf') return [{ target: { entry, part, leaf }, replacement: text, ...rest }]
+  if (kind === 'leaf') return [{ target: { type: 'part', entry, part, leaf }, replacement: text, ...rest }]
   if (kind === 'add') {
     // The end twice as often as any other place: that is where ids stand.
     const at = d < 0.3 ? leaves[leaf].length : Math.floor(d * (leaves[leaf].length + 1))
-    return [{ target: { entry, part, leaf, span: [at, at] }, replacement: text, ...rest }]
+    return [{ target: { type: 'part', entry, part, leaf, span: [at, at] }, replacement: text, ...rest }]
   }
   const start = Math.floor(d * leaves[leaf].length)
   const end = Math.min(leaves[leaf].length, start + 1 + Math.floor(c * 10))
-  return start < end ? [{ target: { entry, part, leaf, span: [start, end] }, replacement: text, ...rest }] : []
+  return start < end
+    ? [{ target: { type: 'part', entry, part, leaf, span: [start, end] }, replacement: text, ...rest }]
+    : []
 }
 
 /** A stretch of whole steps, so that no call is separated from its result. */
@@ -138,7 +142,7 @@ function legalRange(messages: readonly Message[], from: number, length: number):
   const to = Math.min(messages.length - 1, from + Math.floor(length * 5))
   if (messages[from]!.role === 'tool' || !isBoundary(messages, to)) return []
   if (messages[from]!.role === 'assistant' && messages[from - 1]?.role === 'assistant') return []
-  return [{ from, to }]
+  return [{ type: 'range', from, to }]
 }
 
 /** Whether a message may be followed by something else: no result is still to come. */

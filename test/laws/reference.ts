@@ -16,7 +16,7 @@ export function referenceView(messages: readonly Message[], applied: readonly Ap
       if (parts.length > 0 || messages[entry]!.parts.length === 0) shown.push({ ...messages[entry]!, parts })
     } else if (bounds(range.edit)[0] === entry) shown.push(...messagesOf(range.edit))
     for (const { edit } of applied) {
-      if (!('after' in edit.target) || edit.target.after !== entry) continue
+      if (edit.target.type !== 'after' || edit.target.entry !== entry) continue
       const hidden = applied.some(other => coversEntry(other.edit, entry) && bounds(other.edit)[1] > entry)
       if (!hidden) shown.push(...messagesOf(edit))
     }
@@ -26,9 +26,9 @@ export function referenceView(messages: readonly Message[], applied: readonly Ap
 
 function referencePart(part: Part, entry: number, index: number, applied: readonly Applied[]): Part[] {
   const own = applied.filter(
-    ({ edit }) => 'entry' in edit.target && edit.target.entry === entry && edit.target.part === index,
+    ({ edit }) => edit.target.type === 'part' && edit.target.entry === entry && edit.target.part === index,
   )
-  const whole = latest(own.filter(({ edit }) => 'entry' in edit.target && edit.target.leaf === undefined))
+  const whole = latest(own.filter(({ edit }) => edit.target.type === 'part' && edit.target.leaf === undefined))
   if (whole) {
     const { replacement } = whole.edit
     if (replacement === null) return []
@@ -43,14 +43,14 @@ function referencePart(part: Part, entry: number, index: number, applied: readon
     withLeaves(part, (text, leaf) =>
       referenceLeaf(
         text,
-        own.filter(({ edit }) => 'entry' in edit.target && edit.target.leaf === leaf),
+        own.filter(({ edit }) => edit.target.type === 'part' && edit.target.leaf === leaf),
       ),
     ),
   ]
 }
 
 function referenceLeaf(text: string, own: readonly Applied[]): string {
-  const whole = latest(own.filter(({ edit }) => 'entry' in edit.target && !edit.target.span))
+  const whole = latest(own.filter(({ edit }) => edit.target.type === 'part' && !edit.target.span))
   if (whole) return String(whole.edit.replacement)
   let shown = ''
   for (let at = 0; at <= text.length; at++) {
@@ -67,7 +67,7 @@ function referenceLeaf(text: string, own: readonly Applied[]): string {
 }
 
 function span({ target }: Edit): [number, number] {
-  return 'entry' in target && target.span ? target.span : [0, 0]
+  return target.type === 'part' && target.span ? target.span : [0, 0]
 }
 
 function length(edit: Edit): number {
@@ -75,12 +75,12 @@ function length(edit: Edit): number {
 }
 
 function bounds({ target }: Edit): [number, number] {
-  if ('from' in target) return [target.from, target.to]
-  return 'entry' in target ? [target.entry, target.entry] : [-1, -2]
+  if (target.type === 'range') return [target.from, target.to]
+  return target.type === 'after' ? [-1, -2] : [target.entry, target.entry]
 }
 
 function coversEntry(edit: Edit, entry: number): boolean {
-  if ('after' in edit.target || ('entry' in edit.target && edit.target.part !== undefined)) return false
+  if (edit.target.type === 'after' || edit.target.type === 'part') return false
   return bounds(edit)[0] <= entry && entry <= bounds(edit)[1]
 }
 

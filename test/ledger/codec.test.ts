@@ -132,7 +132,9 @@ describe('the hash chain', () => {
     },
     {
       type: 'edit',
-      edits: [{ id: 'e1', target: { entry: 2, part: 0 }, replacement: 'w', by: 'user', why: '', saved: 1 }],
+      edits: [
+        { id: 'e1', target: { type: 'part', entry: 2, part: 0 }, replacement: 'w', by: 'user', why: '', saved: 1 },
+      ],
     },
     { type: 'revert', edits: ['e1'], by: 'user' },
     { type: 'usage', usage: { input: 5 } },

@@ -111,7 +111,7 @@ describe('after it', () => {
     const { edits } = await session.view()
     assert.ok(edits.length > 0)
     assert.ok(edits.every(edit => JSON.stringify(edit.target) !== JSON.stringify(first!.target)))
-    assert.ok(edits.every(edit => !('entry' in edit.target) || edit.target.entry !== 4))
+    assert.ok(edits.every(edit => edit.target.type !== 'part' || edit.target.entry !== 4))
   })
 })
 

@@ -137,6 +137,6 @@ describe('the warning', () => {
     const before = session.edits().length
     await play(session, result!)
     assert.deepEqual([before, session.edits().length], [1, 1])
-    assert.deepEqual(session.edits()[0]?.edit.target, { after: 0 })
+    assert.deepEqual(session.edits()[0]?.edit.target, { type: 'after', entry: 0 })
   })
 })

@@ -123,10 +123,10 @@ test('thrifty shortens a result that has an id like any other, and undoing that 
     texts[String(ids)] = await textsOf(session)
     const byThrifty = session.edits().filter(({ active, edit }) => active && edit.by === 'policy:thrifty')
     assert.ok(byThrifty.length > 0, 'thrifty did something')
-    const first = byThrifty.find(({ edit }) => 'entry' in edit.target && edit.target.entry === 2)
+    const first = byThrifty.find(({ edit }) => edit.target.type === 'part' && edit.target.entry === 2)
     assert.ok(first, 'thrifty shortened the first result')
     for (const { edit, active } of session.edits()) {
-      if (active && edit.by === 'policy:thrifty' && 'entry' in edit.target && edit.target.entry === 2)
+      if (active && edit.by === 'policy:thrifty' && edit.target.type === 'part' && edit.target.entry === 2)
         await session.undo(edit.id)
     }
     if (ids)

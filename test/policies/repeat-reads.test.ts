@@ -95,7 +95,7 @@ describe('a pointer names a whole copy in view', () => {
 
   test('when the first read is edited away, the pointers move to the last', async () => {
     const session = await four()
-    await session.apply([{ target: { entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
+    await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
     await session.view()
     const below = '[Re-read of a.py - see later read below for content]'
     assert.deepEqual(await shown(session), ['[gone]', below, below, '4'])
@@ -103,7 +103,9 @@ describe('a pointer names a whole copy in view', () => {
 
   test('when it is hidden by a range, those in view move too', async () => {
     const session = await four()
-    await session.apply([{ target: { from: 0, to: 4 }, replacement: { messages: [user('so far')] }, why: 'test' }])
+    await session.apply([
+      { target: { type: 'range', from: 0, to: 4 }, replacement: { messages: [user('so far')] }, why: 'test' },
+    ])
     await session.view()
     assert.deepEqual(await shown(session), ['[Re-read of a.py - see later read below for content]', '4'])
   })
@@ -111,8 +113,8 @@ describe('a pointer names a whole copy in view', () => {
   test('when no copy is left, they say so, and say it once', async () => {
     const session = await four()
     await session.apply([
-      { target: { entry: 2, part: 0 }, replacement: '[gone]', why: 'test' },
-      { target: { entry: 8, part: 0 }, replacement: '[gone]', why: 'test' },
+      { target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' },
+      { target: { type: 'part', entry: 8, part: 0 }, replacement: '[gone]', why: 'test' },
     ])
     await session.view()
     const nowhere = '[Re-read of a.py - no longer in view, read it again if needed]'
@@ -125,7 +127,7 @@ describe('a pointer names a whole copy in view', () => {
   test('a read becomes no pointer while there is nothing whole to point to', async () => {
     const session = await openWith([repeatReads()])
     await play(session, user('go'), ...read('a.py', '1'), ...read('a.py', '2'))
-    await session.apply([{ target: { entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
+    await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
     await play(session, ...read('a.py', '3'))
     assert.deepEqual(await shown(session), ['[gone]', '[Re-read of a.py - see later read below for content]', '3'])
   })

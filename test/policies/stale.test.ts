@@ -145,7 +145,10 @@ describe('task anchor', () => {
     ])
     assert.deepEqual(
       editsBy(session, 'anchor').map(edit => edit.target),
-      [{ after: 10 }, { after: 20 }],
+      [
+        { type: 'after', entry: 10 },
+        { type: 'after', entry: 20 },
+      ],
     )
   })
 
@@ -156,7 +159,7 @@ describe('task anchor', () => {
     await play(session, ...step(one, one, one), ...step(one, one, one))
     assert.deepEqual(
       editsBy(session, 'anchor').map(edit => edit.target),
-      [{ after: 8 }],
+      [{ type: 'after', entry: 8 }],
     )
     assert.match((await anchors(session))[0]!, /You have made 6 tool calls/)
   })

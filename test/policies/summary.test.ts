@@ -134,7 +134,7 @@ describe('summarising', () => {
     await session.view()
     assert.deepEqual(
       editsBy(session, 'summarize').map(made => made.target),
-      [{ from: 0, to: 14 }],
+      [{ type: 'range', from: 0, to: 14 }],
     )
   })
 
@@ -164,7 +164,7 @@ describe('summarising', () => {
     await session.append({ role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }, user('go'))
     for (let i = 0; i < 9; i++) await play(session, ...bash('make', words(200)))
     assert.deepEqual(await shown(session, 'system'), ['Be brief.'])
-    for (const { target } of editsBy(session, 'summarize')) assert.ok('from' in target && target.from === 1)
+    for (const { target } of editsBy(session, 'summarize')) assert.ok(target.type === 'range' && target.from === 1)
   })
 
   test('what is pinned stays in view', async () => {
@@ -182,11 +182,11 @@ describe('summarising', () => {
     await session.append(...talk(8, 300))
     await session.view()
     const [first] = editsBy(session, 'summarize')
-    assert.deepEqual(first?.target, { from: 0, to: 5 })
+    assert.deepEqual(first?.target, { type: 'range', from: 0, to: 5 })
     await session.undo(first!.id)
     await session.append(...talk(6, 300))
     await session.view()
-    assert.deepEqual(editsBy(session, 'summarize')[1]?.target, { from: 6, to: 11 })
+    assert.deepEqual(editsBy(session, 'summarize')[1]?.target, { type: 'range', from: 6, to: 11 })
   })
 
   test('the archive has what it replaces in full, and the daily log a line', async () => {

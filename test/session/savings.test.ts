@@ -13,10 +13,13 @@ const edit = (target: Target, replacement: Replacement): Edit => ({
   saved: 0,
 })
 const TEN = 10
-const inserted = edit({ after: 3 }, { messages: [{ role: 'user', parts: [{ type: 'text', text: 'a reminder' }] }] })
+const inserted = edit(
+  { type: 'after', entry: 3 },
+  { messages: [{ role: 'user', parts: [{ type: 'text', text: 'a reminder' }] }] },
+)
 
 test('an insertion costs what it adds, and the part before it keeps what it saved', () => {
-  const shortened = edit({ entry: 3, part: 0 }, 'short')
+  const shortened = edit({ type: 'part', entry: 3, part: 0 }, 'short')
   assert.deepEqual(
     savingsOf([inserted, shortened], [90, 90], () => TEN),
     [-10, 100],
@@ -24,7 +27,11 @@ test('an insertion costs what it adds, and the part before it keeps what it save
 })
 
 test('edits of one entry share what they save together, and others have no part in it', () => {
-  const parts = [edit({ entry: 3, part: 0 }, ''), edit({ entry: 3, part: 1 }, ''), edit({ entry: 5 }, { messages: [] })]
+  const parts = [
+    edit({ type: 'part', entry: 3, part: 0 }, ''),
+    edit({ type: 'part', entry: 3, part: 1 }, ''),
+    edit({ type: 'entry', entry: 5 }, { messages: [] }),
+  ]
   assert.deepEqual(
     savingsOf(parts, [80, 80, 7], () => TEN),
     [40, 40, 7],

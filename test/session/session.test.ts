@@ -67,7 +67,7 @@ describe('any session', () => {
         const session = await first.session('s')
         await session.append(...messages)
         const at = cut % messages.length
-        const range = { from: 0, to: at }
+        const range = { type: 'range' as const, from: 0, to: at }
         await session
           .apply([{ target: range, replacement: { messages: [user('so far')] }, why: 'test' }])
           .catch(() => undefined)
@@ -144,7 +144,7 @@ describe('rules on reasoning and opaque blocks', () => {
   const reasoning: Part = { type: 'reasoning', text: 'hm' }
   const raw: Part = { type: 'raw', provider: 'anthropic', value: { type: 'server_tool_use' } }
   const edit = (session: Session, entry: number, part: number, replacement: string | null | { input: unknown }) =>
-    session.apply([{ target: { entry, part }, replacement, why: 'test' }])
+    session.apply([{ target: { type: 'part', entry, part }, replacement, why: 'test' }])
   const broken = (rule: string) => ({ code: 'VIEW_ILLEGAL', message: new RegExp(rule) })
 
   test('reasoning is dropped whole or not at all, and not in the running turn', async () => {
@@ -168,7 +168,9 @@ describe('rules on reasoning and opaque blocks', () => {
     const step = (id: string, ...before: Part[]) => [says(...before, call(id)), result(id, 'x')]
     await session.append(user('go'), ...step('c1', reasoning), ...step('c2'), ...step('c3', reasoning))
     const fold = (to: number) =>
-      session.apply([{ target: { from: 1, to }, replacement: { messages: [user('folded')] }, why: 'fold' }])
+      session.apply([
+        { target: { type: 'range', from: 1, to }, replacement: { messages: [user('folded')] }, why: 'fold' },
+      ])
     await assert.rejects(fold(2), broken('loop-without-reasoning'))
     await fold(4)
     assert.equal((await session.view()).messages.length, 4)
@@ -183,7 +185,7 @@ describe('rules on reasoning and opaque blocks', () => {
     await assert.rejects(edit(session, 2, 0, null), broken('result-dropped'))
     await assert
       .rejects(
-        session.apply([{ target: { from: 2, to: 2 }, replacement: { messages: [] }, why: 'drop' }]),
+        session.apply([{ target: { type: 'range', from: 2, to: 2 }, replacement: { messages: [] }, why: 'drop' }]),
         broken('VIEW_ILLEGAL|call-without-result|refuse'),
       )
       .catch(() => undefined)
@@ -208,8 +210,8 @@ describe('rules on reasoning and opaque blocks', () => {
     )
     await assert.rejects(edit(session, 2, 0, 'short'), broken('bound-reasoning'))
     await session.apply([
-      { target: { entry: 1, part: 0 }, replacement: null, why: 'test' },
-      { target: { entry: 3, part: 0 }, replacement: null, why: 'test' },
+      { target: { type: 'part', entry: 1, part: 0 }, replacement: null, why: 'test' },
+      { target: { type: 'part', entry: 3, part: 0 }, replacement: null, why: 'test' },
     ])
     await edit(session, 2, 0, 'short')
   })
@@ -218,7 +220,9 @@ describe('rules on reasoning and opaque blocks', () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'x'), says('done'))
     await assert.rejects(
-      session.apply([{ target: { from: 0, to: 1 }, replacement: { messages: [user('cut')] }, why: 'test' }]),
+      session.apply([
+        { target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [user('cut')] }, why: 'test' },
+      ]),
       broken('result-without-call'),
     )
     assert.equal(session.edits().length, 0)
@@ -231,7 +235,7 @@ describe('pins, undo and forks', () => {
     const session = await open()
     await session.append(user('go'), says('a'.repeat(100)))
     await session.pin(1, { part: 0 })
-    const request = [{ target: { entry: 1, part: 0 }, replacement: 'b', why: 'test' }]
+    const request = [{ target: { type: 'part' as const, entry: 1, part: 0 }, replacement: 'b', why: 'test' }]
     await assert.rejects(session.apply(request, 'agent'), { code: 'PINNED' })
     await assert.rejects(session.apply(request, 'policy:x'), { code: 'PINNED' })
     await session.apply(request, 'user')
@@ -242,7 +246,7 @@ describe('pins, undo and forks', () => {
   test('undo and redo say when there is nothing to do', async () => {
     const session = await open()
     await session.append(user('go'), says('text'))
-    const [edit] = await session.apply([{ target: { entry: 1, part: 0 }, replacement: 't', why: 'test' }])
+    const [edit] = await session.apply([{ target: { type: 'part', entry: 1, part: 0 }, replacement: 't', why: 'test' }])
     assert.equal(edit!.saved >= 0, true)
     await session.undo(edit!.id)
     await assert.rejects(session.undo(edit!.id), { code: 'ALREADY' })
@@ -269,7 +273,7 @@ describe('recall and restore', () => {
   test('recall says whether each hit is in view', async () => {
     const session = await open()
     await session.append(user('find the zebra'), says(call('c1')), result('c1', 'a zebra stands here'), says('done'))
-    await session.apply([{ target: { entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
+    await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
     const hits = await session.recall('zebra')
     assert.deepEqual(hits.map(hit => [hit.entry, hit.inView]).sort(), [
       [0, true],
@@ -280,7 +284,9 @@ describe('recall and restore', () => {
   test('restore brings an original back at the end and leaves everything before it alone', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'the original'), says('done'))
-    const [edit] = await session.apply([{ target: { entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
+    const [edit] = await session.apply([
+      { target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' },
+    ])
     const before = (await session.view()).messages
     const restored = await session.restore(edit!.id)
     assert.equal(restored.text, 'the original')
@@ -334,7 +340,9 @@ describe('a conversation that a client keeps itself', () => {
     const first = await pal.session('s', { policy: 'none' })
     const history = [user('go'), says('one'), user('two'), says('three'), user('four')]
     await first.sync(history)
-    await first.apply([{ target: { from: 0, to: 2 }, replacement: { messages: [user('folded')] }, why: 'old' }])
+    await first.apply([
+      { target: { type: 'range', from: 0, to: 2 }, replacement: { messages: [user('folded')] }, why: 'old' },
+    ])
     const session = await pal.session('s')
     assert.equal(session.fold.entries[1]!.message, undefined)
     await session.sync(history)

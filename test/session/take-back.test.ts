@@ -13,10 +13,12 @@ const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text',
 
 test('an event that is tried and taken back leaves everything as it was, also for what comes after', () => {
   const target: fc.Arbitrary<Target> = fc.oneof(
-    fc.record({ entry: fc.nat(3), part: fc.constant(0) }),
-    fc.record({ entry: fc.nat(3), part: fc.constant(0), leaf: fc.constant(0) }),
-    fc.record({ after: fc.nat(3) }),
-    fc.tuple(fc.nat(3), fc.nat(3)).map(([from, to]) => ({ from: Math.min(from, to), to: Math.max(from, to) })),
+    fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0) }),
+    fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0), leaf: fc.constant(0) }),
+    fc.record({ type: fc.constant('after' as const), entry: fc.nat(3) }),
+    fc
+      .tuple(fc.nat(3), fc.nat(3))
+      .map(([from, to]) => ({ type: 'range' as const, from: Math.min(from, to), to: Math.max(from, to) })),
   )
   const doing = fc.record({
     kind: fc.constantFrom('edit', 'revert', 'reapply'),
@@ -56,7 +58,7 @@ function toEvent(
   records: { edit: Edit; active: boolean }[],
   { kind, where, pick }: { kind: string; where: Target; pick: number },
 ): Extract<Event, { type: 'edit' | 'revert' | 'reapply' }> {
-  const whole = 'after' in where || 'from' in where
+  const whole = where.type !== 'part'
   const replacement = whole ? { messages: [user(`m${pick}`)] } : `t${pick}`
   if (kind === 'edit' || records.length === 0) {
     const edit = { id: `e${records.length + 1}`, target: where, replacement, by: 'user' as const, why: '', saved: 0 }
@@ -87,15 +89,18 @@ test('an undo or an edit that the provider would refuse, or that the disk has no
   const session = await pal.session('s')
   const call = { type: 'tool-call' as const, id: 'c', name: 'x', input: {} }
   await session.append(user('go'), { role: 'assistant', parts: [call] }, user('never mind'))
-  const [first] = await session.apply([{ target: { entry: 0, part: 0 }, replacement: 'one', why: '' }])
-  await session.apply([{ target: { entry: 0, part: 0 }, replacement: 'two', why: '' }])
+  const [first] = await session.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: 'one', why: '' }])
+  await session.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: 'two', why: '' }])
   const state = async () => JSON.stringify([(await session.view()).messages, session.edits()])
   const before = await state()
   await assert.rejects(session.undo('e1'), { code: 'VIEW_ILLEGAL' })
   assert.equal(await state(), before)
   full = true
   await assert.rejects(session.undo(first!.id), /no room/)
-  await assert.rejects(session.apply([{ target: { entry: 2, part: 0 }, replacement: 'x', why: '' }]), /no room/)
+  await assert.rejects(
+    session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'x', why: '' }]),
+    /no room/,
+  )
   await assert.rejects(session.append(user('more')), /no room/)
   full = false
   assert.equal(await state(), before)

@@ -8,7 +8,9 @@ let edits = 0
 for (let i = 0; i < Number(rounds); i++) {
   const [entry] = await session.append({ role: 'user', parts: [{ type: 'text', text: `${i} ${name} said` }] })
   if (i % 3 > 0) continue
-  await session.apply([{ target: { entry: entry!, part: 0 }, replacement: `${i} ${name} edited`, why: 'test' }])
+  await session.apply([
+    { target: { type: 'part', entry: entry!, part: 0 }, replacement: `${i} ${name} edited`, why: 'test' },
+  ])
   edits++
 }
 const { messages } = await session.view()

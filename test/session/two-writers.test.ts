@@ -39,7 +39,7 @@ describe('two that hold one session', () => {
     await two.redo(edits[0]!.id)
     await one.pin(0)
     assert.equal(await bytes(one), await bytes(two))
-    const target = { entry: 0, part: 0 }
+    const target = { type: 'part' as const, entry: 0, part: 0 }
     await assert.rejects(two.apply([{ target, replacement: 'x', why: 'test' }], 'agent'), { code: 'PINNED' })
     assert.deepEqual(
       one.edits().map(({ edit, active }) => [edit.id, active]),
@@ -83,9 +83,12 @@ describe('two that hold one session', () => {
     const id = records[at % Math.max(1, records.length)]?.edit.id ?? 'e1'
     const doing: Record<string, () => Promise<unknown>> = {
       append: () => session.append(user(text), { role: 'assistant', parts: [{ type: 'text', text }] }),
-      edit: () => session.apply([{ target: { entry, part: 0 }, replacement: text, why: 'test' }], 'agent'),
+      edit: () =>
+        session.apply([{ target: { type: 'part', entry, part: 0 }, replacement: text, why: 'test' }], 'agent'),
       range: () =>
-        session.apply([{ target: { from: entry, to: entry }, replacement: { messages: [user(text)] }, why: 'test' }]),
+        session.apply([
+          { target: { type: 'range', from: entry, to: entry }, replacement: { messages: [user(text)] }, why: 'test' },
+        ]),
       undo: () => session.undo(id),
       redo: () => session.redo(id),
       pin: () => session.pin(entry, { on: at % 2 === 0 }),

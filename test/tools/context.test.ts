@@ -167,7 +167,7 @@ test('what the user hid an agent can neither undo, nor restore, nor read by reca
   const session = await open([`API_KEY=sk-very-secret-value-of-the-user\n${CONFIG}`])
   const id = await idOf(session, 'API_KEY')
   const [edit] = await session.apply([
-    { target: { entry: 2, part: 0, leaf: 0, span: [0, 40] }, replacement: '[REDACTED]', why: 'secret' },
+    { target: { type: 'part', entry: 2, part: 0, leaf: 0, span: [0, 40] }, replacement: '[REDACTED]', why: 'secret' },
   ])
   assert.match((await context(session, 'undo', [[edit!.id]])).text, /is the user's/)
   assert.match((await context(session, 'restore', [[id]])).text, /The user hid/)

@@ -70,7 +70,9 @@ test('what was read is known when everything has left the view', async () => {
   await session.append(say('one'), say('two'))
   await box.put('a.txt', 'old')
   await box.run(readFile, { path: 'a.txt' })
-  await session.apply([{ target: { from: 0, to: 1 }, replacement: { messages: [say('summary')] }, why: 'test' }])
+  await session.apply([
+    { target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [say('summary')] }, why: 'test' },
+  ])
   assert.equal(await box.context.journal.wasRead('a.txt'), true)
 })
 
@@ -79,7 +81,7 @@ test('a session with an edit too large for its row opens again', async () => {
   const text = 'a long text that an edit shows instead '.repeat(1000)
   const session = await box.pal.session('large')
   await session.append({ role: 'user', parts: [{ type: 'text', text: 'short' }] })
-  await session.apply([{ target: { entry: 0, part: 0 }, replacement: text, why: 'test' }])
+  await session.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: text, why: 'test' }])
   await box.pal.close()
   await using pal = await box.reopen()
   const { messages } = await (await pal.session('large')).view()

@@ -35,7 +35,7 @@ describe('a cut', () => {
           if (cuts.length === 0) return
           const to = cuts[pick % cuts.length]!
           const replacement = { messages: [user('so far')] }
-          await session.apply([{ target: { from: 0, to }, replacement, why: 'test' }])
+          await session.apply([{ target: { type: 'range', from: 0, to }, replacement, why: 'test' }])
           const view = await session.view()
           assert.deepEqual(view.report, [])
           assert.deepEqual(checkView(view.messages, { dialect: session.options.model.dialect }), [])
@@ -115,7 +115,9 @@ describe('a stretch', () => {
 
   test('takes whole range edits in, or none of them', async () => {
     const session = await open(talk)
-    await session.apply([{ target: { from: 1, to: 4 }, replacement: { messages: [user('x')] }, why: 'test' }])
+    await session.apply([
+      { target: { type: 'range', from: 1, to: 4 }, replacement: { messages: [user('x')] }, why: 'test' },
+    ])
     assert.deepEqual(stretchBefore(session.fold, 4), { from: 0, to: 0 })
     assert.deepEqual(stretchBefore(session.fold, 5), { from: 0, to: 4 })
   })

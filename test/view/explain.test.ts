@@ -44,9 +44,9 @@ test('an untouched session is one slot an entry, with a name for every text', as
 
 test('a range is one slot that names the edit that shows and those inside it', async () => {
   const session = await sessionWith(6)
-  await session.apply([{ target: { entry: 2, part: 0 }, replacement: 'short', why: 'inner' }])
+  await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'short', why: 'inner' }])
   const replacement = { messages: [text('user', 'so far')] }
-  await session.apply([{ target: { from: 1, to: 3 }, replacement, why: 'outer' }])
+  await session.apply([{ target: { type: 'range', from: 1, to: 3 }, replacement, why: 'outer' }])
   const slots = await explain(session)
   assert.deepEqual(
     slots.map(({ from, to }) => [from, to]),
@@ -70,7 +70,9 @@ test('a range is one slot that names the edit that shows and those inside it', a
 
 test('what is inserted stands in the slot of the entry before it, and has no name', async () => {
   const session = await sessionWith(2)
-  await session.apply([{ target: { after: 0 }, replacement: { messages: [text('user', 'by the way')] }, why: 'note' }])
+  await session.apply([
+    { target: { type: 'after', entry: 0 }, replacement: { messages: [text('user', 'by the way')] }, why: 'note' },
+  ])
   const [first] = await explain(session)
   assert.equal(first!.messages.length, 2)
   assert.deepEqual([first!.messages[0]!.ids.length, first!.messages[1]!.ids], [1, [undefined]])
@@ -82,7 +84,7 @@ test('what is inserted stands in the slot of the entry before it, and has no nam
 
 test('what is hidden altogether is a slot without messages', async () => {
   const session = await sessionWith(4)
-  await session.apply([{ target: { from: 0, to: 1 }, replacement: { messages: [] }, why: 'gone' }])
+  await session.apply([{ target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [] }, why: 'gone' }])
   const [first] = await explain(session)
   assert.deepEqual([first!.from, first!.to, first!.messages, first!.tokens], [0, 1, [], 0])
 })

@@ -99,7 +99,7 @@ describe('steps', () => {
 
 describe('rules on one edit', () => {
   const scope = { entry: 3, role: 'assistant' as const, latest: false, running: false, reasons: false }
-  const edit = (replacement: Replacement, target: Target = { entry: 3, part: 0 }): Edit => ({
+  const edit = (replacement: Replacement, target: Target = { type: 'part', entry: 3, part: 0 }): Edit => ({
     id: 'e1',
     target,
     replacement,
@@ -107,7 +107,7 @@ describe('rules on one edit', () => {
     why: '',
     saved: 0,
   })
-  const leaf: Target = { entry: 3, part: 0, leaf: 0 }
+  const leaf: Target = { type: 'part', entry: 3, part: 0, leaf: 0 }
   const signed: Part = { ...call('a'), original: { dialect: 'gemini', value: { thoughtSignature: 'c2ln' } } }
   const broken: [name: string, rule: Rule, edit: Edit, scope: Parameters<typeof checkEdit>[1], dialect?: Dialect][] = [
     ['T3, T12: an opaque block', 'opaque-edited', edit('x'), { ...scope, part: raw }],
@@ -179,22 +179,22 @@ describe('rules on the state of a session', () => {
 
   test('T4: a running loop keeps the reasoning that it began with: loop-without-reasoning', async () => {
     const session = await open('claude-sonnet-4-5', ...loop)
-    await assert.rejects(apply(session, { from: 1, to: 2 }, cut), broken('loop-without-reasoning'))
+    await assert.rejects(apply(session, { type: 'range', from: 1, to: 2 }, cut), broken('loop-without-reasoning'))
     await session.append(user(text('next')))
-    await apply(session, { from: 1, to: 2 }, cut)
+    await apply(session, { type: 'range', from: 1, to: 2 }, cut)
   })
 
   test('nothing before reasoning that is still sent, where a model binds it: bound-reasoning', async () => {
     const messages = [...loop, user(text('next')), assistant(text('x'))]
     const bound = await open('claude-opus-5', ...messages)
-    await assert.rejects(apply(bound, { entry: 0, part: 0 }, 'x'), broken('bound-reasoning'))
-    await apply(bound, { entry: 4, part: 0 }, 'behind it')
+    await assert.rejects(apply(bound, { type: 'part', entry: 0, part: 0 }, 'x'), broken('bound-reasoning'))
+    await apply(bound, { type: 'part', entry: 4, part: 0 }, 'behind it')
     await bound.apply([
-      { target: { entry: 0, part: 0 }, replacement: 'x', why: 'with it' },
-      { target: { entry: 1, part: 0 }, replacement: null, why: 'with it' },
+      { target: { type: 'part', entry: 0, part: 0 }, replacement: 'x', why: 'with it' },
+      { target: { type: 'part', entry: 1, part: 0 }, replacement: null, why: 'with it' },
     ])
     const free = await open('claude-opus-4-5', ...messages)
-    await apply(free, { entry: 0, part: 0 }, 'x')
+    await apply(free, { type: 'part', entry: 0, part: 0 }, 'x')
   })
 
   test('a system prompt that the client changes is not refused for bound reasoning', async () => {
@@ -216,10 +216,10 @@ describe('rules on the state of a session', () => {
       [3, 3],
       [2, 3],
     ] as const) {
-      await assert.rejects(apply(session, { from, to }, cut), { code: 'VIEW_ILLEGAL' })
+      await assert.rejects(apply(session, { type: 'range', from, to }, cut), { code: 'VIEW_ILLEGAL' })
     }
     assert.deepEqual(session.edits(), [])
-    await apply(session, { from: 1, to: 3 }, cut)
+    await apply(session, { type: 'range', from: 1, to: 3 }, cut)
   })
 
   test('T13: a view of too many bytes is not given: the last legal one is, until something goes', async () => {
@@ -234,7 +234,7 @@ describe('rules on the state of a session', () => {
       ['too-many-bytes'],
     )
     assert.deepEqual(view.messages, before)
-    await apply(session, { entry: 2, part: 0 }, '[image]')
+    await apply(session, { type: 'part', entry: 2, part: 0 }, '[image]')
     assert.deepEqual((await session.view()).report, [])
     assert.equal((await session.view()).messages.length, 3)
   })

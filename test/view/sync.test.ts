@@ -90,7 +90,7 @@ describe('the plan', () => {
   test('another system prompt is an edit of the first entry, told once and taken back', () => {
     const known = [system('one'), user('a')]
     const two = [system('two'), user('a'), says('b')]
-    const edit = { target: { entry: 0 }, replacement: { messages: [system('two')] } }
+    const edit = { target: { type: 'entry', entry: 0 }, replacement: { messages: [system('two')] } }
     assert.deepEqual(syncPlan(known, two), { kind: 'append', append: [says('b')], edit })
     assert.deepEqual(syncPlan(known, two, system('two')), { kind: 'append', append: [says('b')] })
     const back = syncPlan(known, known, system('two'))

@@ -91,7 +91,7 @@ describe('what a call cost', () => {
     ((cached * model.read + written * model.write) * model.input * model.scale) / 1e6
   const cut: Edit = {
     id: 'e1',
-    target: { entry: 0, part: 0 },
+    target: { type: 'part', entry: 0, part: 0 },
     replacement: 'cut',
     by: 'user',
     why: 'long',
@@ -262,12 +262,12 @@ function eventFor(
   switch (kind) {
     case 'part': {
       const part = Math.floor(b * entries[entry]!.message!.parts.length)
-      return edit({ entry, part }, 'short')
+      return edit({ type: 'part', entry, part }, 'short')
     }
     case 'range':
-      return edit({ from: entry, to: Math.min(entries.length - 1, entry + Math.floor(b * 5)) }, inserted)
+      return edit({ type: 'range', from: entry, to: Math.min(entries.length - 1, entry + Math.floor(b * 5)) }, inserted)
     case 'insert':
-      return edit({ after: entry }, inserted)
+      return edit({ type: 'after', entry }, inserted)
     case 'undo': {
       const found = some(records.filter(({ active }) => active))
       return found && { type: 'revert', edits: [found.edit.id], by: 'user' }

@@ -11,23 +11,26 @@ const edit = (id: string, seq: number, target: EditState['target'], active = tru
 }
 
 test('of stretches inside each other only the outer one shows, until it is undone', () => {
-  const inner = edit('e1', 1, { from: 4, to: 6 })
-  const outer = edit('e2', 2, { from: 2, to: 8 })
-  const apart = edit('e3', 3, { entry: 12 })
+  const inner = edit('e1', 1, { type: 'range', from: 4, to: 6 })
+  const outer = edit('e2', 2, { type: 'range', from: 2, to: 8 })
+  const apart = edit('e3', 3, { type: 'entry', entry: 12 })
   assert.deepEqual([...indexEdits([inner, outer, apart]).stretches.keys()], [2, 12])
   assert.deepEqual([...indexEdits([inner, { ...outer, active: false }]).stretches.keys()], [4])
 })
 
 test('of two edits of the same stretch the later one shows', () => {
-  const { stretches } = indexEdits([edit('e1', 1, { from: 2, to: 3 }), edit('e2', 2, { from: 2, to: 3 })])
+  const { stretches } = indexEdits([
+    edit('e1', 1, { type: 'range', from: 2, to: 3 }),
+    edit('e2', 2, { type: 'range', from: 2, to: 3 }),
+  ])
   assert.equal(stretches.get(2)?.edit.id, 'e2')
 })
 
 test('what was put behind an entry is found there, in order', () => {
   const { behind } = indexEdits([
-    edit('e1', 1, { after: 3 }),
-    edit('e2', 2, { after: 3 }),
-    edit('e3', 3, { after: 3 }, false),
+    edit('e1', 1, { type: 'after', entry: 3 }),
+    edit('e2', 2, { type: 'after', entry: 3 }),
+    edit('e3', 3, { type: 'after', entry: 3 }, false),
   ])
   assert.deepEqual(
     behind.get(3)?.map(({ id }) => id),
@@ -53,8 +56,8 @@ test('each part is matched with what is shown of it, also where parts before it 
     { role: 'user', parts: [{ type: 'text', text: 'Thank you.' }] },
   )
   await session.apply([
-    { target: { entry: 1, part: 0 }, replacement: null, why: 'old reasoning' },
-    { target: { entry: 1, part: 2 }, replacement: 'short', why: 'shorter' },
+    { target: { type: 'part', entry: 1, part: 0 }, replacement: null, why: 'old reasoning' },
+    { target: { type: 'part', entry: 1, part: 2 }, replacement: 'short', why: 'shorter' },
   ])
   const edits = session.edits().map(({ edit, active, seq }) => ({ ...edit, active, seq }))
   const shown = (await session.view({ plan: false })).messages[1]!

@@ -74,7 +74,12 @@ export async function answerLateCalls(session: Session, from: number, late: Late
       await restoreCall(session, call)
       const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, { session })
       const why = `the answer of ${call.tool.name}, a tool that the client does not have`
-      const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { entry, part }, replacement: text, why, mark: MARK }
+      const edit: Omit<Edit, 'id' | 'by' | 'saved'> = {
+        target: { type: 'part', entry, part },
+        replacement: text,
+        why,
+        mark: MARK,
+      }
       await session.apply([edit], 'agent')
       answered = true
     }
@@ -88,7 +93,7 @@ function isAnswered(session: Session, entry: number, part: number): boolean {
     .edits()
     .some(
       ({ edit: { mark, target } }) =>
-        mark === MARK && 'entry' in target && target.entry === entry && target.part === part,
+        mark === MARK && target.type === 'part' && target.entry === entry && target.part === part,
     )
 }
 
@@ -115,7 +120,7 @@ async function restoreCall(session: Session, { entry, part, own, tool, input }: 
   const call: Part = { ...own, name: tool.name, input, ...renamedOriginal(own, tool.name) }
   const replacement = { messages: [{ ...message, parts: message.parts.with(part, call) }] }
   const why = `the call of ${tool.name} as the model made it`
-  const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { entry }, replacement, why, mark: RESTORED }
+  const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { type: 'entry', entry }, replacement, why, mark: RESTORED }
   await session.apply([edit], 'engine')
 }
 

@@ -94,15 +94,17 @@ const MAX_ENTRY = 2 ** 31
 const index = z.int().min(0).max(MAX_ENTRY)
 
 export const Target = z
-  .union([
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('entry'), entry: index }),
     z.strictObject({
+      type: z.literal('part'),
       entry: index,
-      part: index.optional(),
+      part: index,
       leaf: index.optional(),
       span: z.tuple([index, index]).optional(),
     }),
-    z.strictObject({ from: index, to: index }),
-    z.strictObject({ after: index }),
+    z.strictObject({ type: z.literal('range'), from: index, to: index }),
+    z.strictObject({ type: z.literal('after'), entry: index }),
   ])
   .meta({ id: 'Target', description: 'Where an edit applies, in terms of originals.' })
 

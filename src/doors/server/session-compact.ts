@@ -129,7 +129,10 @@ const compact = defineRoute({
     if (size >= replaced) throw tooLong(size, replaced)
     const session = await doors.desk.open(caller, params.session)
     const why = `${to - from + 1} entries, ${withCommas(replaced)} tokens, compacted by hand`
-    const [edit] = await session.apply([{ target: stretch, replacement: { messages }, why }], 'user')
+    const [edit] = await session.apply(
+      [{ target: { type: 'range', ...stretch }, replacement: { messages }, why }],
+      'user',
+    )
     return { edit: edit! }
   },
 })
@@ -157,7 +160,7 @@ function askPlanner(timeline: Timeline, session: string, { policy, model, home }
 
 function toHeld({ proposal, saves, reason }: Pick<EnginePending, 'proposal' | 'saves'> & { reason?: string }) {
   const { policy, target, why }: Proposal = proposal
-  const part = 'entry' in target ? (target.part ?? null) : null
+  const part = target.type === 'part' ? target.part : null
   return { policy, ...entriesOf(target), part, saves: Math.round(saves), why, reason: reason ?? null }
 }
 
@@ -222,10 +225,11 @@ function lastRequestIn({ entries }: Fold, { from, to }: Stretch): Message | unde
 type Tried = { text: string; size: number; replaced: number; model: Model }
 
 /** Why the edit would be refused; the fold is as before when this answers. */
-function problemOf(fold: Fold, target: Stretch, { text, size, replaced, model }: Tried): string | undefined {
+function problemOf(fold: Fold, stretch: Stretch, { text, size, replaced, model }: Tried): string | undefined {
   if (text === '') return 'There is too little here to summarise: a summary would be no shorter.'
   if (size >= replaced) return tooLong(size, replaced).message
-  const replacement = { messages: messagesFor(fold, target, text) }
+  const replacement = { messages: messagesFor(fold, stretch, text) }
+  const target = { type: 'range' as const, ...stretch }
   const edit: Edit = { id: 'preview', target, replacement, by: 'user', why: 'preview', saved: 0 }
   try {
     assertAllowed(fold, [edit], model)

@@ -4,7 +4,7 @@ import type { ContextRequest as EngineRequest } from '../../asked/context-edits.
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Author, Replacement } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
-import { entriesOf } from '../../view/edits.ts'
+import { entriesOf, isInEntry } from '../../view/edits.ts'
 import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, nameSchema, PEOPLE, type Route, SessionParam } from './route.ts'
@@ -152,7 +152,7 @@ const restore = defineRoute({
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const target = session.fold.records.get(body.id)?.edit.target
-    if (target && !('entry' in target)) {
+    if (target && !isInEntry(target)) {
       throw new PalimpsestError('ALREADY', `Edit ${body.id} covers several entries: undo it, or restore one part.`)
     }
     return session.restore(body.id)

@@ -217,8 +217,8 @@ function editsOf({ fold, moments }: Timeline, entry: number, part: number): z.in
   const range = rangeAround(fold, entry)
   const showing = new Set(range ? [range.id] : outermost(editsInside(fold, entry)).map(({ id }) => id))
   const own = [...fold.records.values()].filter(({ edit: { target } }) => {
-    const isOther = 'entry' in target && target.part !== undefined && target.part !== part
-    return !('after' in target) && !isOther && contains(target, entry)
+    const isOther = target.type === 'part' && target.part !== part
+    return target.type !== 'after' && !isOther && contains(target, entry)
   })
   return own.reverse().map(({ edit, active, seq }) => {
     const { at = 0, call = 0, decision = null } = moments.get(edit.id) ?? {}

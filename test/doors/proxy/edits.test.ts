@@ -34,9 +34,9 @@ const RESPONSES = `{"model":"gpt-5", "store":false, "input":[ {"role":"developer
  {"type":"function_call_output","call_id":"t1","output":"OLD OUTPUT"}, {"role":"assistant","content":"so"}, {"role":"user","content":"go on"} ], "include":["reasoning.encrypted_content"]}`
 
 const CASES = [
-  { path: '/v1/messages?beta=true', body: ANTHROPIC, target: { entry: 3, part: 0 } },
-  { path: '/v1/chat/completions', body: CHAT, target: { entry: 3, part: 0 } },
-  { path: '/v1/responses', body: RESPONSES, target: { entry: 3, part: 0 } },
+  { path: '/v1/messages?beta=true', body: ANTHROPIC, target: { type: 'part' as const, entry: 3, part: 0 } },
+  { path: '/v1/chat/completions', body: CHAT, target: { type: 'part' as const, entry: 3, part: 0 } },
+  { path: '/v1/responses', body: RESPONSES, target: { type: 'part' as const, entry: 3, part: 0 } },
 ]
 
 async function send({ url }: Setup, path: string, body: string): Promise<void> {
@@ -48,7 +48,7 @@ async function edited(it: Setup, target: Target, text: string): Promise<void> {
   await it.proxy.idle()
   const session = await it.pal.session('one', { mustExist: true })
   const replacement =
-    'from' in target ? { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text }] }] } : text
+    target.type === 'range' ? { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text }] }] } : text
   await session.apply([{ target, replacement, why: 'test' }])
 }
 
@@ -79,7 +79,7 @@ for (const { path, body, target } of CASES) {
   test(`on ${path} a proxy that goes on sends what one sends that has just started`, async () => {
     await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
     await send(it, path, body)
-    const later: Target[] = [target, { entry: 4, part: 0 }]
+    const later: Target[] = [target, { type: 'part', entry: 4, part: 0 }]
     let last = body
     for (let turn = 0; turn < 6; turn++) {
       // Edits come in between; most turns have none that is new.
@@ -111,7 +111,7 @@ test('a cache mark whose block is edited away moves to the block before it', asy
   ]
   const body = (...more: object[]) => JSON.stringify({ model: 'claude', messages: [...messages, ...more] })
   await send(it, '/v1/messages', body())
-  await edited(it, { from: 2, to: 3 }, 'folded')
+  await edited(it, { type: 'range', from: 2, to: 3 }, 'folded')
   await send(it, '/v1/messages', body(text('assistant', 'six'), text('user', 'eight', MARK)))
   const sent: { content: { text: string; cache_control?: { ttl?: string } }[] }[] =
     it.upstream.requests[1]!.json.messages
@@ -129,7 +129,7 @@ test('a cache mark whose block is edited away moves to the block before it', asy
 test('an edit that the user takes back is gone from the next request', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   await send(it, '/v1/chat/completions', CHAT)
-  await edited(it, { entry: 3, part: 0 }, 'cleared')
+  await edited(it, { type: 'part', entry: 3, part: 0 }, 'cleared')
   await send(it, '/v1/chat/completions', goOn(CHAT, 'next'))
   assert.ok(it.upstream.requests[1]!.body.includes('cleared'))
   await it.proxy.idle()

@@ -156,7 +156,7 @@ describe('an edit by hand', () => {
     assert.equal(it.provider.requests[0]!.body, body)
     await it.proxy.idle()
     const session = await it.pal.session('one', { mustExist: true })
-    await session.apply([{ target: { entry: 3, part: 0 }, replacement: 'cleared', why: 'test' }])
+    await session.apply([{ target: { type: 'part', entry: 3, part: 0 }, replacement: 'cleared', why: 'test' }])
     const next = body.replace(
       '{ "text": "go on" } ] } ]',
       '{ "text": "go on" } ] }, {"role":"model", "parts":[{"text":"yes"}]},\n{"role":"user","parts":[{"text":"next"}]} ]',
@@ -172,7 +172,7 @@ describe('an edit by hand', () => {
     await it.proxy.idle()
     const session = await it.pal.session('one', { mustExist: true })
     const edit = (part: number) =>
-      session.apply([{ target: { entry: 2, part }, replacement: { input: { n: 2 } }, why: 'test' }])
+      session.apply([{ target: { type: 'part', entry: 2, part }, replacement: { input: { n: 2 } }, why: 'test' }])
     await assert.rejects(edit(1), /signed-altered/)
     await edit(2)
   })

@@ -44,7 +44,14 @@ test('what is not sent is worth its price from the cache, and what is written ag
   const edit: Event = {
     type: 'edit',
     edits: [
-      { id: 'e1', target: { entry: 0, part: 0 }, replacement: 'short', by: 'policy:thrifty', why: '', saved: 99 },
+      {
+        id: 'e1',
+        target: { type: 'part', entry: 0, part: 0 },
+        replacement: 'short',
+        by: 'policy:thrifty',
+        why: '',
+        saved: 99,
+      },
     ],
   }
   const events = [

@@ -30,7 +30,9 @@ const BODIES: Record<string, unknown> = {
   'post /sessions': {},
   'post /sessions/{session}/messages': { messages: [said('more')] },
   'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
-  'post /sessions/{session}/edits/apply': { edits: [{ target: { entry: 0 }, replacement: 'x', why: 'y' }] },
+  'post /sessions/{session}/edits/apply': {
+    edits: [{ target: { type: 'entry', entry: 0 }, replacement: 'x', why: 'y' }],
+  },
   'post /sessions/{session}/pin': { entry: 0 },
   'post /sessions/{session}/restore': { id: 'e1' },
   'post /sessions/{session}/compact/preview': { from: 0, to: 0 },

@@ -131,12 +131,17 @@ test('edits of originals are applied, and places that the session does not have 
   await post('/sessions', { id: 'direct', messages: [said('a question'), said('an answer', 'assistant')] }, 201)
   const apply = (target: object) =>
     call('POST', '/sessions/direct/edits/apply', { body: { edits: [{ target, replacement: 'short', why: 'w' }] } })
-  assert.equal((await apply({ entry: 1, part: 0 })).json.edits[0].by, 'user')
+  assert.equal((await apply({ type: 'part', entry: 1, part: 0 })).json.edits[0].by, 'user')
   assert.match((await call('GET', '/sessions/direct/view')).text, /short/)
-  for (const target of [{ from: 0, to: 2_000_000_000 }, { entry: 2_000_000_000 }, { after: 7 }]) {
+  const far = 2_000_000_000
+  for (const target of [
+    { type: 'range', from: 0, to: far },
+    { type: 'entry', entry: far },
+    { type: 'after', entry: 7 },
+  ]) {
     assert.equal((await apply(target)).status, 404, JSON.stringify(target))
   }
-  assert.equal((await apply({ from: 1, to: 0 })).status, 409)
+  assert.equal((await apply({ type: 'range', from: 1, to: 0 })).status, 409)
 })
 
 test('looking at a view records nothing, asking what to send may', async () => {

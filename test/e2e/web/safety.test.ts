@@ -43,8 +43,8 @@ test('nothing that a stranger wrote runs, loads or hides', { skip }, async t => 
   t.after(() => web.close())
   const session = await web.pal.session(NAME, { about: { client: SCRIPT, title: SVG } })
   await session.append(...MESSAGES)
-  await session.apply([{ target: { entry: 3, part: 0 }, replacement: SVG, why: SCRIPT }])
-  await session.apply([{ target: { after: 5 }, replacement: { messages: [MESSAGES[1]!] }, why: SVG }])
+  await session.apply([{ target: { type: 'part', entry: 3, part: 0 }, replacement: SVG, why: SCRIPT }])
+  await session.apply([{ target: { type: 'after', entry: 5 }, replacement: { messages: [MESSAGES[1]!] }, why: SVG }])
   const page = await web.page('#/sessions')
   const requested: string[] = []
   page.on('request', request => requested.push(request.url()))

@@ -25,9 +25,9 @@ export function indexEdits(all: readonly EditState[]): EditIndex {
     end = stretch.to
   }
   for (const edit of all) {
-    if (!edit.active || !('after' in edit.target)) continue
-    const { after } = edit.target
-    behind.set(after, [...(behind.get(after) ?? []), edit])
+    if (!edit.active || edit.target.type !== 'after') continue
+    const { entry } = edit.target
+    behind.set(entry, [...(behind.get(entry) ?? []), edit])
   }
   return { all, byId, stretches, behind }
 }
@@ -35,8 +35,8 @@ export function indexEdits(all: readonly EditState[]): EditIndex {
 function toStretch(edit: EditState): Stretch[] {
   const { active, target } = edit
   if (!active) return []
-  if ('from' in target) return [{ from: target.from, to: target.to, edit }]
-  return 'entry' in target && target.part === undefined ? [{ from: target.entry, to: target.entry, edit }] : []
+  if (target.type === 'range') return [{ from: target.from, to: target.to, edit }]
+  return target.type === 'entry' ? [{ from: target.entry, to: target.entry, edit }] : []
 }
 
 function outerFirst(a: Stretch, b: Stretch): number {
@@ -64,7 +64,7 @@ export function partStates(entry: Entry, byId: ReadonlyMap<string, EditState>): 
   const own = entry.edits.flatMap(id => byId.get(id) ?? [])
   const left = [...(entry.shown?.parts ?? [])]
   return entry.message.parts.map((original, index) => {
-    const edits = own.filter(({ target }) => 'entry' in target && target.part === index)
+    const edits = own.filter(({ target }) => target.type === 'part' && target.part === index)
     if (entry.shown === undefined) return { index, original, shown: original, edits }
     if (entry.shown === null) return { index, original, shown: null, edits }
     const next = left[0]
@@ -76,7 +76,7 @@ export function partStates(entry: Entry, byId: ReadonlyMap<string, EditState>): 
 
 function isOf({ edit }: Part, index: number, byId: ReadonlyMap<string, EditState>): boolean {
   const target = edit === undefined ? undefined : byId.get(edit)?.target
-  return target !== undefined && 'entry' in target && target.part === index
+  return target?.type === 'part' && target.part === index
 }
 
 /** Who made an edit, as one says it: `policy:thrifty` is the policy thrifty. */
@@ -86,7 +86,6 @@ export function authorName(by: string): string {
 
 /** Where an edit applies, in words. */
 export function placeName({ target }: Pick<EditState, 'target'>): string {
-  if ('from' in target) return `entries ${target.from}–${target.to}`
-  if ('after' in target) return `behind entry ${target.after}`
-  return `entry ${target.entry}`
+  if (target.type === 'range') return `entries ${target.from}–${target.to}`
+  return target.type === 'after' ? `behind entry ${target.entry}` : `entry ${target.entry}`
 }

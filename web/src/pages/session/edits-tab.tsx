@@ -68,6 +68,5 @@ export function EditsTab({ edits, onOpen }: { edits: readonly EditState[]; onOpe
 }
 
 export function entryOf({ target }: Pick<EditState, 'target'>): number {
-  if ('from' in target) return target.from
-  return 'after' in target ? target.after : target.entry
+  return target.type === 'range' ? target.from : target.entry
 }
