@@ -14,7 +14,17 @@ export type Turn = {
   thinking?: { text: string; signature: string }
   /** `arguments` is how the model spells them, where that matters. */
   calls?: { id?: string; name: string; input: unknown; arguments?: string }[]
-  usage?: { input?: number; cacheRead?: number; cacheWrite?: number; output?: number }
+  usage?: {
+    input?: number
+    cacheRead?: number
+    /** `cacheWriteLong` of them for an hour, or for twelve. */
+    cacheWrite?: number
+    cacheWriteLong?: number
+    output?: number
+    reasoning?: number
+  }
+  /** More fields of the answer, as the provider names them. */
+  more?: Record<string, unknown>
   /** Sent instead of an answer. */
   error?: { status: number; body: unknown; headers?: Record<string, string> }
   /** The connection breaks after so many events of a stream. */
@@ -147,16 +157,22 @@ function anthropicMessage(answer: Answer): Wire {
     stop_reason: calls ? 'tool_use' : 'end_turn',
     stop_sequence: null,
     usage: anthropicUsage(turn),
+    ...turn.more,
   }
 }
 
 function anthropicUsage({ usage = {} }: Turn): Wire {
-  const { input = 10, cacheRead = 0, cacheWrite = 0, output = 5 } = usage
+  const { input = 10, cacheRead = 0, cacheWrite = 0, cacheWriteLong = 0, output = 5, reasoning = 0 } = usage
   return {
     input_tokens: input,
     cache_creation_input_tokens: cacheWrite,
     cache_read_input_tokens: cacheRead,
+    cache_creation: {
+      ephemeral_5m_input_tokens: cacheWrite - cacheWriteLong,
+      ephemeral_1h_input_tokens: cacheWriteLong,
+    },
     output_tokens: output,
+    output_tokens_details: { thinking_tokens: reasoning },
   }
 }
 
@@ -178,8 +194,13 @@ function* anthropicEvents(answer: Answer): Generator<SseEvent> {
     for (const delta of deltas) yield event({ type: 'content_block_delta', index, delta })
     yield event({ type: 'content_block_stop', index })
   }
-  const { output_tokens } = usage as Wire
-  yield event({ type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens } })
+  const { output_tokens, output_tokens_details } = usage as Wire
+  yield event({
+    type: 'message_delta',
+    delta: { stop_reason, stop_sequence: null },
+    usage: { output_tokens, output_tokens_details },
+    ...(answer.turn.more?.['context_management'] ? { context_management: answer.turn.more['context_management'] } : {}),
+  })
   yield event({ type: 'message_stop' })
 }
 
@@ -218,12 +239,26 @@ function chatCompletion(answer: Answer): Wire {
 }
 
 function chatUsage({ usage = {} }: Turn): Wire {
-  const { input = 10, cacheRead = 0, output = 5 } = usage
+  const { total, read, output, written } = openaiUsage(usage)
   return {
-    prompt_tokens: input + cacheRead,
+    prompt_tokens: total,
     completion_tokens: output,
-    total_tokens: input + cacheRead + output,
-    prompt_tokens_details: { cached_tokens: cacheRead },
+    total_tokens: total + output,
+    prompt_tokens_details: read,
+    completion_tokens_details: written,
+  }
+}
+
+/** OpenAI counts reads and writes within the input; writes are named only where there are any. */
+function openaiUsage(usage: NonNullable<Turn['usage']>) {
+  const { input = 10, cacheRead = 0, cacheWrite = 0, cacheWriteLong = 0, output = 5, reasoning = 0 } = usage
+  const lifetimes = { ttl_30m_tokens: cacheWrite - cacheWriteLong, ttl_12h_tokens: cacheWriteLong }
+  const writes = { cache_write_tokens: cacheWrite, cache_write_tokens_details: lifetimes }
+  return {
+    total: input + cacheRead + cacheWrite,
+    read: { cached_tokens: cacheRead, ...(cacheWrite > 0 ? writes : {}) },
+    output,
+    written: { reasoning_tokens: reasoning },
   }
 }
 
@@ -273,7 +308,7 @@ function responseItems(answer: Answer): Wire[] {
 }
 
 function responseObject(answer: Answer): Wire {
-  const { input = 10, cacheRead = 0, output = 5 } = answer.turn.usage ?? {}
+  const { total, read, output, written } = openaiUsage(answer.turn.usage ?? {})
   return {
     id: `resp_${answer.index}`,
     object: 'response',
@@ -287,12 +322,13 @@ function responseObject(answer: Answer): Wire {
     parallel_tool_calls: true,
     tools: [],
     usage: {
-      input_tokens: input + cacheRead,
-      input_tokens_details: { cached_tokens: cacheRead },
+      input_tokens: total,
+      input_tokens_details: read,
       output_tokens: output,
-      output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens: input + cacheRead + output,
+      output_tokens_details: written,
+      total_tokens: total + output,
     },
+    ...answer.turn.more,
   }
 }
 

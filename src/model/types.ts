@@ -82,13 +82,19 @@ export type Edit = {
   mark?: string
 }
 
-/** Provider-reported numbers of one call. */
+/** Provider-reported numbers of one call. Each input token is counted once: as input, as a read or as a write. */
 export type Usage = {
   input?: number
   cacheRead?: number
+  /** Tokens written to the cache; `cacheWriteLong` of them for the longer lifetime (one hour, twelve hours). */
   cacheWrite?: number
+  cacheWriteLong?: number
   output?: number
+  /** Tokens of the output that were reasoning. */
+  reasoning?: number
   model?: string
+  /** The service tier or speed that was billed, where it is not the default. */
+  tier?: string
 }
 
 /**

@@ -13,7 +13,15 @@ import {
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
-import { type Answer, addArguments, numberIn, type ProxyDialect, type Untouchable } from './dialect.ts'
+import {
+  type Answer,
+  addArguments,
+  numberIn,
+  type ProxyDialect,
+  takeCount,
+  takeTier,
+  type Untouchable,
+} from './dialect.ts'
 
 export const anthropic: ProxyDialect = {
   name: 'anthropic',
@@ -104,6 +112,10 @@ function takeUsage(answer: Answer, { usage, model }: Wire): void {
   answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
   answer.usage.cacheWrite = numberIn(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+  const { cache_creation: writes, output_tokens_details: details, service_tier: tier } = usage
+  if (isWire(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
+  if (isWire(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
+  takeTier(answer.usage, tier)
 }
 
 function errorBody(status: number, message: string): Wire {

@@ -5,7 +5,7 @@
  * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts
  * and edits.test.ts.
  */
-import type { Wire } from '../../formats/adapters/original.ts'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import type { Message, Usage } from '../../model/types.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
@@ -84,4 +84,26 @@ export function isOverflowText(text: string): boolean {
 export function numberIn(value: Wire, key: string): number | undefined {
   const found = value[key]
   return typeof found === 'number' ? found : undefined
+}
+
+/** Keeps a number that says something: absent and zero are the same. */
+export function takeCount(usage: Usage, key: 'cacheWrite' | 'cacheWriteLong' | 'reasoning', count?: number): void {
+  if (count) usage[key] = count
+}
+
+/** The tier that was billed, where it is another than the default. */
+export function takeTier(usage: Usage, tier: unknown): void {
+  if (typeof tier === 'string' && tier !== 'standard' && tier !== 'default') usage.tier = tier
+}
+
+/** OpenAI's numbers: the total holds what was read from the cache and what was written to it. */
+export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
+  const reads = isWire(input) ? input : {}
+  const cacheRead = numberIn(reads, 'cached_tokens') ?? 0
+  const written = numberIn(reads, 'cache_write_tokens') ?? 0
+  if (total !== undefined) Object.assign(usage, { input: total - cacheRead - written, cacheRead })
+  takeCount(usage, 'cacheWrite', written)
+  const lifetimes = reads['cache_write_tokens_details']
+  if (isWire(lifetimes)) takeCount(usage, 'cacheWriteLong', numberIn(lifetimes, 'ttl_12h_tokens'))
+  if (isWire(output)) takeCount(usage, 'reasoning', numberIn(output, 'reasoning_tokens'))
 }

@@ -7,7 +7,7 @@ import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import { type Tool, toJsonSchema } from '../../tools/tool.ts'
-import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+import { type Answer, numberIn, type ProxyDialect, takeCount } from './dialect.ts'
 
 const PATH =
   /^\/v\d+(?:alpha|beta)?\d*\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
@@ -104,6 +104,7 @@ function takeUsage(answer: Answer, usage: Wire): void {
   const said = numberIn(usage, 'candidatesTokenCount')
   const thought = numberIn(usage, 'thoughtsTokenCount')
   if (said !== undefined || thought !== undefined) answer.usage.output = (said ?? 0) + (thought ?? 0)
+  takeCount(answer.usage, 'reasoning', thought)
 }
 
 const STATUS: Record<number, string> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 426: 'FAILED_PRECONDITION' }

@@ -5,7 +5,7 @@
 import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { toOpenAITools } from '../../tools/tool.ts'
-import { type Answer, addArguments, numberIn, type ProxyDialect } from './dialect.ts'
+import { type Answer, addArguments, numberIn, type ProxyDialect, takeOpenAIUsage, takeTier } from './dialect.ts'
 
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
@@ -40,6 +40,7 @@ function addSystem(body: Wire, text: string): Wire {
 /** Chunks and whole completions differ in one name: `delta` and `message`. */
 function event(answer: Answer, data: Wire): void {
   if (typeof data['model'] === 'string') answer.usage.model = data['model']
+  takeTier(answer.usage, data['service_tier'])
   if (isWire(data['usage'])) takeUsage(answer, data['usage'])
   if (isWire(data['error'])) answer.error = JSON.stringify(data['error'])
   const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
@@ -59,10 +60,8 @@ function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
 }
 
 function takeUsage(answer: Answer, usage: Wire): void {
-  const details = usage['prompt_tokens_details']
-  const cacheRead = (isWire(details) ? numberIn(details, 'cached_tokens') : undefined) ?? 0
-  const total = numberIn(usage, 'prompt_tokens')
-  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  const { prompt_tokens_details: input, completion_tokens_details: output } = usage
+  takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'prompt_tokens'))
   answer.usage.output = numberIn(usage, 'completion_tokens') ?? answer.usage.output
 }
 

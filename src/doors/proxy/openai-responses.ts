@@ -7,7 +7,7 @@ import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/o
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import { toOpenAIResponsesTools } from '../../tools/tool.ts'
-import { type Answer, numberIn, type ProxyDialect } from './dialect.ts'
+import { type Answer, numberIn, type ProxyDialect, takeOpenAIUsage, takeTier } from './dialect.ts'
 import { openaiError } from './openai-chat.ts'
 
 export const openaiResponses: ProxyDialect = {
@@ -76,12 +76,11 @@ function textOf({ content }: Wire): string {
   return content.map(block => (isWire(block) && typeof block['text'] === 'string' ? block['text'] : '')).join('')
 }
 
-function takeUsage(answer: Answer, { usage, model }: Wire): void {
+function takeUsage(answer: Answer, { usage, model, service_tier: tier }: Wire): void {
   if (typeof model === 'string') answer.usage.model = model
+  takeTier(answer.usage, tier)
   if (!isWire(usage)) return
-  const details = usage['input_tokens_details']
-  const cacheRead = (isWire(details) ? numberIn(details, 'cached_tokens') : undefined) ?? 0
-  const total = numberIn(usage, 'input_tokens')
-  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  const { input_tokens_details: input, output_tokens_details: output } = usage
+  takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'input_tokens'))
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
 }

@@ -215,10 +215,13 @@ function usageOf(message: Fields): Usage | undefined {
   const usage = message['usage']
   const model = text(message['model'])
   if (!isFields(usage) || model === '<synthetic>') return undefined
+  const writes = usage['cache_creation']
+  const long = isFields(writes) ? count(writes['ephemeral_1h_input_tokens']) : 0
   return {
     input: count(usage['input_tokens']),
     cacheRead: count(usage['cache_read_input_tokens']),
     cacheWrite: count(usage['cache_creation_input_tokens']),
+    ...(long > 0 ? { cacheWriteLong: long } : {}),
     output: count(usage['output_tokens']),
     ...(model ? { model } : {}),
   }

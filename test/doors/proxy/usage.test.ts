@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Usage } from '../../../src/model/types.ts'
+import { setUp } from './setup.ts'
+
+const USED = { input: 10, cacheRead: 1000, cacheWrite: 70, cacheWriteLong: 50, output: 30, reasoning: 20 }
+
+const REQUESTS = [
+  { path: '/v1/messages', body: { messages: [{ role: 'user', content: 'hi' }] } },
+  {
+    path: '/v1/chat/completions',
+    body: { messages: [{ role: 'user', content: 'hi' }], stream_options: { include_usage: true } },
+  },
+  { path: '/v1/responses', body: { input: [{ role: 'user', content: 'hi' }] } },
+]
+
+for (const { path, body } of REQUESTS) {
+  for (const stream of [false, true]) {
+    test(`${path} ${stream ? 'streamed' : 'whole'}: the ledger has all numbers of a call`, async () => {
+      await using it = await setUp(() => ({ text: 'yes', usage: USED }))
+      const asked = JSON.stringify({ model: 'one', stream, ...body })
+      const answer = await fetch(it.url + path, {
+        method: 'POST',
+        body: asked,
+        headers: { 'x-palimpsest-session': 'one' },
+      })
+      await answer.text()
+      await it.proxy.idle()
+      const events = await (await it.pal.session('one')).events()
+      const found = events.flatMap(({ event }): Usage[] => (event.type === 'usage' ? [event.usage] : []))
+      assert.deepEqual(found, [{ ...USED, model: 'one' }])
+    })
+  }
+}
