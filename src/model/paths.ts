@@ -23,7 +23,7 @@ export function normalizePath(path: string, cwd?: string): string {
   const isShare = root === '//' && steps.length > 0
   const clean = isShare ? root : root.replace(/\/+$/, '/')
   // A name that looks like a drive is none behind a dot.
-  const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? '../' : ''
+  const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? './' : ''
   return dot + clean + steps.join('/') || '.'
 }
 

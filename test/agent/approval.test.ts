@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { type ApprovalRequest, fitsPattern } from '../../src/agent/approval.ts'
 import { runCli } from '../e2e/run-cli.ts'
+import * as fc from '../property.ts'
 import { all, doneOf, only, openGround } from './harness.ts'
 
 const run = (command: string) => ({ calls: [{ name: 'run_command', input: { command } }] })

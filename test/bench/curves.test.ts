@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { costAt, frontier, gapsTo } from '../../bench/curves.ts'
 import type { Result } from '../../bench/replay.ts'
+import * as fc from '../property.ts'
 
 const share = fc.double({ min: 0, max: 1, noNaN: true })
 const points = fc.array(fc.record({ evidence: share, cost: share }), { minLength: 1, maxLength: 12 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { type Least, leastPerCall } from '../../bench/least.ts'
 import { loadCounter, partTokens } from '../../src/model/tokens.ts'
 import type { Message } from '../../src/model/types.ts'
 import { prepareSession, type Recorded } from '../../src/replay/measure/policies.ts'
+import * as fc from '../property.ts'
 
 const count = await loadCounter()
 const PRICES = { read: 0.1, write: 1.25, output: 5, ttl: 300_000 }

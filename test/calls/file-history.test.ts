@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createTwoFilesPatch } from 'diff'
-import fc from 'fast-check'
 import { changesIn, fileStateAt, toChangelog } from '../../src/calls/file-history.ts'
 import { defineTools } from '../../src/calls/tool-kinds.ts'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
+import * as fc from '../property.ts'
 
 /** One call with its result, as one turn. */
 type Did = { name: string; input: unknown; output?: string; isError?: boolean }

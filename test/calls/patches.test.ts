@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createTwoFilesPatch } from 'diff'
-import fc from 'fast-check'
 import { applyPatchTo, hunksOf } from '../../src/calls/patches.ts'
+import * as fc from '../property.ts'
 
 const agentPatch = (...lines: string[]) => ['*** Begin Patch', ...lines, '*** End Patch'].join('\n')
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import {
   type CallInfo,
   defineTools,
@@ -10,6 +9,7 @@ import {
   sameFile,
   stripLineNumbers,
 } from '../../src/calls/tool-kinds.ts'
+import * as fc from '../property.ts'
 
 type Case = [name: string, input: unknown, expected: Partial<CallInfo>]
 

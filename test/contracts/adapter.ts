@@ -6,9 +6,9 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { parseJson } from '../../src/model/json.ts'
 import type { Dialect, Message, Part } from '../../src/model/types.ts'
+import * as fc from '../property.ts'
 
 export type AdapterCase<W> = {
   dialect: Dialect

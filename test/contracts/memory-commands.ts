@@ -1,8 +1,8 @@
 /** Random decisions on one block, each followed by a check that block, history and proposals agree. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import type { Memory } from '../../src/memory/memory.ts'
 import type { Actor } from '../../src/memory/store.ts'
+import * as fc from '../property.ts'
 
 const agent = { agentId: 'ralph', reasoning: 'she said so' }
 const text = fc.constantFrom('', 'a', 'a\nb', 'b\n', 'a\nb\nc\n')

@@ -1,10 +1,10 @@
 /** What every memory store must do, by itself and under Memory. Run by each implementation's test. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { exportMemory, importMemory, readMemoryDocument } from '../../src/memory/exchange.ts'
 import { Memory } from '../../src/memory/memory.ts'
 import type { Actor, Change, MemoryStore, Note } from '../../src/memory/store.ts'
+import * as fc from '../property.ts'
 import { command, runCommands } from './memory-commands.ts'
 
 /** Opens a store on the same data each time it is called with the same name. */

@@ -10,7 +10,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { codingSession } from '../../bench/session.ts'
 import type { Edit, Message } from '../../src/model/types.ts'
 import { type PlannerFactory, placeOf } from '../../src/policies/policy.ts'
@@ -20,6 +19,7 @@ import { entriesOf } from '../../src/view/edits.ts'
 import { checkView } from '../../src/view/legality.ts'
 import type { Unit } from '../../src/view/units.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const MODELS = ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o', 'claude-opus-5-5']
 

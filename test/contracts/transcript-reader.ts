@@ -8,7 +8,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   readSessions,
   readTranscript,
@@ -20,6 +19,7 @@ import { SessionCollector } from '../../src/formats/transcripts/sessions.ts'
 import type { TranscriptEvent, TranscriptReader } from '../../src/formats/transcripts/transcript.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { Calls, checkMessage } from '../../src/view/messages.ts'
+import * as fc from '../property.ts'
 
 export type TranscriptSample = {
   name: string

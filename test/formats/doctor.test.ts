@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { diagnose, heal } from '../../src/formats/doctor.ts'
 import { leavesOf } from '../../src/model/leaves.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { checkView } from '../../src/view/legality.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const calls = (...ids: string[]): Message => ({

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { leavesOf } from '../../src/model/leaves.ts'
 import type { Edit, Message, Target } from '../../src/model/types.ts'
 import { relate } from '../../src/view/edits.ts'
 import { callsIn } from '../../src/view/legality.ts'
+import * as fc from '../property.ts'
 import { checkLaws } from './law.ts'
 import { session } from './sessions.ts'
 

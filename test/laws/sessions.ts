@@ -1,6 +1,7 @@
 /** Arbitrary sessions: parallel calls, images, reasoning, errors, empty messages, all of Unicode, interruptions. */
-import fc from 'fast-check'
+
 import type { Message, Part, ToolCallPart } from '../../src/model/types.ts'
+import * as fc from '../property.ts'
 
 const text = fc.oneof(
   fc.lorem({ maxCount: 12 }),

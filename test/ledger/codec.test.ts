@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { contentHash, decodeEvent, decodeLight, encodeEvent, GENESIS, referencesIn } from '../../src/ledger/codec.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
+import * as fc from '../property.ts'
 
 const place = { prev: GENESIS, seq: 0, at: 1 }
 const holding = (value: unknown): Event => ({

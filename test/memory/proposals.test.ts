@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { diffTexts, hiddenIn, reveal } from '../../src/memory/diff.ts'
 import { mergeProposal, mergeTexts, replaceString } from '../../src/memory/proposals.ts'
 import type { Block, Proposal } from '../../src/memory/store.ts'
+import * as fc from '../property.ts'
 
 const text = fc
   .array(fc.constantFrom('a', 'b', 'c', 'd', '', 'long line'), { maxLength: 8 })

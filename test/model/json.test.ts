@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { readSources } from '../../scripts/check-layers.ts'
 import { endOfString, parseJson, type Reviver, unquoted } from '../../src/model/json.ts'
+import * as fc from '../property.ts'
 
 /** A reader that nobody would use and nobody can doubt: one character after the other; the engine's parser gets single words alone. */
 function slowly(text: string): unknown {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { leavesOf, stringsIn, textOf, withLeaves } from '../../src/model/leaves.ts'
 import type { Part } from '../../src/model/types.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const everyPart = anySession.map(messages => messages.flatMap(message => message.parts))
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { codingSession } from '../../bench/session.ts'
 import { textOf } from '../../src/model/leaves.ts'
 import { guarded, loadCounter, messageBytes, messageTokens, partTokens } from '../../src/model/tokens.ts'
 import type { Part } from '../../src/model/types.ts'
+import * as fc from '../property.ts'
 
 const plain = { disallowedSpecial: new Set<string>() }
 const exact = (text: string) => countTokens(text, plain)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import {
   bestCut,
   type Choice,
@@ -10,6 +9,7 @@ import {
   type Situation,
   worthOf,
 } from '../../src/planner/planner.ts'
+import * as fc from '../property.ts'
 
 const prices = { read: 0.1, write: 1.25 }
 const situation = fc.record({

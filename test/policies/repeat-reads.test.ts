@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { pointerText, repeatReads, staysWhole } from '../../src/policies/repeat-reads.ts'
+import * as fc from '../property.ts'
 import { editsBy, openWith, play, read, shown, user } from './talk.ts'
 
 const POINTER = '[Re-read of config.py - see first read above for content]'

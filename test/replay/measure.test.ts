@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import fc from 'fast-check'
 import { heal } from '../../src/formats/doctor.ts'
 import { loadCounter } from '../../src/model/tokens.ts'
 import type { Message, Part } from '../../src/model/types.ts'
@@ -12,6 +11,7 @@ import { findIdentifiers, findQuotes } from '../../src/replay/measure/evidence.t
 import { GramIndex } from '../../src/replay/measure/grams.ts'
 import { type Measures, measure, type Prices } from '../../src/replay/measure/measure.ts'
 import { replay } from '../../src/replay/replay.ts'
+import * as fc from '../property.ts'
 
 const PRICES: Prices = { read: 0.1, write: 1.25, ttl: 300_000, output: 5 }
 const LINE = 'export function settle(invoice: Invoice, account: Account): Receipt {'

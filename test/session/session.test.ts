@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { fromAnthropic, toAnthropic } from '../../src/formats/adapters/anthropic.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { ReadOptions, Row } from '../../src/ledger/store.ts'
@@ -12,6 +11,7 @@ import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { checkView } from '../../src/view/legality.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

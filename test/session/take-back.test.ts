@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { LedgerStore } from '../../src/ledger/store.ts'
 import { isPalimpsestError } from '../../src/model/errors.ts'
@@ -8,6 +7,7 @@ import type { Edit, Event, Message, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { applyEvent, createFold, foldAll, shown, shownBytes, shownTokens, tryEvent } from '../../src/view/fold.ts'
 import { count } from '../laws/law.ts'
+import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 

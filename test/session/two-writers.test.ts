@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import fc from 'fast-check'
 import { isPalimpsestError } from '../../src/model/errors.ts'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
+import * as fc from '../property.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

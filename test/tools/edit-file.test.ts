@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { matchesOf, replaceUnique } from '../../src/files/replace.ts'
 import { editFile } from '../../src/tools/edit-files.ts'
+import * as fc from '../property.ts'
 import { makeSandbox } from './sandbox.ts'
 
 const edit = async (content: string | Uint8Array, old_string: string, new_string: string) => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { type FileEvent, hashContent, lastStandingWrite, memoryJournal } from '../../src/files/journal.ts'
 import {
   appendToFile,
@@ -13,6 +12,7 @@ import {
   writeFile,
 } from '../../src/tools/edit-files.ts'
 import { listFiles, readFile, searchFiles } from '../../src/tools/read-files.ts'
+import * as fc from '../property.ts'
 import { makeSandbox } from './sandbox.ts'
 
 test('write_file creates a file with its folders and says its size', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { nameOf, readHeadings, replaceSection } from '../../src/files/markdown.ts'
+import * as fc from '../property.ts'
 
 const names = (text: string) => readHeadings(text).map(nameOf)
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
@@ -8,6 +7,7 @@ import { endsWhole, firstEntry, isCut, lastCutBefore, stretchBefore } from '../.
 import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import { bash, says, step, user } from '../policies/talk.ts'
+import * as fc from '../property.ts'
 
 async function open(messages: readonly Message[], model = 'claude-sonnet-4-5'): Promise<Session> {
   const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import type { Message, Part } from '../../src/model/types.ts'
 import { Calls, checkMessage, MAX_PART } from '../../src/view/messages.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const call = (id: string, input: unknown = {}, name = 'bash'): Message => ({
   role: 'assistant',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { leavesOf } from '../../src/model/leaves.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { checkView } from '../../src/view/legality.ts'
+import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const calls = (...ids: string[]): Message => ({

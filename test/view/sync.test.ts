@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { parseJson } from '../../src/model/json.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { keyOf, syncPlan } from '../../src/view/sync.ts'
 import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 
 const text = (role: Message['role'], said: string): Message => ({ role, parts: [{ type: 'text', text: said }] })
 const [system, user, says] = (['system', 'user', 'assistant'] as const).map(

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { loadCounter, messageTokens } from '../../src/model/tokens.ts'
 import type { Edit, Event, Message } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
@@ -15,6 +14,7 @@ import { Timeline } from '../../src/view/timeline.ts'
 import { inSteps, summaryOf } from '../../src/view/totals.ts'
 import { count } from '../laws/law.ts'
 import { session } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
 import { openSmall, smallMessages } from '../small-session.ts'
 
 const model = modelInfo('claude')

@@ -1,8 +1,8 @@
 /** How a change is shown. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { diffOf } from '../../web/src/ui/diff-parts.ts'
+import * as fc from '../property.ts'
 
 const textOf = (parts: ReturnType<typeof diffOf>, without: 'added' | 'removed') =>
   parts.flatMap(({ type, text }) => (type === without ? [] : [text])).join('')

@@ -1,10 +1,10 @@
 /** Where the bars of the context map stand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { Bar, ContextMap } from '../../web/src/api-types.ts'
 import { boxAt, layoutMap, spanOf, totalsOf } from '../../web/src/pages/session/map-layout.ts'
 import { thin } from '../../web/src/ui/plot-points.ts'
+import * as fc from '../property.ts'
 
 function barOf(entry: number, raw: number, shown: number, kind = 'read'): Bar {
   const edits = raw === shown ? [] : ['e1']

@@ -1,8 +1,8 @@
 /** How text of strangers is made safe to look at. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { cutText, safeHref, splitNamed, visibleText } from '../../web/src/ui/visible.ts'
+import * as fc from '../property.ts'
 
 test('terminal colours, titles and links are left out, and the words stay', () => {
   assert.equal(visibleText('\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain \x1b(B\x1b[2Kline'), 'red plain line')

@@ -28,7 +28,9 @@ export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spli
   }
   const [head, tail] = aroundList({ dialect, bytes, body, list }, to)
   const { pieces, sameFrom } = elements(bytes, list, from, now)
-  if (tail.equals(bytes.subarray(list.close))) {
+  // A body that goes on begins with a comma where its list had elements: that fits only where ours has some, too.
+  const commaFits = (from.length === 0) === (now.length === 0)
+  if (commaFits && tail.equals(bytes.subarray(list.close))) {
     return { bytes, head: Buffer.concat([head, ...pieces]), same: bytes.length - sameFrom }
   }
   return { bytes, head: Buffer.concat([head, ...pieces, bytes.subarray(sameFrom, list.close), tail]), same: 0 }

@@ -1,12 +1,12 @@
 /** A turn on the screen, from the events of an agent: what is shown, what is folded, what is kept out. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import type { AgentEvent } from '../../../src/agent/events.ts'
 import { Folds, unfoldedLines } from '../../../src/doors/chat/folds.ts'
 import { TurnView } from '../../../src/doors/chat/turn-view.ts'
 import { createScreen } from '../../../src/doors/terminal/screen.ts'
 import { paintLine, span } from '../../../src/doors/terminal/spans.ts'
+import * as fc from '../../property.ts'
 
 type Env = Record<string, string>
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import { chainOf } from '../../../src/doors/proxy/conversation.ts'
 import type { ProxyDialect } from '../../../src/doors/proxy/dialect.ts'
@@ -8,6 +7,7 @@ import { gemini } from '../../../src/doors/proxy/gemini.ts'
 import { openaiChat } from '../../../src/doors/proxy/openai-chat.ts'
 import { openaiResponses } from '../../../src/doors/proxy/openai-responses.ts'
 import { Readings } from '../../../src/doors/proxy/reading.ts'
+import * as fc from '../../property.ts'
 
 /** What happens in a conversation, for every dialect to say in its own way. */
 type Step = { kind: 'say' | 'call' | 'think'; text: string; calls: number; mark: boolean }

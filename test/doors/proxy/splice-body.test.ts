@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { scanList } from '../../../src/doors/proxy/list-bytes.ts'
 import { splice } from '../../../src/doors/proxy/splice.ts'
 import { piecesOf, type Spliced, spliceBody, spliceOn } from '../../../src/doors/proxy/splice-body.ts'
 import type { Wire } from '../../../src/formats/adapters/original.ts'
 import { parseJson } from '../../../src/model/json.ts'
+import * as fc from '../../property.ts'
 
 const dialect = { list: 'messages' }
 
@@ -113,7 +113,23 @@ test('the same edits in a body that goes on give what editing it anew gives', ()
               .equals(before.bytes.subarray(0, before.bytes.length - before.same)),
         )
     }),
+    { seeds: [1347288209] },
   )
+})
+
+test('a list that was empty, or became so, is not gone on with: the comma would be wrong', () => {
+  for (const [text, messages, longer] of [
+    ['{"messages":[{"a":1}]}', [], '{"messages":[{"a":1},{"b":2}]}'],
+    ['{"messages":[]}', [{ x: 1 }], '{"messages":[{"b":2}]}'],
+  ] as const) {
+    const bytes = Buffer.from(text)
+    const before = spliceBody(
+      { dialect, bytes, body: JSON.parse(text), list: scanList(bytes, 'messages') },
+      { messages },
+    )
+    assert.deepEqual(JSON.parse(written(before)), { messages })
+    assert.equal(spliceOn(before, Buffer.from(longer)), undefined)
+  }
 })
 
 test('a body that differs before its edits end is not gone on with', () => {

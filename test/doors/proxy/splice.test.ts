@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { splice } from '../../../src/doors/proxy/splice.ts'
 import { parseJson } from '../../../src/model/json.ts'
+import * as fc from '../../property.ts'
 
 test('what does not change keeps its spelling', () => {
   const text =

@@ -1,11 +1,11 @@
 /** What is learnt of an answer in passing: the same however its bytes are cut, and whatever ends its lines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import type { Answer } from '../../../src/doors/proxy/dialect.ts'
 import { NodeHeaders } from '../../../src/doors/proxy/node-http.ts'
 import { BodyReader } from '../../../src/doors/proxy/stream.ts'
+import * as fc from '../../property.ts'
 
 const STREAM = new NodeHeaders(['Content-Type', 'text/event-stream; charset=utf-8'])
 

@@ -1,9 +1,9 @@
 /** Markdown on a terminal: the same however it comes in, never wider than the screen, and harmless whoever wrote it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { MarkdownStream } from '../../../src/doors/terminal/markdown-stream.ts'
 import { type Line, lineWidth, paintLine } from '../../../src/doors/terminal/spans.ts'
+import * as fc from '../../property.ts'
 
 type Options = { width?: number; colour?: boolean; pieces?: readonly string[] }
 

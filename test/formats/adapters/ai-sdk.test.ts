@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { type AiSdkMessage, fromAiSdk, toAiSdk } from '../../../src/formats/adapters/ai-sdk.ts'
 import { adapterContract, ids, inputs, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 const options = { providerOptions: fc.constant({ anthropic: { cacheControl: { type: 'ephemeral' } } }) }
 const textBlock = wire({ type: fc.constant('text'), text: texts }, options)

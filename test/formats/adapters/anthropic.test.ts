@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { type AnthropicPrompt, fromAnthropic, toAnthropic } from '../../../src/formats/adapters/anthropic.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { adapterContract, ids, inputs, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 const cache = { cache_control: fc.constant({ type: 'ephemeral' }) }
 const textBlock = wire({ type: fc.constant('text'), text: texts }, cache)

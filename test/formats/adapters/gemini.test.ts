@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { fromGemini, type GeminiContent, type GeminiPrompt, toGemini } from '../../../src/formats/adapters/gemini.ts'
 import type { Message, Part } from '../../../src/model/types.ts'
 import { adapterContract, ids, inputs, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 const signed = { thoughtSignature: fc.base64String() }
 const textPart = wire({ text: texts }, signed)

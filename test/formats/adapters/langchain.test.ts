@@ -9,9 +9,9 @@ import {
   SystemMessage,
   ToolMessage,
 } from '@langchain/core/messages'
-import fc from 'fast-check'
 import { fromLangChain, toLangChain } from '../../../src/formats/adapters/langchain.ts'
 import { adapterContract, ids, inputs, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 type Fields = Record<string, unknown>
 const make = (Class: new (fields: never) => BaseMessage) => (fields: Fields) => new Class(fields as never)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { fromOpenAIChat, type OpenAIChatMessage, toOpenAIChat } from '../../../src/formats/adapters/openai-chat.ts'
 import { adapterContract, argumentTexts, ids, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 const textBlock = wire({ type: fc.constant('text'), text: texts })
 const urls = fc.oneof(

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   fromOpenAIResponses,
   type OpenAIResponsesItem,
@@ -8,6 +7,7 @@ import {
   toOpenAIResponses,
 } from '../../../src/formats/adapters/openai-responses.ts'
 import { adapterContract, argumentTexts, ids, marker, names, texts, wire } from '../../contracts/adapter.ts'
+import * as fc from '../../property.ts'
 
 const inputText = wire({ type: fc.constant('input_text'), text: texts })
 const inputImage = wire({ type: fc.constant('input_image'), image_url: fc.webUrl() }, { detail: fc.constant('auto') })
