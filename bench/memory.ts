@@ -71,7 +71,7 @@ async function bench(name: string, memory: Memory): Promise<void> {
     8,
   )
   await rate('propose and approve', half, async i => {
-    const { id } = await memory.propose(userOf(i), 'block3', { ...agent, kind: 'append', body: now => `${now}${i}\n` })
+    const { id } = await memory.propose(userOf(i), 'block3', { ...agent, body: { type: 'append', text: `${i}\n` } })
     await memory.approve(userOf(i), id, { by: `user:${userOf(i)}` })
   })
   for (let i = 0; i < OPEN; i++) await memory.propose(userOf(1 + (i % 50)), 'block4', { ...agent, body: `${BODY}${i}` })

@@ -125,7 +125,7 @@ async function recordingOf(session: Session, pal: Palimpsest, memory: Memory): P
       label,
       title,
       body,
-      kind,
+      kind: kind === 'new' ? ('new' as const) : ('edit' as const),
       agentId,
       reasoning,
       confidence,

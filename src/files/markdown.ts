@@ -355,7 +355,7 @@ function brokenStructure(before: Heading[], heading: Heading, after: Heading[]):
 }
 
 function notThere(headings: Heading[], wanted: string): string {
-  if (headings.length === 0) return `Section "${wanted}" not found: there are no headers. Use append_to_file to add it.`
+  if (headings.length === 0) return `Section "${wanted}" not found: there are no headers.`
   const list = headings.map(heading => `${'  '.repeat(heading.level - 1)}${nameOf(heading)}`)
   const shown = list.length > 100 ? [...list.slice(0, 100), `… and ${list.length - 100} more`] : list
   return `Section "${wanted}" not found. The headers are:\n${shown.join('\n')}`
@@ -367,6 +367,6 @@ function severalThere(headings: Heading[], matches: Heading[], wanted: string): 
   const advice =
     new Set(ways).size === ways.length
       ? 'Give the path of the one that you mean, as listed.'
-      : 'Some have the same path: use edit_file for those.'
+      : 'Some have the same path: replace a unique piece of their text instead.'
   return `Section "${wanted}" occurs ${matches.length} times. ${advice}\n${list}`
 }

@@ -28,6 +28,7 @@ const MIGRATIONS: readonly [name: string, statements: string[]][] = [
       `INSERT IGNORE INTO dolt_ignore VALUES ('open_proposals', true)`,
     ],
   ],
+  ['operation of a proposal', ['ALTER TABLE proposals ADD COLUMN operation LONGTEXT']],
 ]
 
 /** What a branch without its commit is given before it counts as abandoned. */
@@ -50,13 +51,29 @@ async function migrate(session: DoltSession): Promise<void> {
       `The Dolt database was made by a newer version of Palimpsest (schema ${done}, this one knows ${MIGRATIONS.length}). Update Palimpsest.`,
     )
   }
-  if (done === MIGRATIONS.length) return
+  if (done === MIGRATIONS.length) return matchIndex(session)
   for (const [step, [name, statements]] of MIGRATIONS.entries()) {
     if (step < done) continue
-    for (const sql of statements) await session.plain(sql)
+    for (const sql of statements) await unlessThere(session, sql)
     await session.change('INSERT IGNORE INTO migrations VALUES (?, ?)', [step + 1, name])
   }
   await commitIfAny(session, 'Tables for memory blocks and proposals')
+  await matchIndex(session)
+}
+
+/** The index is not versioned and may be as old as the first step, or new after it was lost. */
+async function matchIndex(session: DoltSession): Promise<void> {
+  if (await session.row("SHOW COLUMNS FROM open_proposals LIKE 'operation'")) return
+  await unlessThere(session, 'ALTER TABLE open_proposals ADD COLUMN operation LONGTEXT')
+}
+
+/** Another process that starts at the same time may have added it a moment ago. */
+async function unlessThere(session: DoltSession, sql: string): Promise<void> {
+  try {
+    await session.plain(sql)
+  } catch (error) {
+    if (!(error instanceof Error && /already exists/i.test(error.message))) throw error
+  }
 }
 
 /**
@@ -123,10 +140,12 @@ async function closeMerged(session: DoltSession, now: number): Promise<void> {
 }
 
 async function adopt(session: DoltSession, branch: string, id: string, now: number): Promise<void> {
-  const [row] = await session.rows(`SELECT user_id FROM proposals AS OF '${branch}' WHERE id = ?`, [id])
+  const [row] = await session.rows(`SELECT * FROM proposals AS OF '${branch}' WHERE id = ?`, [id])
   if (row) {
+    // A branch keeps the columns of the day when it was made.
+    const columns = Object.keys(row).join(', ')
     await session.change(
-      `INSERT IGNORE INTO open_proposals SELECT * FROM proposals AS OF '${branch}' WHERE user_id = ? AND id = ?`,
+      `INSERT IGNORE INTO open_proposals (${columns}) SELECT ${columns} FROM proposals AS OF '${branch}' WHERE user_id = ? AND id = ?`,
       [String(row['user_id']), id],
     )
   } else if (now - timeOfId(id) > HALF_MADE_MS) await dropBranch(session, branch)

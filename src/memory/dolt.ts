@@ -33,7 +33,7 @@ import {
 
 const BLOCK = 'SELECT user_id, label, title, body, schema_ref, updated_at, version FROM blocks'
 const COLUMNS = `user_id, id, label, kind, state, base_version, base_title, base_body, title, body, agent_id, reasoning,
-  confidence, entries, created_at`
+  confidence, entries, created_at, operation`
 /** Open proposals, less those whose decision is on main already. */
 const OPEN = `SELECT * FROM open_proposals WHERE user_id = ?
   AND id NOT IN (SELECT decided.id FROM proposals AS decided WHERE decided.user_id = ?)`
@@ -158,9 +158,11 @@ export class DoltMemory implements MemoryStore {
 
   async users({ limit = PAGE, after = '' }: { limit?: number; after?: string } = {}): Promise<string[]> {
     const rows = await this.#read(session =>
-      session.rows(`SELECT DISTINCT user_id FROM blocks WHERE user_id > ? ORDER BY user_id LIMIT ${whole(limit)}`, [
-        after,
-      ]),
+      session.rows(
+        `SELECT user_id FROM blocks WHERE user_id > ? UNION
+         SELECT user_id FROM open_proposals WHERE user_id > ? ORDER BY user_id LIMIT ${whole(limit)}`,
+        [after, after],
+      ),
     )
     return rows.map(row => String(row['user_id']))
   }
@@ -304,6 +306,7 @@ async function insertProposal(
       it.base?.body ?? null,
     ],
     ...[it.title, it.body, it.agentId, it.reasoning, it.confidence, JSON.stringify(it.entries), it.createdAt],
+    it.operation ? JSON.stringify(it.operation) : null,
   ]
   await session.change(`INSERT IGNORE INTO ${table} (${COLUMNS}) VALUES (${values.map(() => '?').join(', ')})`, values)
 }

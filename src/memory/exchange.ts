@@ -7,6 +7,7 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Memory } from './memory.ts'
+import { operationSchema } from './rows.ts'
 import { type Actor, allBlocks, type Proposal } from './store.ts'
 
 const FORMAT = 'palimpsest-memory'
@@ -26,6 +27,7 @@ const proposal = z.object({
   kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
   title: z.string(),
   body: z.string(),
+  operation: operationSchema.optional(),
   agentId: z.string(),
   reasoning: z.string(),
   confidence: z.enum(['low', 'medium', 'high']),
@@ -85,9 +87,9 @@ export async function importMemory(memory: Memory, document: MemoryDocument, by:
     await memory.writeAll(changed.slice(i, i + BATCH), by, 'import')
   }
   const refused: string[] = []
-  for (const { userId, label, createdAt: _, ...input } of document.proposals) {
+  for (const { userId, label, createdAt: _, kind, operation, body, ...input } of document.proposals) {
     try {
-      await memory.propose(userId, label, input)
+      await memory.propose(userId, label, { ...input, kind: kind === 'new' ? 'new' : 'edit', body: operation ?? body })
     } catch (error) {
       if (!(error instanceof PalimpsestError)) throw error
       refused.push(`${userId}/${label}: ${error.message}`)

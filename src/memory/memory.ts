@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { PalimpsestError } from '../model/errors.ts'
 import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
-import { blockDeleted, mergeProposal, mergeRevert, settledText } from './proposals.ts'
+import { applyOperation, blockDeleted, kindOf, mergeProposal, mergeRevert, settledText } from './proposals.ts'
 import { type Review, reviewOf } from './review.ts'
 import { checkSchema, type SchemaSource } from './schema.ts'
 import {
@@ -22,9 +22,9 @@ import {
   type EntryLink,
   type MemoryStore,
   type Note,
+  type Operation,
   type Proposal,
   type ProposalFilter,
-  type ProposalKind,
   type Version,
 } from './store.ts'
 
@@ -38,9 +38,10 @@ export type MemoryOptions = {
 }
 
 export type ProposalInput = {
-  kind?: ProposalKind
-  /** The body that is asked for, or how it is made of the one that is there. */
-  body: string | ((now: string) => string)
+  /** `new` asks for a block that is not there yet; of the others the operation says it. */
+  kind?: 'edit' | 'new'
+  /** The body that is asked for, or what is to be done to the one that is there. */
+  body: string | Operation
   title?: string
   agentId: string
   reasoning: string
@@ -110,10 +111,12 @@ export class Memory {
 
   /** Keeps a proposal. The block itself does not change. */
   async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
-    const { kind = 'edit', agentId, reasoning, confidence = 'medium', entries = [] } = input
+    const operation = typeof input.body === 'string' ? undefined : input.body
+    const kind = operation ? kindOf(operation) : (input.kind ?? 'edit')
+    const { agentId, reasoning, confidence = 'medium', entries = [] } = input
     checkProposal({ userId, label, agentId, reasoning, confidence, entries })
     const block = kind === 'new' ? await this.#noBlock(userId, label) : await this.#blockThatIs(userId, label)
-    const body = typeof input.body === 'string' ? input.body : input.body(block?.body ?? '')
+    const body = typeof input.body === 'string' ? input.body : applyOperation(block?.body ?? '', input.body, label)
     const title = input.title ?? block?.title ?? titleOf(label)
     if (block && body === block.body && title === block.title) {
       throw new PalimpsestError('INVALID_INPUT', `The proposal changes nothing in block '${label}'.`, { label })
@@ -127,6 +130,7 @@ export class Memory {
       base: block ? { version: block.version, title: block.title, body: block.body } : null,
       title,
       body,
+      ...(operation ? { operation } : {}),
       agentId,
       reasoning,
       confidence,
@@ -328,7 +332,8 @@ export class Memory {
         version === null ? null : (await this.version(userId, label, version)).content,
       ),
     )
-    const merge = mergeRevert({ before: before ?? { title: now.title, body: '' }, after: after ?? now, now })
+    const texts = { before: before ?? { title: now.title, body: '' }, after: after ?? now, now }
+    const merge = mergeRevert(texts, proposal)
     return { ...settledText(merge, proposal), schemaRef: now.schemaRef }
   }
 

@@ -1,13 +1,14 @@
 /**
  * What a proposal means: how the body that it asks for is made, and what becomes of it when the block has moved on.
  *
- * Pure. A stale proposal is merged three ways, line by line, as in Git (base, now, proposed); text that was only
- * added at an end is added again at that end. What cannot be merged is a conflict that shows both sides: nothing is
- * picked for the user.
+ * Pure. A proposal is an operation. When the block has changed since, the operation is done again on the text of today
+ * if it still applies exactly once. Otherwise the texts are merged three ways, line by line, as in Git (base, now,
+ * proposed). What cannot be merged is a conflict that shows both sides: nothing is picked for the user.
  */
 import { diff3Merge } from 'node-diff3'
+import { replaceSection } from '../files/markdown.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import type { Block, Proposal } from './store.ts'
+import type { Block, Operation, Proposal, ProposalKind } from './store.ts'
 
 export type Text = { title: string; body: string }
 
@@ -34,15 +35,21 @@ export function mergeProposal(proposal: Proposal, block: Block | undefined): Mer
   if (!block) return base ? { type: 'deleted' } : { type: 'clean', title, body, stale: false }
   if (base && block.body === base.body && block.title === base.title)
     return { type: 'clean', title, body, stale: false }
-  const from = base ?? { title: '', body: '' }
-  const added = addedText(proposal)
-  if (added) return { type: 'clean', title: block.title, body: added(block.body), stale: true }
-  return mergeTexts(from, block, proposal)
+  const again = replayed(proposal, block.body)
+  if (base && again !== undefined) {
+    // Only the titles can still disagree.
+    const merge = mergeTexts({ ...base, body: block.body }, block, { title, body: again })
+    return merge.type === 'clean' ? { ...merge, stale: true } : merge
+  }
+  return mergeTexts(base ?? { title: '', body: '' }, block, proposal)
 }
 
 /** What taking back an approval gives: the change from `before` to `after`, undone in what is there now. */
-export function mergeRevert(texts: { before: Text; after: Text; now: Text }): Merge {
-  return mergeTexts(texts.after, texts.now, texts.before)
+export function mergeRevert(texts: { before: Text; after: Text; now: Text }, proposal: Proposal): Merge {
+  const { before, after, now } = texts
+  const body = undone(proposal, texts)
+  if (body === undefined) return mergeTexts(after, now, before)
+  return mergeTexts({ ...after, body: now.body }, now, { ...before, body })
 }
 
 /** Three texts into one. `stale` says that somebody else's change is in the result. */
@@ -84,18 +91,64 @@ function commonStart(texts: readonly string[][]): number {
   return end === -1 ? first.length : end
 }
 
-/** For an append or a prepend: the function that adds the same text to another body. */
-function addedText({ kind, base, body }: Proposal): ((now: string) => string) | undefined {
-  if (!base) return undefined
-  if (kind === 'append' && body.startsWith(base.body)) {
-    const added = body.slice(base.body.length)
-    return now => appended(now, base.body.endsWith('\n') || base.body === '' ? added : added.replace(/^\n/, ''))
+/** The body with an operation done to it. An error says why it does not apply exactly once. */
+export function applyOperation(body: string, operation: Operation, label: string): string {
+  switch (operation.type) {
+    case 'replace':
+      return replaceString(body, operation, label)
+    case 'append':
+      return appended(body, operation.text)
+    case 'prepend':
+      return prepended(body, operation.text)
+    case 'section': {
+      const result = replaceSection(body, operation.header, operation.content)
+      if ('problem' in result) throw new PalimpsestError(result.code, result.problem, { label })
+      return result.text
+    }
   }
-  if (kind === 'prepend' && body.endsWith(base.body)) {
-    const added = body.slice(0, body.length - base.body.length)
-    return now => added + now
+}
+
+export function kindOf({ type }: Operation): ProposalKind {
+  return type === 'replace' ? 'edit' : type
+}
+
+/** The body of today with a proposal's operation done to it; undefined where it no longer applies as it was meant. */
+function replayed({ operation, base, label }: Proposal, now: string): string | undefined {
+  if (!operation || !base) return undefined
+  // A section that somebody else has rewritten since is theirs: the user must choose.
+  if (operation.type === 'section' && sectionIn(base.body, operation.header) !== sectionIn(now, operation.header))
+    return undefined
+  try {
+    return applyOperation(now, operation, label)
+  } catch (error) {
+    if (error instanceof PalimpsestError) return undefined
+    throw error
   }
+}
+
+function sectionIn(body: string, header: string): string | undefined {
+  const result = replaceSection(body, header, '')
+  return 'problem' in result ? undefined : result.removed
+}
+
+/** The body of today without what an operation put there; undefined where that is not found exactly once. */
+function undone({ operation }: Proposal, { before, after, now }: { before: Text; after: Text; now: Text }) {
+  const [put, instead] =
+    operation?.type === 'replace' && !operation.all ? [operation.new, operation.old] : [addedTo(before, after), '']
+  if (!put || timesIn(after.body, put) !== 1 || timesIn(now.body, put) !== 1) return undefined
+  return now.body.replace(put, () => instead)
+}
+
+/** What stands at an end of the one text and not in the other. */
+function addedTo(before: Text, after: Text): string | undefined {
+  const length = after.body.length - before.body.length
+  if (length > 0 && after.body.startsWith(before.body)) return after.body.slice(-length)
+  if (length > 0 && after.body.endsWith(before.body)) return after.body.slice(0, length)
   return undefined
+}
+
+function timesIn(text: string, piece: string): number {
+  return text.split(piece).length - 1
 }
 
 /** The text of a clean merge; an error that shows both sides otherwise. */
@@ -132,12 +185,12 @@ export function prepended(body: string, text: string): string {
 }
 
 /** Replaces a string literally; it must be there, and only once unless `all` is asked for. */
-export function replaceString(
+function replaceString(
   body: string,
-  edit: { label: string; oldString: string; newString: string; all: boolean },
+  { old, new: replacement, all = false }: Extract<Operation, { type: 'replace' }>,
+  label: string,
 ): string {
-  const { label, oldString, newString, all } = edit
-  const pieces = body.split(oldString)
+  const pieces = body.split(old)
   const count = pieces.length - 1
   if (count === 0) {
     throw new PalimpsestError(
@@ -153,7 +206,7 @@ export function replaceString(
       { label, count },
     )
   }
-  return pieces.join(newString)
+  return pieces.join(replacement)
 }
 
 /** The texts in one, as Git marks them, for an editor. */

@@ -1,6 +1,6 @@
 /** Rows of the memory stores as the values that they hold. Both stores name their columns alike. */
 import { z } from 'zod'
-import type { Actor, Note, Proposal, Version } from './store.ts'
+import type { Actor, Note, Operation, Proposal, Version } from './store.ts'
 
 const actor = z.custom<Actor>(value => typeof value === 'string' && /^(user|admin|agent):/.test(value))
 const action = z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']) satisfies z.ZodType<
@@ -46,8 +46,14 @@ const proposalRow = z.object({
   before_version: text,
   after_version: text,
   branch: text,
+  operation: text,
 })
 
+export const operationSchema: z.ZodType<Operation> = z.union([
+  z.object({ type: z.literal('replace'), old: z.string(), new: z.string(), all: z.boolean().optional() }),
+  z.object({ type: z.enum(['append', 'prepend']), text: z.string() }),
+  z.object({ type: z.literal('section'), header: z.string(), content: z.string() }),
+])
 const links = z.array(z.object({ session: z.string(), entry: z.number() }))
 
 export function toVersion(row: unknown): Version {
@@ -89,6 +95,7 @@ export function toProposal(row: unknown): Proposal {
     base: it.base_version ? { version: it.base_version, title: it.base_title ?? '', body: it.base_body ?? '' } : null,
     title: it.title,
     body: it.body,
+    ...(it.operation ? { operation: operationSchema.parse(JSON.parse(it.operation)) } : {}),
     agentId: it.agent_id,
     reasoning: it.reasoning,
     confidence: it.confidence,

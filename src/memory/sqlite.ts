@@ -43,6 +43,7 @@ const MIGRATIONS: Migrations = [
      ) STRICT;
      CREATE INDEX proposals_in_state ON proposals (user_id, state, id);`,
   ],
+  ['operation of a proposal', 'ALTER TABLE proposals ADD COLUMN operation TEXT'],
 ]
 
 const BLOCK = `SELECT v.user_id, v.label, v.id AS version, v.title, v.body, v.schema_ref, v.at
@@ -104,13 +105,14 @@ export class SqliteMemory implements MemoryStore {
     const { base } = proposal
     this.#file.run(
       `INSERT INTO proposals (user_id, id, label, kind, state, base_version, base_title, base_body, title, body,
-         agent_id, reasoning, confidence, entries, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         agent_id, reasoning, confidence, entries, created_at, operation)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       [
         ...[proposal.userId, proposal.id, proposal.label, proposal.kind, proposal.state],
         ...[base?.version ?? null, base?.title ?? null, base?.body ?? null, proposal.title, proposal.body],
         ...[proposal.agentId, proposal.reasoning, proposal.confidence, JSON.stringify(proposal.entries)],
         proposal.createdAt,
+        proposal.operation ? JSON.stringify(proposal.operation) : null,
       ],
     )
     return proposal
@@ -157,10 +159,11 @@ export class SqliteMemory implements MemoryStore {
   }
 
   async users({ limit = PAGE, after = '' }: { limit?: number; after?: string } = {}): Promise<string[]> {
-    const rows = this.#file.all('SELECT DISTINCT user_id FROM blocks WHERE user_id > ? ORDER BY user_id LIMIT ?', [
-      after,
-      limit,
-    ])
+    const rows = this.#file.all(
+      `SELECT user_id FROM blocks WHERE user_id > ?1 UNION
+       SELECT user_id FROM proposals WHERE user_id > ?1 AND state = 'open' ORDER BY user_id LIMIT ?2`,
+      [after, limit],
+    )
     return rows.map(row => String(row['user_id']))
   }
 

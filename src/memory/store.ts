@@ -53,6 +53,12 @@ export type Confidence = 'low' | 'medium' | 'high'
 export type ProposalKind = 'edit' | 'append' | 'prepend' | 'section' | 'new'
 export type ProposalState = 'open' | 'approved' | 'rejected' | 'reverted'
 
+/** What a proposal does to a text. Approving does it again on the text of that day. */
+export type Operation =
+  | { type: 'replace'; old: string; new: string; all?: boolean }
+  | { type: 'append' | 'prepend'; text: string }
+  | { type: 'section'; header: string; content: string }
+
 /** An entry of a session's ledger that led to a proposal. */
 export type EntryLink = { session: string; entry: number }
 
@@ -64,7 +70,10 @@ export type Proposal = {
   /** The block as the agent saw it; null where it proposes a new one. */
   base: { version: string; title: string; body: string } | null
   title: string
+  /** The whole body as the agent would have it. */
   body: string
+  /** How the body was made from the base; undefined where the agent gave a whole body. */
+  operation?: Operation
   agentId: string
   reasoning: string
   confidence: Confidence
@@ -112,7 +121,7 @@ export interface MemoryStore {
   proposal(userId: string, id: string): Promise<Proposal | undefined>
   /** Decides a proposal together with the change; `false` when either is not as expected any more. */
   decide(userId: string, id: string, decision: Decision): Promise<boolean>
-  /** Everybody who has blocks, by name. */
+  /** Everybody who has blocks or open proposals, by name. */
   users(page?: { limit?: number; after?: string }): Promise<string[]>
   /** Fails, in bounded time, when the database does not answer. */
   ping(): Promise<void>

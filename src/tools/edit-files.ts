@@ -109,7 +109,10 @@ export const updateSection = defineTool({
     await changeFile(await place(context, path), { journal: context.journal }, now => {
       if (now === null) throw notFound(path)
       const result = replaceSection(now, section_header, new_content)
-      if ('problem' in result) throw new PalimpsestError(result.code, `${result.problem} (in ${path})`, { path })
+      if ('problem' in result) {
+        const advice = result.code === 'PATTERN_NOT_FOUND' ? '\nTo add a section, use append_to_file.' : ''
+        throw new PalimpsestError(result.code, `${result.problem} (in ${path})${advice}`, { path })
+      }
       const { header, removed, inserted } = result
       done = `Updated ${header} in ${path}: replaced ${countChars(removed)} chars with ${countChars(inserted)} chars`
       if (result.subsections.length > 0) done += `\nReplaced with it: ${result.subsections.join(', ')}`

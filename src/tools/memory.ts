@@ -4,12 +4,10 @@
  * A failure of the store is a result as well, so that a conversation goes on without its memory.
  */
 import { z } from 'zod'
-import { replaceSection } from '../files/markdown.ts'
 import { titleOf } from '../memory/checks.ts'
 import type { AgentMemory, ProposalInput } from '../memory/memory.ts'
-import { appended, prepended, replaceString } from '../memory/proposals.ts'
 import type { EntryLink, Proposal } from '../memory/store.ts'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import { defineTool, type Tool, type ToolResult } from './tool.ts'
 
 export type MemoryToolContext = {
@@ -81,8 +79,7 @@ The edit will FAIL if old_string is not found or is not unique.`,
     if (oldString === newString) return failed('old_string and new_string must be different.')
     if (!oldString) return failed('old_string cannot be empty.')
     return propose(label, context, {
-      kind: 'edit',
-      body: body => replaceString(body, { label, oldString, newString, all }),
+      body: { type: 'replace', old: oldString, new: newString, all },
       reasoning: input.reasoning,
       said: `Edit proposal created for block '${label}'.`,
     })
@@ -107,8 +104,7 @@ export const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolCont
     const { block_label: label, text, at_start: atStart } = input
     if (!text) return failed('text cannot be empty.')
     return propose(label, context, {
-      kind: atStart ? 'prepend' : 'append',
-      body: body => (atStart ? prepended(body, text) : appended(body, text)),
+      body: { type: atStart ? 'prepend' : 'append', text },
       reasoning: input.reasoning,
       confidence: input.confidence,
       said: `Addition proposed for block '${label}'.`,
@@ -132,12 +128,7 @@ export const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolCo
   annotations: { destructive: false },
   run: async (input, context) =>
     propose(input.block_label, context, {
-      kind: 'section',
-      body: body => {
-        const result = replaceSection(body, input.header, input.content)
-        if ('problem' in result) throw new PalimpsestError(result.code, result.problem)
-        return result.text
-      },
+      body: { type: 'section', header: input.header, content: input.content },
       reasoning: input.reasoning,
       confidence: input.confidence,
       said: `Section proposal created for block '${input.block_label}'.`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { exportMemory, importMemory, readMemoryDocument } from '../../src/memory/exchange.ts'
 import { Memory } from '../../src/memory/memory.ts'
-import type { Actor, Change, MemoryStore, Note } from '../../src/memory/store.ts'
+import type { Actor, Change, MemoryStore, Note, Proposal } from '../../src/memory/store.ts'
 import * as fc from '../property.ts'
 import { command, runCommands } from './memory-commands.ts'
 
@@ -200,8 +200,8 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       withBlock('a\nb\nc\nd\ne\n', async ({ memory, user, by }) => {
         const first = await memory.propose(user, 'student', { ...agent, body: 'A\nb\nc\nd\ne\n' })
         const second = await memory.propose(user, 'student', { ...agent, body: 'a\nb\nc\nd\nE\n' })
-        const third = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}f\n` })
-        const fourth = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}g\n` })
+        const third = await memory.propose(user, 'student', { ...agent, body: { type: 'append', text: 'f\n' } })
+        const fourth = await memory.propose(user, 'student', { ...agent, body: { type: 'append', text: 'g\n' } })
         await memory.set(user, 'student', { title: 'Renamed', by })
         for (const { id } of [first, second, third, fourth]) await memory.approve(user, id, { by })
         const block = await memory.block(user, 'student')
@@ -396,7 +396,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
 
     test('of two approvers at once exactly one wins, and nothing is merged twice', () =>
       withBlock('one\n', async ({ memory, user, by }) => {
-        const { id } = await memory.propose(user, 'student', { ...agent, kind: 'append', body: now => `${now}two\n` })
+        const { id } = await memory.propose(user, 'student', { ...agent, body: { type: 'append', text: 'two\n' } })
         const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6].map(() => memory.approve(user, id, { by })))
         assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
         for (const outcome of outcomes) {
@@ -407,14 +407,100 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal((await memory.history(user, 'student')).length, 2)
       }))
 
+    test('proposals for two places of one text are both approved, in either order', async () => {
+      const cases = [
+        {
+          body: '- likes math\n- likes science\n- lives in Rome',
+          one: { type: 'replace', old: '- likes math', new: '- likes physics' },
+          two: { type: 'replace', old: '- likes science', new: '- likes biology' },
+          both: '- likes physics\n- likes biology\n- lives in Rome',
+        },
+        {
+          body: 'She likes math and science in Rome.',
+          one: { type: 'replace', old: 'math', new: 'physics' },
+          two: { type: 'replace', old: 'science', new: 'biology' },
+          both: 'She likes physics and biology in Rome.',
+        },
+        {
+          body: '# A\nold a\n# B\nold b\n',
+          one: { type: 'section', header: '# A', content: 'new a' },
+          two: { type: 'section', header: '# B', content: 'new b' },
+          both: '# A\nnew a\n# B\nnew b\n',
+        },
+      ] as const
+      for (const { body, one, two, both } of cases) {
+        for (const order of [
+          [one, two],
+          [two, one],
+        ]) {
+          await withBlock(body, async ({ memory, user, by }) => {
+            const made: Proposal[] = []
+            for (const operation of [one, two]) {
+              made.push(await memory.propose(user, 'student', { ...agent, body: operation }))
+            }
+            assert.deepEqual(
+              made.map(({ operation }) => operation),
+              [one, two],
+            )
+            for (const operation of order) {
+              const { id } = made[operation === one ? 0 : 1]!
+              assert.equal((await memory.review(user, id)).merge.type, 'clean')
+              await memory.approve(user, id, { by })
+            }
+            assert.equal((await memory.block(user, 'student'))!.body, both)
+            for (const { id } of made) await memory.revert(user, id, { by })
+            assert.equal((await memory.block(user, 'student'))!.body, body)
+          })
+        }
+      }
+    })
+
+    test('an operation that no longer applies exactly once is a conflict with both sides', () =>
+      withBlock('- likes math\n- lives in Rome', async ({ memory, user, by }) => {
+        const replace = (old: string, to: string) => ({ type: 'replace', old, new: to }) as const
+        const one = await memory.propose(user, 'student', { ...agent, body: replace('likes math', 'likes physics') })
+        const two = await memory.propose(user, 'student', { ...agent, body: replace('likes math', 'likes biology') })
+        await memory.approve(user, one.id, { by })
+        await assert.rejects(memory.approve(user, two.id, { by }), { code: 'CONFLICT' })
+        const { merge } = await memory.review(user, two.id)
+        assert.ok(merge.type === 'conflict' && merge.marked.includes('physics') && merge.marked.includes('biology'))
+        const section = { type: 'section', header: '# A', content: 'mine' } as const
+        await memory.set(user, 'student', { body: '# A\nold\n', by })
+        const three = await memory.propose(user, 'student', { ...agent, body: section })
+        await memory.set(user, 'student', { body: '# A\ntheirs\n', by })
+        await assert.rejects(memory.approve(user, three.id, { by }), { code: 'CONFLICT' })
+      }))
+
+    test('an addition without a line end is taken back from below a later one', () =>
+      withBlock('a', async ({ memory, user, by }) => {
+        const ids: string[] = []
+        for (const text of ['b', 'c']) {
+          const { id } = await memory.propose(user, 'student', { ...agent, body: { type: 'append', text } })
+          await memory.approve(user, id, { by })
+          ids.push(id)
+        }
+        const { block } = await memory.revert(user, ids[0]!, { by })
+        assert.equal(block?.body, 'a\nc')
+      }))
+
+    test('a user who has an open proposal and no block yet is listed', async () => {
+      const memory = await open()
+      const user = freshUser()
+      const { id } = await memory.propose(user, 'goals', { ...agent, kind: 'new', body: 'learn Go' })
+      const users = async () => memory.store.users({ limit: 1000 })
+      assert.ok((await users()).includes(user))
+      await memory.reject(user, id, { by: `user:${user}` })
+      assert.ok(!(await users()).includes(user))
+    })
+
     test('approvals of different proposals at once, from two handles, are all in the block', async () => {
       const [one, two] = await Promise.all([openStore('race'), openStore('race')])
       const memories = [new Memory(one!), new Memory(two!)] as const
       await memories[0].set('ann', 'student', { body: '', by: ANN })
       const ids: string[] = []
       for (let i = 0; i < 8; i++) {
-        const body = (now: string) => `${now}line ${i}\n`
-        ids.push((await memories[i % 2]!.propose('ann', 'student', { ...agent, kind: 'append', body })).id)
+        const body = { type: 'append', text: `line ${i}\n` } as const
+        ids.push((await memories[i % 2]!.propose('ann', 'student', { ...agent, body })).id)
       }
       await Promise.all(ids.map((id, i) => memories[i % 2]!.approve('ann', id, { by: ANN })))
       const lines = (await memories[1].block('ann', 'student'))!.body.trimEnd().split('\n')
@@ -435,8 +521,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
           memory.propose(user, 'student', {
             ...agent,
             agentId: `agent-${i}`,
-            kind: 'append',
-            body: now => `${now}${i}\n`,
+            body: { type: 'append', text: `${i}\n` },
           }),
         ),
       )

@@ -13,7 +13,7 @@ import { type StallingProxy, startStallingProxy } from './stalling-proxy.ts'
 
 const ANN: Actor = 'user:ann'
 const agent = { agentId: 'ralph', reasoning: 'why not' }
-const append = (line: string) => ({ ...agent, kind: 'append' as const, body: (now: string) => `${now}${line}\n` })
+const append = (line: string) => ({ ...agent, body: { type: 'append' as const, text: `${line}\n` } })
 
 describe('faults of a Dolt server', { skip: noDolt }, () => {
   let server: DoltServer

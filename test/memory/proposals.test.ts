@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { diffTexts, hiddenIn, reveal } from '../../src/memory/diff.ts'
-import { mergeProposal, mergeTexts, replaceString } from '../../src/memory/proposals.ts'
+import { applyOperation, mergeProposal, mergeTexts } from '../../src/memory/proposals.ts'
 import type { Block, Proposal } from '../../src/memory/store.ts'
 import * as fc from '../property.ts'
 
@@ -65,7 +65,10 @@ test('an addition is added again to whatever the block has become', () => {
   fc.assert(
     fc.property(text, text, fc.constantFrom('append' as const, 'prepend' as const), (base, now, kind) => {
       const body = kind === 'append' ? `${base}${base === '' || base.endsWith('\n') ? '' : '\n'}new` : `new\n${base}`
-      const merge = mergeProposal(proposal({ kind, body, base }), block(now))
+      const merge = mergeProposal(
+        { ...proposal({ kind, body, base }), operation: { type: kind, text: 'new' } },
+        block(now),
+      )
       assert.equal(merge.type, 'clean')
       if (merge.type !== 'clean') return
       assert.ok(merge.body.includes(now))
@@ -80,13 +83,12 @@ test('a body of very many equal lines is shown as a conflict instead of being co
 })
 
 test('replacing counts and replaces without regard to what the strings mean elsewhere', () => {
-  const edit = { label: 'x', all: false }
-  assert.equal(replaceString('a.b', { ...edit, oldString: '.', newString: '$&$1' }), 'a$&$1b')
-  assert.throws(() => replaceString('aaa', { ...edit, oldString: 'a', newString: 'b' }), {
+  assert.equal(applyOperation('a.b', { type: 'replace', old: '.', new: '$&$1' }, 'x'), 'a$&$1b')
+  assert.throws(() => applyOperation('aaa', { type: 'replace', old: 'a', new: 'b' }, 'x'), {
     code: 'MATCH_AMBIGUOUS',
     message: /appears 3 times/,
   })
-  assert.equal(replaceString('aXa', { ...edit, oldString: 'a', newString: '', all: true }), 'X')
+  assert.equal(applyOperation('aXa', { type: 'replace', old: 'a', new: '', all: true }, 'x'), 'X')
 })
 
 test('a difference is in words, and its sides give both texts again', () => {

@@ -90,7 +90,7 @@ test('a header that occurs twice asks for its path, and the path works', () => {
   for (const path of ['# P > ## C > ### B', '## C > ### B', 'C > B']) {
     assert.equal(replaced(text, path, 'new'), '# P\n## A\n### B\n1\n## C\n### B\nnew\n')
   }
-  assert.match(problem('## A\n1\n## A\n2\n', '## A'), /use edit_file/)
+  assert.match(problem('## A\n1\n## A\n2\n', '## A'), /unique piece of their text/)
 })
 
 test('a header may contain what separates a path', () => {

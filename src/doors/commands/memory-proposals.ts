@@ -1,9 +1,7 @@
 /** `memory propose | proposals | diff | approve | reject | revert`. */
 
-import { replaceSection } from '../../files/markdown.ts'
 import type { DiffPart } from '../../memory/diff.ts'
 import type { ProposalInput } from '../../memory/memory.ts'
-import { appended, prepended, replaceString } from '../../memory/proposals.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Confidence, Proposal, ProposalState } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -46,24 +44,18 @@ async function wantedChange(
   const body = await givenBody(context)
   const { old, new: replacement, append, prepend, section, all = false } = values
   if (old !== undefined && replacement !== undefined) {
-    return { kind: 'edit', body: now => replaceString(now, { label, oldString: old, newString: replacement, all }) }
+    return { body: { type: 'replace', old, new: replacement, all } }
   }
-  if (append !== undefined) return { kind: 'append', body: now => appended(now, append) }
-  if (prepend !== undefined) return { kind: 'prepend', body: now => prepended(now, prepend) }
+  if (append !== undefined) return { body: { type: 'append', text: append } }
+  if (prepend !== undefined) return { body: { type: 'prepend', text: prepend } }
   if (body === undefined) {
     throw new PalimpsestError(
       'INVALID_INPUT',
       'Say what to change: --old and --new, --append, --prepend, --body or --file.',
     )
   }
-  if (section !== undefined) return { kind: 'section', body: now => withSection(now, section, body) }
+  if (section !== undefined) return { body: { type: 'section', header: section, content: body } }
   return { kind: (await memory.block(user, label)) ? 'edit' : 'new', body }
-}
-
-function withSection(body: string, header: string, content: string): string {
-  const result = replaceSection(body, header, content)
-  if ('problem' in result) throw new PalimpsestError(result.code, result.problem, { header })
-  return result.text
 }
 
 async function proposals({ memory, user, context }: Desk): Promise<Report> {

@@ -93,12 +93,26 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const problems = result.error.issues
+    .flatMap(nearestIssues)
     .slice(0, 10)
     .map(({ path, message }) => ({ at: [where, ...path].join('.'), message }))
   const [first] = problems
   throw new PalimpsestError('INVALID_INPUT', `${first?.at ?? where}: ${first?.message ?? 'does not fit'}.`, {
     problems,
   })
+}
+
+/** Of a choice between several forms, what is wrong with the form that comes nearest. */
+function nearestIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const forms = issue.errors.map(issues => issues.flatMap(nearestIssues))
+  const [nearest] = forms.sort((a, b) => strangersIn(a) - strangersIn(b) || a.length - b.length)
+  return nearest?.map(inner => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue]
+}
+
+/** A form that does not know a key is further off than one that misses a key. */
+function strangersIn(issues: readonly z.core.$ZodIssue[]): number {
+  return issues.reduce((total, issue) => total + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
 }
 
 /** What is given twice stays a list, and no schema takes a list. */

@@ -1,7 +1,6 @@
 /** Routes: proposals. An agent makes them; only people approve, reject and revert. */
 import { z } from 'zod'
 import type { ProposalInput } from '../../memory/memory.ts'
-import { appended, prepended, replaceString } from '../../memory/proposals.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Proposal as EngineProposal } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -248,13 +247,13 @@ type Wanted =
 
 function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalInput, 'kind' | 'body'> {
   if ('body' in wanted) return { kind: isNew ? 'new' : 'edit', body: wanted.body }
-  if ('append' in wanted) return { kind: 'append', body: now => appended(now, wanted.append) }
-  if ('prepend' in wanted) return { kind: 'prepend', body: now => prepended(now, wanted.prepend) }
+  if ('append' in wanted) return { body: { type: 'append', text: wanted.append } }
+  if ('prepend' in wanted) return { body: { type: 'prepend', text: wanted.prepend } }
   const { old_string: oldString, new_string: newString, replace_all: all = false } = wanted
   if (oldString === newString) {
     throw new PalimpsestError('ALREADY', 'old_string and new_string must be different.', { label })
   }
-  return { kind: 'edit', body: now => replaceString(now, { label, oldString, newString, all }) }
+  return { body: { type: 'replace', old: oldString, new: newString, all } }
 }
 
 function tell(doors: Doors, type: 'proposal.opened' | 'proposal.decided', proposal: EngineProposal): void {

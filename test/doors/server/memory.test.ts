@@ -32,6 +32,15 @@ test('a proposal changes nothing until it is approved, and its review shows what
   assert.equal((await read('goals')).body, 'Learn Rust.\nRun daily.\n')
 })
 
+test('a proposal without its reasoning, or with a key that no form has, is told what is wrong', async () => {
+  await put('told', 'one\n')
+  const missing = await propose('told', { append: 'two', reasoning: undefined })
+  assert.equal(missing.status, 400)
+  assert.match(missing.json.error.message, /^body\.reasoning: /)
+  const strange = await propose('told', { old_string: 'one', new_string: 'two', appendix: 'x' })
+  assert.match(strange.json.error.message, /appendix/)
+})
+
 test('deciding twice, and deciding what was rejected, are conflicts', async () => {
   await put('twice', 'one\n')
   const first = (await propose('twice', { append: 'two' })).json.id

@@ -37,7 +37,7 @@ describe('memory', { skip }, () => {
   test('a proposal shows its words, its reason, its conversation and what a screen would hide', async () => {
     await set('goals', 'Learn Go.\nRun daily.\n')
     await propose('goals', {
-      body: now => now.replace('Learn Go', 'Learn Ru\u200bst \u202eand Zig'),
+      body: { type: 'replace', old: 'Learn Go', new: 'Learn Ru\u200bst \u202eand Zig' },
       reasoning: `She asked for it. ${EVIL}`,
       confidence: 'low',
       entries: [{ session: 'sample', entry: 3 }],
@@ -67,8 +67,8 @@ describe('memory', { skip }, () => {
 
   test('with the keyboard alone: j and k move, e edits, a approves, r asks why and rejects', async () => {
     await set('food', 'Bread.\n')
-    await propose('food', { body: now => `${now}Cheese.\n` })
-    await propose('food', { body: now => `${now}Olives.\n` })
+    await propose('food', { body: { type: 'append', text: 'Cheese.\n' } })
+    await propose('food', { body: { type: 'append', text: 'Olives.\n' } })
     const page = await web.page(`#/memory?user=${USER}`)
     await page.getByRole('article', { name: 'Proposal for food' }).getByText('Olives.').waitFor()
     await page.keyboard.press('j')
@@ -86,7 +86,7 @@ describe('memory', { skip }, () => {
     await told(page, 'Rejected.')
     const [rejected] = await web.memory.proposals(USER, { state: 'rejected' })
     assert.equal(rejected?.decision?.why, 'not this one')
-    await propose('food', { kind: 'append', body: now => `${now}Figs.\n` })
+    await propose('food', { body: { type: 'append', text: 'Figs.\n' } })
     await page.getByText('Figs.').waitFor()
     await page.keyboard.press('a')
     await told(page, 'Approved: food.')
@@ -96,8 +96,8 @@ describe('memory', { skip }, () => {
   test('several are decided at once; one that conflicts stays and is told', async () => {
     await set('pets', 'A cat.\n')
     await set('plants', 'A fern.\n')
-    await propose('pets', { body: () => 'Two cats.\n' })
-    await propose('plants', { body: () => 'Two ferns.\n' })
+    await propose('pets', { body: 'Two cats.\n' })
+    await propose('plants', { body: 'Two ferns.\n' })
     await set('plants', 'No ferns.\n')
     const page = await web.page(`#/memory?user=${USER}`)
     for (const label of ['pets', 'plants']) await page.getByLabel(`Tick the proposal for ${label}`).check()
@@ -188,7 +188,7 @@ describe('memory', { skip }, () => {
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    await propose('food', { body: () => 'Nothing but figs.\n' })
+    await propose('food', { body: 'Nothing but figs.\n' })
     await set('food', 'Something else.\n')
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [1280, 390]) {
