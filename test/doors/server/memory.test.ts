@@ -35,7 +35,7 @@ test('a proposal changes nothing until it is approved, and its review shows what
 test('a proposal without its reasoning, or with a key that no form has, is told what is wrong', async () => {
   await put('told', 'one\n')
   const missing = await propose('told', { append: 'two', reasoning: undefined })
-  assert.equal(missing.status, 400)
+  assert.equal(missing.status, 422)
   assert.match(missing.json.error.message, /^body\.reasoning: /)
   const strange = await propose('told', { old_string: 'one', new_string: 'two', appendix: 'x' })
   assert.match(strange.json.error.message, /appendix/)
