@@ -7,7 +7,16 @@
  */
 import { createHash } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
-import { listening, type Received, receive, type Script, type Turn, type Upstream, writeUntil } from './upstream.ts'
+import {
+  listening,
+  type Received,
+  receive,
+  type Script,
+  type Turn,
+  thoughtsOf,
+  type Upstream,
+  writeUntil,
+} from './upstream.ts'
 
 export type GeminiOptions = {
   /** Whether calls come with ids. */
@@ -67,7 +76,9 @@ function streamEvents(response: ServerResponse, pieces: readonly Wire[], turn: T
 }
 
 /** Thoughts, text (in two pieces where it streams), then the calls; the first call is signed, or the last text where there is none. */
-function partsOf({ thinking, text, calls = [] }: Turn, id: string | undefined, streams: boolean): GeminiPart[] {
+function partsOf(turn: Turn, id: string | undefined, streams: boolean): GeminiPart[] {
+  const { text, calls = [] } = turn
+  const [thinking] = thoughtsOf(turn)
   const parts: GeminiPart[] = thinking ? [{ text: thinking.text, thought: true }] : []
   const middle = streams ? Math.ceil((text ?? '').length / 2) : 0
   const said = text === undefined ? [] : [text.slice(0, middle), text.slice(middle)].filter(piece => piece !== '')

@@ -8,10 +8,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** `redacted`: only its signature is sent, as the data of a redacted block. */
+export type Thought = { text: string; signature: string; redacted?: boolean }
+
 export type Turn = {
   text?: string
   /** Sent as a thinking block, as `reasoning_content`, or as a reasoning item with `encrypted_content`. */
-  thinking?: { text: string; signature: string }
+  thinking?: Thought | Thought[]
   /** `arguments` is how the model spells them, where that matters. */
   calls?: { id?: string; name: string; input: unknown; arguments?: string }[]
   usage?: {
@@ -53,14 +56,18 @@ export type Upstream = {
 
 export type Script = readonly Turn[] | ((request: Received, index: number) => Turn)
 
-export async function startUpstream(script: Script): Promise<Upstream> {
+/** `count` answers requests for token counts. */
+export type UpstreamOptions = { count?: (request: Received) => { status: number; body: unknown } }
+
+export async function startUpstream(script: Script, { count = roughCount }: UpstreamOptions = {}): Promise<Upstream> {
   const requests: Received[] = []
   const server = createServer(async (request, response) => {
     const received = await receive(request)
     const [path] = received.path.split('?')
     if (path === '/v1/models') return send(response, 200, { object: 'list', data: [] })
     if (path === '/v1/messages/count_tokens') {
-      return send(response, 200, { input_tokens: Math.ceil(received.body.length / 4) })
+      const { status, body } = count(received)
+      return send(response, status, body)
     }
     const dialect = DIALECTS[path ?? '']
     if (!dialect || request.method !== 'POST') return send(response, 404, { error: { message: `no ${path} here` } })
@@ -73,6 +80,10 @@ export async function startUpstream(script: Script): Promise<Upstream> {
     stream(response, [...dialect.events(answer)], turn)
   })
   return listening(server, requests)
+}
+
+function roughCount({ body }: Received) {
+  return { status: 200, body: { input_tokens: Math.ceil(body.length / 4) } }
 }
 
 export async function listening(server: Server, requests: Received[]): Promise<Upstream> {
@@ -135,6 +146,10 @@ function callsOf({ turn, index }: Answer): { id: string; name: string; input: un
   }))
 }
 
+export function thoughtsOf({ thinking }: Turn): Thought[] {
+  return thinking === undefined ? [] : [thinking].flat()
+}
+
 /** Two pieces or more, so that clients have to put them together. */
 function pieces(text: string): string[] {
   const middle = Math.ceil(text.length / 2)
@@ -143,14 +158,16 @@ function pieces(text: string): string[] {
 
 function anthropicMessage(answer: Answer): Wire {
   const { turn, index, model } = answer
-  const { text, thinking, calls } = turn
+  const { text, calls } = turn
   return {
     id: `msg_${index}`,
     type: 'message',
     role: 'assistant',
     model,
     content: [
-      ...(thinking ? [{ type: 'thinking', thinking: thinking.text, signature: thinking.signature }] : []),
+      ...thoughtsOf(turn).map(({ text, signature, redacted }) =>
+        redacted ? { type: 'redacted_thinking', data: signature } : { type: 'thinking', thinking: text, signature },
+      ),
       ...(text === undefined ? [] : [{ type: 'text', text }]),
       ...callsOf(answer).map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),
     ],
@@ -209,6 +226,7 @@ function anthropicDeltas(block: Wire, answer: Answer): { empty: Wire; deltas: Wi
     const deltas = pieces(String(block.text)).map(text => ({ type: 'text_delta', text }))
     return { empty: { ...block, text: '' }, deltas }
   }
+  if (block.type === 'redacted_thinking') return { empty: block, deltas: [] }
   if (block.type === 'thinking') {
     const deltas = pieces(String(block.thinking)).map(thinking => ({ type: 'thinking_delta', thinking }))
     const signature = { type: 'signature_delta', signature: block.signature }
@@ -230,7 +248,7 @@ function chatCompletion(answer: Answer): Wire {
     role: 'assistant',
     content: turn.text ?? null,
     refusal: null,
-    ...(turn.thinking && { reasoning_content: turn.thinking.text }),
+    ...(turn.thinking && { reasoning_content: thoughtsOf(turn)[0]?.text }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
   const finish_reason = calls.length > 0 ? 'tool_calls' : 'stop'
@@ -269,7 +287,7 @@ function* chatEvents(answer: Answer): Generator<SseEvent> {
     data: { ...base, choices: [{ index: 0, delta, logprobs: null, finish_reason }] },
   })
   yield chunk({ role: 'assistant', content: turn.text === undefined ? null : '' })
-  for (const piece of pieces(turn.thinking?.text ?? '')) yield chunk({ reasoning_content: piece })
+  for (const piece of pieces(thoughtsOf(turn)[0]?.text ?? '')) yield chunk({ reasoning_content: piece })
   for (const content of pieces(turn.text ?? '')) yield chunk({ content })
   for (const [at, { id, name, text }] of callsOf(answer).entries()) {
     yield chunk({ tool_calls: [{ index: at, id, type: 'function', function: { name, arguments: '' } }] })
@@ -282,7 +300,8 @@ function* chatEvents(answer: Answer): Generator<SseEvent> {
 
 function responseItems(answer: Answer): Wire[] {
   const { turn, index } = answer
-  const { text, thinking } = turn
+  const { text } = turn
+  const [thinking] = thoughtsOf(turn)
   const reasoning = {
     id: `rs_${index}`,
     type: 'reasoning',

@@ -37,7 +37,7 @@ type Client = {
   program: string
   dialect: ProxyDialect
   /** The provider that it talks to, where it is not the usual one. */
-  start?: typeof startUpstream
+  start?: (script: Script) => Promise<Upstream>
   /** Whether it shortens what it has sent before, so that the conversation forks. */
   forks?: true
   /** Whether it gives up by itself when a stream breaks off. */
