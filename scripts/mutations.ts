@@ -1,0 +1,113 @@
+/**
+ * The small wrong changes that `npm run mutate` makes to a source file: conditions turned round, bounds moved by one,
+ * statements left out, defaults forgotten. Texts are left alone: most are messages, whose wording nobody should test.
+ */
+import { parseSync } from 'vite'
+
+/** `start` and `end` are places in the source; `text` stands there instead. */
+export type Mutation = { start: number; end: number; text: string }
+
+type Node = { type: string; start: number; end: number } & Record<string, unknown>
+
+const OPERATORS: Record<string, readonly string[]> = {
+  '===': ['!=='],
+  '!==': ['==='],
+  '<': ['<=', '>='],
+  '<=': ['<', '>'],
+  '>': ['>=', '<='],
+  '>=': ['>', '<'],
+  '+': ['-'],
+  '-': ['+'],
+  '*': ['/'],
+  '/': ['*'],
+  '%': ['*'],
+  '&&': ['||'],
+  '||': ['&&'],
+  '??': ['&&'],
+}
+
+const METHODS: Record<string, string> = {
+  some: 'every',
+  every: 'some',
+  find: 'findLast',
+  findLast: 'find',
+  min: 'max',
+  max: 'min',
+  startsWith: 'endsWith',
+  endsWith: 'startsWith',
+}
+
+/** Every mutation of a file, in the order of their places. */
+export function mutationsOf(path: string, source: string): Mutation[] {
+  const { program, errors } = parseSync(path, source)
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`)
+  const found: Mutation[] = []
+  visit(program as unknown as Node, node => found.push(...mutate(node, source)))
+  return found.sort((a, b) => a.start - b.start || a.end - b.end)
+}
+
+function mutate(node: Node, source: string): Mutation[] {
+  const whole = (text: string): Mutation => ({ start: node.start, end: node.end, text })
+  switch (node.type) {
+    case 'BinaryExpression':
+    case 'LogicalExpression':
+      return operatorMutations(node, source)
+    case 'IfStatement':
+    case 'ConditionalExpression':
+    case 'WhileStatement':
+      return conditionMutations(node)
+    case 'UnaryExpression':
+      return node['operator'] === '!' ? [{ start: node.start, end: node.start + 1, text: '' }] : []
+    case 'Literal':
+      if (typeof node['value'] === 'boolean') return [whole(`${!node['value']}`)]
+      return typeof node['value'] === 'number' ? [whole(`${node['value'] + 1}`)] : []
+    case 'ExpressionStatement':
+      return 'directive' in node && node['directive'] ? [] : [whole(';')]
+    case 'ThrowStatement':
+    case 'ContinueStatement':
+      return [whole(';')]
+    case 'ReturnStatement':
+      return node['argument'] ? [whole('return undefined')] : []
+    case 'MemberExpression':
+      return methodMutations(node)
+    default:
+      return []
+  }
+}
+
+function operatorMutations(node: Node, source: string): Mutation[] {
+  const { end: from } = node['left'] as Node
+  const { start: to } = node['right'] as Node
+  const operator = node['operator'] as string
+  const start = from + source.slice(from, to).indexOf(operator)
+  return (OPERATORS[operator] ?? []).map(text => ({ start, end: start + operator.length, text }))
+}
+
+function conditionMutations({ type, test }: Node): Mutation[] {
+  const { start, end } = test as Node
+  const values = type === 'WhileStatement' ? ['false'] : ['true', 'false']
+  return values.map(text => ({ start, end, text }))
+}
+
+function methodMutations({ property, computed }: Node): Mutation[] {
+  const { name, start, end } = property as Node & { name?: string }
+  const text = computed || name === undefined || !Object.hasOwn(METHODS, name) ? undefined : METHODS[name]
+  return text === undefined ? [] : [{ start, end, text }]
+}
+
+/** Types are not visited, and imports are not: what is erased or only names a file has nothing to test. */
+function visit(node: Node, see: (node: Node) => void): void {
+  if (node.type === 'ImportDeclaration' || node.type.startsWith('TS')) {
+    const { expression } = node
+    if (isNode(expression)) visit(expression, see)
+    return
+  }
+  see(node)
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, see)
+  }
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && 'type' in value && 'start' in value
+}
