@@ -10,13 +10,12 @@ import { textOf } from '../src/model/leaves.ts'
 import { type Counter, loadCounter, messageTokens } from '../src/model/tokens.ts'
 import type { Message, Part } from '../src/model/types.ts'
 import { thrifty } from '../src/planner/thrifty.ts'
-import { modelInfo } from '../src/providers/models.ts'
 import { type Evidence, keyOf, sourceText } from '../src/replay/measure/evidence.ts'
 import { type Measures, Meter, OVERHEAD, pricesOf } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { replay } from '../src/replay/replay.ts'
 import { type Chain, joinChain } from './chains.ts'
-import { MAIN, TABLES, tablePrices } from './contenders.ts'
+import { MAIN, modelOf, TABLES, tablePrices } from './contenders.ts'
 import { oneResultEach, toRecorded } from './recorded.ts'
 
 export type Across = {
@@ -49,7 +48,7 @@ export async function compareWithClient(chain: Chain): Promise<Across> {
   let call = -1
   for await (const { messages: shown } of replay(recorded.messages, {
     policy: thrifty(),
-    model: TABLES[MAIN],
+    ...TABLES[MAIN],
     overhead: OVERHEAD,
   })) {
     const index = indexOfCall(recorded.messages, ++call)
@@ -110,7 +109,7 @@ function costOf(measures: Measures): number {
 
 /** The call that writes the summary: everything read once more, and the summary as output. */
 function summaryCosts(messages: readonly Message[], borders: readonly Border[], count: Counter): number {
-  const { read, output } = pricesOf(modelInfo(TABLES[MAIN]))
+  const { read, output } = pricesOf(modelOf(MAIN))
   const size = (list: readonly Message[]) => list.reduce((sum, message) => sum + messageTokens(message, count), 0)
   const known = new Set(messages.flatMap(({ parts }) => parts.map(textOf)))
   return borders.reduce((sum, { at, head }, number) => {

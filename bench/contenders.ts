@@ -7,22 +7,27 @@ import { loadCounter } from '../src/model/tokens.ts'
 import { presets } from '../src/planner/presets.ts'
 import { THRIFTY, thrifty } from '../src/planner/thrifty.ts'
 import type { PlannerFactory } from '../src/policies/policy.ts'
-import { modelInfo } from '../src/providers/models.ts'
+import { type Model, modelInfo } from '../src/providers/models.ts'
 import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
 import { OWN, type Recorded, tryPolicy } from '../src/replay/measure/policies.ts'
 import type { Peer } from './peers/peer.ts'
 
 /** The price tables, each by a model that has it. */
 export const TABLES = {
-  'Anthropic, 5 minutes': 'claude-sonnet-4-5',
-  'Anthropic, 1 hour': 'claude-1h',
-  OpenAI: 'gpt-5',
-  DeepSeek: 'deepseek-chat',
-} as const
+  'Anthropic, 5 minutes': { model: 'claude-sonnet-4-5' },
+  'Anthropic, 1 hour': { model: 'claude-sonnet-4-5', cacheTtl: '1h' },
+  OpenAI: { model: 'gpt-5' },
+  DeepSeek: { model: 'deepseek-chat' },
+} as const satisfies Record<string, { model: string; cacheTtl?: string }>
 
 export type Table = keyof typeof TABLES
 export const TABLE_NAMES = Object.keys(TABLES) as Table[]
 export const MAIN: Table = 'Anthropic, 5 minutes'
+
+export function modelOf(table: Table): Model {
+  const { model, ...use } = TABLES[table]
+  return modelInfo(model, {}, use)
+}
 
 export type Contender = {
   name: string
@@ -73,7 +78,7 @@ export function engine(
     source: 'palimpsest',
     ...(tables ? { tables } : {}),
     async run(session, table) {
-      const options = { model: TABLES[table], overhead: OVERHEAD, prices: tablePrices() }
+      const options = { ...TABLES[table], overhead: OVERHEAD, prices: tablePrices() }
       return (await tryPolicy(session, policy, options)).measures
     },
   }
@@ -123,6 +128,6 @@ export function cpuTime(): number {
 }
 
 export function tablePrices(): Record<string, Prices> {
-  const named = TABLE_NAMES.map(name => [name, pricesOf(modelInfo(TABLES[name]))] as const)
-  return Object.fromEntries([[OWN, pricesOf(modelInfo(TABLES[MAIN]))], ...named])
+  const named = TABLE_NAMES.map(name => [name, pricesOf(modelOf(name))] as const)
+  return Object.fromEntries([[OWN, pricesOf(modelOf(MAIN))], ...named])
 }

@@ -181,7 +181,7 @@ async function runThrifty(session: Recorded): Promise<Own> {
   let started = performance.now()
   for await (const { messages } of replay(session.messages, {
     policy: thrifty(),
-    model: TABLES[MAIN],
+    ...TABLES[MAIN],
     overhead: OVERHEAD,
   })) {
     ms.push(performance.now() - started)

@@ -50,7 +50,7 @@ writeFileSync(values.json, `${JSON.stringify({ turns: POINTS, presets: rows }, n
 async function timesOf(policy: (typeof presets)[number], messages: Message[]): Promise<number[]> {
   const times: number[] = []
   let started = performance.now()
-  for await (const _ of replay(messages, { policy, model: TABLES['Anthropic, 5 minutes'] })) {
+  for await (const _ of replay(messages, { policy, ...TABLES['Anthropic, 5 minutes'] })) {
     times.push(performance.now() - started)
     started = performance.now()
   }

@@ -10,10 +10,9 @@
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message, Part } from '../src/model/types.ts'
 import { bestCut, dueReason, type Situation } from '../src/planner/planner.ts'
-import { modelInfo } from '../src/providers/models.ts'
 import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
-import { type Contender, TABLE_NAMES, TABLES, tablePrices } from './contenders.ts'
+import { type Contender, modelOf, TABLE_NAMES, tablePrices } from './contenders.ts'
 
 type Item = {
   message: number
@@ -46,7 +45,7 @@ export const oracle: Contender = {
       overhead: OVERHEAD,
     })
     const items = await itemsOf(session)
-    const prices = pricesOf(modelInfo(TABLES[table]))
+    const prices = pricesOf(modelOf(table))
     let lastAnswer = Number.NEGATIVE_INFINITY
     let call = 0
     for (const [i, message] of session.messages.entries()) {
@@ -70,7 +69,7 @@ export const floor: Contender = {
   tables: TABLE_NAMES,
   async run(session, table) {
     const items = await itemsOf(session)
-    const prices = pricesOf(modelInfo(TABLES[table]))
+    const prices = pricesOf(modelOf(table))
     const { evidence, ...base } = (await oracle.run(session, table)) satisfies Measures
     const cost = floorCost(session, items, prices)
     const costs = Object.fromEntries(

@@ -8,7 +8,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { modelInfo, PRICES_AS_OF } from '../src/providers/models.ts'
+import { PRICES_AS_OF } from '../src/providers/models.ts'
 import type { Measures } from '../src/replay/measure/measure.ts'
 import { type Row, sumUp } from '../src/replay/measure/policies.ts'
 import { toSvg } from '../src/replay/plot.ts'
@@ -16,10 +16,10 @@ import {
   type Contender,
   cpuTime,
   MAIN,
+  modelOf,
   ownContenders,
   peerContender,
   TABLE_NAMES,
-  TABLES,
   type Table,
 } from './contenders.ts'
 import { type Gap, gapsTo } from './curves.ts'
@@ -120,7 +120,7 @@ function add(contender: Contender, table: Table, measured: readonly Measures[], 
   )
   robust['by characters'] = charactersKept(measured)
   const { setting, kind, source } = contender
-  const fits = row.peak <= modelInfo(TABLES[table]).window
+  const fits = row.peak <= modelOf(table).window
   results[table]!.push({ ...row, setting, kind, source, robust, fits, ...(stopped ? { stopped } : {}) })
   if (table !== MAIN || setting.startsWith('knob')) return
   for (const [i, pair] of pairs.entries()) {

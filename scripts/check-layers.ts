@@ -106,9 +106,9 @@ function isInTemplate(code: string, at: number): boolean {
 }
 
 export function readSources(folder: string): Source[] {
-  return globSync('**/*.ts', { cwd: folder })
+  return globSync('**/*.{ts,json}', { cwd: folder })
     .sort()
-    .map(path => ({ path, imports: importsOf(readFileSync(join(folder, path), 'utf8')) }))
+    .map(path => ({ path, imports: path.endsWith('.ts') ? importsOf(readFileSync(join(folder, path), 'utf8')) : [] }))
 }
 
 if (import.meta.main) {

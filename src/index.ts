@@ -8,7 +8,7 @@ export { SqliteLedger } from './ledger/sqlite.ts'
 export type { LedgerStore } from './ledger/store.ts'
 export { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from './model/errors.ts'
 export type * from './model/types.ts'
-export { type Model, modelInfo, PRICES_AS_OF } from './providers/models.ts'
+export { type Model, type ModelTable, modelInfo, PRICES_AS_OF } from './providers/models.ts'
 export {
   type About,
   type OpenOptions,

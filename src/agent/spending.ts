@@ -2,6 +2,7 @@
 
 import type { Usage } from '../model/types.ts'
 import { type Model, modelInfo } from '../providers/models.ts'
+import { dollarsOf } from '../providers/pricing.ts'
 import type { Session } from '../session/session.ts'
 import type { DoneReason } from './events.ts'
 
@@ -23,12 +24,6 @@ export const LIMITS: Limits = {
   toolSeconds: 600,
 }
 
-/** Dollars. */
-export function costOf({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0 }: Usage, model: Model): number {
-  const tokens = input + cacheRead * model.read + cacheWrite * model.write
-  return (tokens * model.input + output * model.output) / 1_000_000
-}
-
 export function tokensIn({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0 }: Usage): number {
   return input + cacheRead + cacheWrite + output
 }
@@ -40,7 +35,7 @@ export class Spending {
   money = 0
 
   add(usage: Usage, model: Model): number {
-    const cost = costOf(usage, model)
+    const cost = dollarsOf(usage, model)
     this.tokens += tokensIn(usage)
     this.money += cost
     return cost
@@ -79,7 +74,7 @@ export async function costOfSession(session: Session, name: string): Promise<Cos
     total.cacheWrite += usage.cacheWrite ?? 0
     total.output += usage.output ?? 0
     const own = usage.model === undefined || usage.model === name
-    total.dollars += costOf(usage, own ? session.options.model : modelInfo(usage.model))
+    total.dollars += dollarsOf(usage, own ? session.options.model : modelInfo(usage.model))
   }
   return total
 }

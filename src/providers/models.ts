@@ -1,14 +1,34 @@
 /**
- * Models and what they cost: one table, with its date and sources, that users can extend.
+ * What is known of models: windows, prices by size and date, cache lifetimes, how a provider finds a cached prefix, and
+ * whether it binds reasoning to the messages before it. The facts are data (models.json, each row with its date and
+ * source); users add or change rows of their own.
  *
  * Prices are in US dollars per million tokens; `read` and `write` are factors of the input price for a prompt
- * prefix that the provider has cached, and for writing one. The planner works with the factors alone.
+ * prefix that the provider has cached, and for writing one. The planner works with the factors alone. A name that
+ * the table does not have takes the strictest row of its family, so that nothing is sent that a provider may refuse.
  */
 import type { Dialect } from '../model/types.ts'
+import { familyOf, type Row, rowFor, type Table, table } from './table.ts'
 
-export const PRICES_AS_OF = '2026-11-01'
+/**
+ * How a provider finds a cached prefix again. `marked`: at positions that a request marked, a few blocks back from a
+ * marker. `breakpoints`: exactly at ends of messages that a request wrote. `intervals`: at multiples of a size.
+ * `prefix`: the longest common beginning.
+ */
+export type Shape = 'marked' | 'breakpoints' | 'intervals' | 'prefix'
+
+/** What becomes of reasoning behind an edit: it stays (`none`), is left out in silence, or the request is refused. */
+export type Binding = 'none' | 'drop' | 'refuse'
+
+/** Over so many tokens the whole request costs so many times the price. */
+export type Band = { above: number; input: number; output: number }
+
+/** A way to keep a prefix: for how many milliseconds, and the factor for writing it. */
+export type Lifetime = { name: string; ttl: number; write: number }
 
 export type Model = {
+  /** The row that it is taken from. */
+  id: string
   /** Tokens that fit in one request. */
   window: number
   input: number
@@ -19,6 +39,13 @@ export type Model = {
   write: number
   /** Milliseconds for which the provider keeps an unused prefix. */
   ttl: number
+  /** Every lifetime that can be asked for, the default first. `write` and `ttl` are of the one in use. */
+  lifetimes: readonly Lifetime[]
+  bands: readonly Band[]
+  shape: Shape
+  binding: Binding
+  /** Whether an edit invalidates the reasoning behind it: `binding` is not `none`. */
+  bindsReasoning: boolean
   dialect: Dialect
   /** Shorter prefixes are not cached. */
   minimum: number
@@ -26,98 +53,118 @@ export type Model = {
   maxBytes: number
   /** The provider's tokens for one o200k token, on code and logs. */
   scale: number
-  /** Whether reasoning is bound to the messages before it, so that an edit there invalidates it. */
-  bindsReasoning: boolean
+  asOf: string
   source: string
 }
 
-const MINUTE = 60_000
-
-const anthropic: Model = {
-  window: 200_000,
-  input: 3,
-  output: 15,
-  read: 0.1,
-  write: 1.25,
-  ttl: 5 * MINUTE,
-  dialect: 'anthropic',
-  minimum: 1024,
-  maxBytes: 32_000_000,
-  scale: 1.11,
-  bindsReasoning: false,
-  source: 'Anthropic, pricing and prompt caching pages',
-}
-
-const openai: Model = {
-  window: 272_000,
-  input: 1.25,
-  output: 10,
-  read: 0.1,
-  write: 1,
-  ttl: 5 * MINUTE,
-  dialect: 'openai-responses',
-  minimum: 1024,
-  maxBytes: 50_000_000,
-  scale: 1,
-  bindsReasoning: false,
-  source: 'OpenAI, pricing and prompt caching pages',
-}
-
-const gemini: Model = {
-  ...openai,
-  window: 1_000_000,
-  read: 0.25,
-  dialect: 'gemini',
-  maxBytes: 20_000_000,
-  source: 'Google, Gemini API pricing and context caching pages',
-}
-
-const deepseek: Model = {
-  ...openai,
-  window: 128_000,
-  input: 0.28,
-  output: 0.42,
-  ttl: 60 * MINUTE,
-  dialect: 'openai-chat',
-  minimum: 64,
-  source: 'DeepSeek, models and pricing page',
-}
-
-/** By the longest name that a model's name begins with. */
-const MODELS: Record<string, Model> = {
-  claude: anthropic,
-  'claude-haiku': { ...anthropic, input: 1, output: 5 },
-  'claude-opus': { ...anthropic, input: 5, output: 25 },
-  'claude-opus-5': { ...anthropic, input: 5, output: 25, bindsReasoning: true },
-  'claude-1h': { ...anthropic, write: 2, ttl: 60 * MINUTE },
-  gpt: openai,
-  'gpt-4.1': { ...openai, window: 1_000_000, input: 2, output: 8, read: 0.25, dialect: 'openai-chat' },
-  'gpt-4o': { ...openai, window: 128_000, input: 2.5, output: 10, read: 0.5, dialect: 'openai-chat' },
-  codex: openai,
-  o3: { ...openai, window: 200_000, input: 2, output: 8, read: 0.25 },
-  o4: { ...openai, window: 200_000, input: 1.1, output: 4.4, read: 0.25 },
-  gemini,
-  deepseek,
-  // The script that stands in for a model in demos costs nothing; its cache behaves like others.
-  'palimpsest-demo': { ...openai, window: 200_000, input: 0, output: 0, dialect: 'openai-chat', source: 'the demo' },
-}
-
+/** Rows of a user, by the beginning of the name. What a row leaves out is as in the built-in table. */
 export type ModelTable = Record<string, Partial<Model>>
 
-/** What is known of a model. An unknown one is priced as the default, which is the dearest to break a cache on. */
-export function modelInfo(name = 'claude', extra: ModelTable = {}): Model {
-  return { ...(find(name, MODELS) ?? anthropic), ...find(name, extra) }
+/** What a request says beside the name of the model: the lifetime that it asks for, and the day. */
+export type ModelUse = { cacheTtl?: string; at?: number }
+
+/** The day of the newest facts. */
+export const PRICES_AS_OF: string = table.asOf
+
+/** What is known of a model. */
+export function modelInfo(name: string = table.unknown, extra: ModelTable = {}, use: ModelUse = {}): Model {
+  const row = rowFor(name) ?? strictest(familyOf(name)) ?? rowFor(table.unknown)!
+  return withOwn(toModel(row, name, use), findOwn(name, extra))
 }
 
+/** Whether the table has the model, or its family. */
 export function isKnownModel(name: string): boolean {
-  return find(name, MODELS) !== undefined
+  return rowFor(name) !== undefined || familyOf(name).length > 0
 }
 
-/** The row with the longest key that the name begins with, or goes on with behind a provider (`x/…`, `x:…`, `x.…`). */
-function find<T>(name: string, table: Record<string, T>): T | undefined {
+/** Whether the table has the model itself. */
+export function isListedModel(name: string): boolean {
+  return rowFor(name) !== undefined
+}
+
+/** Every model of the built-in table. */
+export function allModels(use: ModelUse = {}): Model[] {
+  return table.models.map(row => toModel(row, row.id, use))
+}
+
+/** The model with another lifetime of its cache; as it is where the provider has none of that name. */
+export function withLifetime(model: Model, name: string | undefined): Model {
+  const found = model.lifetimes.find(lifetime => lifetime.name === name)
+  return found ? { ...model, write: found.write, ttl: found.ttl } : model
+}
+
+const REGIONAL = /(?:^|[/:])(?:us|eu|au|jp|in|apac)\.anthropic\./i
+const LONG_WINDOW = 1_000_000
+
+function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
+  const provider = table.providers[row.provider]!
+  const prices = pricesAt(row, at === undefined ? table.asOf : new Date(at).toISOString().slice(0, 10))
+  const factor = (price: number) => (prices.input === 0 ? 1 : Number((price / prices.input).toPrecision(6)))
+  const times = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
+  const lifetimes = Object.entries(row.lifetimes ?? provider.lifetimes).map(([lifetime, ttl]) => {
+    const write = prices.write[lifetime] ?? Math.max(...Object.values(prices.write))
+    return { name: lifetime, ttl, write: factor(write) }
+  })
+  const binding = row.binding ?? provider.binding
+  const model: Model = {
+    id: row.id,
+    window: name.endsWith('[1m]') ? LONG_WINDOW : (row.maxInput ?? row.window),
+    input: prices.input * times,
+    output: prices.output * times,
+    read: row.factors?.read ?? factor(prices.read),
+    write: lifetimes[0]!.write,
+    ttl: lifetimes[0]!.ttl,
+    lifetimes,
+    bands: row.bands ?? [],
+    shape: row.shape ?? provider.shape,
+    binding,
+    bindsReasoning: binding !== 'none',
+    dialect: row.dialect ?? provider.dialect,
+    minimum: row.minimum ?? provider.minimum,
+    maxBytes: provider.maxBytes,
+    scale: table.tokenizers[row.tokenizer ?? provider.tokenizer]!,
+    asOf: row.asOf,
+    source: row.source,
+  }
+  return withLifetime(model, cacheTtl)
+}
+
+/** The prices that are valid on a day: the last that have begun by then. */
+function pricesAt({ prices }: Row, day: string): Table['models'][number]['prices'][number] {
+  return prices.findLast(({ from }) => from === undefined || from <= day) ?? prices[0]!
+}
+
+/** `bindsReasoning` and `binding` say the same; a user may give either. */
+function withOwn(model: Model, own: Partial<Model> | undefined): Model {
+  if (!own) return model
+  const merged = { ...model, ...own }
+  if (own.binding === undefined && own.bindsReasoning !== undefined) {
+    merged.binding = !own.bindsReasoning ? 'none' : model.binding === 'none' ? 'refuse' : model.binding
+  }
+  return { ...merged, bindsReasoning: merged.binding !== 'none' }
+}
+
+const STRICTNESS: Record<Binding, number> = { none: 0, drop: 1, refuse: 2 }
+
+/** The row that forbids most, and of those the one whose cache is most expensive to break. */
+function strictest(rows: readonly Row[]): Row | undefined {
+  const models = rows.map(row => ({ row, model: toModel(row, row.id, {}) }))
+  models.sort((a, b) => compareStrictness(b.model, a.model))
+  return models[0]?.row
+}
+
+function compareStrictness(a: Model, b: Model): number {
+  const byBinding = STRICTNESS[a.binding] - STRICTNESS[b.binding]
+  return byBinding || a.write / a.read - b.write / b.read || a.input - b.input
+}
+
+/** The user's row with the longest key that the name begins with, or goes on with behind a provider (`x/…`, `x.…`). */
+function findOwn(name: string, own: ModelTable): Partial<Model> | undefined {
+  const keys = Object.keys(own)
+  if (keys.length === 0) return undefined
   const lower = name.toLowerCase()
   const starts = [0, ...[...lower.matchAll(/[/:.]/g)].map(({ index }) => index + 1)]
-  const matching = Object.keys(table).filter(key => starts.some(at => lower.startsWith(key.toLowerCase(), at)))
+  const matching = keys.filter(key => starts.some(at => lower.startsWith(key.toLowerCase(), at)))
   const [best] = matching.sort((a, b) => b.length - a.length)
-  return best === undefined ? undefined : table[best]
+  return best === undefined ? undefined : own[best]
 }

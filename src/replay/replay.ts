@@ -17,6 +17,8 @@ export type ReplayOptions = {
   /** A preset by name, or a planner of one's own. */
   policy?: string | PlannerFactory
   model?: string
+  /** The cache lifetime that requests ask for (`5m`, `1h`): transcripts rarely say. */
+  cacheTtl?: string
   models?: ModelTable
   /** Tokens of system prompt and tools in front of the messages, which transcripts do not hold. */
   overhead?: number
@@ -43,6 +45,7 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
     policy: options.policy ?? 'thrifty',
     model: options.model ?? 'claude-sonnet-4-5',
     overhead: options.overhead ?? OVERHEAD,
+    ...(options.cacheTtl === undefined ? {} : { cacheTtl: options.cacheTtl }),
   })
   let turn = 0
   let made = 0

@@ -15,6 +15,7 @@ import { type Composition, compositionSchema, makeComposition, optionNames, poli
 import { findPreset, presets } from '../planner/presets.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
+import { bandSchema } from '../providers/table.ts'
 
 export const CONFIG_FILE = 'palimpsest.json'
 
@@ -62,6 +63,11 @@ const modelSchema = z
     maxBytes: z.int().min(1),
     scale: z.number().gt(0),
     bindsReasoning: z.boolean(),
+    binding: z.enum(['none', 'drop', 'refuse']),
+    shape: z.enum(['marked', 'breakpoints', 'intervals', 'prefix']),
+    bands: z.array(bandSchema),
+    lifetimes: z.array(z.strictObject({ name: z.string().min(1), ttl: z.int().min(0), write: z.number().min(0) })),
+    asOf: z.string(),
     source: z.string(),
   })
   .partial()
@@ -109,6 +115,7 @@ export const configSchema = z
       .optional()
       .describe('A preset by name, or policies of your choice'),
     model: z.string().min(1).optional().describe('The model that sessions are for'),
+    cacheTtl: z.string().min(1).optional().describe('The cache lifetime that requests ask for, such as 1h'),
     overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
@@ -119,6 +126,7 @@ export const configSchema = z
 export type Config = {
   policy?: string | Composition
   model?: string
+  cacheTtl?: string
   overhead?: number
   models?: ModelTable
   tools?: Record<string, ToolSpec>
@@ -129,6 +137,7 @@ export type Config = {
 export type Settings = {
   policy?: PlannerFactory
   model?: string
+  cacheTtl?: string
   overhead?: number
   models?: ModelTable
   tools?: ToolTable

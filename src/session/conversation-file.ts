@@ -40,7 +40,7 @@ export type ConversationFile = { format: string; conversations: Conversation[]; 
 
 /** A model of each dialect, for the rules that hold there. */
 const MODELS: Record<WireDialect, string> = {
-  anthropic: 'claude',
+  anthropic: 'claude-sonnet-4-5',
   'openai-chat': 'gpt-4o',
   'openai-responses': 'gpt-5',
 }

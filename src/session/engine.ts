@@ -16,7 +16,7 @@ import { parseJson } from '../model/json.ts'
 import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
-import { type ModelTable, modelInfo } from '../providers/models.ts'
+import { type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
 import { docsOf, Session } from './session.ts'
@@ -51,6 +51,8 @@ export type OpenOptions = {
   /** A preset by name, or a planner of one's own. */
   policy?: string | PlannerFactory
   model?: string
+  /** The cache lifetime that requests ask for, by the provider's name of it (`5m`, `1h`); the provider's default unless given. */
+  cacheTtl?: string
   /** Tokens of system prompt and tools that are sent in front of the messages. */
   overhead?: number
   /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
@@ -68,7 +70,7 @@ export type About = { client?: string; title?: string; parent?: string }
 
 export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string; about: About }
 
-type Meta = { policy: string; model: string; overhead?: number; ids?: number; about?: About }
+type Meta = { policy: string; model: string; cacheTtl?: string; overhead?: number; ids?: number; about?: About }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
@@ -109,11 +111,13 @@ export class Palimpsest {
     const { settings = {}, keepFile, summarize } = this.#options
     const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? DEFAULT_POLICY, settings.policy)
     const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
+    const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
     const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
     const meta = JSON.stringify({
       policy: policy.name,
       model,
+      ...(cacheTtl === undefined ? {} : { cacheTtl }),
       ...(overhead > 0 ? { overhead } : {}),
       ...(ids === undefined ? {} : { ids }),
       ...aboutOf(stored.about, options.about),
@@ -126,7 +130,7 @@ export class Palimpsest {
     const state = new SessionState(this.#store, id, {
       ...tools,
       policy: ids === undefined ? policy : withIds(policy, ids),
-      model: modelInfo(model, this.#options.models ?? settings.models),
+      model: modelInfo(model, this.#options.models ?? settings.models, dayAndTtl(clock(), cacheTtl)),
       overhead,
       clock,
       keepFile: keepFile ?? ((path, text) => this.#keepFile(path, text)),
@@ -213,6 +217,12 @@ export class Palimpsest {
       log: async line => void (await logDay(workspace, line)),
     }
   }
+}
+
+/** Prices of the day, but none older than the table: a replay of an old session is priced as one of today. */
+function dayAndTtl(now: number, cacheTtl: string | undefined): ModelUse {
+  const at = Math.max(now, Date.parse(PRICES_AS_OF))
+  return cacheTtl === undefined ? { at } : { at, cacheTtl }
 }
 
 function toInfo({ meta, ...row }: SessionRow): SessionInfo {

@@ -167,7 +167,7 @@ describe('every suggestion', () => {
   })
 
   test('on a model that binds reasoning nothing before kept reasoning is suggested', async () => {
-    const session = await open('claude-opus-5')
+    const session = await open('claude-opus-5-5')
     await session.append(user('go'), ...step('c1', json), ...step('c2', 'ok', 'think'), user('more'), says('x'))
     assert.deepEqual(await session.suggest(), [])
   })

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { SCHEMA_PATH, schemaText } from '../../scripts/build-schema.ts'
+import { SCHEMA_FOLDER, SCHEMAS, schemaText } from '../../scripts/build-schema.ts'
 import { policyNames } from '../../src/planner/catalog.ts'
 import { presets } from '../../src/planner/presets.ts'
 import { CONFIG_FILE, configPath, parseConfig, readConfig, toSettings } from '../../src/session/config.ts'
@@ -129,7 +129,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
     wrong(
       { polices: [] },
-      /polices is not known; allowed in the file: \$schema, policy, model, overhead, models, tools/,
+      /polices is not known; allowed in the file: \$schema, policy, model, cacheTtl, overhead, models, tools/,
     )
     wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
     wrong(
@@ -166,6 +166,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
   })
 })
 
-test('the published schema is the one that is checked (node scripts/build-schema.ts)', () => {
-  assert.equal(readFileSync(SCHEMA_PATH, 'utf8'), schemaText())
+test('the published schemas are the ones that are checked (node scripts/build-schema.ts)', () => {
+  for (const name of Object.keys(SCHEMAS))
+    assert.equal(readFileSync(join(SCHEMA_FOLDER, name), 'utf8'), schemaText(name))
 })

@@ -186,7 +186,7 @@ describe('rules on the state of a session', () => {
 
   test('nothing before reasoning that is still sent, where a model binds it: bound-reasoning', async () => {
     const messages = [...loop, user(text('next')), assistant(text('x'))]
-    const bound = await open('claude-opus-5', ...messages)
+    const bound = await open('claude-opus-5-5', ...messages)
     await assert.rejects(apply(bound, { type: 'part', entry: 0, part: 0 }, 'x'), broken('bound-reasoning'))
     await apply(bound, { type: 'part', entry: 4, part: 0 }, 'behind it')
     await bound.apply([
@@ -199,7 +199,7 @@ describe('rules on the state of a session', () => {
 
   test('a system prompt that the client changes is not refused for bound reasoning', async () => {
     const prompt = (said: string): Message => ({ role: 'system', parts: [text(said)] })
-    const session = await open('claude-opus-5')
+    const session = await open('claude-opus-5-5')
     const rest = [...loop, user(text('next')), assistant(text('x'))]
     await session.sync([prompt('one'), ...rest])
     const view = await session.sync([prompt('two'), ...rest])

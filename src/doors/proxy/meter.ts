@@ -6,6 +6,7 @@
 
 import type { Usage } from '../../model/types.ts'
 import { modelInfo } from '../../providers/models.ts'
+import { dollarsOf } from '../../providers/pricing.ts'
 
 export type Totals = {
   calls: number
@@ -71,9 +72,10 @@ export class Meter {
   }
 
   call({ usage, tokensSent, tokensSaved, model, rewritten }: Counted): void {
-    const { input, read, write } = modelInfo(model)
+    const known = modelInfo(model)
+    const { input, read, write } = known
     const price = input / 1e6
-    const cost = costOf(usage, model)
+    const cost = dollarsOf(usage, known)
     const saved = tokensSaved * price * read
     const lost = rewritten * price * (write - read)
     const { totals } = this
@@ -129,9 +131,3 @@ const METRICS = {
 } as const
 
 export type Metric = keyof typeof METRICS
-
-/** Dollars for what a call used. */
-export function costOf({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0 }: Usage, model: string): number {
-  const price = modelInfo(model)
-  return ((input + cacheRead * price.read + cacheWrite * price.write) * price.input + output * price.output) / 1e6
-}

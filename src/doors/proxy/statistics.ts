@@ -9,9 +9,9 @@
 import { type Counter, messageTokens } from '../../model/tokens.ts'
 import type { Edit, Event, Usage } from '../../model/types.ts'
 import { type Model, modelInfo } from '../../providers/models.ts'
+import { dollarsOf } from '../../providers/pricing.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { applyEvent, createFold, type Fold, shownTokens, tokensOf } from '../../view/fold.ts'
-import { costOf } from './meter.ts'
 
 export type Cause = 'edit' | 'pause' | 'client' | 'model'
 
@@ -115,7 +115,7 @@ class Reading {
     statistics.tokensIn += sent + unsent
     statistics.tokensSent += sent
     for (const kind of REPORTED) statistics[kind] += usage[kind] ?? 0
-    statistics.cost += costOf(usage, name)
+    statistics.cost += dollarsOf(usage, price)
     statistics.saved += (unsent * price.input * price.read) / 1e6
     if (cause) statistics.busts[cause]++
     if (cause === 'edit') statistics.rewritten += (this.#rewritten * price.input * (price.write - price.read)) / 1e6

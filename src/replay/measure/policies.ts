@@ -35,6 +35,7 @@ export type Outcome = {
 
 export type CompareOptions = {
   model?: string
+  cacheTtl?: string
   models?: ModelTable
   overhead?: number
   /** Further price tables to measure the same views by; the model's own comes first. */
@@ -53,18 +54,19 @@ export function prepareSession(name: string, messages: readonly Message[]): Reco
 export async function tryPolicy(
   session: Recorded,
   policy: string | PlannerFactory,
-  { model = 'claude-sonnet-4-5', models = {}, overhead, prices = {} }: CompareOptions = {},
+  { model = 'claude-sonnet-4-5', cacheTtl, models = {}, overhead, prices = {} }: CompareOptions = {},
 ): Promise<Outcome> {
+  const lifetime = cacheTtl === undefined ? {} : { cacheTtl }
   const meter = new Meter(session.messages, {
     count: await loadCounter(),
-    prices: { [OWN]: pricesOf(modelInfo(model, models)), ...prices },
+    prices: { [OWN]: pricesOf(modelInfo(model, models, lifetime)), ...prices },
     evidence: session.evidence,
     ...(overhead === undefined ? {} : { overhead }),
   })
   const decisions: Decision[] = []
   const unexplained: number[] = []
   const violations: Violation[] = []
-  const options = { policy, model, models, ...(overhead === undefined ? {} : { overhead }) }
+  const options = { policy, model, models, ...lifetime, ...(overhead === undefined ? {} : { overhead }) }
   for await (const { turn, messages, edits, decision, report } of replay(session.messages, options)) {
     const { bust } = meter.add(messages)
     const saved = edits.reduce((total, edit) => total + edit.saved, 0)

@@ -1,0 +1,25 @@
+/** Dollars for what providers report: by the lifetime that was written for, and by the size of the request. */
+import type { Usage } from '../model/types.ts'
+import type { Band, Model } from './models.ts'
+
+/** What a call cost. Each input token is paid once: as it is, from the cache, or written to it. */
+export function dollarsOf(usage: Usage, model: Model): number {
+  const { input = 0, cacheRead = 0, cacheWrite = 0, cacheWriteLong: long = 0, output = 0 } = usage
+  const band = bandAt(model, input + cacheRead + cacheWrite)
+  const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
+  const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
+  return (tokens * model.input + output * model.output * (band?.output ?? 1)) / 1e6
+}
+
+/** The price band of a request with so many tokens of input; `undefined` for the plain price. */
+export function bandAt({ bands }: Pick<Model, 'bands'>, tokens: number): Band | undefined {
+  return bands.findLast(({ above }) => tokens > above)
+}
+
+function shortWrite({ lifetimes, write }: Model): number {
+  return lifetimes.length > 1 ? Math.min(lifetimes[0]!.write, write) : write
+}
+
+function longWrite({ lifetimes, write }: Model): number {
+  return lifetimes[1]?.write ?? write
+}
