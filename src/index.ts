@@ -1,5 +1,5 @@
 /** The public surface of the library. Everything else may change without notice. */
-export type { ContextRequest, ContextTarget, ReplaceOperation } from './asked/context-edits.ts'
+export type { EditOperation, ReplaceOperation } from './asked/context-edits.ts'
 export type { Suggestion } from './asked/suggest.ts'
 export type { Change, FileState } from './calls/file-history.ts'
 export { type CallInfo, defineTools, describeCall, type ToolTable } from './calls/tool-kinds.ts'
@@ -8,6 +8,7 @@ export { SqliteLedger } from './ledger/sqlite.ts'
 export type { LedgerStore } from './ledger/store.ts'
 export { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from './model/errors.ts'
 export type * from './model/types.ts'
+export { thrifty } from './planner/thrifty.ts'
 export { type Model, type ModelTable, modelInfo, PRICES_AS_OF } from './providers/models.ts'
 export {
   type About,

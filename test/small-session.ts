@@ -24,10 +24,10 @@ export async function openSmall(pal: Palimpsest): Promise<Session> {
 async function fill(session: Session): Promise<void> {
   await session.append(...smallMessages())
   const log = { start: LOG_LINES[0]!, end: LOG_LINES.at(-1)!, replacement: LOG_SUMMARY }
-  await session.edit({ action: 'replace', targets: [log] }, 'agent')
+  await session.edit([log], 'agent')
   const parts = await session.parts()
   const again = parts.find(part => part.entry === SECOND_READ && part.kind === 'tool-result')
-  if (again) await session.edit({ action: 'discard', targets: [[again.hash]] }, 'user')
+  if (again) await session.edit([{ discard: again.hash }], 'user')
   await session.pin(REQUEST, { by: 'user' })
 }
 

@@ -119,7 +119,7 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
         env,
         ...(options.approve ? { approve: options.approve } : {}),
         ...(config.retry ? { retry: config.retry } : {}),
-        ...(config.policy && !(await pal.find(session)) ? { policy: config.policy } : {}),
+        ...(config.policy && !(await pal.find(session)) ? { planner: config.policy } : {}),
         ...more,
       })
     },

@@ -3,10 +3,11 @@
  *
  * Matching is literal and in the text as shown; the result is addressed to originals, around whatever edits are
  * there already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing
- * is changed. The shape of a target says what is done with it, so that one batch may hold all three.
+ * is changed. The shape of an operation says what is done, so that one batch may hold all three.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
+import { isRecord } from '../model/json.ts'
 import { textOf, withLeaves } from '../model/leaves.ts'
 import type { Edit, Part } from '../model/types.ts'
 import { relate } from '../view/edits.ts'
@@ -31,13 +32,29 @@ export type ReplaceOperation = {
   replacement: string
 }
 
+/** One change of what the model sees: by the id of a text or result, or by the texts where a stretch begins and ends. */
+export type EditOperation = { discard: string } | { distill: string; to: string } | ReplaceOperation
+
+/** The same as the `context` tool takes it, and the doors that offer the tool. */
 export type ContextTarget = [hash: string] | [hash: string, summary: string] | ReplaceOperation
 
 export type ContextRequest = { action: 'discard' | 'distill' | 'replace'; targets: ContextTarget[] }
 
+export function toOperations({ action, targets }: ContextRequest): EditOperation[] {
+  return targets.map(target => {
+    if (!Array.isArray(target)) return target
+    const [hash, summary] = target
+    if (summary !== undefined) return { distill: hash, to: summary }
+    if (action !== 'distill') return { discard: hash }
+    throw new PalimpsestError('INVALID_INPUT', 'distill takes [id, summary]; to show a note only, use discard.', {
+      hash,
+    })
+  })
+}
+
 /** A target resolved: the edit it asks for, and what it does to the text. */
 export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
-  operation: ContextTarget
+  operation: EditOperation
   entry: number
   originalLength: number
   newLength: number
@@ -48,40 +65,40 @@ export const MIN_MATCH = 30
 const NAMED = 10
 const LISTED = 1000
 
-export function resolveTargets(fold: Fold, { action, targets }: ContextRequest): Resolved[] {
-  if (!Array.isArray(targets) || targets.length === 0) {
-    throw new PalimpsestError('INVALID_INPUT', `${action} needs at least one target.`, { action })
+export function resolveOperations(fold: Fold, operations: readonly EditOperation[]): Resolved[] {
+  if (!Array.isArray(operations) || operations.length === 0) {
+    throw new PalimpsestError('INVALID_INPUT', 'An edit needs at least one target.')
   }
-  const texts = targets.some(isReplace) ? [...shownTexts(fold)] : []
-  const resolved = targets.map(target => {
-    checkTarget(action, target)
-    return isReplace(target) ? replace(fold, texts, target) : discardOrDistill(fold, target)
-  })
+  operations.forEach(checkOperation)
+  const texts = operations.some(operation => 'start' in operation) ? [...shownTexts(fold)] : []
+  const resolved = operations.map(operation =>
+    'start' in operation ? replace(fold, texts, operation) : discardOrDistill(fold, operation),
+  )
   assertApart(resolved)
   return resolved
 }
 
-function isReplace(target: ContextTarget): target is ReplaceOperation {
-  return !Array.isArray(target)
-}
+const SHAPES: readonly (readonly string[])[] = [['discard'], ['distill', 'to'], ['start', 'end', 'replacement']]
 
 /** Doors check what they are given; a program that calls the library may still be wrong. */
-function checkTarget(action: ContextRequest['action'], target: ContextTarget): void {
-  const strings = Array.isArray(target) ? target : [target?.start, target?.end, target?.replacement]
-  const short = Array.isArray(target) && action === 'distill' && target.length < 2
-  if (strings.length > 0 && strings.length < 4 && strings.every(value => typeof value === 'string') && !short) {
-    if (strings.every(value => value.isWellFormed())) return
-    throw new PalimpsestError('INVALID_UNICODE', 'A target is not valid Unicode (a lone surrogate).', { target })
+function checkOperation(operation: unknown): void {
+  const values = isRecord(operation) ? operation : {}
+  const shape = SHAPES.find(keys => keys.every(key => typeof values[key] === 'string'))
+  if (shape?.length !== Object.keys(values).length) {
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'An edit is { discard: id }, { distill: id, to: summary } or { start, end, replacement }.',
+      { operation },
+    )
   }
-  throw new PalimpsestError(
-    'INVALID_INPUT',
-    'A target is [id] to discard, [id, summary] to distill, or { start, end, replacement } to replace.',
-    { action, target },
-  )
+  if (shape.every(key => String(values[key]).isWellFormed())) return
+  throw new PalimpsestError('INVALID_UNICODE', 'An edit is not valid Unicode (a lone surrogate).', { operation })
 }
 
-function discardOrDistill(fold: Fold, target: [string] | [string, string]): Resolved {
-  const [hash, summary] = target
+type ById = Exclude<EditOperation, ReplaceOperation>
+
+function discardOrDistill(fold: Fold, operation: ById): Resolved {
+  const [hash, summary] = 'distill' in operation ? [operation.distill, operation.to] : [operation.discard]
   const { entry, part, shown, original } = findPart(fold, hash)
   const length = textOf(shown).length
   if (summary !== undefined && !summary.trim()) {
@@ -92,7 +109,7 @@ function discardOrDistill(fold: Fold, target: [string] | [string, string]): Reso
       ? `[Discarded: ${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
       : `${summary}\n[Distilled from ${length} chars, id ${hash}]`
   return {
-    operation: target,
+    operation,
     target: { type: 'part', entry, part },
     replacement,
     why: summary === undefined ? 'discard' : 'distill',
@@ -199,7 +216,7 @@ function assertApart(resolved: readonly Resolved[]): void {
       if (relate(a.target, b.target) === 'disjoint') continue
       throw new PalimpsestError(
         'EDITS_OVERLAP',
-        `overlapping targets: ${nameOf(a.operation)} and ${nameOf(b.operation)} change the same text, or text that ` +
+        `overlapping targets: ${operationName(a.operation)} and ${operationName(b.operation)} change the same text, or text that ` +
           'one earlier edit put there. Merge them into one, or make them one after the other.',
         { targets: [a.operation, b.operation] },
       )
@@ -256,8 +273,10 @@ function describePart(part: Part): string {
   return part.type === 'tool-result' ? `result of ${part.name}` : 'text'
 }
 
-function nameOf(operation: ContextTarget): string {
-  return Array.isArray(operation) ? operation[0] : `${quote(operation.start)} … ${quote(operation.end)}`
+/** What an operation is about, for messages. */
+export function operationName(operation: EditOperation): string {
+  if ('start' in operation) return `${quote(operation.start)} … ${quote(operation.end)}`
+  return 'distill' in operation ? operation.distill : operation.discard
 }
 
 function quote(text: string): string {

@@ -10,7 +10,7 @@ import type { Model } from '../providers/models.ts'
 import type { Fold } from '../view/fold.ts'
 import { assertAllowed } from '../view/scope.ts'
 import { type ShownText, shownTexts } from '../view/shown-texts.ts'
-import { findMatches, type ReplaceOperation, resolveTargets } from './context-edits.ts'
+import { findMatches, type ReplaceOperation, resolveOperations } from './context-edits.ts'
 import { type Stretch, stretchesIn, WORTH } from './stretches.ts'
 
 export type Suggestion = { operation: ReplaceOperation; reason: string; entry: number; part: number; tokens: number }
@@ -58,7 +58,7 @@ function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Str
 
 function isAllowed(fold: Fold, operation: ReplaceOperation, model: Model): boolean {
   try {
-    const [resolved] = resolveTargets(fold, { action: 'replace', targets: [operation] })
+    const [resolved] = resolveOperations(fold, [operation])
     assertAllowed(fold, [{ ...resolved!, id: 'suggested', by: 'agent', saved: 0 }], model)
     return true
   } catch (error) {

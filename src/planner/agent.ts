@@ -22,7 +22,7 @@ import { summarize } from '../policies/summarize.ts'
 import { canInsert, warningText } from '../policies/warn.ts'
 import { contains, isInEntry } from '../view/edits.ts'
 import type { Proposal } from '../view/proposal.ts'
-import { thrifty } from './thrifty.ts'
+import { type ThriftyKnob, thrifty } from './thrifty.ts'
 
 export type AgentOptions = {
   /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
@@ -42,7 +42,7 @@ const WHOLE = [...CRITICAL_TOOLS, 'read_file', 'read_memory_block', 'context', '
 const WHOLE_LIMIT = 64_000
 const WHOLE_PREVIEW = 32_000
 
-export function agentPlanner(options: Partial<AgentOptions> = {}): PlannerFactory {
+export function agentPlanner(options: Partial<AgentOptions> = {}, knob: ThriftyKnob = {}): PlannerFactory {
   const { budget, keep, warnFrom, limit, preview } = { ...AGENT, ...options }
   const around = everyTurn('agent', [
     offload({ limit, preview, critical: WHOLE, criticalLimit: WHOLE_LIMIT, criticalPreview: WHOLE_PREVIEW }),
@@ -53,7 +53,7 @@ export function agentPlanner(options: Partial<AgentOptions> = {}): PlannerFactor
     name: 'agent',
     start() {
       const first = around.start()
-      const rest = thrifty().start()
+      const rest = thrifty(knob).start()
       const warn = startWarning(budget, warnFrom)
       return {
         plan(context) {

@@ -95,6 +95,15 @@ const OPTIONS = {
   images: z.strictObject({ use: z.literal('images'), count: count.optional(), bytes: count.optional() }),
 } as const
 
+/** A policy of one's own: the default export of a module, or what it gives when it is called with the options. */
+const MODULE = z.strictObject({
+  use: z.literal('module'),
+  path: z.string().min(1).describe('The module, from the folder of this file'),
+  options: z.record(z.string(), z.unknown()).optional(),
+})
+
+export type ModuleConfig = z.infer<typeof MODULE>
+
 export type PolicyName = keyof typeof OPTIONS
 
 export const policyNames = Object.keys(OPTIONS) as PolicyName[]
@@ -114,6 +123,7 @@ const policySchema = z.discriminatedUnion('use', [
   OPTIONS['failed-calls'],
   OPTIONS.superseded,
   OPTIONS.images,
+  MODULE,
 ])
 
 export type PolicyConfig = z.infer<typeof policySchema>
@@ -129,17 +139,24 @@ export const compositionSchema = z.strictObject({
 
 export type Composition = z.infer<typeof compositionSchema>
 
-export function makePolicy({ use, ...options }: PolicyConfig): Policy {
+function makePolicy(config: PolicyConfig, load: (module: ModuleConfig) => Policy): Policy {
+  if (config.use === 'module') return load(config)
+  const { use, ...options } = config
   return FACTORIES[use](options)
 }
 
-export function makeComposition({ name = 'custom', apply = 'every-turn', policies }: Composition): PlannerFactory {
-  const made = policies.map(makePolicy)
+/** `load` gives the policy of a module, which only somebody who may read files can. */
+export function makeComposition(
+  { name = 'custom', apply = 'every-turn', policies }: Composition,
+  load: (module: ModuleConfig) => Policy,
+): PlannerFactory {
+  const made = policies.map(policy => makePolicy(policy, load))
   return apply === 'thrifty' ? whenItPays(name, made) : everyTurn(name, made)
 }
 
 /** What may stand in the options of a policy, or in one of its options. */
 export function optionNames(policy: string, path: readonly PropertyKey[] = []): string[] {
+  if (policy === 'module') return Object.keys(MODULE.shape)
   if (!isPolicyName(policy)) return ['use']
   let shape: unknown = OPTIONS[policy]
   for (const step of path) shape = shapeOf(shape)?.[String(step)]

@@ -17,7 +17,7 @@ import { summarize } from '../policies/summarize.ts'
 import { truncateShell } from '../policies/truncate-shell.ts'
 import { warn } from '../policies/warn.ts'
 import { agentPlanner } from './agent.ts'
-import { thrifty } from './thrifty.ts'
+import { type ThriftyKnob, thrifty } from './thrifty.ts'
 
 /** The share of the window that a history may fill before it is summarised. */
 const BUDGET = 0.7
@@ -54,6 +54,9 @@ export const presets: readonly PlannerFactory[] = [
   agentPlanner(),
 ]
 
-export function findPreset(name: string): PlannerFactory | undefined {
+/** A preset by its name; `keep` sets the knob of those that have one. */
+export function findPreset(name: string, { keep }: ThriftyKnob = {}): PlannerFactory | undefined {
+  if (keep !== undefined && name === 'thrifty') return thrifty({ keep })
+  if (keep !== undefined && name === 'agent') return agentPlanner({}, { keep })
   return presets.find(preset => preset.name === name)
 }

@@ -24,6 +24,7 @@ import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './
 import { excerpt, type Keep } from './excerpt.ts'
 import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
 import { type Item, refreshItems, toItem } from './items.ts'
+import { type KeepLevel, keepFactor } from './keep.ts'
 import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-log.ts'
 import {
   bestCut,
@@ -87,13 +88,23 @@ export const THRIFTY: ThriftyOptions = {
   said: 0.15,
 }
 
+/** How much is kept: a word, or a number relative to the default (2 keeps more, 0.5 less). Sets `quote`. */
+export type ThriftyKnob = { keep?: KeepLevel | number }
+
 const MIN_GROWTH = 200
 /** Calls after which a session is known to be a long one. */
 const SETTLED = 300
 const MOST_PENDING = 50
 
-export function thrifty(options: Partial<ThriftyOptions> = {}): PlannerFactory {
-  const all = { ...THRIFTY, ...settingsFor(options.quote ?? THRIFTY.quote), ...options }
+/**
+ * The default planner: shortens what is unlikely to be needed, when that costs less than keeping it.
+ *
+ * @example
+ * const session = await pal.session('fix-login', { planner: thrifty({ keep: 'more' }) })
+ */
+export function thrifty({ keep = 'normal', ...options }: ThriftyKnob & Partial<ThriftyOptions> = {}): PlannerFactory {
+  const quote = options.quote ?? THRIFTY.quote * keepFactor(keep)
+  const all = { ...THRIFTY, ...settingsFor(quote), ...options, quote }
   return { name: 'thrifty', start: () => new Thrifty(all) }
 }
 

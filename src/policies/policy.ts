@@ -85,6 +85,27 @@ export function everyTurn(name: string, policies: readonly Policy[]): PlannerFac
   }
 }
 
+/**
+ * A planner from whatever a session was given: a policy alone makes its proposals at once. The two are told apart by
+ * what they plan: a policy gives a list.
+ */
+export function toPlanner(given: Policy | PlannerFactory): PlannerFactory {
+  return {
+    name: given.name,
+    start() {
+      const run: PolicyRun | Planner = given.start()
+      return {
+        plan(context) {
+          const made = run.plan(context)
+          if (!Array.isArray(made)) return made
+          return { proposals: made, pending: 'pending' in run ? [...(run.pending?.() ?? [])] : [] }
+        },
+        prepare: fold => ('prepare' in run ? run.prepare?.(fold) : undefined),
+      }
+    },
+  }
+}
+
 function planAll(runs: readonly PolicyRun[], guards: readonly PolicyRun[], context: PlanContext): Proposal[] {
   const proposals: Proposal[] = []
   const taken = new Set<string>()

@@ -7,7 +7,7 @@
  */
 import { heal } from '../formats/doctor.ts'
 import type { Message } from '../model/types.ts'
-import type { PlannerFactory } from '../policies/policy.ts'
+import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
@@ -15,7 +15,7 @@ import { OVERHEAD } from './measure/measure.ts'
 
 export type ReplayOptions = {
   /** A preset by name, or a planner of one's own. */
-  policy?: string | PlannerFactory
+  policy?: string | PlannerFactory | Policy
   model?: string
   /** The cache lifetime that requests ask for (`5m`, `1h`): transcripts rarely say. */
   cacheTtl?: string
@@ -42,7 +42,7 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
     ...(options.models ? { models: options.models } : {}),
   })
   const session = await pal.session('replay', {
-    policy: options.policy ?? 'thrifty',
+    planner: options.policy ?? 'thrifty',
     model: options.model ?? 'claude-sonnet-4-5',
     overhead: options.overhead ?? OVERHEAD,
     ...(options.cacheTtl === undefined ? {} : { cacheTtl: options.cacheTtl }),

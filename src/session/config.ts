@@ -6,14 +6,23 @@
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { defineTools, type ToolSpec, type ToolTable } from '../calls/tool-kinds.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { parseJson } from '../model/json.ts'
+import { isRecord, parseJson } from '../model/json.ts'
 import type { ToolKind } from '../model/types.ts'
-import { type Composition, compositionSchema, makeComposition, optionNames, policyNames } from '../planner/catalog.ts'
+import {
+  type Composition,
+  compositionSchema,
+  type ModuleConfig,
+  makeComposition,
+  optionNames,
+  policyNames,
+} from '../planner/catalog.ts'
+import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/keep.ts'
 import { findPreset, presets } from '../planner/presets.ts'
-import type { PlannerFactory } from '../policies/policy.ts'
+import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { bandSchema } from '../providers/table.ts'
 
@@ -114,6 +123,10 @@ export const configSchema = z
       .union([z.enum(presets.map(preset => preset.name)), compositionSchema])
       .optional()
       .describe('A preset by name, or policies of your choice'),
+    keep: z
+      .union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.number().gt(0).max(MAX_KEEP)])
+      .optional()
+      .describe('How much thrifty and agent keep: a word, or a number relative to normal (1)'),
     model: z.string().min(1).optional().describe('The model that sessions are for'),
     cacheTtl: z.string().min(1).optional().describe('The cache lifetime that requests ask for, such as 1h'),
     overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
@@ -125,6 +138,7 @@ export const configSchema = z
 
 export type Config = {
   policy?: string | Composition
+  keep?: KeepLevel | number
   model?: string
   cacheTtl?: string
   overhead?: number
@@ -135,7 +149,8 @@ export type Config = {
 
 /** A configuration as the engine takes it. */
 export type Settings = {
-  policy?: PlannerFactory
+  planner?: PlannerFactory
+  keep?: KeepLevel | number
   model?: string
   cacheTtl?: string
   overhead?: number
@@ -154,9 +169,39 @@ export function parseConfig(value: unknown, source = 'config'): Config {
   })
 }
 
-export function toSettings({ policy, tools, agent: _, ...config }: Config): Settings {
-  const planner = typeof policy === 'string' ? findPreset(policy) : policy && makeComposition(policy)
-  return { ...config, ...(planner ? { policy: planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
+/** `source` is the file: modules are found from its folder. */
+export async function toSettings({ policy, tools, agent: _, ...config }: Config, source = '.'): Promise<Settings> {
+  const planner = await plannerOf(policy, config.keep, source)
+  return { ...config, ...(planner ? { planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
+}
+
+async function plannerOf(
+  policy: Config['policy'],
+  keep: Config['keep'],
+  source: string,
+): Promise<PlannerFactory | undefined> {
+  if (policy === undefined) return undefined
+  if (typeof policy === 'string') return findPreset(policy, keep === undefined ? {} : { keep })
+  const loaded = new Map<ModuleConfig, Policy>()
+  for (const one of policy.policies) if (one.use === 'module') loaded.set(one, await loadPolicy(one, source))
+  return makeComposition(policy, module => loaded.get(module)!)
+}
+
+async function loadPolicy({ path, options }: ModuleConfig, source: string): Promise<Policy> {
+  const file = resolve(dirname(source), path)
+  const fail = (what: string, cause?: unknown) =>
+    new PalimpsestError('CONFIG_INVALID', `${source}: the policy ${path} ${what}`, { source, path }, cause)
+  const module: unknown = await import(pathToFileURL(file).href).catch(cause => {
+    throw fail(`cannot be loaded: ${cause}`, cause)
+  })
+  const given = isRecord(module) ? module['default'] : undefined
+  const policy: unknown = typeof given === 'function' ? given(options ?? {}) : given
+  if (isPolicy(policy)) return policy
+  throw fail('must have a policy, or a function that gives one, as its default export. Make it with definePolicy.')
+}
+
+function isPolicy(value: unknown): value is Policy {
+  return isRecord(value) && typeof value['name'] === 'string' && typeof value['start'] === 'function'
 }
 
 /** Reads a configuration file; `undefined` when there is none and none must be. */
@@ -211,7 +256,9 @@ function describeIssue(issue: Issue, value: unknown): Problem {
   }
   if (issue.code === 'invalid_union') {
     const isUse = issue.path.at(-1) === 'use'
-    const allowed = isUse ? policyNames : [...presets.map(preset => preset.name), 'or an object with "policies"']
+    const allowed = isUse
+      ? [...policyNames, 'module']
+      : [...presets.map(preset => preset.name), 'or an object with "policies"']
     return { key, text: `${at} is ${show(valueAt(value, issue.path))}; allowed: ${allowed.join(', ')}` }
   }
   return { key, text: `${at} is ${show(valueAt(value, issue.path))}: ${issue.message}` }

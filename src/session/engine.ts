@@ -15,7 +15,7 @@ import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
-import type { PlannerFactory } from '../policies/policy.ts'
+import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
 import { type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
@@ -48,8 +48,10 @@ export type PalimpsestOptions = {
 }
 
 export type OpenOptions = {
-  /** A preset by name, or a planner of one's own. */
-  policy?: string | PlannerFactory
+  /** A preset by name, a planner, or a policy that is applied at every turn. */
+  planner?: string | PlannerFactory | Policy
+  /** @deprecated The old name of `planner`. */
+  policy?: string | PlannerFactory | Policy
   model?: string
   /** The cache lifetime that requests ask for, by the provider's name of it (`5m`, `1h`); the provider's default unless given. */
   cacheTtl?: string
@@ -79,11 +81,13 @@ export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<P
   return new Palimpsest(home, store, { ...options, settings })
 }
 
-async function settingsFor(home: string, config: PalimpsestOptions['config']): Promise<Settings> {
+/** What the configuration of a home says. */
+export async function settingsFor(home: string, config?: PalimpsestOptions['config']): Promise<Settings> {
   if (config === false || (config === undefined && home === MEMORY)) return {}
   if (typeof config === 'object') return toSettings(parseConfig(config))
-  const read = await (config === undefined ? readConfig(configPath(home), { mustExist: false }) : readConfig(config))
-  return read ? toSettings(read) : {}
+  const path = config ?? configPath(home)
+  const read = await readConfig(path, { mustExist: config !== undefined })
+  return read ? toSettings(read, path) : {}
 }
 
 export class Palimpsest {
@@ -108,40 +112,70 @@ export class Palimpsest {
       })
     }
     const stored: Partial<Meta> = row ? parseJson(row.meta) : {}
-    const { settings = {}, keepFile, summarize } = this.#options
-    const policy = policyOf(options.policy ?? stored.policy ?? settings.policy ?? DEFAULT_POLICY, settings.policy)
-    const model = options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL
+    const meta = this.#metaOf(stored, options)
+    const text = JSON.stringify(meta)
+    if (!row) await this.#store.open(id, { at: this.#clock(), meta: text })
+    else if (row.meta !== text && !options.asGuest) await this.#store.setMeta(id, text)
+    const planner = this.#plannerOf(options.planner ?? options.policy ?? meta.policy)
+    const state = new SessionState(this.#store, id, this.#stateOptions(meta, planner))
+    await state.load()
+    const table = this.#tools
+    return new Session(state, {
+      store: this.#store,
+      ...(table ? { tools: table } : {}),
+      open: name => this.session(name, { ...options, asGuest: false }),
+    })
+  }
+
+  /** What the ledger remembers of a session: what is given now, then what it had, then the configuration. */
+  #metaOf(stored: Partial<Meta>, options: OpenOptions): Meta {
+    const { settings = {} } = this.#options
+    const given = options.planner ?? options.policy ?? stored.policy ?? settings.planner ?? DEFAULT_POLICY
     const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
     const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
-    const meta = JSON.stringify({
-      policy: policy.name,
-      model,
+    return {
+      policy: this.#plannerOf(given).name,
+      model: options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL,
       ...(cacheTtl === undefined ? {} : { cacheTtl }),
       ...(overhead > 0 ? { overhead } : {}),
       ...(ids === undefined ? {} : { ids }),
       ...aboutOf(stored.about, options.about),
-    } satisfies Meta)
-    const clock = this.#options.clock ?? Date.now
-    if (!row) await this.#store.open(id, { at: clock(), meta })
-    else if (row.meta !== meta && !options.asGuest) await this.#store.setMeta(id, meta)
-    const table = this.#options.tools ?? settings.tools
-    const tools = table ? { tools: table } : {}
-    const state = new SessionState(this.#store, id, {
-      ...tools,
-      policy: ids === undefined ? policy : withIds(policy, ids),
-      model: modelInfo(model, this.#options.models ?? settings.models, dayAndTtl(clock(), cacheTtl)),
+    }
+  }
+
+  #stateOptions({ model, cacheTtl, overhead = 0, ids }: Meta, planner: PlannerFactory): SessionOptions {
+    const { settings = {}, keepFile, summarize, models = settings.models } = this.#options
+    const table = this.#tools
+    return {
+      ...(table ? { tools: table } : {}),
+      policy: ids === undefined ? planner : withIds(planner, ids),
+      model: modelInfo(model, models, dayAndTtl(this.#clock(), cacheTtl)),
       overhead,
-      clock,
+      clock: this.#clock,
       keepFile: keepFile ?? ((path, text) => this.#keepFile(path, text)),
       ...(summarize ? { summarize } : {}),
-      ...(this.home === MEMORY ? {} : this.#records(clock)),
-    })
-    await state.load()
-    return new Session(state, {
-      store: this.#store,
-      ...tools,
-      open: name => this.session(name, { ...options, asGuest: false }),
+      ...(this.home === MEMORY ? {} : this.#records(this.#clock)),
+    }
+  }
+
+  get #clock(): () => number {
+    return this.#options.clock ?? Date.now
+  }
+
+  get #tools(): ToolTable | undefined {
+    return this.#options.tools ?? this.#options.settings?.tools
+  }
+
+  #plannerOf(given: string | PlannerFactory | Policy): PlannerFactory {
+    if (typeof given !== 'string') return toPlanner(given)
+    const { planner: own, keep } = this.#options.settings ?? {}
+    const found = own?.name === given ? own : findPreset(given, keep === undefined ? {} : { keep })
+    if (found) return found
+    const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
+    throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${given}; there are ${allowed.join(', ')}.`, {
+      policy: given,
+      allowed,
     })
   }
 
@@ -233,15 +267,4 @@ function toInfo({ meta, ...row }: SessionRow): SessionInfo {
 function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
   const about = { ...stored, ...given }
   return Object.keys(about).length > 0 ? { about } : {}
-}
-
-function policyOf(policy: string | PlannerFactory, own: PlannerFactory | undefined): PlannerFactory {
-  if (typeof policy !== 'string') return policy
-  const found = own?.name === policy ? own : findPreset(policy)
-  if (found) return found
-  const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
-  throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${policy}; there are ${allowed.join(', ')}.`, {
-    policy,
-    allowed,
-  })
 }

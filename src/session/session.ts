@@ -4,7 +4,7 @@
  * All state is in the ledger (session-state.ts); what stands here translates requests into edits and reads
  * answers out of the ledger. A session can be closed and opened again, by another process too, at any time.
  */
-import { type ContextRequest, type ContextTarget, type Resolved, resolveTargets } from '../asked/context-edits.ts'
+import { type EditOperation, type Resolved, resolveOperations } from '../asked/context-edits.ts'
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
@@ -24,7 +24,7 @@ import type { FileMark, SessionOptions, SessionState } from './state.ts'
 export type EditResult = {
   edits: Edit[]
   replacements: {
-    operation: ContextTarget
+    operation: EditOperation
     entry: number
     originalLength: number
     newLength: number
@@ -120,10 +120,10 @@ export class Session {
     return Object.assign(view, { session: this as Session })
   }
 
-  /** Discards, distills or replaces what the model sees; all targets or none. */
-  async edit(request: ContextRequest, by: Author = 'agent'): Promise<EditResult> {
+  /** Discards, distills or replaces what the model sees; all operations or none. */
+  async edit(operations: readonly EditOperation[], by: Author = 'agent'): Promise<EditResult> {
     await this.view({ plan: false })
-    const resolved = resolveTargets(this.#state.fold, request)
+    const resolved = resolveOperations(this.#state.fold, operations)
     const edits = await this.#state.apply(resolved.map(target => toRequest(target, by)))
     const replacements = resolved.map(({ operation, entry, originalLength, newLength }, i) => {
       return { operation, entry, originalLength, newLength, tokensSaved: edits[i]!.saved }

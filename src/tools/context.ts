@@ -8,7 +8,7 @@
  */
 
 import { z } from 'zod'
-import { type ContextTarget, MIN_MATCH } from '../asked/context-edits.ts'
+import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
 import { grouped } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Edit } from '../model/types.ts'
@@ -78,7 +78,7 @@ Good practice
       case 'discard':
       case 'distill':
       case 'replace':
-        return describeEdits(await session.edit({ action, targets: targets.map(toContextTarget) }))
+        return describeEdits(await session.edit(toOperations({ action, targets: targets.map(toContextTarget) })))
       case 'suggest':
         return describeSuggestions(session)
       case 'list':
@@ -140,7 +140,7 @@ function idsIn(action: string, targets: readonly Given[]): string[] {
 
 function describeEdits({ edits, replacements, tokensSaved }: EditResult): string {
   const lines = replacements.map(({ operation, entry, originalLength, newLength, tokensSaved: saved }, i) => {
-    const what = Array.isArray(operation) ? `${edits[i]?.why} ${operation[0]}` : `replace ${quote(operation.start)}`
+    const what = `${edits[i]?.why} ${'start' in operation ? quote(operation.start) : operationName(operation)}`
     const size = `${grouped(originalLength)} chars to ${grouped(newLength)}`
     return `- ${edits[i]?.id}: ${what} (entry ${entry}), ${size}, ${tokens(saved)}`
   })

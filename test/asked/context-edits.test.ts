@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ContextTarget } from '../../src/asked/context-edits.ts'
+import type { EditOperation } from '../../src/asked/context-edits.ts'
 import type { PalimpsestError } from '../../src/model/errors.ts'
 import { leavesOf } from '../../src/model/leaves.ts'
 import type { Message, Part } from '../../src/model/types.ts'
@@ -25,7 +25,7 @@ async function open(...messages: Message[]): Promise<Session> {
   return session
 }
 
-const replace = (session: Session, ...targets: ContextTarget[]) => session.edit({ action: 'replace', targets })
+const replace = (session: Session, ...operations: EditOperation[]) => session.edit(operations)
 const textsOf = async (session: Session) =>
   (await session.view()).messages.flatMap(message => message.parts.flatMap(leavesOf))
 const bytes = async (session: Session) => JSON.stringify((await session.view()).messages)
@@ -265,7 +265,7 @@ describe('replace', () => {
       null,
     ]
     for (const target of wrong) {
-      await assert.rejects(replace(session, target as ContextTarget), { code: 'INVALID_INPUT' }, JSON.stringify(target))
+      await assert.rejects(replace(session, target as EditOperation), { code: 'INVALID_INPUT' }, JSON.stringify(target))
     }
     await assert.rejects(replace(session, { start: '\ud83d', end: 'x', replacement: '' }), { code: 'INVALID_UNICODE' })
     await assert.rejects(replace(session), { code: 'INVALID_INPUT', message: /at least one target/ })
@@ -385,7 +385,7 @@ describe('discard and distill', () => {
 
   test('a result is named by its id, and its id brings it back', async () => {
     const { session, hash } = await listed()
-    const { edits, tokensSaved } = await session.edit({ action: 'discard', targets: [[hash]] })
+    const { edits, tokensSaved } = await session.edit([{ discard: hash }])
     assert.ok(tokensSaved > 0)
     assert.match(
       (await textsOf(session)).at(-2)!,
@@ -397,7 +397,7 @@ describe('discard and distill', () => {
 
   test('a summary stands in its place, and says what it stands for', async () => {
     const { session, hash } = await listed()
-    await session.edit({ action: 'distill', targets: [[hash, 'many words']] })
+    await session.edit([{ distill: hash, to: 'many words' }])
     assert.equal((await textsOf(session)).at(-2), `many words\n[Distilled from ${noisy.length} chars, id ${hash}]`)
   })
 
@@ -407,15 +407,15 @@ describe('discard and distill', () => {
     const text = parts.find(part => part.preview === 'done')!.hash
     const operation = { start: 'START_VERBOSE_OUTPUT', end: 'END_VERBOSE_OUTPUT', replacement: '…' }
     const before = await bytes(session)
-    const broken: ContextTarget[] = [[hash], { ...operation, start: 'NOT THERE AT ALL' }]
-    await assert.rejects(session.edit({ action: 'replace', targets: broken }), { code: 'PATTERN_NOT_FOUND' })
-    await assert.rejects(session.edit({ action: 'replace', targets: [[hash], [hash, 'twice']] }), {
+    const broken: EditOperation[] = [{ discard: hash }, { ...operation, start: 'NOT THERE AT ALL' }]
+    await assert.rejects(session.edit(broken), { code: 'PATTERN_NOT_FOUND' })
+    await assert.rejects(session.edit([{ discard: hash }, { distill: hash, to: 'twice' }]), {
       code: 'EDITS_OVERLAP',
       message: new RegExp(`overlapping targets: ${hash} and ${hash}`),
     })
     assert.equal(await bytes(session), before)
     assert.equal(session.edits().length, 0)
-    const { replacements } = await session.edit({ action: 'replace', targets: [[hash], [text, 'said so'], operation] })
+    const { replacements } = await session.edit([{ discard: hash }, { distill: text, to: 'said so' }, operation])
     assert.equal(replacements.length, 3)
     assert.deepEqual((await textsOf(session)).slice(-3), [
       'said so\n[Distilled from 4 chars, id '.concat(text, ']'),
@@ -428,23 +428,23 @@ describe('discard and distill', () => {
     const { session, hash, parts } = await listed()
     const callId = parts.find(part => part.kind === 'tool-call')!.hash
     for (const id of ['00000000', 'no id', '']) {
-      await assert.rejects(session.edit({ action: 'discard', targets: [[id]] }), { code: 'PATTERN_NOT_FOUND' })
+      await assert.rejects(session.edit([{ discard: id }]), { code: 'PATTERN_NOT_FOUND' })
     }
-    await assert.rejects(session.edit({ action: 'discard', targets: [[callId]] }), {
+    await assert.rejects(session.edit([{ discard: callId }]), {
       code: 'INVALID_INPUT',
       message: /is a tool-call; only texts and results can go/,
     })
-    await assert.rejects(session.edit({ action: 'distill', targets: [[hash, '  ']] }), { code: 'INVALID_INPUT' })
-    await assert.rejects(session.edit({ action: 'distill', targets: [[hash]] }), { code: 'INVALID_INPUT' })
+    await assert.rejects(session.edit([{ distill: hash, to: '  ' }]), { code: 'INVALID_INPUT' })
+    await assert.rejects(session.edit([{ distill: hash } as never]), { code: 'INVALID_INPUT' })
     await session.apply([{ target: { type: 'range', from: 1, to: 2 }, replacement: { messages: [] }, why: 'hidden' }])
-    await assert.rejects(session.edit({ action: 'discard', targets: [[hash]] }), { code: 'PATTERN_NOT_FOUND' })
+    await assert.rejects(session.edit([{ discard: hash }]), { code: 'PATTERN_NOT_FOUND' })
   })
 
   test('what is pinned is refused, with nothing of the batch done', async () => {
     const { session, hash, parts } = await listed()
     await session.pin(2)
     const text = parts.find(part => part.preview === 'done')!.hash
-    await assert.rejects(session.edit({ action: 'discard', targets: [[text], [hash]] }), { code: 'PINNED' })
+    await assert.rejects(session.edit([{ discard: text }, { discard: hash }]), { code: 'PINNED' })
     assert.equal(session.edits().length, 0)
   })
 })

@@ -73,7 +73,7 @@ describe('what is found', () => {
       assert.equal(first?.reason, reason)
       assert.deepEqual(others, [])
       assert.equal(first.entry, 2)
-      const { tokensSaved } = await session.edit({ action: 'replace', targets: [first.operation] })
+      const { tokensSaved } = await session.edit([first.operation])
       assert.ok(tokensSaved > 0 && Math.abs(tokensSaved - first.tokens) <= 3, `${tokensSaved}, ${first.tokens}`)
       assert.match(JSON.stringify((await session.view()).messages[2]), /before.*\[.*\].*after/)
     })
@@ -83,7 +83,7 @@ describe('what is found', () => {
     const session = await open()
     await session.append(user('go'), ...step('c1', python), says('done'))
     const [first] = await session.suggest()
-    await session.edit({ action: 'replace', targets: [first!.operation] })
+    await session.edit([first!.operation])
     const shown = JSON.stringify((await session.view()).messages[2])
     assert.match(shown, /Traceback \(most recent call last\).*\[stack trace: 17 lines\].*ValueError: bad/)
   })
@@ -138,13 +138,13 @@ describe('every suggestion', () => {
         assert.ok(suggestions.some(({ entry }) => entry === session.fold.entries.length - 1))
         const before = JSON.stringify((await session.view()).messages)
         for (const { operation } of suggestions) {
-          const { edits, tokensSaved } = await session.edit({ action: 'replace', targets: [operation] })
+          const { edits, tokensSaved } = await session.edit([operation])
           assert.ok(tokensSaved > 0)
           await session.undo(edits[0]!.id)
           assert.equal(JSON.stringify((await session.view()).messages), before)
         }
         const targets = suggestions.map(({ operation }) => operation)
-        const { replacements } = await session.edit({ action: 'replace', targets })
+        const { replacements } = await session.edit(targets)
         assert.equal(replacements.length, targets.length)
       }),
       { numRuns: 60 },

@@ -58,7 +58,7 @@ describe('palimpsest.json', () => {
   })
 
   test('tells models and tools of one’s own', async () => {
-    const settings = toSettings(
+    const settings = await toSettings(
       parseConfig({ models: { 'my-model': { window: 32_000 } }, tools: { peek: { kind: 'read', path: 'where' } } }),
     )
     assert.deepEqual(settings.models, { 'my-model': { window: 32_000 } })
@@ -90,10 +90,10 @@ describe('palimpsest.json', () => {
     assert.equal(cold.edits.length, 1)
   })
 
-  test('every policy can be configured, with its defaults', () => {
-    const { policy } = toSettings(parseConfig({ policy: { policies: policyNames.map(use => ({ use })) } }))
-    assert.equal(policy?.name, 'custom')
-    policy?.start()
+  test('every policy can be configured, with its defaults', async () => {
+    const { planner } = await toSettings(parseConfig({ policy: { policies: policyNames.map(use => ({ use })) } }))
+    assert.equal(planner?.name, 'custom')
+    planner?.start()
   })
 })
 
@@ -129,7 +129,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
     wrong(
       { polices: [] },
-      /polices is not known; allowed in the file: \$schema, policy, model, cacheTtl, overhead, models, tools/,
+      /polices is not known; allowed in the file: \$schema, policy, keep, model, cacheTtl, overhead, models, tools/,
     )
     wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
     wrong(

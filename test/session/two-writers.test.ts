@@ -29,10 +29,7 @@ describe('two that hold one session', () => {
     const [one, two] = await openTwice()
     await one.append(user('first, long enough to be replaced by something that is shorter'))
     await two.append(user('second'))
-    const { edits } = await two.edit({
-      action: 'replace',
-      targets: [{ start: 'first, long', end: 'shorter', replacement: 'first' }],
-    })
+    const { edits } = await two.edit([{ start: 'first, long', end: 'shorter', replacement: 'first' }])
     assert.equal(await bytes(one), await bytes(two))
     await one.undo(edits[0]!.id)
     await assert.rejects(two.undo(edits[0]!.id), { code: 'ALREADY' })

@@ -63,7 +63,7 @@ describe('any session', () => {
           if (!chosen) continue
           const before = await bytes(session)
           const { entry, part, leaf } = texts[chosen.text]!
-          const { edits, replacements } = await session.edit({ action: 'replace', targets: [chosen.operation] })
+          const { edits, replacements } = await session.edit([chosen.operation])
           const after = [...shownTexts(session.fold)].find(t => t.entry === entry && t.part === part && t.leaf === leaf)
           assert.equal(after?.text, chosen.expected)
           assert.equal(replacements[0]!.originalLength, chosen.length)

@@ -1,5 +1,5 @@
 /** Everything that changes what the model is shown, and takes it back: edits, edit, undo, redo, pin, unpin, fork. */
-import type { ContextRequest, ContextTarget } from '../../asked/context-edits.ts'
+import { type ContextTarget, type EditOperation, toOperations } from '../../asked/context-edits.ts'
 import type { Suggestion } from '../../asked/suggest.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { EditResult, Session } from '../../session/session.ts'
@@ -73,30 +73,33 @@ export const edit = defineCommand({
   async run(context) {
     const session = await context.session(context.args[0]!)
     if (context.values.suggest) return reportSuggestions(session)
-    const result = await session.edit(await requestOf(context), 'user')
+    const result = await session.edit(await operationsOf(context), 'user')
     return reportEdit(session, result)
   },
 })
 
-async function requestOf({ values, io }: Context<typeof EDIT_OPTIONS>): Promise<ContextRequest> {
-  const targets: ContextTarget[] = []
-  for (const id of values.discard ?? []) targets.push([id])
-  for (const text of values.distill ?? []) targets.push(distillTarget(text))
+async function operationsOf({ values, io }: Context<typeof EDIT_OPTIONS>): Promise<EditOperation[]> {
+  const operations: EditOperation[] = []
+  for (const id of values.discard ?? []) operations.push({ discard: id })
+  for (const text of values.distill ?? []) operations.push(distillOf(text))
   if (values.start !== undefined || values.end !== undefined) {
     const { start = '', end = '', replacement = '' } = values
-    targets.push({ start, end, replacement })
+    operations.push({ start, end, replacement })
   }
-  if (values.file !== undefined) targets.push(...targetsOf(jsonIn(await readInput(values.file, io), values.file)))
-  if (targets.length > 0) return { action: 'replace', targets }
+  if (values.file !== undefined) {
+    const targets = targetsOf(jsonIn(await readInput(values.file, io), values.file))
+    operations.push(...toOperations({ action: 'replace', targets }))
+  }
+  if (operations.length > 0) return operations
   throw new PalimpsestError(
     'INVALID_INPUT',
     'There is nothing to edit. Name a target with --discard, --distill, --start and --end, or --file.',
   )
 }
 
-function distillTarget(text: string): ContextTarget {
+function distillOf(text: string): EditOperation {
   const at = text.indexOf('=')
-  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  if (at > 0) return { distill: text.slice(0, at), to: text.slice(at + 1) }
   throw new PalimpsestError('INVALID_INPUT', '--distill takes an id, "=" and a summary.', { distill: text })
 }
 

@@ -4,6 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
 import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
@@ -29,24 +30,28 @@ export const replay = defineCommand({
     'palimpsest replay ~/.codex/sessions --min-calls 30 --model gpt-5 --json',
   ],
   options: {
-    policy: { type: 'string', value: 'A,B', about: 'presets to compare (none,thrifty)' },
+    policy: {
+      type: 'string',
+      value: 'A,B',
+      about: 'presets to compare, and your own of palimpsest.json (none,thrifty)',
+    },
     model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (claude-sonnet-4-5)' },
     overhead: { type: 'string', value: 'TOKENS', about: 'system prompt and tools in front (18000)' },
     'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
     svg: { type: 'string', value: 'OUT', about: 'plot tokens and cost per call of the longest session' },
     explain: { type: 'boolean', about: 'say every decision, not only those that saved most' },
   },
-  async run({ args, values, io }) {
+  async run({ args, values, io, home }) {
     const model = values.model ?? 'claude-sonnet-4-5'
     const overhead = numberOption(values.overhead, '--overhead')
     const notes: string[] = []
     const sessions = await readSessions(args, numberOption(values['min-calls'], '--min-calls') ?? 1, notes)
-    const policies = await policiesOf(values.policy ?? 'none,thrifty')
+    const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
     const played = await play(sessions, policies, { model, ...(overhead === undefined ? {} : { overhead }), io })
     const { sumUp } = await import('../../replay/measure/policies.ts')
-    const rows = policies.map((policy, i) =>
+    const rows = policies.map(({ name }, i) =>
       sumUp(
-        policy,
+        name,
         played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures })),
       ),
     )
@@ -79,9 +84,12 @@ async function readSessions(paths: readonly string[], minCalls: number, notes: s
   )
 }
 
-/** Names are checked before anything is replayed. */
-async function policiesOf(list: string): Promise<string[]> {
+/** The presets by their names, and what palimpsest.json names. They are checked before anything is replayed. */
+async function plannersOf(list: string, home: string): Promise<PlannerFactory[]> {
   const { findPreset, presets } = await import('../../planner/presets.ts')
+  const { settingsFor } = await import('../../session/engine.ts')
+  const { planner: own, keep } = await settingsFor(home)
+  const find = (name: string) => (own?.name === name ? own : findPreset(name, keep === undefined ? {} : { keep }))
   const names = [
     ...new Set(
       list
@@ -90,9 +98,9 @@ async function policiesOf(list: string): Promise<string[]> {
         .filter(name => name !== ''),
     ),
   ]
-  const unknown = names.find(name => !findPreset(name))
-  if (names.length > 0 && unknown === undefined) return names
-  const known = presets.map(({ name }) => name).join(', ')
+  const unknown = names.find(name => !find(name))
+  if (names.length > 0 && unknown === undefined) return names.map(name => find(name)!)
+  const known = [...presets, ...(own ? [own] : [])].map(({ name }) => name).join(', ')
   throw new PalimpsestError(
     'CONFIG_INVALID',
     `There is no policy ${JSON.stringify(unknown ?? list)}. Known are: ${known}.`,
@@ -105,19 +113,20 @@ async function policiesOf(list: string): Promise<string[]> {
 /** Every session under every policy, and last under `none`, which the shares are of. */
 async function play(
   sessions: readonly Recorded[],
-  policies: readonly string[],
+  planners: readonly PlannerFactory[],
   { model, overhead, io }: { model: string; overhead?: number; io: Parameters<typeof startProgress>[0] },
 ): Promise<Played[]> {
   const { tryPolicy } = await import('../../replay/measure/policies.ts')
-  const progress = startProgress(io, sessions.length * (policies.length + 1))
+  const { none } = await import('../../policies/policy.ts')
+  const progress = startProgress(io, sessions.length * (planners.length + 1))
   const played: Played[] = []
   for (const session of sessions) {
     const outcomes: Outcome[] = []
-    for (const policy of [...policies, 'none']) {
-      progress.step(`${policy}  ${printable(session.name)}`)
-      const known = outcomes.find(outcome => outcome.policy === policy)
+    for (const planner of [...planners, none]) {
+      progress.step(`${planner.name}  ${printable(session.name)}`)
+      const known = outcomes.find(outcome => outcome.policy === planner.name)
       outcomes.push(
-        known ?? (await tryPolicy(session, policy, { model, ...(overhead === undefined ? {} : { overhead }) })),
+        known ?? (await tryPolicy(session, planner, { model, ...(overhead === undefined ? {} : { overhead }) })),
       )
     }
     played.push({ session, outcomes })

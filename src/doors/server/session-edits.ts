@@ -1,6 +1,6 @@
 /** Routes: everything that changes what the model is shown, and takes it back. */
 import { z } from 'zod'
-import type { ContextRequest as EngineRequest } from '../../asked/context-edits.ts'
+import { type ContextRequest as EngineRequest, toOperations } from '../../asked/context-edits.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Author, Replacement } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
@@ -57,7 +57,7 @@ const edit = defineRoute({
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return session.edit(body as EngineRequest, authorOf(caller))
+    return session.edit(toOperations(body as EngineRequest), authorOf(caller))
   },
 })
 
