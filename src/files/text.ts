@@ -10,6 +10,7 @@ import { PalimpsestError } from '../model/errors.ts'
 export const BOM = '\uFEFF'
 export const MAX_FILE_BYTES = 32 * 1024 * 1024
 
+const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export function decodeText(bytes: Uint8Array, path: string): string {
@@ -36,7 +37,7 @@ export function checkContent(argument: string, text: string): void {
   if (text.includes('\0')) {
     throw new PalimpsestError('NOT_TEXT', `${argument} contains a NUL character: only text can be written.`)
   }
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
+  if (encoder.encode(text).length > MAX_FILE_BYTES) {
     throw new PalimpsestError('TOO_LARGE', `${argument} is larger than ${grouped(MAX_FILE_BYTES)} bytes.`)
   }
 }
