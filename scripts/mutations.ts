@@ -1,6 +1,7 @@
 /**
  * The small wrong changes that `npm run mutate` makes to a source file: conditions turned round, bounds moved by one,
- * statements left out, defaults forgotten. Texts are left alone: most are messages, whose wording nobody should test.
+ * statements left out, defaults forgotten. Texts and numbers are left alone: most are messages, whose wording nobody
+ * should test, and sizes that may as well be a little larger.
  */
 import { parseSync } from 'vite'
 
@@ -59,20 +60,24 @@ function mutate(node: Node, source: string): Mutation[] {
     case 'UnaryExpression':
       return node['operator'] === '!' ? [{ start: node.start, end: node.start + 1, text: '' }] : []
     case 'Literal':
-      if (typeof node['value'] === 'boolean') return [whole(`${!node['value']}`)]
-      return typeof node['value'] === 'number' ? [whole(`${node['value'] + 1}`)] : []
+      return typeof node['value'] === 'boolean' ? [whole(`${!node['value']}`)] : []
     case 'ExpressionStatement':
       return 'directive' in node && node['directive'] ? [] : [whole(';')]
     case 'ThrowStatement':
     case 'ContinueStatement':
       return [whole(';')]
     case 'ReturnStatement':
-      return node['argument'] ? [whole('return undefined')] : []
+      return isTelling(node['argument']) ? [whole('return undefined')] : []
     case 'MemberExpression':
       return methodMutations(node)
     default:
       return []
   }
+}
+
+/** `false` and nothing are the same to most callers, and a literal `true` has a mutation of its own. */
+function isTelling(returned: unknown): boolean {
+  return isNode(returned) && returned.type !== 'Literal' && returned['name'] !== 'undefined'
 }
 
 function operatorMutations(node: Node, source: string): Mutation[] {

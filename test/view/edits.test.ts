@@ -1,0 +1,207 @@
+/** Where edits stand, how they relate, and what of an entry shows under them. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
+import {
+  type ActiveEdit,
+  contains,
+  describeTarget,
+  entriesOf,
+  isRange,
+  onlyAdds,
+  outermost,
+  outermostRanges,
+  relate,
+  renderEntry,
+  savingsOf,
+} from '../../src/view/edits.ts'
+import { user } from '../policies/talk.ts'
+
+const range = (from: number, to: number): Target => ({ type: 'range', from, to })
+const part = (entry: number, index: number, leaf?: number, span?: [number, number]): Target => {
+  return { type: 'part', entry, part: index, ...(leaf === undefined ? {} : { leaf }), ...(span ? { span } : {}) }
+}
+const after = (entry: number): Target => ({ type: 'after', entry })
+
+let order = 0
+function active(target: Target, replacement: Edit['replacement'] = 'X', id = `e${order}`): ActiveEdit {
+  return { id, target, replacement, by: 'user', why: 'test', saved: 0, order: order++ }
+}
+
+describe('two targets', () => {
+  const cases: [Target, Target, ReturnType<typeof relate>][] = [
+    [range(0, 3), range(1, 2), 'around'],
+    [range(1, 2), range(0, 3), 'inside'],
+    [range(0, 3), range(0, 3), 'same'],
+    [range(0, 1), range(2, 3), 'disjoint'],
+    [range(0, 2), range(2, 3), 'overlapping'],
+    [range(0, 2), range(0, 3), 'inside'],
+    [range(1, 3), range(0, 3), 'inside'],
+    [range(0, 3), range(1, 3), 'around'],
+    [range(0, 3), range(0, 1), 'around'],
+    [{ type: 'entry', entry: 2 }, range(2, 2), 'same'],
+    [part(1, 0), { type: 'entry', entry: 1 }, 'inside'],
+    [part(1, 0), part(1, 1), 'disjoint'],
+    [part(1, 0, 0), part(1, 0), 'inside'],
+    [part(1, 0, 0), part(1, 0, 1), 'disjoint'],
+    [part(1, 0, 0, [2, 4]), part(1, 0, 0), 'inside'],
+    [part(1, 0, 0, [2, 4]), part(1, 0, 0, [4, 6]), 'disjoint'],
+    [part(1, 0, 0, [2, 5]), part(1, 0, 0, [4, 6]), 'overlapping'],
+    [part(1, 0, 0, [4, 4]), part(1, 0, 0, [4, 6]), 'inside'],
+    [part(1, 0, 0, [6, 6]), part(1, 0, 0, [4, 6]), 'inside'],
+    [part(1, 0, 0, [4, 4]), part(1, 0, 0, [4, 4]), 'same'],
+    [after(1), after(1), 'disjoint'],
+    [after(1), range(0, 1), 'disjoint'],
+    [after(1), range(0, 2), 'inside'],
+    [after(1), range(2, 3), 'disjoint'],
+    [after(1), part(1, 9), 'disjoint'],
+  ]
+  for (const [a, b, relation] of cases) {
+    test(`${describeTarget(a)} is ${relation} to ${describeTarget(b)}`, () => assert.equal(relate(a, b), relation))
+  }
+})
+
+describe('a target', () => {
+  test('names its entries', () => {
+    assert.deepEqual({ ...entriesOf(range(2, 5)), type: 0 }, { from: 2, to: 5, type: 0 })
+    assert.deepEqual(entriesOf(part(3, 1)), { from: 3, to: 3 })
+    assert.deepEqual(entriesOf(after(4)), { from: 4, to: 4 })
+    assert.deepEqual(
+      [1, 2, 5, 6].map(entry => contains(range(2, 5), entry)),
+      [false, true, true, false],
+    )
+  })
+
+  test('is a range where it takes whole entries, and only adds where its span is empty', () => {
+    const all = [range(0, 0), { type: 'entry', entry: 0 } as Target, part(0, 0), after(0)]
+    assert.deepEqual(all.map(isRange), [true, true, false, false])
+    const spans = [part(0, 0, 0, [3, 3]), part(0, 0, 0, [3, 4]), part(0, 0, 0), part(0, 0), range(0, 0)]
+    assert.deepEqual(spans.map(onlyAdds), [true, false, false, false, false])
+  })
+
+  test('is described by what it names', () => {
+    const all = [
+      after(1),
+      range(1, 2),
+      { type: 'entry', entry: 1 } as Target,
+      part(1, 0),
+      part(1, 0, 2),
+      part(1, 0, 2, [3, 4]),
+    ]
+    assert.deepEqual(all.map(describeTarget), [
+      'after entry 1',
+      'entries 1–2',
+      'entry 1',
+      'entry 1, part 0',
+      'entry 1, part 0, text 2',
+      'entry 1, part 0, text 2, characters 3–4',
+    ])
+  })
+})
+
+describe('an entry', () => {
+  const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
+  const message: Message = { role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }, image] }
+
+  test('without edits is the very same object, and so are its parts that no edit touches', () => {
+    assert.equal(renderEntry(message, []), message)
+    const shown = renderEntry(message, [active(part(0, 0), 'X')])
+    assert.equal(shown?.parts[1], image)
+    assert.equal(shown?.role, 'user')
+  })
+
+  test('whose parts are all dropped shows nothing at all', () => {
+    assert.equal(renderEntry(message, [active(part(0, 0), null), active(part(0, 1), null)]), undefined)
+    assert.deepEqual(renderEntry(message, [active(part(0, 0), null)]), { role: 'user', parts: [image] })
+  })
+
+  test('shows a part as its last edit says, and names that edit', () => {
+    const shown = renderEntry(message, [active(part(0, 0), 'one', 'a'), active(part(0, 0), 'two', 'b')])
+    assert.deepEqual(shown?.parts[0], { type: 'text', text: 'two', edit: 'b' })
+  })
+
+  test('shows spans in the order of the text, whatever the order of the edits', () => {
+    const late = active(part(0, 0, 0, [6, 8]), 'Y', 'late')
+    const early = active(part(0, 0, 0, [1, 3]), 'X', 'early')
+    const shown = renderEntry(message, [late, early])
+    assert.deepEqual(shown?.parts[0], { type: 'text', text: 'aXdefYij', edit: 'early' })
+  })
+
+  test('a whole text hides the spans in it', () => {
+    const shown = renderEntry(message, [active(part(0, 0, 0, [1, 3]), 'X'), active(part(0, 0, 0), 'all')])
+    assert.ok(shown?.parts[0]?.type === 'text' && shown.parts[0].text === 'all')
+  })
+
+  test('an edit of the part hides edits of its texts, also later ones', () => {
+    const whole = active(part(0, 0), 'whole', 'whole')
+    const shown = renderEntry(message, [whole, active(part(0, 0, 0), 'later')])
+    assert.deepEqual(shown?.parts[0], { type: 'text', text: 'whole', edit: 'whole' })
+  })
+
+  test('a call takes another input, a result another output, and an image becomes a text', () => {
+    const call: Part = { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'ls' } }
+    const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: 'long' }
+    const mixed: Message = { role: 'assistant', parts: [call, result, image] }
+    const edits = [
+      active(part(0, 0), { input: { command: '…' } }, 'a'),
+      active(part(0, 1), 'short', 'b'),
+      active(part(0, 2), '[image]', 'c'),
+    ]
+    assert.deepEqual(renderEntry(mixed, edits)?.parts, [
+      { ...call, input: { command: '…' }, edit: 'a' },
+      { ...result, output: 'short', edit: 'b' },
+      { type: 'text', text: '[image]', edit: 'c' },
+    ])
+    const misplaced = renderEntry(mixed, [active(part(0, 1), { input: {} })])
+    assert.equal(misplaced?.parts[1], result, 'an input is for a call')
+  })
+
+  test('insertions and ranges do not touch its parts', () => {
+    const shown = renderEntry(message, [active(after(0)), active(part(0, 1), null)])
+    assert.deepEqual(shown?.parts, [{ type: 'text', text: 'abcdefghij' }])
+  })
+})
+
+describe('of a family', () => {
+  test('the outermost edits show', () => {
+    const inner = active(part(0, 0, 0, [1, 3]))
+    const outer = active(part(0, 0, 0))
+    const beside = active(part(0, 1))
+    assert.deepEqual(outermost([inner, outer, beside]), [outer, beside])
+    assert.deepEqual(outermost([inner]), [inner])
+    const again = active(part(0, 0, 0))
+    assert.deepEqual(outermost([outer, again]), [again], 'the later of two with one target')
+  })
+
+  test('the outermost ranges come in the order of the entries', () => {
+    const late = active(range(6, 8))
+    const outer = active(range(0, 4))
+    const inner = active(range(1, 2))
+    const start = active(range(0, 2))
+    const again = active(range(6, 8))
+    const next = active(range(5, 5))
+    assert.deepEqual(outermostRanges([late, outer, inner, start, again, next]), [outer, next, again])
+    assert.deepEqual(outermostRanges([]), [])
+  })
+})
+
+describe('what edits save', () => {
+  const tokensIn = (messages: readonly Message[]) => 10 * messages.length
+  const inserted = { messages: [user('a'), user('b')] }
+
+  test('is shared by the edits of the same entries, and an insertion costs what it adds', () => {
+    const edits = [active(part(0, 0)), active(part(0, 1)), active(part(1, 0)), active(after(0), inserted)]
+    assert.deepEqual(savingsOf(edits, [100, 100, 30, 100], tokensIn), [60, 60, 30, -20])
+  })
+
+  test('belongs to a single edit whole', () => {
+    assert.deepEqual(savingsOf([active(range(0, 3), inserted)], [70], tokensIn), [70])
+    assert.deepEqual(savingsOf([active(after(3), inserted)], [-20], tokensIn), [-20])
+    assert.deepEqual(savingsOf([], [], tokensIn), [])
+  })
+
+  test('of ranges that begin or end elsewhere is their own', () => {
+    const edits = [active(range(0, 3)), active(range(0, 1)), active(range(2, 3))]
+    assert.deepEqual(savingsOf(edits, [9, 5, 4], tokensIn), [9, 5, 4])
+  })
+})

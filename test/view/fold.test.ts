@@ -1,0 +1,319 @@
+/** The fold from outside: what it refuses, what it counts, and what it takes back. The laws are in test/laws. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Edit, Event, Message, Target } from '../../src/model/types.ts'
+import * as views from '../../src/view/fold.ts'
+import { count, withoutMarks } from '../laws/law.ts'
+import { session as anySession } from '../laws/sessions.ts'
+import { says, user } from '../policies/talk.ts'
+import * as fc from '../property.ts'
+
+const range = (from: number, to: number): Target => ({ type: 'range', from, to })
+const part = (entry: number, index = 0): Target => ({ type: 'part', entry, part: index })
+
+function edit(id: string, target: Target, replacement: Edit['replacement'] = { messages: [user('so far')] }): Edit {
+  return { id, target, replacement, by: 'user', why: 'test', saved: 0 }
+}
+
+function foldOf(messages: readonly Message[]): views.Fold {
+  const fold = views.createFold(count)
+  for (const [seq, message] of messages.entries()) views.applyEvent(fold, { type: 'entry', message }, { seq, at: seq })
+  return fold
+}
+
+const put = (fold: views.Fold, event: Event) => views.applyEvent(fold, event, { seq: 99, at: 0 })
+const apply = (fold: views.Fold, ...edits: Edit[]) => put(fold, { type: 'edit', edits })
+const texts = (fold: views.Fold) =>
+  views.shown(fold).map(({ parts }) => parts.map(one => (one.type === 'text' ? one.text : one.type)).join('|'))
+
+const four = [user('a'), says('b'), user('c'), says('d')]
+
+describe('an edit outside of the ledger', () => {
+  const bad: Target[] = [
+    range(0, 4),
+    range(-1, 2),
+    range(2, 1),
+    range(0.5, 2),
+    range(0, 2.5),
+    range(Number.NaN, 2),
+    part(4),
+    part(-1),
+    { type: 'after', entry: 4 },
+    { type: 'entry', entry: 4 },
+  ]
+  for (const target of bad) {
+    test(`is refused and changes nothing: ${JSON.stringify(target)}`, () => {
+      const fold = foldOf(four)
+      const { version, edited } = fold
+      assert.throws(() => apply(fold, edit('e1', target)), { code: 'ENTRY_NOT_FOUND', message: /0–3/ })
+      assert.deepEqual(texts(fold), ['a', 'b', 'c', 'd'])
+      assert.deepEqual([fold.version, fold.edited, fold.records.size], [version, edited, 0])
+    })
+  }
+
+  test('takes the good edits of its batch with it', () => {
+    const fold = foldOf(four)
+    assert.throws(() => apply(fold, edit('e1', part(0), 'x'), edit('e2', range(3, 4))), { code: 'ENTRY_NOT_FOUND' })
+    assert.deepEqual(texts(fold), ['a', 'b', 'c', 'd'])
+    assert.equal(fold.records.size, 0)
+  })
+
+  test('is named: one entry by its number, several by the first and the last', () => {
+    assert.throws(() => apply(foldOf(four), edit('e1', part(9))), { message: /names 9\.$/ })
+    assert.throws(() => apply(foldOf(four), edit('e1', range(3, 9))), { message: /names 3–9\.$/ })
+  })
+
+  test('the first and the last entry are inside', () => {
+    const fold = foldOf(four)
+    apply(fold, edit('e1', range(0, 3)))
+    assert.deepEqual(texts(fold), ['so far'])
+  })
+})
+
+describe('edits that overlap in part', () => {
+  test('are refused within one batch as well as against what is in force', () => {
+    const fold = foldOf(four)
+    assert.throws(() => apply(fold, edit('e1', range(0, 1)), edit('e2', range(1, 2))), { code: 'EDITS_OVERLAP' })
+    apply(fold, edit('e1', range(0, 1)))
+    assert.throws(() => apply(fold, edit('e2', range(1, 2))), { code: 'EDITS_OVERLAP' })
+    const spans = foldOf([user('abcdefgh')])
+    const span = (from: number, to: number): Target => ({ type: 'part', entry: 0, part: 0, leaf: 0, span: [from, to] })
+    apply(spans, edit('e1', span(0, 4), 'X'))
+    assert.throws(() => apply(spans, edit('e2', span(2, 6), 'Y')), { code: 'EDITS_OVERLAP' })
+    apply(spans, edit('e2', span(4, 6), 'Y'))
+    assert.deepEqual(texts(spans), ['XYgh'])
+  })
+})
+
+describe('a record', () => {
+  test('says which edit is in force, in which group and from where', () => {
+    const fold = foldOf(four)
+    apply(fold, edit('e1', part(0), 'x'), edit('e2', part(1), 'y'))
+    apply(fold, edit('e3', part(2), 'z'))
+    put(fold, { type: 'revert', edits: ['e2'], by: 'user' })
+    const all = [...fold.records.values()].map(({ edit: { id }, active, group, seq }) => [id, active, group, seq])
+    assert.deepEqual(all, [
+      ['e1', true, 0, 99],
+      ['e2', false, 0, 99],
+      ['e3', true, 1, 99],
+    ])
+    assert.deepEqual(
+      [...views.activeEdits(fold)].map(({ id }) => id),
+      ['e1', 'e3'],
+    )
+  })
+
+  test('is not undone twice, redone in force, or found under another name', () => {
+    const fold = foldOf(four)
+    apply(fold, edit('e1', part(0), 'x'))
+    assert.throws(() => put(fold, { type: 'reapply', edits: ['e1'], by: 'user' }), {
+      code: 'ALREADY',
+      message: /in force/,
+    })
+    put(fold, { type: 'revert', edits: ['e1'], by: 'user' })
+    assert.throws(() => put(fold, { type: 'revert', edits: ['e1'], by: 'user' }), {
+      code: 'ALREADY',
+      message: /undone/,
+    })
+    assert.throws(() => put(fold, { type: 'revert', edits: ['e9'], by: 'user' }), { code: 'EDIT_NOT_FOUND' })
+    assert.deepEqual(texts(fold), ['a', 'b', 'c', 'd'])
+    assert.equal(views.recordOf(fold, 'e1').active, false)
+  })
+})
+
+describe('what the fold says of its entries', () => {
+  test('the last of the user, the last of the assistant, and where reasoning is', () => {
+    const fold = foldOf([])
+    assert.deepEqual([fold.lastUser, fold.lastAssistant], [-1, -1])
+    const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] }
+    for (const [seq, message] of [user('a'), thought, user('b'), says('c')].entries()) {
+      views.applyEvent(fold, { type: 'entry', message }, { seq, at: 0 })
+    }
+    assert.deepEqual([fold.lastUser, fold.lastAssistant, fold.reasoning], [2, 3, [1]])
+  })
+
+  test('which show themselves, which range is around, where their messages are', () => {
+    const fold = foldOf(four)
+    const two = { messages: [user('so far'), user('and more')] }
+    apply(fold, edit('in', range(1, 1)), edit('out', range(0, 2), two))
+    assert.deepEqual(
+      [0, 1, 2, 3].map(entry => [views.isVisible(fold, entry), views.rangeAround(fold, entry)?.id]),
+      [
+        [false, 'out'],
+        [false, 'out'],
+        [false, 'out'],
+        [true, undefined],
+      ],
+    )
+    assert.deepEqual(
+      [0, 2, 3].map(entry => views.indexOf(fold, entry)),
+      [0, 0, 2],
+    )
+    put(fold, { type: 'revert', edits: ['out'], by: 'user' })
+    assert.equal(views.rangeAround(fold, 1)?.id, 'in')
+    assert.deepEqual(
+      [0, 1, 2, 3].map(entry => views.indexOf(fold, entry)),
+      [0, 1, 2, 3],
+    )
+  })
+
+  test('an entry without its content is missing until it is provided or hidden', () => {
+    const fold = views.createFold(count)
+    for (let seq = 0; seq < 3; seq++) {
+      views.addEntry(fold, { seq, at: 0, message: undefined, role: seq === 1 ? 'assistant' : 'user' })
+    }
+    assert.deepEqual(views.missing(fold), [0, 1, 2])
+    apply(fold, edit('e1', range(0, 0)))
+    assert.deepEqual(views.missing(fold), [1, 2])
+    views.provide(fold, 2, user('c'))
+    views.provide(fold, 1, { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] })
+    views.provide(fold, 1, { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] })
+    assert.deepEqual(views.missing(fold), [])
+    assert.deepEqual(fold.reasoning, [1])
+    assert.deepEqual(texts(fold), ['so far', 'reasoning', 'c'])
+  })
+
+  test('reasoning that is provided late stands in the order of entries', () => {
+    const fold = views.createFold(count)
+    for (let seq = 0; seq < 4; seq++) views.addEntry(fold, { seq, at: 0, message: undefined, role: 'assistant' })
+    const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] }
+    for (const entry of [2, 0, 3, 1]) views.provide(fold, entry, thought)
+    assert.deepEqual(fold.reasoning, [0, 1, 2, 3])
+  })
+
+  test('pins are of an entry or of one part', () => {
+    const fold = foldOf(four)
+    const { edited } = fold
+    put(fold, { type: 'pin', entry: 1, on: true, by: 'user' })
+    put(fold, { type: 'pin', entry: 2, part: 0, on: true, by: 'user' })
+    assert.equal(fold.edited, edited + 2)
+    assert.deepEqual(
+      [views.isPinned(fold, 1), views.isPinned(fold, 1, 7), views.isPinned(fold, 2), views.isPinned(fold, 2, 0)],
+      [true, true, false, true],
+    )
+    assert.deepEqual([views.isPinned(fold, 2, 1), views.isPinned(fold, 0, 0)], [false, false])
+    put(fold, { type: 'pin', entry: 1, on: false, by: 'user' })
+    assert.equal(views.isPinned(fold, 1), false)
+  })
+})
+
+describe('counts', () => {
+  const bytesOf = (fold: views.Fold) =>
+    views
+      .shown(fold)
+      .reduce((sum, { parts }) => sum + parts.reduce((n, one) => n + (one.type === 'text' ? one.text.length : 0), 0), 0)
+
+  test('of tokens and bytes follow every edit and undo', () => {
+    const fold = foldOf([user('a'.repeat(400)), says('b'.repeat(800)), user('c'.repeat(40))])
+    const all = views.shownTokens(fold)
+    const bytes = views.shownBytes(fold)
+    assert.ok(bytes >= 1240 && bytes < 1400, `${bytes}`)
+    const each = [0, 1, 2].map(entry => views.tokensOf(fold, entry, entry))
+    assert.deepEqual([all, views.tokensOf(fold, 0, 1)], [each[0]! + each[1]! + each[2]!, each[0]! + each[1]!])
+    apply(fold, edit('e1', part(1), 'b'.repeat(80)))
+    assert.equal(views.shownTokens(fold), all - 180)
+    assert.equal(views.shownBytes(fold), bytes - 720)
+    assert.equal(views.tokensOf(fold, 1, 1), each[1]! - 180)
+    apply(fold, edit('e2', range(0, 1)))
+    assert.equal(
+      views.tokensOf(fold, 0, 0),
+      views.tokensOf(fold, 1, 1),
+      'what stands for a range stands for each entry',
+    )
+    assert.equal(bytesOf(fold), 'so far'.length + 40)
+    put(fold, { type: 'revert', edits: ['e1', 'e2'], by: 'user' })
+    assert.deepEqual([views.shownTokens(fold), views.shownBytes(fold)], [all, bytes])
+  })
+})
+
+describe('versions', () => {
+  test('grow with every change of what shows, and with edits and pins', () => {
+    const fold = foldOf(four)
+    const before = { version: fold.version, edited: fold.edited }
+    views.applyEvent(fold, { type: 'entry', message: user('e') }, { seq: 4, at: 0 })
+    assert.ok(fold.version > before.version)
+    assert.equal(fold.edited, before.edited)
+    const { version } = fold
+    apply(fold, edit('e1', part(0), 'x'))
+    assert.ok(fold.version > version && fold.edited > before.edited)
+    const same = { version: fold.version, edited: fold.edited }
+    put(fold, { type: 'usage', usage: { input: 1 } })
+    put(fold, { type: 'decision', text: 'nothing' })
+    assert.deepEqual({ version: fold.version, edited: fold.edited }, same)
+  })
+
+  test('changedFrom is the first message that changed', () => {
+    const fold = foldOf(four)
+    fold.changedFrom = Number.POSITIVE_INFINITY
+    apply(fold, edit('e1', part(2), 'x'))
+    assert.equal(fold.changedFrom, 2)
+    apply(fold, edit('e2', part(3), 'y'))
+    assert.equal(fold.changedFrom, 2)
+    fold.changedFrom = Number.POSITIVE_INFINITY
+    views.applyEvent(fold, { type: 'entry', message: user('e') }, { seq: 4, at: 0 })
+    assert.equal(fold.changedFrom, 4)
+    apply(fold, edit('e3', range(0, 0)))
+    assert.equal(fold.changedFrom, 0)
+  })
+})
+
+test('an event that is tried and taken back leaves no trace, on any session', () => {
+  const attempt = fc.tuple(
+    anySession,
+    fc.array(fc.tuple(fc.nat(), fc.nat(3), fc.boolean()), { minLength: 1, maxLength: 8 }),
+  )
+  let taken = 0
+  fc.assert(
+    fc.property(attempt, ([messages, picks]) => {
+      const fold = foldOf(messages)
+      for (const [n, [at, more, keep]] of picks.entries()) {
+        const from = at % messages.length
+        const to = Math.min(messages.length - 1, from + more)
+        const before = stateOf(fold)
+        const records = [...fold.records.values()].filter(({ active }) => active === (more % 2 === 0))
+        const chosen = records[at % Math.max(1, records.length)]?.edit.id
+        const event: Parameters<typeof views.tryEvent>[1] =
+          chosen === undefined
+            ? { type: 'edit', edits: [edit(`e${n}`, range(from, to)), edit(`f${n}`, { type: 'after', entry: to })] }
+            : { type: more % 2 === 0 ? 'revert' : 'reapply', edits: [chosen], by: 'user' }
+        const takeBack = tried(fold, event)
+        if (!takeBack) {
+          assert.deepEqual(stateOf(fold), before, 'an event that is refused changes nothing')
+          continue
+        }
+        if (keep) continue
+        takeBack()
+        taken++
+        assert.deepEqual(stateOf(fold), before)
+      }
+    }),
+    { numRuns: 150 },
+  )
+  assert.ok(taken > 100, `${taken} events were taken back`)
+})
+
+function tried(fold: views.Fold, event: Parameters<typeof views.tryEvent>[1]): (() => void) | undefined {
+  try {
+    return views.tryEvent(fold, event, 99)
+  } catch {
+    return undefined
+  }
+}
+
+function stateOf(fold: views.Fold) {
+  return {
+    messages: structuredClone(views.shown(fold)),
+    tokens: views.shownTokens(fold),
+    bytes: views.shownBytes(fold),
+    records: [...fold.records.values()].map(({ edit: { id }, active, group }) => [id, active, group]),
+    where: fold.entries.map((_, entry) => [views.indexOf(fold, entry), views.isVisible(fold, entry)]),
+  }
+}
+
+test('a range of more messages than a call takes arguments is shown whole', () => {
+  const fold = foldOf(four)
+  const messages = Array.from({ length: 150_000 }, (_, i) => user(`${i}`))
+  apply(fold, edit('e1', range(1, 2), { messages }))
+  assert.deepEqual(withoutMarks(views.shown(fold)), [four[0], ...messages, four[3]])
+  assert.equal(views.indexOf(fold, 3), 150_001)
+})

@@ -1,0 +1,215 @@
+/** Which edits the state of a session allows: every case on a bare fold, so that each refusal has one reason. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isPalimpsestError } from '../../src/model/errors.ts'
+import type { Author, Edit, Event, Message, Part, Replacement, Target } from '../../src/model/types.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { foldAll } from '../../src/view/fold.ts'
+import { assertAllowed, illegal } from '../../src/view/scope.ts'
+import { count } from '../laws/law.ts'
+import { bash, says, user } from '../policies/talk.ts'
+
+const PLAIN = modelInfo('claude-sonnet-4-5')
+const BINDING = { ...PLAIN, bindsReasoning: true }
+
+const range = (from: number, to: number): Target => ({ type: 'range', from, to })
+const part = (entry: number, index = 0): Target => ({ type: 'part', entry, part: index })
+const so: Replacement = { messages: [user('so far')] }
+
+function edit(target: Target, { by = 'agent' as Author, replacement = so, id = 'new' } = {}): Edit {
+  return { id, target, replacement, by, why: 'test', saved: 0 }
+}
+
+function thinks(message: Message, text = 'hm'): Message {
+  const reasoning: Part = { type: 'reasoning', text }
+  return { ...message, parts: [reasoning, ...message.parts] }
+}
+
+function stateOf(messages: readonly Message[], more: readonly Event[] = []) {
+  const events: Event[] = [...messages.map(message => ({ type: 'entry' as const, message })), ...more]
+  return foldAll(
+    events.map((event, seq) => ({ seq, at: 0, event })),
+    count,
+  )
+}
+
+/** The code of a refusal, with the rule where it has one. */
+function refusal(fold: ReturnType<typeof stateOf>, edits: readonly Edit[], model = PLAIN): string | undefined {
+  try {
+    assertAllowed(fold, edits, model)
+    return undefined
+  } catch (error) {
+    assert.ok(isPalimpsestError(error), String(error))
+    const [first] = (error.data?.['violations'] ?? []) as { rule: string }[]
+    return first ? first.rule : error.code
+  }
+}
+
+describe('a pin', () => {
+  const five = [user('a'), says('b'), user('c'), says('d'), user('e')]
+  const pinned = stateOf(five, [{ type: 'pin', entry: 2, on: true, by: 'user' }])
+
+  test('keeps every range away that holds its entry, from the first to the last', () => {
+    for (const [from, to] of [
+      [2, 2],
+      [0, 2],
+      [2, 4],
+      [0, 4],
+      [1, 3],
+    ] as const) {
+      assert.equal(refusal(pinned, [edit(range(from, to))]), 'PINNED', `${from}–${to}`)
+    }
+    for (const [from, to] of [
+      [0, 1],
+      [3, 4],
+      [3, 3],
+      [1, 1],
+    ] as const) {
+      assert.equal(refusal(pinned, [edit(range(from, to))]), undefined, `${from}–${to}`)
+    }
+  })
+
+  test('of a part keeps away ranges around it, edits of it, and nothing else', () => {
+    const two: Message = {
+      role: 'user',
+      parts: [
+        { type: 'text', text: 'x' },
+        { type: 'text', text: 'y' },
+      ],
+    }
+    const fold = stateOf([user('a'), two], [{ type: 'pin', entry: 1, part: 1, on: true, by: 'user' }])
+    assert.equal(refusal(fold, [edit(range(0, 1))]), 'PINNED')
+    assert.equal(refusal(fold, [edit({ type: 'entry', entry: 1 })]), 'PINNED')
+    assert.equal(refusal(fold, [edit(part(1, 1), { replacement: '-' })]), 'PINNED')
+    assert.equal(refusal(fold, [edit(part(1, 0), { replacement: '-' })]), undefined)
+    assert.equal(refusal(fold, [edit(range(0, 0))]), undefined)
+  })
+
+  test('of an entry protects each of its parts', () => {
+    assert.equal(refusal(pinned, [edit(part(2), { replacement: '-' })]), 'PINNED')
+    assert.equal(refusal(pinned, [edit(part(1), { replacement: '-' })]), undefined)
+  })
+
+  test('is against policies and the agent; the user and the engine may, and insertions do not touch it', () => {
+    assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'policy:thrifty' })]), 'PINNED')
+    assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'user' })]), undefined)
+    assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'engine' })]), undefined)
+    assert.equal(refusal(pinned, [edit({ type: 'after', entry: 2 })]), undefined)
+  })
+
+  test('refuses a batch for any one of its edits', () => {
+    assert.equal(refusal(pinned, [edit(range(0, 0)), edit(range(2, 2))]), 'PINNED')
+  })
+
+  test('that was taken back protects nothing', () => {
+    const free = stateOf(five, [
+      { type: 'pin', entry: 2, on: true, by: 'user' },
+      { type: 'pin', entry: 2, on: false, by: 'user' },
+    ])
+    assert.equal(refusal(free, [edit(range(0, 4))]), undefined)
+  })
+})
+
+describe('an edit of a part', () => {
+  test('names a part that is there', () => {
+    const fold = stateOf([user('a')])
+    assert.equal(refusal(fold, [edit(part(0, 1), { replacement: '-' })]), 'ENTRY_NOT_FOUND')
+    assert.equal(refusal(fold, [edit(part(0, 0), { replacement: '-' })]), undefined)
+  })
+
+  test('of the message that is being answered is refused only where it has reasoning', () => {
+    const [call, result] = bash('ls', 'a') as [Message, Message]
+    const input = { replacement: { input: {} } }
+    assert.equal(refusal(stateOf([user('a'), thinks(call), result]), [edit(part(1, 1), input)]), 'running-reasoning')
+    assert.equal(refusal(stateOf([user('a'), call, result]), [edit(part(1, 0), input)]), undefined)
+  })
+
+  test('may drop reasoning of an earlier turn, not of the running one', () => {
+    const drop = { replacement: null }
+    const [call, result] = bash('ls', 'a') as [Message, Message]
+    const running = stateOf([user('a'), thinks(call), result, says('b')])
+    assert.equal(refusal(running, [edit(part(1, 0), drop)]), 'running-reasoning')
+    const over = stateOf([user('a'), thinks(call), result, says('b'), user('c')])
+    assert.equal(refusal(over, [edit(part(1, 0), drop)]), undefined)
+  })
+})
+
+describe('a range in a running loop', () => {
+  const [call, result] = bash('ls', 'a') as [Message, Message]
+  const [more, its] = bash('cat a', 'b') as [Message, Message]
+  const loop = [user('do it'), thinks(call), result, more, its]
+
+  test('leaves a loop that began with reasoning beginning with it', () => {
+    assert.equal(refusal(stateOf(loop), [edit(range(1, 2))]), 'loop-without-reasoning')
+    assert.equal(refusal(stateOf(loop), [edit(range(0, 2))]), 'loop-without-reasoning')
+    const told = stateOf([user('do it'), { ...user('be brief'), role: 'system' }, ...loop.slice(1)])
+    assert.equal(refusal(told, [edit(range(1, 3))]), 'loop-without-reasoning')
+  })
+
+  test('may go to the end, or up to a step that reasons too', () => {
+    assert.equal(refusal(stateOf(loop), [edit(range(1, 4))]), undefined)
+    assert.equal(refusal(stateOf([...loop.slice(0, 3), thinks(more), its]), [edit(range(1, 2))]), undefined)
+  })
+
+  test('may cut a loop that began without reasoning, and anything before the loop', () => {
+    assert.equal(refusal(stateOf([user('do it'), call, result, more, its]), [edit(range(1, 2))]), undefined)
+    const second = stateOf([user('a'), thinks(says('b')), ...loop])
+    assert.equal(refusal(second, [edit(range(0, 1))]), undefined)
+    const third = stateOf([user('a'), thinks(says('b')), user('c'), says('d')])
+    assert.equal(refusal(third, [edit(range(0, 2))]), undefined)
+  })
+})
+
+describe('where a model binds reasoning to what precedes it', () => {
+  const bound = stateOf([user('a'), says('b'), user('c'), thinks(says('d')), user('e'), says('f')])
+  const text = { replacement: '-' }
+
+  test('nothing before reasoning that is still sent is edited; what follows it is', () => {
+    assert.equal(refusal(bound, [edit(part(2), text)], BINDING), 'bound-reasoning')
+    assert.equal(refusal(bound, [edit(part(3, 1), text)], BINDING), undefined)
+    assert.equal(refusal(bound, [edit(part(4), text)], BINDING), undefined)
+    assert.equal(refusal(bound, [edit(part(2), text)], PLAIN), undefined)
+  })
+
+  test('the engine may, because the client has changed that already', () => {
+    assert.equal(refusal(bound, [edit(part(2), { ...text, by: 'engine' })], BINDING), undefined)
+  })
+
+  test('an edit may come with the one that drops the reasoning, or that hides it in a range', () => {
+    const drop = edit(part(3, 0), { replacement: null, id: 'drop' })
+    assert.equal(refusal(bound, [drop, edit(part(2), text)], BINDING), undefined)
+    assert.equal(refusal(bound, [edit(range(2, 3), { id: 'hide' }), edit(part(0), text)], BINDING), undefined)
+    assert.equal(refusal(bound, [edit({ type: 'after', entry: 3 }), edit(part(0), text)], BINDING), 'bound-reasoning')
+  })
+
+  test('reasoning that earlier edits have dropped or hidden binds nothing', () => {
+    const dropped = edit(part(3, 0), { replacement: null, id: 'e1' })
+    const hidden = edit(range(2, 3), { id: 'e1' })
+    for (const earlier of [dropped, hidden]) {
+      const fold = stateOf(
+        bound.entries.map(({ message }) => message!),
+        [{ type: 'edit', edits: [earlier] }],
+      )
+      assert.equal(refusal(fold, [edit(part(0), text)], BINDING), undefined)
+    }
+  })
+
+  test('one of two reasoning parts is enough to bind', () => {
+    const twice = stateOf([user('a'), thinks(thinks(says('b'))), user('c')])
+    const drop = edit(part(1, 0), { replacement: null, id: 'drop' })
+    assert.equal(refusal(twice, [drop, edit(part(0), text)], BINDING), 'bound-reasoning')
+    const both = [drop, edit(part(1, 1), { replacement: null, id: 'other' })]
+    assert.equal(refusal(twice, [...both, edit(part(0), text)], BINDING), undefined)
+  })
+})
+
+test('a refusal carries all violations and names the first', () => {
+  const violations = [
+    { rule: 'two-results', message: 'one' },
+    { rule: 'blank-text', message: 'two' },
+  ] as const
+  const error = illegal(violations)
+  assert.equal(error.code, 'VIEW_ILLEGAL')
+  assert.deepEqual(error.data?.['violations'], violations)
+  assert.match(error.message, /two-results.*one/)
+})
