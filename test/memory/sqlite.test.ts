@@ -12,27 +12,30 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 memoryStoreContract('sqlite', async name => new SqliteMemory(join(folder, `${name}.sqlite`)))
 
-test("a user's lists are read from an index that begins with the user", () => {
+test("a user's lists are read from an index that begins with the user", async t => {
   const path = join(folder, 'plan.sqlite')
-  new SqliteMemory(path).close()
+  const store = new SqliteMemory(path)
+  const asked = t.mock.method(DatabaseSync.prototype, 'prepare')
+  await store.blocks('u', { after: 'a' })
+  await store.block('u', 'a')
+  await store.versions('u', 'a', { before: 'v' })
+  await store.version('u', 'a', 'v')
+  await store.proposals('u')
+  await store.proposals('u', { state: 'open', after: 'z' })
+  await store.proposals('u', { state: 'open', label: 'a' })
+  await store.proposal('u', 'p')
+  const statements = asked.mock.calls.map(({ arguments: [sql] }) => sql)
+  asked.mock.restore()
+  await store.close()
+  assert.ok(statements.length >= 8, `the store prepared ${statements.length} statements`)
   const db = new DatabaseSync(path)
-  const plan = (sql: string) =>
-    db
-      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-      .all()
-      .map(row => String(row['detail']))
-      .join('; ')
-  const blocks = plan(
-    "SELECT * FROM blocks b JOIN versions v ON v.seq = b.seq WHERE b.user_id = 'u' AND b.label > 'a' ORDER BY b.label LIMIT 9",
-  )
-  const proposals = plan(
-    "SELECT * FROM proposals WHERE user_id = 'u' AND state = 'open' AND id < 'z' ORDER BY id DESC LIMIT 9",
-  )
-  db.close()
-  for (const used of [blocks, proposals]) {
-    assert.match(used, /SEARCH .* USING .*\(user_id=\?/)
-    assert.doesNotMatch(used, /SCAN|TEMP B-TREE/)
+  for (const sql of statements) {
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
+    const used = plan.map(row => String(row['detail'])).join('; ')
+    assert.match(used, /SEARCH .* USING .*\(user_id=\?/, sql)
+    assert.doesNotMatch(used, /SCAN|TEMP B-TREE/, sql)
   }
+  db.close()
 })
 
 test('a database of a newer version is refused and left alone', () => {
@@ -56,4 +59,65 @@ test('a locked database is an error after the waiting time', async () => {
   other.close()
   assert.equal(await store.write([change], note), true)
   await store.close()
+})
+
+test('of two that decide one proposal the second changes nothing', async () => {
+  const path = join(folder, 'decided.sqlite')
+  const [one, two] = [new SqliteMemory(path), new SqliteMemory(path)]
+  const note = (by: 'user:ann' | 'user:bob', why: string) =>
+    ({ at: 7, by, action: 'approve', why, proposal: 'p1' }) as const
+  const content = (body: string) => ({ title: 'Goals', body, schemaRef: null })
+  const change = (expected: string | null, version: string, body: string) => {
+    return { userId: 'ann', label: 'goals', expected, version, content: content(body) }
+  }
+  await one.write([change(null, 'v1', 'one')], note('user:ann', ''))
+  const base = { version: 'v1', title: 'Goals', body: 'one' }
+  const made = {
+    title: 'Goals',
+    body: 'two',
+    agentId: 'ralph',
+    reasoning: 'r',
+    confidence: 'high' as const,
+    entries: [],
+  }
+  const proposal = {
+    id: 'p1',
+    userId: 'ann',
+    label: 'goals',
+    kind: 'edit' as const,
+    base,
+    createdAt: 1,
+    state: 'open' as const,
+  }
+  await one.propose({ ...proposal, ...made })
+  const approval = {
+    from: 'open',
+    to: 'approved',
+    note: note('user:ann', 'yes'),
+    change: change('v1', 'v2', 'two'),
+  } as const
+  assert.equal(await one.decide('ann', 'p1', approval), true)
+
+  const again = { ...approval, note: note('user:bob', 'me too'), change: change('v2', 'v3', 'two again') }
+  assert.equal(await two.decide('ann', 'p1', again), false, 'it is not open any more')
+  assert.equal(await two.decide('ann', 'p1', { from: 'open', to: 'rejected', note: note('user:bob', 'no') }), false)
+  assert.equal(await two.decide('bob', 'p1', { from: 'approved', to: 'reverted', note: note('user:bob', 'no') }), false)
+  assert.equal(await two.decide('ann', 'nosuch', approval), false)
+  const stale = {
+    from: 'approved',
+    to: 'reverted',
+    note: note('user:ann', 'back'),
+    change: change('v1', 'v3', 'one'),
+  } as const
+  assert.equal(await two.decide('ann', 'p1', stale), false, 'the block is at another version')
+
+  assert.equal((await one.block('ann', 'goals'))?.body, 'two')
+  assert.deepEqual(
+    (await one.versions('ann', 'goals')).map(({ id }) => id),
+    ['v2', 'v1'],
+  )
+  const kept = await one.proposal('ann', 'p1')
+  assert.deepEqual([kept?.state, kept?.decision], ['approved', { at: 7, by: 'user:ann', why: 'yes' }])
+  assert.deepEqual(kept?.result, { before: 'v1', after: 'v2' })
+  await Promise.all([one.close(), two.close()])
 })

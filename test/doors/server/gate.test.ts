@@ -1,0 +1,190 @@
+/** The gate by itself: which names, origins and credentials get in. access.test.ts has the same for every route. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  type Asked,
+  authenticate,
+  type Caller,
+  type Credentials,
+  checkHost,
+  checkOrigin,
+  type GateOptions,
+  isLoopback,
+  LOCAL,
+  mayActFor,
+} from '../../../src/doors/server/gate.ts'
+import { ServerStore } from '../../../src/doors/server/server-store.ts'
+
+const asked = (headers: Record<string, string> = {}, method = 'GET', url = 'http://localhost:8377/x'): Asked => {
+  return { url, method, headers: new Headers(headers) }
+}
+
+const isIn = (check: () => void): boolean => {
+  try {
+    check()
+    return true
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, 'FORBIDDEN')
+    return false
+  }
+}
+
+describe('an origin', () => {
+  const passes = (headers: Record<string, string>, method = 'GET') => isIn(() => checkOrigin(asked(headers, method)))
+
+  test('is the host that was asked for, with its port, or there is none', () => {
+    const host = 'localhost:8377'
+    assert.equal(passes({ host }), true)
+    assert.equal(passes({ host, origin: 'http://localhost:8377' }, 'POST'), true)
+    assert.equal(passes({ origin: 'http://localhost:8377' }, 'POST'), true, 'without a Host header the URL says it')
+    for (const origin of ['http://localhost:3000', 'http://localhost', 'http://evil.example', 'null', '']) {
+      assert.equal(passes({ host, origin }), false, origin)
+      assert.equal(passes({ host, origin }, 'POST'), false, origin)
+    }
+    assert.equal(passes({ host: 'evil.example', origin: 'http://localhost:8377' }), false, 'the Host header counts')
+  })
+
+  test('of our own does not help a request that the browser says is from elsewhere', () => {
+    const host = 'localhost:8377'
+    assert.equal(passes({ host, origin: `http://${host}`, 'sec-fetch-site': 'cross-site' }, 'POST'), false)
+  })
+
+  test('that the browser names: our own pages, the address bar, and links that are followed', () => {
+    for (const site of ['same-origin', 'none']) {
+      assert.equal(passes({ 'sec-fetch-site': site }), true, site)
+      assert.equal(passes({ 'sec-fetch-site': site, 'sec-fetch-mode': 'cors' }, 'POST'), true, site)
+    }
+    for (const site of ['cross-site', 'same-site', 'anything']) {
+      const from = { 'sec-fetch-site': site }
+      assert.equal(passes({ ...from, 'sec-fetch-mode': 'navigate' }), true, `a link from ${site}`)
+      assert.equal(passes({ ...from, 'sec-fetch-mode': 'navigate' }, 'POST'), false, `a form on ${site}`)
+      for (const mode of ['cors', 'no-cors', 'websocket', '']) {
+        assert.equal(passes({ ...from, 'sec-fetch-mode': mode }), false, `${mode} from ${site}`)
+      }
+      assert.equal(passes(from), false, `no mode, from ${site}`)
+    }
+  })
+})
+
+describe('a host', () => {
+  const passes = (host: string, options: Partial<GateOptions> = {}, url?: string) =>
+    isIn(() => checkHost(asked(host === '' ? {} : { host }, 'GET', url), { hosts: [], anyAddress: false, ...options }))
+
+  test('is this machine, by any of its loopback names, with any port', () => {
+    for (const host of [
+      'localhost',
+      'LOCALHOST:1',
+      'localhost.',
+      '127.0.0.1:8377',
+      '127.1.2.3',
+      '[::1]',
+      '[::1]:80',
+      '',
+    ]) {
+      assert.equal(passes(host), true, host)
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '10.0.0.1',
+      '128.0.0.1',
+      '[::2]',
+      'a b',
+      'x@localhost',
+    ]) {
+      assert.equal(passes(host), false, host)
+    }
+    assert.equal(passes('localhost:123456'), false, 'no such port')
+  })
+
+  test('is one of the names that were allowed', () => {
+    const hosts = ['memory.example.org']
+    assert.equal(passes('memory.example.org', { hosts }), true)
+    assert.equal(passes('Memory.Example.org:443', { hosts }), true)
+    assert.equal(passes('example.org', { hosts }), false)
+  })
+
+  test('is any address in figures, where the server listens beyond loopback', () => {
+    for (const host of ['192.168.1.7:8377', '[2001:db8::1]']) {
+      assert.equal(passes(host, { anyAddress: true }), true, host)
+      assert.equal(passes(host), false, host)
+    }
+    assert.equal(passes('evil.example', { anyAddress: true }), false)
+  })
+
+  test('must be right in the URL and in the header', () => {
+    assert.equal(passes('localhost', {}, 'http://evil.example/x'), false)
+    assert.equal(passes('evil.example', {}, 'http://localhost/x'), false)
+  })
+
+  test('that is loopback is known as such', () => {
+    const names = ['localhost', '127.0.0.1', '[::1]', '::1', '127.9.9.9']
+    assert.deepEqual(names.map(isLoopback), [true, true, true, true, true])
+    const others = ['0.0.0.0', '::', '1127.0.0.1', '127.0.0.1.example', '127.0.0']
+    assert.deepEqual(others.map(isLoopback), [false, false, false, false, false])
+  })
+})
+
+describe('credentials', () => {
+  const store = new ServerStore(':memory:')
+  const { token, id } = store.createToken({ user: 'alice', role: 'user', name: 'laptop', at: 1 })
+  const gone = store.createToken({ user: 'alice', role: 'admin', name: '', at: 1 })
+  store.revokeToken(gone.id, 2)
+  const alice: Caller = { id, role: 'user', user: 'alice', name: 'laptop' }
+  const options = { store, requireToken: true, hosts: [], anyAddress: false, clock: () => 5 }
+
+  const who = (headers: Record<string, string>, credentials?: Credentials, requireToken = true): Caller | string => {
+    try {
+      return authenticate(asked(headers), { ...options, requireToken }, credentials)
+    } catch (error) {
+      return String((error as { code?: string }).code)
+    }
+  }
+
+  test('are a token of ours, in either header', () => {
+    assert.deepEqual(who({ authorization: `Bearer ${token}` }), alice)
+    assert.deepEqual(who({ authorization: `  bearer   ${token} ` }), alice)
+    assert.deepEqual(who({ 'x-palimpsest-token': ` ${token} ` }), alice)
+  })
+
+  test('that are wrong do not get in, also where none are asked for', () => {
+    const wrong: Record<string, string>[] = [
+      { authorization: 'Bearer pal_guess' },
+      { authorization: `Bearer ${gone.token}` },
+      { authorization: `Basic ${token}` },
+      { authorization: `Bearer ${token} x` },
+      { authorization: '' },
+      { 'x-palimpsest-token': '' },
+      { 'x-palimpsest-token': 'pal_guess', authorization: `Bearer ${token}` },
+    ]
+    for (const headers of wrong) {
+      assert.equal(who(headers), 'UNAUTHORIZED', JSON.stringify(headers))
+      assert.equal(who(headers, {}, false), 'UNAUTHORIZED', JSON.stringify(headers))
+    }
+  })
+
+  test('may be left out where none are asked for: then it is the person at this machine', () => {
+    assert.equal(who({}), 'UNAUTHORIZED')
+    assert.deepEqual(who({}, {}, false), LOCAL)
+  })
+
+  test('for a provider are not ours: only our own header counts, or a token that begins as ours do', () => {
+    const provider = { authorization: 'Bearer sk-of-the-provider' }
+    for (const foreignAuthorization of [true, 'unless-ours'] as const) {
+      assert.equal(who(provider, { foreignAuthorization }), 'UNAUTHORIZED')
+      assert.deepEqual(who(provider, { foreignAuthorization }, false), LOCAL)
+      assert.deepEqual(who({ ...provider, 'x-palimpsest-token': token }, { foreignAuthorization }), alice)
+    }
+    const ours = { authorization: `Bearer ${token}` }
+    assert.deepEqual(who(ours, { foreignAuthorization: 'unless-ours' }), alice)
+    assert.deepEqual(who(ours, { foreignAuthorization: true }, false), LOCAL)
+    const lookalike = { authorization: 'Bearer pal_guess' }
+    assert.equal(who(lookalike, { foreignAuthorization: 'unless-ours' }, false), 'UNAUTHORIZED')
+  })
+
+  test('of an admin are for everybody, of others for their own user', () => {
+    assert.deepEqual([mayActFor(alice, 'alice'), mayActFor(alice, 'bob')], [true, false])
+    assert.deepEqual([mayActFor(LOCAL, 'alice'), mayActFor({ ...alice, role: 'admin' }, 'bob')], [true, true])
+    assert.equal(mayActFor({ ...alice, role: 'agent', user: undefined }, 'alice'), false)
+  })
+})
