@@ -187,8 +187,10 @@ function partBytes(part: Part): number {
 function measure(part: Part, count: Counter): number {
   switch (part.type) {
     case 'text':
-    case 'reasoning':
       return count(part.text)
+    case 'reasoning':
+      // A provider may keep the words to itself: then its signature tells roughly how many there are.
+      return part.text === '' && part.original ? rawTokens(part.original.value) : count(part.text)
     case 'tool-call':
       return count(typeof part.input === 'string' ? part.input : (JSON.stringify(part.input) ?? ''))
     case 'tool-result':

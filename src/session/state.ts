@@ -17,13 +17,14 @@ import type { Plan, Planner, PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
 import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
+import { explainStale, StaleReasoning } from '../view/binding.ts'
 import { entriesOf, savingsOf } from '../view/edits.ts'
 import * as views from '../view/fold.ts'
 import { checkSize, checkView, type Violation, violation } from '../view/legality.ts'
 import { Calls, checkMessage, copyOf } from '../view/messages.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { repairsFor } from '../view/repairs.ts'
-import { assertAllowed, illegal } from '../view/scope.ts'
+import { assertAllowed, assertRevertible, illegal } from '../view/scope.ts'
 import { createUnits, extendUnits } from '../view/units.ts'
 import { toView, type View } from './session-view.ts'
 
@@ -65,6 +66,7 @@ export class SessionState {
   readonly #calls = new Calls()
   readonly #planner: Planner
   readonly #units = createUnits()
+  readonly #stale = new StaleReasoning()
   readonly #files: FileMark[] = []
   /** The first entry that has never been sent. */
   #unsent = 0
@@ -121,6 +123,7 @@ export class SessionState {
       const { role, calls = [], results = [] } = decodeLight(light)
       this.#noteCall(role, at)
       views.addEntry(this.#fold, { seq, at, message: undefined, role })
+      this.#stale.noteEntry(this.#fold, role)
       this.#calls.note(role, calls, results)
     }
     await this.#loadMissing()
@@ -261,7 +264,16 @@ export class SessionState {
       await this.#write(() => [{ type: 'decision', text: decision }])
     }
     this.#lastDecision = kind
+    await this.#leaveOutStale()
     return this.#result({ ...plan, report })
+  }
+
+  /** Where a provider would refuse reasoning behind a change, it is left out before it is sent again. */
+  async #leaveOutStale(): Promise<void> {
+    if (this.options.model.binding !== 'refuse') return
+    const edits = this.#stale.edits(this.#fold)
+    if (edits.length > 0) await this.#apply(edits, explainStale(this.#fold, edits))
+    this.#stale.settle()
   }
 
   /** A planned edit that does not fit is left out and reported: a view is never lost to it. */
@@ -290,7 +302,7 @@ export class SessionState {
         throw error
       })
       if (placed) {
-        this.#noteChange()
+        this.#noteChange(event)
         return edits
       }
       takeBack()
@@ -326,6 +338,7 @@ export class SessionState {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       await this.#ready()
       const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
+      if (event.type === 'revert') assertRevertible(edits, this.options.model)
       if (event.type === 'revert') await this.#loadEntries(edits)
       const takeBack = views.tryEvent(this.#fold, event, this.#ledger.length)
       const violations = this.#check()
@@ -334,7 +347,7 @@ export class SessionState {
         takeBack()
         throw error
       })
-      if (placed) return this.#noteChange()
+      if (placed) return this.#noteChange(event)
       takeBack()
       if (violations.length > 0) throw illegal(violations)
     }
@@ -391,7 +404,7 @@ export class SessionState {
       this.#calls.add(event.message)
     }
     views.applyEvent(this.#fold, event, { seq, at })
-    this.#noteChange()
+    this.#noteChange(event)
   }
 
   /** An assistant message says that everything before it was sent. */
@@ -409,7 +422,8 @@ export class SessionState {
     if (shown !== undefined && total > shown) this.#overhead = total - shown
   }
 
-  #noteChange(): void {
+  #noteChange(event?: Event): void {
+    if (event) this.#stale.note(this.#fold, event)
     this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
     this.#legalUpTo = Math.min(this.#legalUpTo, this.#fold.changedFrom)
     this.#fold.changedFrom = Number.POSITIVE_INFINITY

@@ -21,7 +21,7 @@ export const RULES = {
   'loop-without-reasoning': 'A running tool loop begins with the reasoning it began with.',
   'reasoning-pair': 'A function call comes with the reasoning item it was made with.',
   'bound-reasoning':
-    'On models that bind reasoning to what precedes it, nothing before a kept reasoning block changes.',
+    'On models that bind reasoning to what precedes it, reasoning behind a change is left out and never put back.',
   'signed-altered': 'A tool call that carries a signature of the provider comes back byte for byte.',
   'call-comes-first': 'A conversation does not begin with a tool call.',
   'call-dropped': 'A tool call may be shortened, never dropped or turned into text.',

@@ -7,8 +7,9 @@
 import { PalimpsestError } from '../model/errors.ts'
 import type { Edit, Message } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
+import { STALE } from './binding.ts'
 import { describeTarget, entriesOf, isRange } from './edits.ts'
-import { editsInside, type Fold, isPinned, isVisible } from './fold.ts'
+import { type Fold, isPinned } from './fold.ts'
 import { checkEdit, type EditScope, type Violation, violation } from './legality.ts'
 
 export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model): void {
@@ -17,13 +18,13 @@ export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model):
     const broken = isRange(edit.target) ? checkRange(fold, edit) : checkPart(fold, edit, model)
     if (broken) throw illegal([broken])
   }
-  if (!model.bindsReasoning) return
-  // What the engine edits the client or the conversation has changed already.
-  const broken = checkBinding(
-    fold,
-    edits.filter(({ by }) => by !== 'engine'),
-  )
-  if (broken) throw illegal([broken])
+}
+
+/** Reasoning that was left out is never put back: what came later is signed without it. */
+export function assertRevertible(edits: readonly Edit[], { binding }: Model): void {
+  const stale = binding === 'refuse' ? edits.find(({ mark }) => mark === STALE) : undefined
+  if (!stale) return
+  throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put reasoning back that no longer fits`)])
 }
 
 export function illegal(violations: readonly Violation[]): PalimpsestError {
@@ -55,7 +56,7 @@ function anyPin(fold: Fold, from: number, to: number): boolean {
 }
 
 function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined {
-  if (edit.target.type !== 'part') return undefined
+  if (edit.target.type !== 'part' || edit.mark === STALE) return undefined
   const { entry } = edit.target
   const message = fold.entries[entry]?.message
   if (!message) return undefined
@@ -98,30 +99,4 @@ function firstAssistant(fold: Fold, from: number, to: number): Message | undefin
 
 function startsWithReasoning(message: Message): boolean {
   return message.parts[0]?.type === 'reasoning'
-}
-
-/** Where reasoning is bound to what precedes it: no edit before a reasoning block that is still sent. */
-function checkBinding(fold: Fold, edits: readonly Edit[]): Violation | undefined {
-  const last = fold.reasoning.findLast(entry => keepsReasoning(fold, entry, edits))
-  if (last === undefined) return undefined
-  const before = edits.find(edit => entriesOf(edit.target).from < last)
-  if (!before) return undefined
-  return violation('bound-reasoning', `edit ${before.id} stands before reasoning that is still sent (entry ${last})`)
-}
-
-/** Whether an entry shows reasoning, now and when the new edits are made. */
-function keepsReasoning(fold: Fold, entry: number, edits: readonly Edit[]): boolean {
-  if (!isVisible(fold, entry)) return false
-  const own = [...editsInside(fold, entry), ...edits].filter(edit => covers(edit, entry))
-  if (own.some(edit => isRange(edit.target))) return false
-  const dropped = new Set(
-    own.flatMap(({ target, replacement }) => (target.type === 'part' && replacement === null ? target.part : [])),
-  )
-  const parts = fold.entries[entry]?.message?.parts ?? []
-  return parts.some((part, index) => part.type === 'reasoning' && !dropped.has(index))
-}
-
-function covers({ target }: Edit, entry: number): boolean {
-  const { from, to } = entriesOf(target)
-  return target.type !== 'after' && from <= entry && entry <= to
 }

@@ -5,7 +5,7 @@
 
 import type { Edit, Message, Part } from '../model/types.ts'
 import { type ActiveEdit, renderEntry } from './edits.ts'
-import { editsInside, type Fold, slots } from './fold.ts'
+import { editsInside, type Fold, type Slot, slots } from './fold.ts'
 
 export type SyncPlan =
   | { kind: 'append'; append: Message[]; edit?: Pick<Edit, 'target' | 'replacement'> }
@@ -33,7 +33,17 @@ export function syncPlan(
  * marks) moves from request to request: the newest form counts, not the one that was recorded first.
  */
 export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message[] {
-  return slots(fold).flatMap(slot => {
+  return presentForm(slots(fold), fold, incoming)
+}
+
+/** The same for a conversation that ends before the ledger does, or goes on behind it. */
+export function inPresentFormUpTo(fold: Fold, incoming: readonly Message[]): Message[] {
+  const there = slots(fold).filter(({ from }) => from < incoming.length)
+  return [...presentForm(there, fold, incoming), ...incoming.slice(fold.entries.length)]
+}
+
+function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readonly Message[]): Message[] {
+  return of.flatMap(slot => {
     const recorded = fold.entries[slot.from]?.message
     const present = slot.range === undefined ? incoming[slot.from] : undefined
     if (!recorded || !present) return slot.messages

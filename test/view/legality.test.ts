@@ -176,6 +176,8 @@ describe('rules on the state of a session', () => {
     session.apply([{ target, replacement, why: 'test' }])
   const broken = (rule: Rule) => ({ code: 'VIEW_ILLEGAL', message: new RegExp(`\\(${rule}\\)`) })
   const cut = { messages: [user(text('folded'))] }
+  const reasoningIn = (messages: readonly Message[]) =>
+    messages.flatMap(({ parts }, i) => (parts.some(({ type }) => type === 'reasoning') ? [i] : []))
 
   test('T4: a running loop keeps the reasoning that it began with: loop-without-reasoning', async () => {
     const session = await open('claude-sonnet-4-5', ...loop)
@@ -184,17 +186,19 @@ describe('rules on the state of a session', () => {
     await apply(session, { type: 'range', from: 1, to: 2 }, cut)
   })
 
-  test('nothing before reasoning that is still sent, where a model binds it: bound-reasoning', async () => {
+  test('where a model binds reasoning, what is behind a change is left out and not put back: bound-reasoning', async () => {
     const messages = [...loop, user(text('next')), assistant(text('x'))]
     const bound = await open('claude-opus-5-5', ...messages)
-    await assert.rejects(apply(bound, { type: 'part', entry: 0, part: 0 }, 'x'), broken('bound-reasoning'))
     await apply(bound, { type: 'part', entry: 4, part: 0 }, 'behind it')
-    await bound.apply([
-      { target: { type: 'part', entry: 0, part: 0 }, replacement: 'x', why: 'with it' },
-      { target: { type: 'part', entry: 1, part: 0 }, replacement: null, why: 'with it' },
-    ])
+    assert.deepEqual(reasoningIn((await bound.view()).messages), [1])
+    await apply(bound, { type: 'part', entry: 0, part: 0 }, 'x')
+    assert.deepEqual(reasoningIn((await bound.view()).messages), [])
+    const [, , left] = bound.edits()
+    assert.equal(left!.edit.by, 'engine')
+    await assert.rejects(bound.undo(left!.edit.id), broken('bound-reasoning'))
     const free = await open('claude-opus-4-5', ...messages)
     await apply(free, { type: 'part', entry: 0, part: 0 }, 'x')
+    assert.deepEqual(reasoningIn((await free.view()).messages), [1])
   })
 
   test('a system prompt that the client changes is not refused for bound reasoning', async () => {

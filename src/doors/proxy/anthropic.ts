@@ -27,12 +27,14 @@ export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
   path: /^\/v1\/messages$/,
+  counts: /^\/v1\/messages\/count_tokens$/,
   list: 'messages',
   read,
   write,
   addSystem,
   defineTool: tool => ({ ...toAnthropicTools([tool])[0] }),
   untouchable,
+  withoutReasoning,
   event,
   whole,
   isOpening: () => false,
@@ -80,6 +82,19 @@ function isSealed({ system }: Wire): boolean {
   const first: unknown = Array.isArray(system) ? system[0] : undefined
   return isWire(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
 }
+
+/** A message of which nothing is left goes too: Anthropic joins the user's messages around it. */
+function withoutReasoning(body: Wire): Wire {
+  const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
+  const kept = messages.flatMap(message => {
+    if (!isWire(message) || !Array.isArray(message['content'])) return [message]
+    const content = message['content'].filter(block => !isWire(block) || !REASONING.has(String(block['type'])))
+    return content.length > 0 ? [{ ...message, content }] : []
+  })
+  return { ...body, messages: kept }
+}
+
+const REASONING = new Set(['thinking', 'redacted_thinking'])
 
 function event(answer: Answer, data: Wire): void {
   const { type, message, content_block: block, delta } = data

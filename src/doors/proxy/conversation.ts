@@ -67,6 +67,12 @@ export class Conversations {
     return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chain)
   }
 
+  /** The session that has seen these messages, or their beginning; nothing is remembered of the question. */
+  whoseIs({ client, messages, chain }: Pick<Request, 'client' | 'messages' | 'chain'>): string | undefined {
+    if (!client) return this.#byContent(messages, chain)?.session
+    return this.#longest(chain, end => this.#chains.get(`${client.key} ${end}`))?.session
+  }
+
   locate(request: Request): Place {
     const { chain } = request
     const found = request.client ? this.#byClient(request, request.client, chain) : this.#byContentOrNew(request, chain)

@@ -31,6 +31,8 @@ export type ProxyDialect = {
   upstream: UpstreamName
   /** The paths of generation. */
   path: RegExp
+  /** The path of requests that only count tokens: they get the same body as the generation that they are about. */
+  counts?: RegExp
   /** The model that a path names, where the body does not. */
   modelIn?(path: string): string | undefined
   /** The list in a request that holds the conversation. */
@@ -49,6 +51,8 @@ export type ProxyDialect = {
   addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
   /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
   untouchable(body: Wire): Untouchable | undefined
+  /** The request without any reasoning in its history, for providers that may refuse reasoning behind a change. */
+  withoutReasoning?(body: Wire): Wire
   /** Takes in one event of a stream. */
   event(answer: Answer, data: Wire): void
   /** Takes in an answer that came in one piece. */
@@ -78,6 +82,17 @@ export function isOverflow(status: number, text: string): boolean {
 
 export function isOverflowText(text: string): boolean {
   return OVERFLOW.test(text)
+}
+
+/**
+ * How Anthropic says that reasoning does not fit what precedes it, was changed, or cannot be read. There is no code for
+ * it. The same body can never succeed; one without the reasoning can.
+ */
+const REASONING_REFUSED =
+  /Invalid `?signature`? in `?thinking`? block|bound to a different conversation|`?thinking`? or `?redacted_thinking`? blocks in the latest assistant message cannot be modified/
+
+export function refusesReasoning(status: number, text: string): boolean {
+  return status === 400 && REASONING_REFUSED.test(text)
 }
 
 /** A number field, where there is one. */

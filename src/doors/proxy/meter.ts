@@ -127,6 +127,7 @@ const METRICS = {
   palimpsest_saved_dollars_total: 'What tokens that were not sent would have cost from the cache.',
   palimpsest_rewritten_dollars_total: 'What edits cost in cache that had to be written again.',
   palimpsest_overflows_total: 'Requests that were too long for the provider, by what became of them.',
+  palimpsest_reasoning_refused_total: 'Requests whose reasoning the provider refused, by what became of them.',
   palimpsest_faults_total: 'Faults of our own; the request went on without us.',
 } as const
 

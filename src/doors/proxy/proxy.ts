@@ -7,12 +7,15 @@
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { isWire, sameJson } from '../../formats/adapters/original.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { anthropic } from './anthropic.ts'
 import { clientKeyOf } from './client.ts'
-import { type Answer, isOverflow, isOverflowText, type ProxyDialect } from './dialect.ts'
+import { type Answer, isOverflow, isOverflowText, type ProxyDialect, refusesReasoning } from './dialect.ts'
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { Meter } from './meter.ts'
@@ -21,7 +24,7 @@ import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-htt
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
-import { piecesOf, type Spliced } from './splice-body.ts'
+import { piecesOf, type Spliced, spliceBody } from './splice-body.ts'
 import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
 import { type Found, type Incoming, type Turn, Turns } from './turns.ts'
 import {
@@ -132,7 +135,8 @@ class Handler {
         outgoing.body = request.source
         return this.#pass(await exchange(outgoing), request.method)
       }
-      return await this.#generate(request, { dialect, outgoing, user: who.user })
+      const call = { dialect, outgoing, user: who.user }
+      return await (dialect.counts?.test(route.path) ? this.#count(request, call) : this.#generate(request, call))
     } catch (error) {
       return this.#unreachable(error, dialect ?? SHAPES[route.upstream], outgoing)
     }
@@ -158,6 +162,28 @@ class Handler {
     const answer = await sending
     await kept
     return this.#answer(call, answer, turn)
+  }
+
+  /** Only counts: nothing is recorded, and what is counted is what would be sent. */
+  async #count(request: NodeRequest, call: Call): Promise<NodeAnswer> {
+    const { dialect, outgoing } = call
+    const bytes = request.source ? await collected(request.source) : new Uint8Array()
+    outgoing.body = bytes
+    this.meter.totals.passed++
+    const reading = this.#read(request, dialect, bytes)
+    const shown = reading && (await this.#shown(incoming(reading, request, call)))
+    if (shown) setBody(outgoing, shown)
+    const answer = await exchange(outgoing)
+    return answer.status >= 400 ? this.#refused(call, undefined, answer) : this.#pass(answer, request.method)
+  }
+
+  async #shown(incoming: Incoming): Promise<Spliced | undefined> {
+    try {
+      return await this.#turns.shown(incoming)
+    } catch (error) {
+      this.#fault('count', error)
+      return undefined
+    }
   }
 
   /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
@@ -212,8 +238,8 @@ class Handler {
 
   async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<NodeAnswer> {
     this.meter.add('palimpsest_requests_total', { dialect: call.dialect.name, status: String(answer.status) })
-    if (!turn) return this.#pass(answer, 'POST')
     if (answer.status >= 400) return this.#refused(call, turn, answer)
+    if (!turn) return this.#pass(answer, 'POST')
     const reader = new BodyReader(call.dialect, answer.headers, said => this.#record(turn, said))
     const first = await takeOpening(answer.body, reader)
     if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
@@ -226,29 +252,56 @@ class Handler {
     return answered(answer, passOn(answer.body, reader, first))
   }
 
-  /** An error of the provider: one that says that the request was too long is answered once by a shorter one. */
-  async #refused(call: Call, turn: Turn, answer: Exchange): Promise<NodeAnswer> {
+  /** An error of the provider: one that says what was wrong with the request is answered once by another request. */
+  async #refused(call: Call, turn: Turn | undefined, answer: Exchange): Promise<NodeAnswer> {
     const bytes = await readAll(answer.body)
     const text = await decoded(bytes, answer.headers.get('content-encoding')).catch(() => '')
-    const again = isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
+    if (refusesReasoning(answer.status, text)) {
+      const recovered = await this.#withoutReasoning(call, turn)
+      if (recovered) return recovered
+    }
+    const again = turn && isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
     return again ?? answered(answer, new Uint8Array(bytes))
   }
 
-  async #again({ dialect, outgoing }: Call, turn: Turn): Promise<NodeAnswer | undefined> {
+  async #again(call: Call, turn: Turn): Promise<NodeAnswer | undefined> {
     try {
       const shorter = await this.#turns.shrink(turn)
       this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
-      if (!shorter) return undefined
-      setBody(outgoing, shorter)
+      return shorter && (await this.#sendAgain(call, turn, shorter))
     } catch (error) {
-      this.#fault('shrink', error)
-      return undefined
+      return this.#unsent('shrink', error)
     }
+  }
+
+  /** The request once more without its reasoning: in this conversation from now on, where it is one of ours. */
+  async #withoutReasoning(call: Call, turn: Turn | undefined): Promise<NodeAnswer | undefined> {
+    const { dialect, outgoing } = call
+    try {
+      const edited = turn ? await this.#turns.forgetReasoning(turn) : strippedBody(dialect, outgoing)
+      this.meter.add('palimpsest_reasoning_refused_total', { outcome: edited ? 'sent again' : 'passed on' })
+      if (!edited) return undefined
+      const session = turn ? ` in ${turn.live.session.id}` : ''
+      this.#log(`proxy: the provider refused reasoning${session}; the request was sent again without it`)
+      const answer = await this.#sendAgain(call, turn, edited)
+      return { ...answer, headers: [...answer.headers, ['x-palimpsest-recovered', 'reasoning-left-out']] }
+    } catch (error) {
+      return this.#unsent('forget', error)
+    }
+  }
+
+  async #sendAgain({ dialect, outgoing }: Call, turn: Turn | undefined, body: Spliced): Promise<NodeAnswer> {
+    setBody(outgoing, body)
     const answer = await exchange(outgoing)
     this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
-    if (answer.status >= 400) return this.#pass(answer, 'POST')
+    if (!turn || answer.status >= 400) return this.#pass(answer, 'POST')
     const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
     return answered(answer, passOn(answer.body, reader))
+  }
+
+  #unsent(kind: string, error: unknown): undefined {
+    this.#fault(kind, error)
+    return undefined
   }
 
   #pass(answer: Exchange, method: string): NodeAnswer {
@@ -294,7 +347,9 @@ const NO_BODY = new Set([204, 205, 304])
 
 function dialectOf(request: NodeRequest, { upstream, path }: Route): ProxyDialect | undefined {
   if (request.method !== 'POST') return undefined
-  return DIALECTS.find(dialect => dialect.upstream === upstream && dialect.path.test(path))
+  return DIALECTS.find(
+    dialect => dialect.upstream === upstream && (dialect.path.test(path) || dialect.counts?.test(path)),
+  )
 }
 
 function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, user }: Call): Incoming {
@@ -312,6 +367,16 @@ function setBody(outgoing: Outgoing, edited: Spliced): void {
   const pieces = piecesOf(edited)
   outgoing.body = pieces
   outgoing.headers['content-length'] = String(pieces[0].length + pieces[1].length)
+}
+
+/** The client's own bytes without reasoning; nothing where there is none in them. */
+function strippedBody(dialect: ProxyDialect, { body: sent }: Outgoing): Spliced | undefined {
+  if (sent === undefined || sent instanceof Readable || !dialect.withoutReasoning) return undefined
+  const bytes = Buffer.concat(sent instanceof Uint8Array ? [sent] : sent)
+  const body = parseJson(bytes.toString())
+  if (!isWire(body)) return undefined
+  const stripped = dialect.withoutReasoning(body)
+  return sameJson(body, stripped) ? undefined : spliceBody({ dialect, bytes, body, list: undefined }, stripped)
 }
 
 function upgradeRequired({ upstream }: Route): NodeAnswer {

@@ -12,15 +12,16 @@ import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
+import { leaveOutAll, STALE } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { tokensOf } from '../../view/fold.ts'
 import { checkView, type Rule, type Violation } from '../../view/legality.ts'
 import { commonLength } from '../../view/messages.ts'
-import { inPresentForm } from '../../view/sync.ts'
+import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
 import { Conversations, type Place } from './conversation.ts'
 import type { Answer, ProxyDialect } from './dialect.ts'
-import { inject } from './injection.ts'
+import { inject, recordedInjection } from './injection.ts'
 import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
 import { type Live, type LiveOptions, LiveSessions, type Sent } from './live-sessions.ts'
 import type { SomeHeaders } from './node-http.ts'
@@ -108,6 +109,43 @@ export class Turns {
     })
   }
 
+  /** The turn again without any reasoning: the provider refuses some of it, and would refuse it again. */
+  async forgetReasoning(turn: Turn): Promise<Spliced | undefined> {
+    const { live, incoming, messages } = turn
+    if (live.isHoldout) return undefined
+    return this.#inTurn(live.session.id, async () => {
+      const { session } = live
+      const edits = leaveOutAll(session.fold, 'reasoning that the provider has refused')
+      if (edits.length === 0) return undefined
+      await session.apply(edits, 'engine')
+      const text = `The provider refused reasoning of this conversation: all ${edits.length} blocks are left out from now on.`
+      await session.record({ type: 'decision', text })
+      const sent = editedBody(incoming, await session.view({ plan: false }), live, messages)
+      if (!sent) return undefined
+      turn.saved = sent.saved
+      live.last = { bytes: incoming.bytes, sent }
+      return sent.body
+    })
+  }
+
+  /** What a request that only counts is about, as it would be sent; nothing where that is what the client says. */
+  async shown(incoming: Incoming): Promise<Spliced | undefined> {
+    const { headers, messages, chain, dialect, body } = incoming
+    if (!messages) return undefined
+    const request = { client: clientKeyOf(headers), messages, chain }
+    const known = { ...request, side: undefined, hasTools: hasTools(body), now: this.#options.clock() }
+    if (this.#conversations.isUnknown(known)) await this.#live.recover(request.client, this.#conversations)
+    const name = this.#conversations.whoseIs(request)
+    if (name === undefined) return undefined
+    const live = this.#live.known(name)
+    const session = live?.session ?? (await this.#options.pal.session(name, { mustExist: true, asGuest: true }))
+    const injection = live ? live.injection : await recordedInjection(session)
+    const { edits } = await session.view({ plan: false })
+    if (!edits.some(isSent) && !injection) return undefined
+    const written = edits.some(isSent) ? dialect.write(body, inPresentFormUpTo(session.fold, messages)) : body
+    return spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
+  }
+
   /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
   async finish({ live, place }: Turn, { calls, text, usage }: Answer): Promise<{ tokens: number }> {
     const { session, injection } = live
@@ -125,7 +163,7 @@ export class Turns {
     const live = this.#live.known(name)
     if (!live || live.injection || nameOf(live.policy) !== 'none') return false
     const { edits } = await live.session.view({ plan: false })
-    return edits.every(({ by }) => by === 'engine')
+    return !edits.some(isSent)
   }
 
   async #take({ asIs: _, ...given }: Found): Promise<Turn> {
@@ -156,7 +194,7 @@ export class Turns {
     const late = { tools: injection.tools, offered: namesOfTools(body), made: lateCalls }
     const answered = await answerLateCalls(session, lateFrom, late)
     live.lateFrom = session.fold.entries.length
-    return answered ? session.view({ plan: false }) : undefined
+    return answered ? session.view() : undefined
   }
 
   /** What this turn does to the provider's cache of the entries that were sent before. */
@@ -192,7 +230,7 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const { session, injection } = live
   const again = view.report.length === 0 ? editedAsBefore(live, bytes) : undefined
   if (again) return again
-  const edited = view.edits.some(({ by }) => by !== 'engine')
+  const edited = view.edits.some(isSent)
   if (!edited && !injection) return undefined
   const { fold } = session
   const messages = inPresentForm(fold, own)
@@ -203,6 +241,11 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
   const edits = injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
   return { body: spliced, saved: savedBy(view), edits }
+}
+
+/** Whether an edit changes what the client said: what the engine repairs for the ledger does not. */
+function isSent({ by, mark }: Edit): boolean {
+  return by !== 'engine' || mark === STALE
 }
 
 /** Where no edit is new, what was edited is sent as it was, and what follows it is the client's own. */

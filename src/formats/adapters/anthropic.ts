@@ -108,6 +108,7 @@ function readBlock(block: unknown, role: Role, names: CallNames): Part {
   if (!isWire(block)) return rawPart(DIALECT, block)
   if (role === 'assistant' && block.type === 'tool_use') return readCall(block, names)
   if (role === 'assistant' && block.type === 'thinking') return readThinking(block)
+  if (role === 'assistant' && block.type === 'redacted_thinking') return readRedacted(block)
   if (role === 'user' && block.type === 'tool_result') return readResult(block, names)
   return readPlain(block)
 }
@@ -143,6 +144,11 @@ function readThinking(block: Wire): Part {
   if (typeof block.thinking !== 'string') return rawPart(DIALECT, block)
   const original = { dialect: DIALECT, value: { ...block, thinking: TAKEN } } as const
   return { type: 'reasoning', text: block.thinking, original }
+}
+
+/** Reasoning of which only the provider knows the words. */
+function readRedacted(block: Wire): Part {
+  return { type: 'reasoning', text: '', original: { dialect: DIALECT, value: block } }
 }
 
 function readCall(block: Wire, names: CallNames): Part {
@@ -211,8 +217,9 @@ function writeText(part: TextPart): unknown[] {
 
 /** A signature holds for the text that it was made for and for no other. */
 function writeThinking(part: ReasoningPart): unknown[] {
-  const own = originalOf(part, DIALECT, 'thinking')
-  return own && part.edit === undefined ? [{ ...own, thinking: part.text }] : []
+  const own = originalOf(part, DIALECT)
+  if (!own || part.edit !== undefined) return []
+  return own.type === 'redacted_thinking' ? [own] : [{ ...own, thinking: part.text }]
 }
 
 function writeCall(part: ToolCallPart): Wire {

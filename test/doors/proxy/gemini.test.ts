@@ -237,7 +237,11 @@ test('usage is read with its cached and its thought tokens, and the model from t
     const [session] = await sessionNames(it.pal)
     const events = await (await it.pal.session(session!, { mustExist: true })).events()
     const usage = events.flatMap(({ event }) => (event.type === 'usage' ? [event.usage] : []))
-    assert.deepEqual(usage, [{ input: 70, cacheRead: 30, output: 9, model: 'gemini-3-pro-preview' }], method)
+    assert.deepEqual(
+      usage,
+      [{ input: 70, cacheRead: 30, output: 9, reasoning: 2, model: 'gemini-3-pro-preview' }],
+      method,
+    )
   }
 })
 

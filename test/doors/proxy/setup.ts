@@ -6,7 +6,7 @@ import { type Front, serveProxy } from '../../../src/doors/proxy/front.ts'
 import { createProxy, type PalimpsestProxy, type ProxyOptions } from '../../../src/doors/proxy/proxy.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
-import { type Script, startUpstream, type Upstream } from '../../upstream.ts'
+import { type Script, startUpstream, type Upstream, type UpstreamOptions } from '../../upstream.ts'
 
 export type Setup = {
   upstream: Upstream
@@ -19,8 +19,12 @@ export type Setup = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function setUp(script: Script, options: Partial<ProxyOptions> = {}): Promise<Setup> {
-  const upstream = await startUpstream(script)
+export async function setUp(
+  script: Script,
+  options: Partial<ProxyOptions> = {},
+  provider: UpstreamOptions = {},
+): Promise<Setup> {
+  const upstream = await startUpstream(script, provider)
   const pal = options.pal ?? (await openPalimpsest({ home: ':memory:' }))
   const faults: string[] = []
   const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1`, gemini: upstream.url }

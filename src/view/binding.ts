@@ -1,0 +1,123 @@
+/**
+ * Which reasoning no longer fits what precedes it.
+ *
+ * Some providers sign reasoning together with everything before it and refuse a request in which that has changed. An
+ * edit, its undoing and its redoing are such changes: they hold for what is sent after them, so the answer to the call
+ * before is stale too, though it comes in later. From the first stale block on, all reasoning that is there is left
+ * out: a clean tail, never a gap. It is never put back. What is produced later is signed together with the change.
+ */
+
+import type { Edit, Event, Message, Target } from '../model/types.ts'
+import { editsInside, type Fold, isVisible } from './fold.ts'
+
+/** Marks the edits by which the engine leaves stale reasoning out. */
+export const STALE = 'stale-reasoning'
+
+type Place = { entry: number; part: number }
+
+type LeftOut = Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> & { mark: string }
+
+/** `until`: reasoning in entries before this one was produced before the change was sent. */
+type Change = Place & { until: number; byPolicy: boolean; isSent: boolean }
+
+export class StaleReasoning {
+  #changes: Change[] = []
+
+  /** Takes in an event, behind the fold. */
+  note(fold: Fold, event: Event): void {
+    for (const edit of editsOf(fold, event)) {
+      // What the engine edits the client has changed already, or nothing stands behind it.
+      if (edit.by === 'engine') continue
+      const byPolicy = edit.by.startsWith('policy:')
+      this.#changes.push({ ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false })
+    }
+    if (event.type === 'usage') this.#sent()
+    if (event.type === 'entry') this.noteEntry(fold, event.message.role)
+  }
+
+  /** An answer comes from a call that was made behind the last entry, with what policies had edited by then. */
+  noteEntry(fold: Fold, role: Message['role']): void {
+    if (role !== 'assistant') return this.#sent()
+    for (const change of this.#changes) {
+      if (change.until !== Number.POSITIVE_INFINITY || !(change.isSent || change.byPolicy)) continue
+      change.until = fold.entries.length - 1
+    }
+  }
+
+  /** What must be left out now, oldest first, as edits of the engine. */
+  edits(fold: Fold): LeftOut[] {
+    if (this.#changes.length === 0) return []
+    const shown = allShown(fold)
+    const first = shown.findIndex(place => this.#isStale(place))
+    const why = 'reasoning that the provider has bound to what was changed before it'
+    return first < 0 ? [] : shown.slice(first).map(place => leaveOut(place, why))
+  }
+
+  /** All that was stale is left out and the rest is sent: only changes to come count from now on. */
+  settle(): void {
+    this.#changes = []
+  }
+
+  #sent(): void {
+    for (const change of this.#changes) change.isSent = true
+  }
+
+  #isStale({ entry, part }: Place): boolean {
+    return this.#changes.some(
+      change => entry < change.until && (change.entry < entry || (change.entry === entry && change.part < part)),
+    )
+  }
+}
+
+/** Edits that leave out all reasoning that is still sent: for a provider that refuses some of it. */
+export function leaveOutAll(fold: Fold, why: string): LeftOut[] {
+  return allShown(fold).map(place => leaveOut(place, why))
+}
+
+function leaveOut({ entry, part }: Place, why: string): LeftOut {
+  return { target: { type: 'part', entry, part }, replacement: null, by: 'engine', why, mark: STALE }
+}
+
+function allShown(fold: Fold): Place[] {
+  return fold.reasoning.flatMap(entry => shownReasoning(fold, entry))
+}
+
+function editsOf(fold: Fold, event: Event): Edit[] {
+  if (event.type === 'edit') return event.edits
+  if (event.type !== 'revert' && event.type !== 'reapply') return []
+  return event.edits.map(id => fold.records.get(id)!.edit)
+}
+
+/** The reasoning of an entry that is sent. */
+function shownReasoning(fold: Fold, entry: number): Place[] {
+  if (!isVisible(fold, entry)) return []
+  const edits = editsInside(fold, entry)
+  const dropped = new Set(edits.flatMap(({ target, replacement }) => (replacement === null ? partOf(target) : [])))
+  const parts = fold.entries[entry]?.message?.parts ?? []
+  return parts.flatMap(({ type }, part) => (type === 'reasoning' && !dropped.has(part) ? [{ entry, part }] : []))
+}
+
+function partOf(target: Target): number | [] {
+  return target.type === 'part' ? target.part : []
+}
+
+/** Where a change begins: whole entries begin before their first part, and what is inserted stands behind the last. */
+function placeOf(target: Target): Place {
+  switch (target.type) {
+    case 'part':
+      return { entry: target.entry, part: target.part }
+    case 'after':
+      return { entry: target.entry, part: Number.POSITIVE_INFINITY }
+    case 'entry':
+      return { entry: target.entry, part: -1 }
+    case 'range':
+      return { entry: target.from, part: -1 }
+  }
+}
+
+/** What leaving reasoning out loses, in a sentence. */
+export function explainStale(fold: Fold, edits: readonly { target: Target }[]): string {
+  const running = edits.filter(({ target }) => target.type === 'part' && target.entry > fold.lastUser).length
+  const blocks = edits.length === 1 ? '1 block' : `${edits.length} blocks`
+  return `left out ${blocks} of reasoning, ${running} of the running turn: the provider has bound them to what was changed`
+}
