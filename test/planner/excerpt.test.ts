@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { cutMiddle, excerpt, tells } from '../../src/planner/excerpt.ts'
+import * as fc from '../property.ts'
+
+const KEEP = { head: 200, tail: 100, telling: 150 }
+const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `line ${from + i} of it`)
+
+describe('an excerpt', () => {
+  test('is not made of a text that would gain nothing', () => {
+    assert.equal(excerpt('x'.repeat(460), KEEP), undefined)
+    assert.ok(excerpt('x'.repeat(461), KEEP))
+  })
+
+  test('ends its head and begins its tail with whole lines, and counts what is gone', () => {
+    const text = lines(100, 160).join('\n')
+    const short = excerpt(text, { ...KEEP, telling: 0 })!
+    const [head, tail] = short.split(/\n\[… [^\]]*\]\n/) as [string, string]
+    assert.ok(text.startsWith(`${head}\n`) && text.endsWith(`\n${tail}`), short)
+    assert.ok(head.length > 150 && head.length <= 200, `${head.length}`)
+    assert.ok(tail.length > 50 && tail.length <= 100, `${tail.length}`)
+    const [, , chars] = /… (\d+) lines, (\d+) chars cut\]/.exec(short)!
+    assert.equal(Number(chars), text.length - head.length - tail.length - 1)
+  })
+
+  test('of one endless line cuts it where it must', () => {
+    const short = excerpt('y'.repeat(5000), KEEP)!
+    assert.match(short, /^y{200}\n\[… 1 lines, 4700 chars cut\]\ny{100}$/)
+  })
+
+  test('keeps lines that tell of errors, with two lines behind each, while there is room', () => {
+    const text = [...lines(0, 40), 'Error: it broke', 'at once', 'and again', 'not this', ...lines(40, 80)].join('\n')
+    const short = excerpt(text, KEEP)!
+    assert.match(short, /; of these:\]\nError: it broke\nat once\nand again\nline/)
+    assert.doesNotMatch(short, /not this/)
+    assert.doesNotMatch(excerpt(text, { ...KEEP, telling: 0 })!, /Error|of these/)
+    const narrow = excerpt(text, { ...KEEP, telling: 24 })!
+    assert.match(narrow, /\nError: it broke\nat once\nline/)
+    const wide = [...lines(0, 40), `Error: ${'w'.repeat(500)}`, ...lines(40, 80)].join('\n')
+    assert.match(excerpt(wide, { ...KEEP, telling: 900 })!, /\nError: w{193}\n/)
+  })
+
+  test('is never longer than what it stands for, if it keeps no telling lines', () => {
+    const line = fc.oneof(fc.lorem(), fc.constant('error: x'), fc.constant(''))
+    const text = fc.array(line, { minLength: 20, maxLength: 80 }).map(all => all.join('\n'))
+    let made = 0
+    fc.assert(
+      fc.property(text, fc.nat(300), fc.nat(300), (whole, head, tail) => {
+        const short = excerpt(whole, { head, tail: tail + 1, telling: 0 })
+        if (short === undefined) return
+        made++
+        assert.ok(short.length <= whole.length, `${short.length} for ${whole.length}`)
+      }),
+    )
+    assert.ok(made > 50, `${made} excerpts`)
+  })
+})
+
+test('a string is cut in the middle only where that is worth its note', () => {
+  assert.equal(cutMiddle('z'.repeat(420), 200, 100), 'z'.repeat(420))
+  assert.equal(cutMiddle('z'.repeat(421), 200, 100), `${'z'.repeat(200)}[… 121 chars cut]${'z'.repeat(100)}`)
+})
+
+test('what tells of an outcome: words for errors, whole and in any case', () => {
+  for (const line of ['ERROR in a.ts', '2 failed', 'exit code 1', 'Traceback (most', 'file not found', 'assertEqual']) {
+    assert.equal(tells(line), true, line)
+  }
+  for (const line of ['all is well', 'terrors of the deep', 'unfailing', '']) assert.equal(tells(line), false, line)
+})
