@@ -1,0 +1,117 @@
+/**
+ * What is searched: each part of an entry in pieces of about 1,200 characters, cut at line ends.
+ *
+ * A piece of a tool result also holds the name and the short arguments of its call, so that "what did X print" finds
+ * it. Where a piece belongs (kind of part, tool, path) is held as terms of their own, which no word of a text can be,
+ * so that a filter is one more list to look into.
+ */
+import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
+import type { Message, Part, ToolCallPart } from '../model/types.ts'
+import { compoundsIn, compoundTerms, countTerms } from './words.ts'
+
+/** A piece of a part: characters `from` to `to` of the part's text. */
+export type Document = {
+  part: number
+  from: number
+  to: number
+  /** Terms with how often they occur; filters count once. */
+  terms: Map<string, number>
+  /** The number of words, for the ranking. */
+  length: number
+  /** The same for the same text. */
+  print: number
+}
+
+export type FindCall = (id: string) => ToolCallPart | undefined
+
+const PIECE_CHARS = 1200
+/** A piece ends at a line end, if there is one in its last part. */
+const MIN_PIECE_CHARS = 600
+/** Arguments longer than this are contents, not a description of the call. */
+const MAX_ARGUMENT_CHARS = 400
+/** A path in a call's arguments. */
+const PATH = /^[^\s'"<>|*?]{1,300}$/
+
+export function documentsOf({ role, parts }: Message, findCall: FindCall): Document[] {
+  return parts.flatMap((part, index) => {
+    const text = textOf(part)
+    if (text.trim() === '' && part.type !== 'tool-call') return []
+    const call = part.type === 'tool-result' ? findCall(part.id) : part.type === 'tool-call' ? part : undefined
+    const heading = part.type === 'tool-result' ? headingOf(part.name, call) : part.type === 'tool-call' ? part.name : ''
+    const filters = filtersOf(role, part, call)
+    return piecesOf(text).map(([from, to]) => {
+      const piece = text.slice(from, to)
+      const terms = countTerms(piece)
+      if (heading !== '') countTerms(heading, terms)
+      let length = 0
+      for (const count of terms.values()) length += count
+      for (const filter of filters) terms.set(filter, 1)
+      return { part: index, from, to, terms, length, print: printOf(`${heading}\n${piece}`) }
+    })
+  })
+}
+
+/** The term by which documents of a kind are found: `type:tool-result`, `role:user`, `tool:bash`, `path:a/b.ts`. */
+export function filterTerm(name: 'type' | 'role' | 'tool' | 'path', value: string): string {
+  return `\u0001${name}:${value.toLowerCase()}`
+}
+
+function headingOf(name: string, call: ToolCallPart | undefined): string {
+  if (!call) return name
+  return [name, ...stringsIn(call.input).filter(text => text.length <= MAX_ARGUMENT_CHARS)].join('\n')
+}
+
+function filtersOf(role: Message['role'], part: Part, call: ToolCallPart | undefined): string[] {
+  const filters = [filterTerm('type', part.type), filterTerm('role', role)]
+  if ('name' in part) filters.push(filterTerm('tool', part.name))
+  for (const path of call ? pathsIn(call) : []) filters.push(filterTerm('path', path))
+  return filters
+}
+
+/** Every ending of every path that a call names, so that "b.ts" and "a/b.ts" find "/home/a/b.ts". */
+function pathsIn(call: ToolCallPart): Set<string> {
+  const paths = new Set<string>()
+  for (const text of leavesOf(call)) {
+    if (text.length > MAX_ARGUMENT_CHARS) continue
+    if (PATH.test(text)) paths.add(text.replace(/\\/g, '/').replace(/^(\.?\/)+/, ''))
+    for (const compound of compoundsIn(text)) for (const term of compoundTerms(compound)) paths.add(term)
+  }
+  return paths
+}
+
+function piecesOf(text: string): [from: number, to: number][] {
+  const pieces: [number, number][] = []
+  for (let from = 0; from < text.length || pieces.length === 0; ) {
+    const to = endOf(text, from)
+    pieces.push([from, to])
+    if (to <= from) break
+    from = to
+  }
+  return pieces
+}
+
+function endOf(text: string, from: number): number {
+  if (text.length - from <= PIECE_CHARS) return text.length
+  const line = text.lastIndexOf('\n', from + PIECE_CHARS - 1)
+  if (line >= from + MIN_PIECE_CHARS) return line + 1
+  const space = text.lastIndexOf(' ', from + PIECE_CHARS - 1)
+  if (space >= from + MIN_PIECE_CHARS) return space + 1
+  const code = text.charCodeAt(from + PIECE_CHARS - 1)
+  return from + PIECE_CHARS - (code >= 0xd800 && code <= 0xdbff ? 1 : 0)
+}
+
+/** FNV-1a over the text with white space taken together, in 32 bits. */
+function printOf(text: string): number {
+  let print = 0x811c9dc5
+  for (let i = 0, space = false; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code <= 32) {
+      space = true
+      continue
+    }
+    if (space) print = Math.imul(print ^ 32, 0x01000193)
+    space = false
+    print = Math.imul(print ^ code, 0x01000193)
+  }
+  return print >>> 0
+}

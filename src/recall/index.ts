@@ -1,0 +1,32 @@
+/**
+ * What recall needs of a store: the segments, the postings of a term, and where a document comes from. The store
+ * gives candidates and rank.ts orders them, so that every store answers alike.
+ */
+import type { Segment } from './postings.ts'
+
+/** A session's documents from 0 up to a number, for forks: they share the first documents of their parent. */
+export type Span = { session: number; upTo: number }
+
+/** A document: its session's number in the store, and its own in the session. */
+export type DocumentKey = { session: number; number: number }
+
+/** Where a document stands: characters `from` to `to` of a part of an entry. */
+export type Place = { session: string; seq: number; part: number; from: number; to: number; print: number }
+
+export type Posting = { segment: number; data: Uint8Array }
+
+export interface RecallIndex {
+  /** What is searched; everything where it is undefined. */
+  readonly spans: readonly Span[] | undefined
+  /** Whether events are left that the index does not hold yet. */
+  readonly behind: boolean
+  segments(): Promise<readonly Segment[]>
+  postings(term: string, segments: readonly number[]): Promise<readonly Posting[]>
+  /** Some terms that begin with a text or hold it; at most `limit`, and from the newest segments where there are many. */
+  termsLike(text: string, options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number }): Promise<string[]>
+  /** In the order asked for. */
+  places(documents: readonly DocumentKey[]): Promise<readonly Place[]>
+}
+
+/** Which sessions are searched. */
+export type Scope = { session: string } | { among: (session: string) => boolean } | 'all'

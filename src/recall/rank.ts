@@ -1,0 +1,309 @@
+/**
+ * Orders documents for a query: BM25 with the text of neighbours, computed from postings and columns alone.
+ *
+ * Every document of the scope gets a position such that the documents of a session follow one another, whatever
+ * segments they lie in; a term then counts, at half weight, for the two documents after its own and the one before.
+ * Terms are taken rarest first. Once enough postings have been scored, commoner terms count only for documents that a
+ * rarer one has found, so the work for a query is bounded.
+ */
+import type { DocumentKey, RecallIndex, Span } from './index.ts'
+import { eachPosting, KINDS, type Posting, type Segment } from './postings.ts'
+import type { Query } from './query.ts'
+
+export type Filters = {
+  /** Each list is of alternatives; a document must be in all lists. */
+  terms?: readonly (readonly string[])[]
+  /** Milliseconds since 1970, both included. */
+  since?: number
+  until?: number
+}
+
+export type Ranked = DocumentKey & { score: number; at: number }
+
+/** BM25: how fast repetition stops to count, and how much long documents are held back. */
+const SATURATION = 1.2
+const LENGTH_EFFECT = 0.5
+/** What a neighbour's words count: of a talk more than of tool results, which stand for themselves. */
+const NEIGHBOUR_IN_TALK = 0.5
+const NEIGHBOUR = 0.25
+const NEIGHBOURS = [1, 2, -1] as const
+/** A result is the source; a text often retells it, and its call is repeated in it. Indexed by kind. */
+const KIND_WEIGHTS = [0, 0.75, 1, 0.5, 0.6]
+const TALK = KINDS.indexOf('text')
+/** How much the newest document of the scope gains over the oldest. */
+const NEWER = 0.02
+/** After so many postings, terms refine what has been found and find nothing new. */
+const MAX_SCORED_POSTINGS = 150_000
+/** Bytes of postings that refining terms may read. */
+const MAX_REFINING_BYTES = 600_000
+/** Where a rare term is known, a commoner one than this share of all documents tells nothing. */
+const TOO_COMMON = 0.3
+/** A word that nothing holds stands for up to so many terms that begin with it or hold it. */
+const MAX_ALIKE = 12
+const MIN_ALIKE_CHARS = 3
+const SCORE_CLASSES = 1024
+/** Documents of different sessions are no neighbours. */
+const GAP = 2
+
+export async function rankDocuments(
+  index: RecallIndex,
+  query: Query,
+  { limit, filters = {} }: { limit: number; filters?: Filters },
+): Promise<Ranked[]> {
+  const segments = await index.segments()
+  const layout = layOut(segments, index.spans)
+  if (layout.documents === 0) return []
+  const lists = await listsFor(index, query, layout)
+  const allowed = await allowedBy(index, filters, layout)
+  const scores = score(layout, lists)
+  return best(layout, scores, { limit, allowed })
+}
+
+/** A stretch of a segment that is in scope: document `from + i` of the segment has the position `base + i`. */
+type Stretch = { segment: Segment; session: number; first: number; from: number; count: number; base: number }
+
+type Layout = {
+  bySegment: Map<number, Stretch[]>
+  stretches: Stretch[]
+  segmentIds: number[]
+  documents: number
+  lengths: Uint8Array
+  kinds: Uint8Array
+  meanLength: number
+}
+
+function layOut(segments: readonly Segment[], spans: readonly Span[] | undefined): Layout {
+  const upTo = spans && new Map(spans.map(span => [span.session, span.upTo]))
+  const stretches: Stretch[] = []
+  for (const segment of segments) {
+    let from = 0
+    for (const { session, first, count } of segment.runs) {
+      const last = upTo ? (upTo.get(session) ?? -1) : Number.POSITIVE_INFINITY
+      const within = Math.min(count, last - first + 1)
+      if (within > 0) stretches.push({ segment, session, first, from, count: within, base: 0 })
+      from += count
+    }
+  }
+  stretches.sort((a, b) => a.session - b.session || a.first - b.first)
+  let size = GAP
+  let last: Stretch | undefined
+  let documents = 0
+  for (const stretch of stretches) {
+    const follows = last && last.session === stretch.session && last.first + last.count === stretch.first
+    stretch.base = follows ? size : size + GAP
+    size = stretch.base + stretch.count
+    documents += stretch.count
+    last = stretch
+  }
+  return { ...columns(stretches, size + GAP), stretches, documents, ...grouped(stretches) }
+}
+
+function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'lengths' | 'kinds' | 'meanLength'> {
+  const lengths = new Uint8Array(size)
+  const kinds = new Uint8Array(size)
+  let sum = 0
+  let documents = 0
+  for (const { segment, from, count, base } of stretches) {
+    const own = segment.lengths.subarray(from, from + count)
+    lengths.set(own, base)
+    kinds.set(segment.kinds.subarray(from, from + count), base)
+    for (const length of own) sum += length
+    documents += count
+  }
+  return { lengths, kinds, meanLength: sum / Math.max(1, documents) }
+}
+
+function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'segmentIds'> {
+  const bySegment = new Map<number, Stretch[]>()
+  for (const stretch of stretches) {
+    const list = bySegment.get(stretch.segment.id)
+    if (list) list.push(stretch)
+    else bySegment.set(stretch.segment.id, [stretch])
+  }
+  for (const list of bySegment.values()) list.sort((a, b) => a.from - b.from)
+  return { bySegment, segmentIds: [...bySegment.keys()] }
+}
+
+type TermList = { weight: number; postings: readonly Posting[]; bytes: number }
+
+/** The postings of each term; of a word that nothing holds, those of terms that begin with it or hold it. */
+async function listsFor(index: RecallIndex, query: Query, { segmentIds }: Layout): Promise<TermList[]> {
+  const lists: TermList[] = []
+  const found = new Set<string>()
+  const add = async (term: string, weight: number) => {
+    const postings = await index.postings(term, segmentIds)
+    if (postings.length === 0) return false
+    lists.push({ weight, postings, bytes: postings.reduce((sum, { data }) => sum + data.length, 0) })
+    return true
+  }
+  for (const [term, { word, weight }] of query.terms) if (await add(term, weight)) found.add(word)
+  for (const word of query.words) {
+    if (found.has(word) || [...word].length < MIN_ALIKE_CHARS) continue
+    found.add(word)
+    const alike = await termsAlike(index, word.toLowerCase(), segmentIds)
+    for (const term of alike) await add(term, 1 / alike.length)
+  }
+  return lists
+}
+
+async function termsAlike(index: RecallIndex, text: string, segments: readonly number[]): Promise<string[]> {
+  const begin = await index.termsLike(text, { at: 'start', segments, limit: MAX_ALIKE })
+  return begin.length > 0 ? begin : index.termsLike(text, { at: 'anywhere', segments, limit: MAX_ALIKE })
+}
+
+/** Which positions pass the filters; undefined where there are none. */
+async function allowedBy(index: RecallIndex, filters: Filters, layout: Layout): Promise<Uint8Array | undefined> {
+  const { terms = [], since = 0, until = Number.POSITIVE_INFINITY } = filters
+  const isTimed = filters.since !== undefined || filters.until !== undefined
+  if (terms.length === 0 && !isTimed) return undefined
+  const passed = new Uint8Array(layout.kinds.length)
+  for (const alternatives of terms) {
+    const own = new Uint8Array(passed.length)
+    for (const term of alternatives) {
+      const postings = await index.postings(term, layout.segmentIds)
+      eachPosition(layout, postings, at => {
+        own[at] = 1
+      })
+    }
+    for (let i = 0; i < own.length; i++) passed[i]! += own[i]!
+  }
+  if (isTimed) {
+    for (const { segment, from, count, base } of layout.stretches) {
+      for (let i = 0; i < count; i++) {
+        const at = segment.times[from + i]! * 1000
+        if (at >= Math.floor(since / 1000) * 1000 && at <= until) passed[base + i]! += 1
+      }
+    }
+  }
+  const needed = terms.length + (isTimed ? 1 : 0)
+  for (let i = 0; i < passed.length; i++) passed[i] = passed[i] === needed ? 1 : 0
+  return passed
+}
+
+function eachPosition(
+  { bySegment }: Layout,
+  postings: readonly Posting[],
+  visit: (position: number, count: number) => void,
+): void {
+  for (const { segment, data } of postings) {
+    const stretches = bySegment.get(segment)!
+    let next = 0
+    let { from, count: size, base } = stretches[0]!
+    eachPosting(data, (number, count) => {
+      while (number >= from + size) {
+        const stretch = stretches[++next]
+        if (!stretch) {
+          from = Number.POSITIVE_INFINITY
+          break
+        }
+        ;({ from, count: size, base } = stretch)
+      }
+      if (number >= from) visit(base + number - from, count)
+    })
+  }
+}
+
+type Scores = { scores: Float32Array; touched: number[] }
+
+function score(layout: Layout, lists: readonly TermList[]): Scores {
+  const { lengths, kinds, meanLength, documents } = layout
+  const scores = new Float32Array(kinds.length)
+  const counts = new Float32Array(kinds.length)
+  const touched: number[] = []
+  let scored = 0
+  let refined = 0
+  for (const { weight, postings, bytes } of [...lists].sort((a, b) => a.bytes - b.bytes)) {
+    const refines = scored > MAX_SCORED_POSTINGS || (scored > 0 && scored + bytes / 2 > 2 * MAX_SCORED_POSTINGS)
+    if (refines && (refined += bytes) > MAX_REFINING_BYTES) break
+    const positions: number[] = []
+    const own: number[] = []
+    eachPosition(layout, postings, (at, count) => {
+      positions.push(at)
+      own.push(count)
+    })
+    const frequency = positions.length
+    if (frequency === 0 || (touched.length > 0 && frequency > TOO_COMMON * documents && refines)) continue
+    scored += frequency
+    const rarity = weight * Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+    const reached: number[] = []
+    const add = (at: number, count: number) => {
+      if (kinds[at] === 0 || (refines && scores[at] === 0)) return
+      if (counts[at] === 0) reached.push(at)
+      counts[at]! += count
+    }
+    for (let i = 0; i < frequency; i++) {
+      const at = positions[i]!
+      const count = own[i]!
+      add(at, count)
+      for (const step of NEIGHBOURS) add(at + step, count * neighbourWeight(kinds, at, at + step))
+    }
+    for (const at of reached) {
+      if (scores[at] === 0) touched.push(at)
+      const count = counts[at]!
+      counts[at] = 0
+      const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
+      scores[at]! += (rarity * count * (SATURATION + 1)) / (count + norm)
+    }
+  }
+  return { scores, touched }
+}
+
+function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {
+  return kinds[a] === TALK && kinds[b] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR
+}
+
+/** The length of a document with its neighbours, against the mean. */
+function relativeLength(lengths: Uint8Array, kinds: Uint8Array, at: number, mean: number): number {
+  let length = lengths[at]!
+  for (const step of NEIGHBOURS) length += lengths[at - step]! * neighbourWeight(kinds, at, at - step)
+  const usual = 1 + NEIGHBOURS.length * (kinds[at] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR)
+  return length / (mean * usual)
+}
+
+function best(
+  { kinds, stretches }: Layout,
+  { scores, touched }: Scores,
+  { limit, allowed }: { limit: number; allowed: Uint8Array | undefined },
+): Ranked[] {
+  const [oldest, newest] = timeRange(stretches)
+  const span = Math.max(1, newest - oldest)
+  const candidates = allowed ? touched.filter(at => allowed[at] === 1) : touched
+  const threshold = thresholdOf(candidates, scores, kinds, limit)
+  const sorted = candidates.filter(at => scores[at]! * KIND_WEIGHTS[kinds[at]!]! >= threshold).sort((a, b) => a - b)
+  let next = 0
+  const ranked = sorted.map(at => {
+    while (at >= stretches[next]!.base + stretches[next]!.count) next++
+    const { session, first, from, base, segment } = stretches[next]!
+    const time = segment.times[from + at - base]!
+    const newer = 1 + (NEWER * (time - oldest)) / span
+    const value = scores[at]! * KIND_WEIGHTS[kinds[at]!]! * newer
+    return { session, number: first + at - base, score: value, at: time * 1000, place: at }
+  })
+  ranked.sort((a, b) => b.score - a.score || b.at - a.at || b.place - a.place)
+  return ranked.slice(0, limit).map(({ place: _, ...found }) => found)
+}
+
+/** A score that at least `limit` candidates have, found by counting them in classes. */
+function thresholdOf(candidates: readonly number[], scores: Float32Array, kinds: Uint8Array, limit: number): number {
+  if (candidates.length <= 4 * limit) return 0
+  const valueOf = (at: number) => scores[at]! * KIND_WEIGHTS[kinds[at]!]!
+  let highest = 0
+  for (const at of candidates) highest = Math.max(highest, valueOf(at))
+  const classes = new Uint32Array(SCORE_CLASSES + 1)
+  for (const at of candidates) classes[Math.floor((valueOf(at) / highest) * SCORE_CLASSES)]! += 1
+  let lowest = SCORE_CLASSES
+  for (let above = classes[lowest]!; above < limit && lowest > 0; ) above += classes[--lowest]!
+  return ((lowest / SCORE_CLASSES) * highest) / (1 + NEWER)
+}
+
+function timeRange(stretches: readonly Stretch[]): [oldest: number, newest: number] {
+  let oldest = Number.POSITIVE_INFINITY
+  let newest = 0
+  for (const { segment, from, count } of stretches) {
+    for (const at of [segment.times[from]!, segment.times[from + count - 1]!]) {
+      oldest = Math.min(oldest, at)
+      newest = Math.max(newest, at)
+    }
+  }
+  return [oldest, newest]
+}

@@ -1,0 +1,97 @@
+/**
+ * From text to the terms that the index holds and the query asks for; both go through here, so they agree.
+ *
+ * A word gives its stem. An identifier in camelCase or snake_case gives itself and its parts. A path or a dotted name
+ * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), which stand for a phrase without positions. Scripts
+ * without spaces (Chinese, Japanese, Thai, …) give pairs of characters. Accents and letter case do not count.
+ */
+import { stem } from './stem.ts'
+
+const MAX_WORD_CHARS = 64
+/** How many endings of a path are terms. */
+const MAX_ENDINGS = 3
+/** Words repeat: their terms are computed once. The table is emptied when it is full. */
+const MAX_REMEMBERED = 50_000
+
+const ASCII = /^[\x00-\x7f]*$/
+const ASCII_WORDS = /[A-Za-z0-9_]+/g
+const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
+const COMPOUNDS = /[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
+const MARKS = /\p{M}+/gu
+/** Runs of scripts that put no spaces between words, and runs of the others. */
+const RUNS =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+|[^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+/gu
+const SPACELESS =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u
+const HUMPS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g
+
+const remembered = new Map<string, readonly string[]>()
+
+/** The terms of a text, each with how often it occurs. */
+export function countTerms(text: string, counts: Map<string, number> = new Map()): Map<string, number> {
+  const add = (term: string) => counts.set(term, (counts.get(term) ?? 0) + 1)
+  for (const word of wordsIn(text)) for (const term of termsOf(word)) add(term)
+  for (const [compound] of text.matchAll(COMPOUNDS)) for (const term of compoundTerms(compound)) add(term)
+  return counts
+}
+
+/** The words of a text as they are written. */
+export function wordsIn(text: string): string[] {
+  return text.match(ASCII.test(text) ? ASCII_WORDS : WORDS) ?? []
+}
+
+/** The terms of a word: its stem first, then its parts. */
+export function termsOf(word: string): readonly string[] {
+  const known = remembered.get(word)
+  if (known) return known
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+  const terms = [...new Set(ASCII.test(word) ? asciiTerms(word) : otherTerms(word))]
+  remembered.set(word, terms)
+  return terms
+}
+
+/** A path or dotted name with its endings, longest first. */
+export function compoundTerms(compound: string): string[] {
+  const whole = compound.toLowerCase().replace(/\\+/g, '/')
+  if (!whole.includes('/')) return whole.length <= MAX_WORD_CHARS ? [whole] : []
+  const steps = whole.split(/\/+/)
+  const terms: string[] = []
+  for (let n = Math.min(MAX_ENDINGS, steps.length); n >= 1; n--) {
+    const ending = steps.slice(-n).join('/')
+    // A last step without a sign in it is a word already.
+    if ((n > 1 || /[.-]/.test(ending)) && ending.length <= 2 * MAX_WORD_CHARS) terms.push(ending)
+  }
+  return terms
+}
+
+export function compoundsIn(text: string): string[] {
+  return text.match(COMPOUNDS) ?? []
+}
+
+function asciiTerms(word: string): string[] {
+  const whole = word.slice(0, MAX_WORD_CHARS).toLowerCase()
+  if (/^[a-z]+$/.test(word)) return [stem(whole)]
+  const parts = word.length <= MAX_WORD_CHARS ? (word.match(HUMPS) ?? []) : []
+  const isPlain = parts.length < 2 || !/_|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(word)
+  if (isPlain) return [/^[a-z]+$/.test(whole) ? stem(whole) : whole]
+  return [whole, ...parts.filter(part => part.length > 1).map(part => stemmed(part.toLowerCase()))]
+}
+
+function otherTerms(word: string): string[] {
+  const plain = word.normalize('NFKD').replace(MARKS, '').normalize('NFKC').toLowerCase()
+  return (plain.match(RUNS) ?? []).flatMap(run => {
+    if (SPACELESS.test(run)) return pairsIn(run)
+    return ASCII.test(run) ? asciiTerms(run) : [[...run].slice(0, MAX_WORD_CHARS).join('')]
+  })
+}
+
+/** A character alone is a term of its own only where nothing stands beside it. */
+function pairsIn(run: string): string[] {
+  const letters = [...run]
+  if (letters.length === 1) return letters
+  return letters.slice(1).map((letter, i) => letters[i]! + letter)
+}
+
+function stemmed(part: string): string {
+  return /^[a-z]+$/.test(part) ? stem(part) : part
+}
