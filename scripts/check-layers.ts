@@ -15,9 +15,9 @@ export const LAYERS: readonly string[] = [
   'summaries',
   'policies',
   'planner',
+  'recall',
   'formats',
   'ledger',
-  'recall',
   'files',
   'memory',
   'session',
@@ -35,7 +35,7 @@ export const LAYERS: readonly string[] = [
 ]
 
 /** The folders up to this one are pure: no clock, no I/O. */
-const LAST_PURE = 'planner'
+const LAST_PURE = 'recall'
 
 export type Source = { path: string; imports: string[] }
 

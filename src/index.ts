@@ -18,6 +18,7 @@ export {
   type PalimpsestOptions,
   type SessionInfo,
 } from './session/engine.ts'
-export type { EditResult, PartInfo, RecallHit, Restored, Session } from './session/session.ts'
+export type { Nearby, RecallHit, RecallOptions } from './session/recall.ts'
+export type { EditResult, PartInfo, Restored, Session } from './session/session.ts'
 export type { View } from './session/session-view.ts'
 export { checkView, RULES, type Rule, type Violation } from './view/legality.ts'

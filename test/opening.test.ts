@@ -18,7 +18,7 @@ function watching(store: LedgerStore) {
     list: options => store.list(options),
     setMeta: (...args) => store.setMeta(...args),
     append: (...args) => store.append(...args),
-    search: (...args) => store.search(...args),
+    index: scope => store.index(scope),
     close: () => store.close(),
     read: async (...args) => {
       const rows = await store.read(...args)

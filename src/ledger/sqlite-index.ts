@@ -6,7 +6,8 @@
  * derived, so its commits do not wait for the disk.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { ToolCallPart } from '../model/types.ts'
+import { parseJson } from '../model/json.ts'
+import type { Message, ToolCallPart } from '../model/types.ts'
 import { type Document, documentsOf, type FindCall } from '../recall/documents.ts'
 import type { DocumentKey, Place, Posting } from '../recall/index.ts'
 import {
@@ -33,7 +34,7 @@ export const RECALL_TABLES = `
   DROP TABLE texts;
   DROP TABLE docs;
   DROP TABLE indexed;
-  CREATE TABLE recall_segments (id INTEGER PRIMARY KEY, documents INTEGER NOT NULL, runs TEXT NOT NULL, columns BLOB NOT NULL) STRICT;
+  CREATE TABLE recall_segments (id INTEGER PRIMARY KEY AUTOINCREMENT, documents INTEGER NOT NULL, runs TEXT NOT NULL, columns BLOB NOT NULL) STRICT;
   CREATE TABLE recall_postings (segment INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (segment, term)) STRICT, WITHOUT ROWID;
   CREATE TABLE recall_documents (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, part INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL, print INTEGER NOT NULL) STRICT;
   CREATE TABLE recall_done (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;`
@@ -41,6 +42,7 @@ export const RECALL_TABLES = `
 /** One step takes so many events, or events with so many characters. */
 const EVENTS_PER_STEP = 128
 const CHARS_PER_STEP = 200_000
+const USUAL_LARGE_TEXT = 40_000
 /** Eight segments of a size class become one; a segment of this many documents is left alone. */
 const MERGED_AT_ONCE = 8
 const LARGEST_SEGMENT = 4096
@@ -163,7 +165,14 @@ export class SqliteIndex {
       ])
       if (!row) return []
       const [seq, part, from, size] = [row['seq'], row['part'], row['start'], row['size']].map(Number)
-      return { session: nameOf(session), seq: seq!, part: part!, from: from!, to: from! + size!, print: Number(row['print']) }
+      return {
+        session: nameOf(session),
+        seq: seq!,
+        part: part!,
+        from: from!,
+        to: from! + size!,
+        print: Number(row['print']),
+      }
     })
   }
 
@@ -200,7 +209,7 @@ export class SqliteIndex {
       body: String(row['body'] ?? ''),
     }))
     let chars = 0
-    return rows.filter((row, i) => i === 0 || (chars += row.body.length) <= CHARS_PER_STEP)
+    return rows.filter((row, i) => i === 0 || (chars += charsIn(row.body)) <= CHARS_PER_STEP)
   }
 
   #documentsIn(key: number, rows: readonly { seq: number; at: number; type: string; body: string }[]): Fresh[] {
@@ -217,14 +226,19 @@ export class SqliteIndex {
     })
   }
 
-  #messageIn(body: string) {
+  #messageIn(body: string): Message | undefined {
     const contents = new Map<string, string>()
     for (const hash of referencesIn(body)) {
       const [row] = this.#all('SELECT text FROM contents WHERE hash = ?', [hash])
       contents.set(hash, String(row?.['text'] ?? ''))
     }
-    const event = decodeEvent(body, contents)
-    return event.type === 'entry' ? event.message : undefined
+    try {
+      const event = decodeEvent(body, contents)
+      return event.type === 'entry' ? event.message : undefined
+    } catch {
+      // A damaged event is what `verify` reports; the rest can still be found.
+      return undefined
+    }
   }
 
   /** A call that an earlier step has indexed, in the session or in the one that it was forked from. */
@@ -253,36 +267,40 @@ export class SqliteIndex {
     this.#insert({ runs, columns: columnsOf(fresh), postings: postingsOf(fresh) })
   }
 
-  /** The segments must be there still: another process may have merged them. */
+  /** Read and joined first, so that the transaction is short; the segments must be there still when it begins. */
   #mergeAll(ids: readonly number[]): void {
+    const parts = ids.flatMap(id => this.#read(id) ?? [])
+    const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
+    let offset = 0
+    for (const { id, lengths } of parts) {
+      for (const row of this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [id])) {
+        const list = { data: bytes(row['data']), offset }
+        const others = lists.get(String(row['term']))
+        if (others) others.push(list)
+        else lists.set(String(row['term']), [list])
+      }
+      offset += lengths.length
+    }
+    const postings = new Map([...lists].map(([term, own]) => [term, joinPostings(own)]))
+    const merged = { runs: joinRuns(parts.flatMap(({ runs }) => runs)), columns: joinColumns(parts), postings }
     this.#write(() => {
-      const parts = ids.flatMap(id => this.#read(id) ?? [])
-      if (parts.length < ids.length) return
-      const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
-      let offset = 0
-      for (const { id, lengths } of parts) {
-        for (const row of this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [id])) {
-          const list = { data: bytes(row['data']), offset }
-          const others = lists.get(String(row['term']))
-          if (others) others.push(list)
-          else lists.set(String(row['term']), [list])
-        }
-        offset += lengths.length
+      if (ids.some(id => !this.#read(id))) return
+      for (const id of ids) {
         this.#run('DELETE FROM recall_postings WHERE segment = ?', [id])
         this.#run('DELETE FROM recall_segments WHERE id = ?', [id])
       }
-      const postings = new Map([...lists].map(([term, own]) => [term, joinPostings(own)]))
-      this.#insert({ runs: joinRuns(parts.flatMap(({ runs }) => runs)), columns: joinColumns(parts), postings })
+      this.#insert(merged)
     })
   }
 
   /** Numbers of segments are never used again, because readers keep what they have read. */
   #insert({ runs, columns, postings }: { runs: Run[]; columns: Uint8Array; postings: Map<string, Uint8Array> }): void {
     const documents = runs.reduce((sum, { count }) => sum + count, 0)
-    const [row] = this.#all(
-      'INSERT INTO recall_segments (id, documents, runs, columns) VALUES ((SELECT coalesce(max(seq), 0) + 1 FROM recall_last), ?, ?, ?) RETURNING id',
-      [documents, JSON.stringify(runs), columns],
-    )
+    const [row] = this.#all('INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id', [
+      documents,
+      JSON.stringify(runs),
+      columns,
+    ])
     const id = Number(row!['id'])
     const insert = this.#prepare('INSERT INTO recall_postings (segment, term, data) VALUES (?, ?, ?)')
     for (const term of [...postings.keys()].sort()) insert.run(id, term, postings.get(term)!)
@@ -290,7 +308,7 @@ export class SqliteIndex {
 
   #read(id: number): Segment | undefined {
     const [row] = this.#all('SELECT runs, columns FROM recall_segments WHERE id = ?', [id])
-    return row && toSegment(id, JSON.parse(String(row['runs'])), bytes(row['columns']))
+    return row && toSegment(id, parseJson(String(row['runs'])), bytes(row['columns']))
   }
 
   #termsIn(segment: number): number {
@@ -324,6 +342,11 @@ export class SqliteIndex {
 }
 
 type Fresh = Placed & { seq: number; document: Document }
+
+/** With the large texts that stand elsewhere, by a guess: they are read only when they are indexed. */
+function charsIn(body: string): number {
+  return body.length + referencesIn(body).length * USUAL_LARGE_TEXT
+}
 
 function bytes(value: unknown): Uint8Array {
   return value instanceof Uint8Array ? value : new Uint8Array()

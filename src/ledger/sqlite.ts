@@ -2,14 +2,16 @@
  * The ledger on `node:sqlite`: one file, WAL, any number of sessions and processes.
  *
  * A commit is synced to disk before an append resolves. Strings over 16 KB are stored once, by their hash. A
- * fork shares its parent's rows. The full-text index is filled when somebody searches, in one transaction, so
- * appends do not pay for it.
+ * fork shares its parent's rows. The index of recall (sqlite-index.ts) is filled after appends, when there is time, so
+ * that neither an append nor a search waits for it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { referencesIn } from './codec.ts'
+import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
-import type { Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
+import { type Advance, Indexer } from './indexer.ts'
+import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
+import type { LedgerStore, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 
 /** Named steps, applied in order on open; append only. */
 const MIGRATIONS: Migrations = [
@@ -31,15 +33,8 @@ const MIGRATIONS: Migrations = [
      CREATE TABLE indexed (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
      CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="unicode61 tokenchars '_'");`,
   ],
+  ['recall: segments of postings in place of the full-text index', RECALL_TABLES],
 ]
-
-/**
- * Events lie in the order of session and sequence number: both are in their id, so that one B-tree holds them and
- * an append writes nothing else. A session's key has 21 bits, a sequence number 32.
- */
-const SESSION_SIZE = 2 ** 32
-const idOf = (session: number, seq: number) => session * SESSION_SIZE + seq
-const OWN = 'id BETWEEN s.key << 32 AND (s.key << 32) + 0xffffffff'
 
 /** A session with its last event: two seeks in the key of `events`, so that appends need not keep a copy. */
 const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, s.meta, p.id AS parent_id,
@@ -59,6 +54,8 @@ export type SqliteOptions = {
   /** Whether a commit may move the log into the file, which takes its time; if not, somebody else has to. */
   checkpoints?: boolean
   readOnly?: boolean
+  /** Whether this handle fills the index of recall by itself; if not, somebody else calls `advanceIndex`. */
+  indexes?: boolean
 }
 
 /** So many rows go into one statement. */
@@ -69,6 +66,8 @@ export class SqliteLedger implements LedgerStore {
   readonly #statements = new Map<string, StatementSync>()
   /** Sessions never move in the table, so their keys and parents can be remembered. */
   readonly #lineages = new Map<string, Lineage[]>()
+  readonly #index: SqliteIndex
+  readonly #indexer: Indexer | undefined
 
   /** Opens (or makes) the database at a path, or one in memory. */
   constructor(path: string, options: SqliteOptions = {}) {
@@ -84,6 +83,12 @@ export class SqliteLedger implements LedgerStore {
       if (options.checkpoints === false) this.#db.exec('PRAGMA wal_autocheckpoint = 0')
       migrate(this.#db, path, MIGRATIONS)
     })
+    this.#index = new SqliteIndex(this.#db, {
+      sync: options.sync === 'normal' ? 'NORMAL' : 'FULL',
+      lineageOf: key => this.#lineage(this.#nameOf(key)),
+    })
+    const indexes = !readOnly && options.indexes !== false
+    this.#indexer = indexes ? new Indexer((...args) => this.advanceIndex(...args)) : undefined
   }
 
   async open(
@@ -133,6 +138,7 @@ export class SqliteLedger implements LedgerStore {
               for (const row of rows) this.#insertWhole(key, row)
             }),
       )
+      this.#indexer?.appended(id)
       return true
     } catch (error) {
       if (isPalimpsestError(error) && error.data['sqlite'] === 'UNIQUE constraint failed: events.id') return false
@@ -161,27 +167,36 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#contents(hashes))
   }
 
-  async search(query: string, { session, limit, docs }: SearchOptions): Promise<Hit[]> {
-    const match = ftsQuery(query)
-    if (!match) return []
+  /** The index, with everything in it that was appended here or, for one session, by anybody. */
+  async index(scope: Scope): Promise<RecallIndex> {
+    const session = sessionOf(scope)
+    if (session !== undefined) guard(() => this.#lineage(session))
+    return this.readIndex(scope, { behind: this.#indexer ? await this.#indexer.catchUp(session) : false })
+  }
+
+  /** The index as it is. `behind`: whether the caller knows of events that are not in it. */
+  readIndex(scope: Scope, { behind }: { behind: boolean }): RecallIndex {
+    const session = sessionOf(scope)
+    return {
+      spans: guard(() => this.#spans(scope)),
+      behind,
+      segments: async () => guard(() => this.#index.segments()),
+      postings: async (term, segments) => guard(() => this.#index.postings(term, segments)),
+      termsLike: async (text, options) => guard(() => this.#index.termsLike(text, options)),
+      places: async documents => guard(() => this.#index.places(documents, key => session ?? this.#nameOf(key))),
+    }
+  }
+
+  /** As `Advance` (indexer.ts) says. */
+  async advanceIndex(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
     return guard(() => {
-      const lineages = session === undefined ? undefined : this.#lineage(session)
-      this.#index(
-        lineages?.map(({ key }) => key),
-        docs,
-      )
-      const hits = this.#all(
-        `SELECT d.session, d.seq, d.part, s.id, t.rank FROM texts t JOIN docs d ON d.id = t.rowid JOIN sessions s ON s.key = d.session
-         WHERE texts MATCH ? ${lineages ? `AND (${lineages.map(({ key, upTo }) => `(d.session = ${key} AND d.seq <= ${upTo})`).join(' OR ')})` : ''}
-         ORDER BY t.rank LIMIT ?`,
-        [match, limit],
-      )
-      return hits.map(hit => ({
-        session: session ?? String(hit['id']),
-        seq: Number(hit['seq']),
-        part: Number(hit['part']),
-        rank: Number(hit['rank']),
-      }))
+      let left = steps
+      const keys = sessions?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
+      for (const key of new Set(keys)) {
+        while (this.#index.step(key)) if (--left <= 0) return true
+      }
+      while (merge && this.#index.merge()) if (--left <= 0) return true
+      return false
     })
   }
 
@@ -190,8 +205,11 @@ export class SqliteLedger implements LedgerStore {
     guard(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE); PRAGMA wal_checkpoint(RESTART)'))
   }
 
+  /** What was appended here goes into the index first. */
   async close(): Promise<void> {
-    if (this.#db.isOpen) this.#db.close()
+    if (!this.#db.isOpen) return
+    await this.#indexer?.close()
+    this.#db.close()
   }
 
   #find(id: string): SessionRow | undefined {
@@ -256,43 +274,21 @@ export class SqliteLedger implements LedgerStore {
     return found
   }
 
-  /** Brings the index up to date for the given sessions, or for all. */
-  #index(keys: readonly number[] | undefined, docs: SearchOptions['docs']): void {
-    const behind = this.#all(
-      `SELECT s.key, coalesce(i.seq, s.fork_seq, -1) AS done FROM sessions s LEFT JOIN indexed i ON i.session = s.key
-       WHERE EXISTS (SELECT 1 FROM events WHERE ${OWN} AND id > (s.key << 32) + coalesce(i.seq, s.fork_seq, -1))`,
-      [],
-    ).filter(row => !keys || keys.includes(Number(row['key'])))
-    for (const row of behind) {
-      const key = Number(row['key'])
-      inTransaction(this.#db, () => this.#indexFrom(key, Number(row['done']) + 1, docs))
+  #spans(scope: Scope): Span[] | undefined {
+    if (scope === 'all') return undefined
+    if ('session' in scope) {
+      return this.#lineage(scope.session).map(({ key, upTo }) => {
+        return { session: key, upTo: upTo === Number.MAX_SAFE_INTEGER ? upTo : this.#index.lastDocument(key, upTo) }
+      })
     }
+    return this.#all('SELECT key, id FROM sessions', [])
+      .filter(row => scope.among(String(row['id'])))
+      .map(row => ({ session: Number(row['key']), upTo: Number.MAX_SAFE_INTEGER }))
   }
 
-  #indexFrom(key: number, from: number, docs: SearchOptions['docs']): void {
-    const batch = 500
-    for (let low = from; ; ) {
-      const rows = this.#all(
-        'SELECT id, type, at, hash, light, body FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?',
-        [idOf(key, low), idOf(key, SESSION_SIZE - 1), batch],
-      ).map(toRow)
-      for (const row of rows) if (row.type === 'entry') this.#indexRow(key, row, docs)
-      const last = rows.at(-1)
-      if (!last) return
-      low = last.seq + 1
-      this.#run(
-        'INSERT INTO indexed (session, seq) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET seq = excluded.seq',
-        [key, last.seq],
-      )
-    }
-  }
-
-  #indexRow(key: number, row: Row, docs: SearchOptions['docs']): void {
-    for (const doc of docs(row, this.#contents(referencesIn(row.body ?? '')))) {
-      const statement = this.#prepare('INSERT INTO docs (session, seq, part) VALUES (?, ?, ?)')
-      const { lastInsertRowid } = statement.run(key, doc.seq, doc.part)
-      this.#run('INSERT INTO texts (rowid, text) VALUES (?, ?)', [lastInsertRowid, doc.text])
-    }
+  #nameOf(key: number): string {
+    const [row] = this.#all('SELECT id FROM sessions WHERE key = ?', [key])
+    return String(row?.['id'])
   }
 
   #prepare(sql: string): StatementSync {
@@ -308,6 +304,10 @@ export class SqliteLedger implements LedgerStore {
   #all(sql: string, values: SqlValue[]): Record<string, unknown>[] {
     return this.#prepare(sql).all(...values)
   }
+}
+
+function sessionOf(scope: Scope): string | undefined {
+  return typeof scope === 'object' && 'session' in scope ? scope.session : undefined
 }
 
 function toRow(row: Record<string, unknown>): Row {
@@ -337,10 +337,4 @@ function toSession(row: Record<string, unknown>): SessionRow {
 /** Which stretch of sequence numbers comes from which session. */
 function segments(lineage: readonly Lineage[]): (Lineage & { first: number })[] {
   return lineage.map((own, i) => ({ ...own, first: i === 0 ? 0 : lineage[i - 1]!.upTo + 1 }))
-}
-
-/** Every word as a literal, the last one as a prefix: nothing of the query is syntax. */
-function ftsQuery(query: string): string {
-  const words = query.match(/[\p{L}\p{N}_]+/gu) ?? []
-  return words.map((word, i) => `"${word}"${i === words.length - 1 ? '*' : ''}`).join(' ')
 }

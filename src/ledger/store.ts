@@ -5,6 +5,7 @@
  * short description that is read without the body. An append is atomic and durable before it resolves, and is
  * refused when somebody else has appended since: the caller then reads on and tries again.
  */
+import type { RecallIndex, Scope } from '../recall/index.ts'
 
 export type SessionRow = {
   id: string
@@ -32,11 +33,6 @@ export type Row = {
 /** A row to be added, with the large texts that its body refers to by their hashes. */
 export type NewRow = Omit<Row, 'body'> & { body: string; contents?: ReadonlyMap<string, string> }
 
-/** A text for the search index: one part of one entry. */
-export type Doc = { seq: number; part: number; text: string }
-
-export type Hit = { session: string; seq: number; part: number; rank: number }
-
 export type ReadOptions = {
   /** First and last sequence number, both included. */
   from?: number
@@ -59,10 +55,10 @@ export interface LedgerStore {
   /** Large texts by their hashes; one that is not there is left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>
   /**
-   * Hits for a full-text query, best first. Rows not yet in the index are indexed first: `docs` turns rows of
-   * the type 'entry' into texts.
+   * The index of recall, with everything in it that was appended before: for one session always, for several as far
+   * as it could be filled at once (`behind` says so).
    */
-  search(query: string, options: SearchOptions): Promise<Hit[]>
+  index(scope: Scope): Promise<RecallIndex>
   close(): Promise<void>
   /** For one who waits for the disk himself; a store that gains nothing by it leaves it out. */
   early?(): EarlyStore
@@ -70,9 +66,3 @@ export interface LedgerStore {
 
 /** A store whose writes resolve when they outlive this process, and a promise of those so far outliving the machine. */
 export type EarlyStore = { store: LedgerStore; synced(): Promise<void> }
-
-export type SearchOptions = {
-  session?: string
-  limit: number
-  docs: (row: Row, contents: ReadonlyMap<string, string>) => Doc[]
-}

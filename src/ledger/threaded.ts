@@ -10,15 +10,16 @@
 import { once } from 'node:events'
 import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import type { RecallIndex, Scope } from '../recall/index.ts'
+import { Indexer } from './indexer.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
-import type { EarlyStore, Hit, LedgerStore, NewRow, ReadOptions, Row, SearchOptions, SessionRow } from './store.ts'
+import type { EarlyStore, LedgerStore, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 
 /** What the thread is asked for, and what it answers. */
-export type Asked = { n: number; method: Write | 'checkpoint'; args: unknown[] }
+export type Asked = { n: number; method: Write | 'checkpoint' | 'advanceIndex'; args: unknown[] }
 type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
@@ -27,9 +28,6 @@ export type ThreadError = { message: string; code?: ErrorCode; data?: Record<str
 const BRIEFLY_MS = 5
 /** After so many writes the log is moved into the file. */
 const CHECKPOINT_AFTER = 300
-/** How often a search asks again, and after what time, when the index cannot be filled yet. */
-const SEARCH_TRIES = 50
-const SEARCH_WAIT_MS = 100
 
 type Waiting = { resolve(result: never): void; reject(error: Error): void }
 
@@ -39,6 +37,7 @@ export class ThreadedLedger implements LedgerStore {
   readonly #thread: Worker
   readonly #waiting = new Map<number, Waiting>()
   readonly #writing = new Set<Promise<unknown>>()
+  readonly #indexer: Indexer
   #asked = 0
   #written = 0
   #closed = false
@@ -46,15 +45,21 @@ export class ThreadedLedger implements LedgerStore {
   /** Opens (or makes) the database at a path. */
   constructor(path: string, options: SqliteOptions = {}) {
     // Made with patience, so that two can open it at once; what is wrong with the file is thrown here.
-    void new SqliteLedger(path, options).close()
-    this.#here = new SqliteLedger(path, { ...options, sync: 'normal', checkpoints: false, busyMs: BRIEFLY_MS })
+    void new SqliteLedger(path, { ...options, indexes: false }).close()
+    const here = { sync: 'normal', checkpoints: false, indexes: false, busyMs: BRIEFLY_MS } as const
+    this.#here = new SqliteLedger(path, { ...options, ...here })
     this.#log = new SyncedFile(`${path}-wal`)
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js'
-    this.#thread = new Worker(new URL(file, import.meta.url), { workerData: { path, options }, execArgv: [] })
+    this.#thread = new Worker(new URL(file, import.meta.url), {
+      workerData: { path, options: { ...options, indexes: false } },
+      execArgv: [],
+    })
     this.#thread.unref()
     this.#thread.on('message', (answer: Answered) => this.#settle(answer))
     this.#thread.on('error', error => this.#fail(error))
     this.#thread.on('exit', () => this.#fail(closed()))
+    this.#indexer = new Indexer((...args) => this.#ask('advanceIndex', ...args))
+    this.#indexer.begin()
   }
 
   open(id: string, init: { at: number; meta: string; parent?: { id: string; seq: number } }): Promise<SessionRow> {
@@ -85,16 +90,10 @@ export class ThreadedLedger implements LedgerStore {
     return this.#here.contents(hashes)
   }
 
-  /** Fills the index on this thread, because the texts come from the caller; waits where another process writes. */
-  async search(query: string, options: SearchOptions): Promise<Hit[]> {
-    for (let tries = 0; ; tries++) {
-      try {
-        return await this.#here.search(query, options)
-      } catch (error) {
-        if (!isLocked(error) || tries >= SEARCH_TRIES) throw error
-        await sleep(SEARCH_WAIT_MS)
-      }
-    }
+  /** The thread fills the index; it is read here. */
+  async index(scope: Scope): Promise<RecallIndex> {
+    const session = typeof scope === 'object' && 'session' in scope ? scope.session : undefined
+    return this.#here.readIndex(scope, { behind: await this.#indexer.catchUp(session) })
   }
 
   /** Resolves when everything that was asked for is written. */
@@ -102,6 +101,7 @@ export class ThreadedLedger implements LedgerStore {
     if (this.#closed) return
     this.#closed = true
     await Promise.allSettled(this.#writing)
+    await this.#indexer.close()
     const ended = once(this.#thread, 'exit')
     this.#thread.ref()
     this.#thread.postMessage('close')
@@ -120,7 +120,7 @@ export class ThreadedLedger implements LedgerStore {
       list: options => this.list(options),
       read: (id, options) => this.read(id, options),
       contents: hashes => this.contents(hashes),
-      search: (query, options) => this.search(query, options),
+      index: scope => this.index(scope),
       close: () => this.close(),
     }
     return { store, synced: () => this.#tracked(this.#log.sync()) }
@@ -134,7 +134,10 @@ export class ThreadedLedger implements LedgerStore {
         if (!isLocked(error)) throw error
         return this.#ask<T>(method, ...args)
       }),
-    )
+    ).then(result => {
+      if (method === 'append') this.#indexer.appended(String(args[0]))
+      return result
+    })
   }
 
   async #writeHere<T>(waits: boolean, method: Write, args: unknown[]): Promise<T> {

@@ -37,7 +37,8 @@ export function documentsOf({ role, parts }: Message, findCall: FindCall): Docum
     const text = textOf(part)
     if (text.trim() === '' && part.type !== 'tool-call') return []
     const call = part.type === 'tool-result' ? findCall(part.id) : part.type === 'tool-call' ? part : undefined
-    const heading = part.type === 'tool-result' ? headingOf(part.name, call) : part.type === 'tool-call' ? part.name : ''
+    const heading =
+      part.type === 'tool-result' ? headingOf(part.name, call) : part.type === 'tool-call' ? part.name : ''
     const filters = filtersOf(role, part, call)
     return piecesOf(text).map(([from, to]) => {
       const piece = text.slice(from, to)

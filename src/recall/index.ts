@@ -23,7 +23,10 @@ export interface RecallIndex {
   segments(): Promise<readonly Segment[]>
   postings(term: string, segments: readonly number[]): Promise<readonly Posting[]>
   /** Some terms that begin with a text or hold it; at most `limit`, and from the newest segments where there are many. */
-  termsLike(text: string, options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number }): Promise<string[]>
+  termsLike(
+    text: string,
+    options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number },
+  ): Promise<string[]>
   /** In the order asked for. */
   places(documents: readonly DocumentKey[]): Promise<readonly Place[]>
 }

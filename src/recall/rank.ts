@@ -6,8 +6,8 @@
  * Terms are taken rarest first. Once enough postings have been scored, commoner terms count only for documents that a
  * rarer one has found, so the work for a query is bounded.
  */
-import type { DocumentKey, RecallIndex, Span } from './index.ts'
-import { eachPosting, KINDS, type Posting, type Segment } from './postings.ts'
+import type { DocumentKey, Posting, RecallIndex, Span } from './index.ts'
+import { eachPosting, KINDS, type Segment } from './postings.ts'
 import type { Query } from './query.ts'
 
 export type Filters = {
@@ -209,6 +209,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
   const { lengths, kinds, meanLength, documents } = layout
   const scores = new Float32Array(kinds.length)
   const counts = new Float32Array(kinds.length)
+  const holds = new Uint8Array(kinds.length)
   const touched: number[] = []
   let scored = 0
   let refined = 0
@@ -235,6 +236,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
       const at = positions[i]!
       const count = own[i]!
       add(at, count)
+      holds[at] = 1
       for (const step of NEIGHBOURS) add(at + step, count * neighbourWeight(kinds, at, at + step))
     }
     for (const at of reached) {
@@ -245,7 +247,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
       scores[at]! += (rarity * count * (SATURATION + 1)) / (count + norm)
     }
   }
-  return { scores, touched }
+  return { scores, touched: touched.filter(at => holds[at] === 1) }
 }
 
 function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {
@@ -286,11 +288,11 @@ function best(
 /** A score that at least `limit` candidates have, found by counting them in classes. */
 function thresholdOf(candidates: readonly number[], scores: Float32Array, kinds: Uint8Array, limit: number): number {
   if (candidates.length <= 4 * limit) return 0
-  const valueOf = (at: number) => scores[at]! * KIND_WEIGHTS[kinds[at]!]!
+  const weighted = (at: number) => scores[at]! * KIND_WEIGHTS[kinds[at]!]!
   let highest = 0
-  for (const at of candidates) highest = Math.max(highest, valueOf(at))
+  for (const at of candidates) highest = Math.max(highest, weighted(at))
   const classes = new Uint32Array(SCORE_CLASSES + 1)
-  for (const at of candidates) classes[Math.floor((valueOf(at) / highest) * SCORE_CLASSES)]! += 1
+  for (const at of candidates) classes[Math.floor((weighted(at) / highest) * SCORE_CLASSES)]! += 1
   let lowest = SCORE_CLASSES
   for (let above = classes[lowest]!; above < limit && lowest > 0; ) above += classes[--lowest]!
   return ((lowest / SCORE_CLASSES) * highest) / (1 + NEWER)

@@ -39,8 +39,9 @@ const STEP_3: readonly Rule[] = [
   ['ness', ''],
 ]
 
-const STEP_4 =
-  'al ance ence er ic able ible ant ement ment ent sion tion ou ism ate iti ous ive ize'.split(' ').sort(longestFirst)
+const STEP_4 = 'al ance ence er ic able ible ant ement ment ent sion tion ou ism ate iti ous ive ize'
+  .split(' ')
+  .sort(longestFirst)
 
 /** The stem of a word in lower-case letters a to z. */
 export function stem(word: string): string {

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
-import type { Hit, LedgerStore, SessionRow } from '../ledger/store.ts'
+import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { logDay } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
@@ -17,9 +17,11 @@ import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
 import { type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
+import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
-import { docsOf, Session } from './session.ts'
+import type { RecallHit, RecallOptions } from './recall.ts'
+import { Session } from './session.ts'
 import { type SessionOptions, SessionState } from './state.ts'
 
 export const MEMORY = ':memory:'
@@ -71,6 +73,16 @@ export type OpenOptions = {
 export type About = { client?: string; title?: string; parent?: string }
 
 export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string; about: About }
+
+/** A hit with the session that it is in. */
+export type SessionHit = RecallHit & { session: string }
+
+export type RecallAllOptions = RecallOptions & {
+  /** Which sessions; all of the home unless given. */
+  among?: (session: string) => boolean
+  /** Opens a session for the doors that keep theirs. */
+  open?: (session: string) => Promise<Session>
+}
 
 type Meta = { policy: string; model: string; cacheTtl?: string; overhead?: number; ids?: number; about?: About }
 
@@ -198,9 +210,22 @@ export class Palimpsest {
     return row && toInfo(row)
   }
 
-  /** Full-text search over all sessions. */
-  search(query: string, { limit = 20 }: { limit?: number } = {}): Promise<Hit[]> {
-    return this.#store.search(query, { limit, docs: docsOf })
+  /**
+   * Searches several sessions, best first: those that `among` lets through, or all. `behind` says that the index is
+   * still being filled with what an earlier version wrote.
+   */
+  async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
+    const { limit = 20, among, open = id => this.session(id, { mustExist: true }), ...rest } = options
+    const index = await this.#store.index(among ? { among } : 'all')
+    const found = await search(index, query, { limit, ...rest })
+    const bySession = Map.groupBy(found, hit => hit.session)
+    const placed = new Map<Found, SessionHit>()
+    for (const [id, own] of bySession) {
+      const session = await open(id)
+      for (const one of own)
+        for (const hit of await session.describe([one], query)) placed.set(one, { session: id, ...hit })
+    }
+    return { hits: found.flatMap(one => placed.get(one) ?? []), behind: index.behind }
   }
 
   /**

@@ -8,16 +8,17 @@ import { type EditOperation, type Resolved, resolveOperations } from '../asked/c
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
-import { decodeEvent } from '../ledger/codec.ts'
-import type { Doc, LedgerStore, Row } from '../ledger/store.ts'
+import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Part, Usage } from '../model/types.ts'
+import { type Found, search } from '../recall/search.ts'
 import { type EditRecord, editsInside, type Fold, foldAll, shown } from '../view/fold.ts'
 import { checkView, type Violation } from '../view/legality.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
+import { describeAround, describeHits, type Nearby, type Reader, type RecallHit, type RecallOptions } from './recall.ts'
 import type { View } from './session-view.ts'
 import type { FileMark, SessionOptions, SessionState } from './state.ts'
 
@@ -31,18 +32,6 @@ export type EditResult = {
     tokensSaved: number
   }[]
   tokensSaved: number
-}
-
-export type RecallHit = {
-  entry: number
-  part: number
-  role: Message['role']
-  /** The tool, for calls and results. */
-  tool?: string
-  snippet: string
-  /** Whether the model sees this text now. */
-  inView: boolean
-  hash: string
 }
 
 export type PartInfo = {
@@ -168,34 +157,23 @@ export class Session {
     return this.#open(name)
   }
 
-  /** Full-text search over everything that ever happened, with what is in view marked. */
-  async recall(query: string, { limit = 20 }: { limit?: number } = {}): Promise<RecallHit[]> {
+  /** Searches everything that ever happened, best first, with what is in view marked. */
+  async recall(query: string, { limit = 20, ...options }: RecallOptions = {}): Promise<RecallHit[]> {
+    const index = await this.#store.index({ session: this.id })
+    return this.describe(await search(index, query, { limit, ...options }), query)
+  }
+
+  /** What a search has found in this session, as its hits. */
+  async describe(found: readonly Found[], query: string): Promise<RecallHit[]> {
     await this.view({ plan: false })
-    const hits = await this.#store.search(query, { session: this.id, limit, docs: docsOf })
-    const bySeq = new Map(this.#state.fold.entries.map((entry, index) => [entry.seq, index]))
-    const visible = new Map(
-      [...shownParts(this.#state.fold)].map(part => [`${part.entry}.${part.part}`, textOf(part.shown)]),
-    )
-    const found: RecallHit[] = []
-    for (const hit of hits) {
-      const entry = bySeq.get(hit.seq)
-      if (entry === undefined) continue
-      const message = await this.#state.original(entry)
-      const part = message.parts[hit.part]!
-      const snippet = snippetOf(textOf(part), query)
-      const inView = visible.get(`${entry}.${hit.part}`)?.includes(snippet) ?? false
-      const tool = 'name' in part ? { tool: part.name } : {}
-      found.push({
-        entry,
-        part: hit.part,
-        role: message.role,
-        ...tool,
-        snippet,
-        inView,
-        hash: partId(entry, hit.part, part),
-      })
-    }
-    return found
+    return describeHits(await this.#reader(), found, query)
+  }
+
+  /** What stood around a hit: the parts of the entries before and after it, a line each. Changes nothing. */
+  async around(id: string, options: { before?: number; after?: number } = {}): Promise<Nearby[]> {
+    await this.view({ plan: false })
+    const { entry } = await this.#locate(id)
+    return describeAround(await this.#reader(), entry, options)
   }
 
   /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
@@ -296,6 +274,10 @@ export class Session {
     return this.#state.callsMade
   }
 
+  async #reader(): Promise<Reader> {
+    return { fold: this.fold, original: entry => this.#state.original(entry), count: await loadCounter() }
+  }
+
   async #messages(): Promise<Message[]> {
     const { entries } = this.#state.fold
     if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
@@ -342,30 +324,4 @@ function toRequest(
   by: Author,
 ): Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> {
   return { target, replacement, why, by }
-}
-
-/** The texts of an entry for the search index. */
-export function docsOf(row: Row, contents: ReadonlyMap<string, string>): Doc[] {
-  const event = decodeEvent(row.body ?? '', contents)
-  if (event.type !== 'entry') return []
-  return event.message.parts
-    .map((part, index) => ({ seq: row.seq, part: index, text: textOf(part) }))
-    .filter(doc => doc.text !== '')
-}
-
-const AROUND = 80
-
-/** The text around the first place where most of the words stand together. */
-function snippetOf(text: string, query: string): string {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
-  const lower = text.toLowerCase()
-  let best = { at: 0, words: 0 }
-  for (const word of words) {
-    for (let at = lower.indexOf(word), tries = 0; at >= 0 && tries < 100; at = lower.indexOf(word, at + 1), tries++) {
-      const near = lower.slice(Math.max(0, at - AROUND), at + AROUND * 2)
-      const found = words.filter(other => near.includes(other)).length
-      if (found > best.words) best = { at, words: found }
-    }
-  }
-  return text.slice(Math.max(0, best.at - AROUND), best.at + AROUND * 2)
 }

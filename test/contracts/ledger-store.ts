@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
-import type { Doc, LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
+import type { LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
+import { search } from '../../src/recall/search.ts'
 
 /** Opens a store on the same data each time it is called with the same name. */
 export type StoreFactory = (name: string) => Promise<LedgerStore>
@@ -109,9 +110,11 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual((await found(store, 'fox', 'a')).sort(), [0, 2])
         await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 1 } })
         assert.deepEqual(await found(store, 'fox', 'b'), [0])
-        assert.deepEqual(await found(store, '"quick" OR (nonsense* NEAR', 'a'), [])
+        assert.deepEqual(await found(store, '"quick" OR (nonsense* NEAR', 'a'), [0])
         assert.deepEqual(await found(store, '', 'a'), [])
-        assert.equal((await store.search('fox', { limit: 9, docs })).length, 2)
+        assert.equal((await search(await store.index('all'), 'fox', { limit: 9 })).length, 2)
+        const among = { among: (id: string) => id === 'b' }
+        assert.equal((await search(await store.index(among), 'fox', { limit: 9 })).length, 0)
       }))
 
     test('two handles on one store see each other and never both win a place', async t => {
@@ -163,10 +166,6 @@ function plain({ contents: _, ...row }: NewRow): Row {
   return row
 }
 
-function docs(row: Row): Doc[] {
-  return [{ seq: row.seq, part: 0, text: row.body ?? '' }]
-}
-
 async function found(store: LedgerStore, query: string, session: string): Promise<number[]> {
-  return (await store.search(query, { session, limit: 10, docs })).map(hit => hit.seq)
+  return (await search(await store.index({ session }), query, { limit: 10 })).map(hit => hit.seq)
 }

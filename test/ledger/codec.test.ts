@@ -161,7 +161,7 @@ describe('the hash chain', () => {
       list: no,
       setMeta: no,
       append: no,
-      search: no,
+      index: no,
       close: async () => undefined,
     }
   }

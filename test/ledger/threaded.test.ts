@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
+import { search } from '../../src/recall/search.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
@@ -51,11 +52,11 @@ test('a search waits for whoever writes', async () => {
   const path = join(folder, 'searched.sqlite')
   const store = new ThreadedLedger(path)
   await store.open('a', { at: 0, meta: '{}' })
-  await store.append('a', [{ ...row(0), body: 'a needle' }])
+  const body = JSON.stringify({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'a needle' }] } })
+  await store.append('a', [{ ...row(0), body }])
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
-  const docs = ({ seq, body }: { seq: number; body: string | undefined }) => [{ seq, part: 0, text: body ?? '' }]
-  const found = store.search('needle', { limit: 5, docs })
+  const found = store.index('all').then(index => search(index, 'needle', { limit: 5 }))
   setImmediate(() => {
     other.exec('ROLLBACK')
     other.close()

@@ -82,7 +82,7 @@ test('an undo or an edit that the provider would refuse, or that the disk has no
     },
     read: (...args) => store.read(...args),
     contents: hashes => store.contents(hashes),
-    search: (...args) => store.search(...args),
+    index: scope => store.index(scope),
     close: () => store.close(),
   }
   const pal = await openPalimpsest({ home: ':memory:', store: failing, clock: () => 1 })

@@ -1,10 +1,8 @@
 /** `recall` and `restore`: find what is no longer in view, and bring it back. */
-import type { Palimpsest } from '../../session/engine.ts'
-import type { RecallHit } from '../../session/session.ts'
+import type { SessionHit } from '../../session/engine.ts'
+import type { Session } from '../../session/session.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { amount, oneLine, printable } from '../terminal/output.ts'
-
-type Found = RecallHit & { session: string }
 
 export const recall = defineCommand({
   name: 'recall',
@@ -19,13 +17,10 @@ export const recall = defineCommand({
   async run({ args, values, session, openIfThere }) {
     const query = args.join(' ')
     const limit = numberOption(values.limit, '--limit') ?? 20
-    const hits =
+    const { hits } =
       values.session === undefined
-        ? await recallEverywhere(await openIfThere(), query, limit)
-        : (await (await session(values.session)).recall(query, { limit })).map(hit => ({
-            session: values.session!,
-            ...hit,
-          }))
+        ? ((await (await openIfThere())?.recall(query, { limit, distinct: true })) ?? { hits: [] })
+        : { hits: await recallIn(await session(values.session), query, limit) }
     return {
       json: { query, hits },
       *text(paint) {
@@ -42,17 +37,8 @@ export const recall = defineCommand({
   },
 })
 
-/** The store ranks the hits of all sessions; each session says what its own hits are. */
-async function recallEverywhere(pal: Palimpsest | undefined, query: string, limit: number): Promise<Found[]> {
-  const ranked = (await pal?.search(query, { limit })) ?? []
-  const byPlace = new Map<string, Found>()
-  for (const id of new Set(ranked.map(hit => hit.session))) {
-    const session = await pal!.session(id, { mustExist: true })
-    for (const hit of await session.recall(query, { limit })) {
-      byPlace.set(`${session.fold.entries[hit.entry]!.seq}.${hit.part}.${id}`, { session: id, ...hit })
-    }
-  }
-  return ranked.flatMap(({ session, seq, part }) => byPlace.get(`${seq}.${part}.${session}`) ?? [])
+async function recallIn(session: Session, query: string, limit: number): Promise<SessionHit[]> {
+  return (await session.recall(query, { limit, distinct: true })).map(hit => ({ session: session.id, ...hit }))
 }
 
 export const restore = defineCommand({

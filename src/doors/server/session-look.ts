@@ -1,8 +1,6 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
-import type { RecallHit } from '../../session/session.ts'
-import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
 import { Hit, Violation } from './schemas.ts'
 
 const HITS = 20
@@ -25,7 +23,7 @@ const recall = defineRoute({
   refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const hits = await session.recall(query.q, { limit: query.limit ?? HITS })
+    const hits = await session.recall(query.q, { limit: query.limit ?? HITS, distinct: true })
     return { hits: hits.map(hit => ({ session: session.id, ...hit })) }
   },
 })
@@ -39,7 +37,13 @@ const recallAll = defineRoute({
   query: RecallQuery,
   answer: z.object({ hits: z.array(Hit) }),
   async run({ query, caller, doors }) {
-    return { hits: await recallEverywhere(doors, caller, query.q, query.limit ?? HITS) }
+    const { pal, desk } = doors
+    return pal.recall(query.q, {
+      limit: query.limit ?? HITS,
+      distinct: true,
+      among: session => desk.maySee(caller, session),
+      open: session => desk.open(caller, session),
+    })
   },
 })
 
@@ -163,20 +167,3 @@ const verify = defineRoute({
 })
 
 export const lookRoutes: readonly Route[] = [recall, recallAll, suggest, parts, changelog, fileAt, verify]
-
-/** The best hits in sessions that the caller may see: more are asked for until there are enough, or no more. */
-async function recallEverywhere({ pal, desk }: Doors, caller: Caller, query: string, limit: number) {
-  for (let asked = limit * 2; ; asked *= 4) {
-    const ranked = await pal.search(query, { limit: asked })
-    const own = ranked.filter(({ session }) => desk.maySee(caller, session))
-    if (own.length < limit && ranked.length === asked) continue
-    const byPlace = new Map<string, RecallHit & { session: string }>()
-    for (const id of new Set(own.slice(0, limit).map(({ session }) => session))) {
-      const session = await desk.open(caller, id)
-      for (const hit of await session.recall(query, { limit: asked })) {
-        byPlace.set(`${session.fold.entries[hit.entry]!.seq}.${hit.part}.${id}`, { session: id, ...hit })
-      }
-    }
-    return own.slice(0, limit).flatMap(({ session, seq, part }) => byPlace.get(`${seq}.${part}.${session}`) ?? [])
-  }
-}

@@ -1,0 +1,76 @@
+/** A search from the words to the parts that hold them, best first; one hit a part, by its best piece. */
+import { filterTerm } from './documents.ts'
+import type { Place, RecallIndex } from './index.ts'
+import { parseQuery } from './query.ts'
+import { type Filters, rankDocuments } from './rank.ts'
+
+export type SearchOptions = {
+  limit: number
+  /** Kinds of parts: text, reasoning, tool-call, tool-result; or roles: user, assistant, tool, system. */
+  types?: readonly string[]
+  tools?: readonly string[]
+  /** Files that a tool call names, by the end of their paths. */
+  paths?: readonly string[]
+  since?: number
+  until?: number
+  /** One hit for each text, the newest, in place of all that hold it. */
+  distinct?: boolean
+}
+
+/** A part that was found, with the piece of its text that answers best. */
+export type Found = Omit<Place, 'print'> & {
+  score: number
+  at: number
+  /** How many other parts hold the same text; only where `distinct` was asked for. */
+  copies?: number
+}
+
+/** More pieces are ranked than hits are wanted, because several may lie in one part. */
+const PIECES_PER_HIT = 3
+const MORE_PIECES = 50
+const ROLES = ['user', 'assistant', 'tool', 'system']
+
+export async function search(index: RecallIndex, text: string, options: SearchOptions): Promise<Found[]> {
+  const query = parseQuery(text)
+  if (query.terms.size === 0) return []
+  const { limit } = options
+  const ranked = await rankDocuments(index, query, {
+    limit: limit * PIECES_PER_HIT + MORE_PIECES,
+    filters: filtersOf(options),
+  })
+  const places = await index.places(ranked)
+  const found = new Map<string, Found & { print: number }>()
+  for (const [i, place] of places.entries()) {
+    const key = `${place.seq} ${place.part} ${place.session}`
+    if (!found.has(key)) found.set(key, { ...place, score: ranked[i]!.score, at: ranked[i]!.at })
+  }
+  const hits = options.distinct ? withoutCopies([...found.values()]) : [...found.values()]
+  return hits.slice(0, limit).map(({ print: _, ...hit }) => hit)
+}
+
+function filtersOf({ types, tools, paths, since, until }: SearchOptions): Filters {
+  const kinds = types?.map(type => filterTerm(ROLES.includes(type) ? 'role' : 'type', type))
+  const lists = [
+    kinds,
+    tools?.map(tool => filterTerm('tool', tool)),
+    paths?.map(path => filterTerm('path', path.replace(/\\/g, '/').replace(/^(\.?\/)+/, ''))),
+  ]
+  return {
+    terms: lists.filter(list => list !== undefined && list.length > 0) as string[][],
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+  }
+}
+
+/** Of parts with the same text the newest, at the best place of all. */
+function withoutCopies<T extends Found & { print: number }>(hits: readonly T[]): T[] {
+  const kept = new Map<string, T>()
+  for (const hit of hits) {
+    const key = `${hit.print} ${hit.to - hit.from}`
+    const before = kept.get(key)
+    if (!before) kept.set(key, hit)
+    else
+      kept.set(key, { ...(hit.at > before.at ? hit : before), score: before.score, copies: (before.copies ?? 0) + 1 })
+  }
+  return [...kept.values()]
+}

@@ -1,0 +1,129 @@
+/**
+ * What recall found, as somebody reads it: when and where it was said, whether the model sees it now, what it would
+ * cost to bring back, and what stood around it. Three steps: hits, then `around` a hit, then its whole text.
+ */
+import { textOf } from '../model/leaves.ts'
+import { onOneLine } from '../model/text.ts'
+import { type Counter, partTokens } from '../model/tokens.ts'
+import type { Message, Part } from '../model/types.ts'
+import type { Found, SearchOptions } from '../recall/search.ts'
+import { snippetOf } from '../recall/snippet.ts'
+import type { Fold } from '../view/fold.ts'
+import { partId, shownParts } from '../view/shown-texts.ts'
+
+export type RecallOptions = Partial<SearchOptions>
+
+export type RecallHit = {
+  entry: number
+  part: number
+  role: Message['role']
+  kind: Part['type']
+  /** The tool, for calls and results. */
+  tool?: string
+  snippet: string
+  /** The piece of the part's text that answers best, as character offsets. */
+  from: number
+  to: number
+  /** Whether the model sees this text now. */
+  inView: boolean
+  hash: string
+  /** When it happened, in milliseconds since 1970. */
+  at: number
+  /** What the whole part costs; for a long one by its length. */
+  tokens: number
+  /** How many other parts hold the same text, where only the newest was asked for. */
+  copies?: number
+}
+
+/** A part near a hit, in one line. */
+export type Nearby = Pick<RecallHit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'hash' | 'tokens' | 'inView'> & {
+  preview: string
+}
+
+export type Reader = {
+  fold: Fold
+  original: (entry: number) => Promise<Message>
+  count: Counter
+}
+
+const EXACT_CHARS = 4000
+const CHARS_PER_TOKEN = 4
+const PREVIEW_CHARS = 160
+
+/** Describes what was found in one session. */
+export async function describeHits(reader: Reader, found: readonly Found[], query: string): Promise<RecallHit[]> {
+  const hits: RecallHit[] = []
+  for (const { seq, part: index, from, to, at, copies } of found) {
+    const entry = entryAt(reader.fold, seq)
+    if (entry === undefined) continue
+    const message = await reader.original(entry)
+    const part = message.parts[index]
+    if (!part) continue
+    const snippet = snippetOf(textOf(part).slice(from, to), query)
+    hits.push({
+      ...describe(reader, { entry, index, message, text: snippet }),
+      snippet,
+      from,
+      to,
+      at: message.at ?? at,
+      ...(copies === undefined ? {} : { copies }),
+    })
+  }
+  return hits
+}
+
+/** The parts of the entries around one, in order. */
+export async function describeAround(reader: Reader, entry: number, { before = 3, after = 3 } = {}): Promise<Nearby[]> {
+  const near: Nearby[] = []
+  const last = Math.min(reader.fold.entries.length - 1, entry + after)
+  for (let other = Math.max(0, entry - before); other <= last; other++) {
+    const message = await reader.original(other)
+    for (const [index, part] of message.parts.entries()) {
+      const text = textOf(part)
+      const preview = onOneLine(text.slice(0, PREVIEW_CHARS)).toWellFormed()
+      near.push({ ...describe(reader, { entry: other, index, message, text }), preview })
+    }
+  }
+  return near
+}
+
+type Described = Pick<RecallHit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'hash' | 'tokens' | 'inView'>
+
+function describe(
+  { fold, count }: Reader,
+  { entry, index, message, text }: { entry: number; index: number; message: Message; text: string },
+): Described {
+  const part = message.parts[index]!
+  return {
+    entry,
+    part: index,
+    role: message.role,
+    kind: part.type,
+    ...('name' in part ? { tool: part.name } : {}),
+    hash: partId(entry, index, part),
+    tokens: costOf(part, count),
+    inView: isInView(fold, { entry, part: index, text }),
+  }
+}
+
+function costOf(part: Part, count: Counter): number {
+  const { length } = textOf(part)
+  return length > EXACT_CHARS ? Math.ceil(length / CHARS_PER_TOKEN) : partTokens(part, count)
+}
+
+function isInView(fold: Fold, { entry, part, text }: { entry: number; part: number; text: string }): boolean {
+  for (const shown of shownParts(fold, entry)) if (shown.part === part) return textOf(shown.shown).includes(text)
+  return false
+}
+
+/** Entries are in the order of events. */
+function entryAt({ entries }: Fold, seq: number): number | undefined {
+  let low = 0
+  let high = entries.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (entries[middle]!.seq < seq) low = middle + 1
+    else high = middle
+  }
+  return entries[low]?.seq === seq ? low : undefined
+}
