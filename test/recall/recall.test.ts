@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import * as fc from '../property.ts'
 import { openPalimpsest } from '../../src/index.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
@@ -12,6 +11,7 @@ import type { Message } from '../../src/model/types.ts'
 import { documentsOf } from '../../src/recall/documents.ts'
 import { search } from '../../src/recall/search.ts'
 import type { Session } from '../../src/session/session.ts'
+import * as fc from '../property.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
