@@ -120,7 +120,8 @@ export class Agent {
         root: resolve(options.root),
         workspace: this.#workspace,
         allowed: options.allow?.folders ?? [],
-        home: session.options.home,
+        home: session.options.home && options.pal.home,
+        kept: session.options.home,
       },
       allow: options.allow ?? {},
       approve: options.approve,
@@ -368,7 +369,7 @@ export class Agent {
   /** One after the other, so that two of one step do not take the same name. */
   #openChild(): Promise<Agent> {
     const open = async () => {
-      const id = await freeName(this.#options.pal, `${this.session.id}-sub`)
+      const id = await freeName(this.#options.pal, `${this.session.id.slice(0, LONGEST_BASE).toWellFormed()}-sub`)
       const { policy = this.session.options.policy.name } = this.#options
       return openAgent(id, { ...this.#options, policy, parent: this.session.id })
     }
@@ -432,6 +433,9 @@ function editsEvent(edits: readonly Edit[], decision: string | undefined): Agent
   const saved = edits.reduce((sum, edit) => sum + edit.saved, 0)
   return { type: 'edits', ids, saved, decision: decision ?? [...new Set(edits.map(({ why }) => why))].join('; ') }
 }
+
+/** So much of a session's name is in those of its subagents. */
+const LONGEST_BASE = 180
 
 async function freeName(pal: Palimpsest, base: string): Promise<string> {
   for (let n = 1; ; n++) if (!(await pal.find(`${base}-${n}`))) return `${base}-${n}`

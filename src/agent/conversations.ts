@@ -14,8 +14,6 @@ import type { Session } from '../session/session.ts'
 
 export type Placed = {
   session: string
-  /** The session that this one was forked from just now. */
-  forkedFrom?: string
   /** What the front end knows and the session does not, before the request. */
   history: Message[]
   /** Nothing where the last request waits for its answer already. */
@@ -34,9 +32,8 @@ export async function placeConversation(pal: Palimpsest, base: string, messages:
   if (known && isUnanswered(known, keys)) return { session: known.session.id, history: [], request: undefined }
   const common = known ? sharedLength(known.keys, keys.slice(0, -1)) : 0
   const session = known ? await withoutRest(known, common) : undefined
-  const forkedFrom = known && session !== known.session ? { forkedFrom: known.session.id } : {}
   const history = behind(messages.slice(0, -1), common)
-  return { session: session?.id ?? base, ...forkedFrom, history, request: requestParts(last) }
+  return { session: session?.id ?? base, history, request: requestParts(last) }
 }
 
 type Candidate = { session: Session; keys: string[] /** The entries of the requests. */; entries: number[] }

@@ -3,6 +3,7 @@
  * stops following, not the agent, and one that comes back gets the turn from its beginning. One turn at a time in a
  * session; what needs approval waits here for its answer.
  */
+import { ledgerId } from '../ledger/owners.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Message } from '../model/types.ts'
 import type { Agent, AgentRequest } from './agent.ts'
@@ -12,6 +13,8 @@ import type { AgentHome } from './open.ts'
 
 export type TurnInput = {
   session: string
+  /** The user that the session belongs to; none for one of the home itself. */
+  owner?: string | undefined
   /** Nothing resumes a turn that was broken off. */
   request?: AgentRequest | undefined
   /** What was said before it elsewhere. */
@@ -41,6 +44,13 @@ export class RunningTurn {
   constructor(session: string, start: (turn: RunningTurn, signal: AbortSignal) => AsyncIterable<AgentEvent>) {
     this.session = session
     this.ended = this.#run(start(this, this.#stop.signal))
+  }
+
+  /** Answers what it asked. */
+  answer(id: string, yes: boolean): void {
+    const waiting = this.waiting.get(id)
+    if (!waiting) throw new PalimpsestError('NOT_FOUND', 'Nothing of this id waits for an answer here.', { id })
+    waiting.answer(yes)
   }
 
   stop(): void {
@@ -78,6 +88,7 @@ export class RunningTurn {
 export class AgentDesk {
   readonly #open: () => Promise<AgentHome>
   #home: Promise<AgentHome> | undefined
+  /** By the ids of their sessions in the ledger. */
   readonly #turns = new Map<string, RunningTurn>()
 
   /** The home is opened when it is first needed: a server without a model serves everything else. */
@@ -93,15 +104,16 @@ export class AgentDesk {
     return this.#home
   }
 
-  /** The turn that runs in a session, if any. */
-  running(session: string): RunningTurn | undefined {
-    return this.#turns.get(session)
+  /** The turn that runs in the session of that id in the ledger, if any. */
+  running(id: string): RunningTurn | undefined {
+    return this.#turns.get(id)
   }
 
   async start(input: TurnInput): Promise<RunningTurn> {
-    const { session, request, history = [] } = input
+    const { session, owner, request, history = [] } = input
     const home = await this.home()
-    if (this.#turns.has(session)) {
+    const id = ledgerId(owner, session)
+    if (this.#turns.has(id)) {
       throw new PalimpsestError('ALREADY', 'The agent is working in this session. Stop it, or wait.', { session })
     }
     const opened = Promise.withResolvers<Agent>()
@@ -109,8 +121,8 @@ export class AgentDesk {
       const agent = await opened.promise
       yield* request === undefined ? agent.resume({ signal }) : agent.run(request, { signal, history })
     })
-    this.#turns.set(session, turn)
-    void turn.ended.then(() => this.#turns.delete(session))
+    this.#turns.set(id, turn)
+    void turn.ended.then(() => this.#turns.delete(id))
     try {
       opened.resolve(await openFor(home, input, turn))
       return turn
@@ -119,13 +131,6 @@ export class AgentDesk {
       await turn.ended
       throw error
     }
-  }
-
-  /** Answers what a turn asked. */
-  answer(session: string, id: string, yes: boolean): void {
-    const waiting = this.#turns.get(session)?.waiting.get(id)
-    if (!waiting) throw new PalimpsestError('NOT_FOUND', 'Nothing of this id waits for an answer here.', { id })
-    waiting.answer(yes)
   }
 
   async close(): Promise<void> {
@@ -138,10 +143,10 @@ export class AgentDesk {
 
 async function openFor(
   home: AgentHome,
-  { session, guest, persona, canAsk }: TurnInput,
+  { session, owner, guest, persona, canAsk }: TurnInput,
   turn: RunningTurn,
 ): Promise<Agent> {
-  const chosen = await home.persona(session, persona)
+  const chosen = await home.persona(session, persona, owner)
   const approve: Approve = ({ id, question }) =>
     new Promise(resolve => {
       const answer = (yes: boolean) => {
@@ -152,6 +157,7 @@ async function openFor(
     })
   return home.open(session, {
     personaName: chosen.name,
+    owner,
     ...(canAsk ? { approve } : {}),
     ...(guest ? guestOptions(guest, chosen.tools) : {}),
   })

@@ -59,10 +59,13 @@ export type AgentHome = {
   side: AgentModel | undefined
   demo?: Demo
   /** The persona that a session gets: the one named, the one it had, the chosen one. */
-  persona(session?: string, named?: string): Promise<PersonaInfo>
-  open(session: string, more?: Partial<AgentOptions> & { personaName?: string | undefined }): Promise<Agent>
+  persona(session?: string, named?: string, owner?: string): Promise<PersonaInfo>
+  /** `owner`: the user that the session belongs to; none for one of the home itself. */
+  open(session: string, more?: Partial<AgentOptions> & OpenMore): Promise<Agent>
   close(): Promise<void>
 }
+
+type OpenMore = { personaName?: string | undefined; owner?: string | undefined }
 
 export async function openAgentHome(options: OpenAgentOptions = {}): Promise<AgentHome> {
   const { env = process.env } = options
@@ -87,8 +90,10 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
   const root = resolve(demo?.root ?? options.root ?? '.')
   const user = options.user ?? env['PALIMPSEST_USER'] ?? config.user ?? userInfo().username
 
-  async function persona(session?: string, named = options.persona): Promise<PersonaInfo> {
-    const had = session === undefined ? undefined : personaOf((await pal.find(session))?.about.client)
+  const palOf = (owner: string | undefined) => (owner === undefined ? pal : pal.of(owner))
+
+  async function persona(session?: string, named = options.persona, owner?: string): Promise<PersonaInfo> {
+    const had = session === undefined ? undefined : personaOf((await palOf(owner).find(session))?.about.client)
     return findPersona(home, named ?? had ?? env['PALIMPSEST_PERSONA'] ?? config.persona ?? (await chosenPersona(home)))
   }
 
@@ -104,10 +109,10 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
     side,
     ...(demo ? { demo } : {}),
     persona,
-    async open(session, { personaName, ...more } = {}) {
-      const { source: _, path: __, ...chosen } = await persona(session, personaName)
+    async open(session, { personaName, owner, ...more } = {}) {
+      const { source: _, path: __, ...chosen } = await persona(session, personaName, owner)
       return openAgent(session, {
-        pal,
+        pal: palOf(owner),
         memory,
         user,
         workspace,
@@ -119,7 +124,7 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
         env,
         ...(options.approve ? { approve: options.approve } : {}),
         ...(config.retry ? { retry: config.retry } : {}),
-        ...(config.policy && !(await pal.find(session)) ? { planner: config.policy } : {}),
+        ...(config.policy && !(await palOf(owner).find(session)) ? { planner: config.policy } : {}),
         ...more,
       })
     },

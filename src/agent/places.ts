@@ -19,6 +19,8 @@ export type Folders = {
   allowed: readonly string[]
   /** Where the ledger is; undefined for one in memory. */
   home?: string | undefined
+  /** Where the files lie that this session's edits point to: the home, or its user's folder there. */
+  kept?: string | undefined
 }
 
 const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'update_section', 'write_file', 'undo_edit'])
@@ -41,11 +43,11 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
   const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
   const writes = WRITES.has(name)
-  const { root, workspace, allowed, home } = folders
+  const { root, workspace, allowed, home, kept = home } = folders
   if (isIn(workspace, whole)) return at(workspace, whole, input)
   if (writes && isOwn(whole, home)) return { ...at(dirname(whole), whole, input), concern: own(whole) }
   if (isIn(root, whole)) return { root, input, elsewhere: false }
-  const readable = home === undefined || writes ? [] : READABLE.map(folder => resolve(home, folder))
+  const readable = kept === undefined || writes ? [] : READABLE.map(folder => resolve(kept, folder))
   const known = [...allowed, ...readable].find(folder => isIn(folder, whole))
   if (known !== undefined) return at(known, whole, input)
   const folder = FOLDER_TOOLS.has(name) ? whole : dirname(whole)

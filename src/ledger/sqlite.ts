@@ -11,7 +11,7 @@ import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
-import type { LedgerStore, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
+import type { LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 
 /** Named steps, applied in order on open; append only. */
 const MIGRATIONS: Migrations = [
@@ -110,13 +110,14 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#find(id))
   }
 
-  async list({ limit = 100, after, contains }: { limit?: number; after?: string; contains?: string } = {}) {
+  async list({ limit = 100, after, contains, prefix = '' }: ListOptions = {}) {
     return guard(() => {
       const anchor = after === undefined ? undefined : this.#find(after)
       const rows = this.#all(
-        `SELECT * FROM (${SESSION} WHERE ?3 IS NULL OR instr(s.id, ?3) > 0 OR instr(s.meta, ?3) > 0)
+        `SELECT * FROM (${SESSION} WHERE substr(s.id, 1, length(?5)) = ?5
+           AND (?3 IS NULL OR instr(substr(s.id, length(?5) + 1), ?3) > 0 OR instr(s.meta, ?3) > 0))
          WHERE ?1 IS NULL OR (updated_at, id) < (?1, ?2) ORDER BY updated_at DESC, id DESC LIMIT ?4`,
-        [anchor?.updatedAt ?? null, anchor?.id ?? null, contains ?? null, limit],
+        [anchor?.updatedAt ?? null, anchor?.id ?? null, contains ?? null, limit, prefix],
       )
       return rows.map(toSession)
     })
@@ -198,6 +199,13 @@ export class SqliteLedger implements LedgerStore {
       while (merge && this.#index.merge()) if (--left <= 0) return true
       return false
     })
+  }
+
+  /** Gives a session another id; nothing where there is no such session, or the id is taken. */
+  rename(id: string, to: string): boolean {
+    const taken = '(SELECT 1 FROM sessions WHERE id = ?2)'
+    this.#lineages.clear()
+    return guard(() => this.#run(`UPDATE sessions SET id = ?2 WHERE id = ?1 AND NOT EXISTS ${taken}`, [id, to])) > 0
   }
 
   /** Moves what is in the log into the file, and begins it anew: most of it while others write, the rest alone. */

@@ -43,11 +43,22 @@ export type ReadOptions = {
   only?: readonly number[]
 }
 
+export type ListOptions = {
+  limit?: number
+  /** The id behind which the list goes on. */
+  after?: string
+  /** Only with this text in their id (behind the prefix) or in what their meta says. */
+  contains?: string
+  /** Only those whose id begins so. */
+  prefix?: string
+}
+
 export interface LedgerStore {
   /** The session, made if there is none. */
   open(id: string, init: { at: number; meta: string; parent?: { id: string; seq: number } }): Promise<SessionRow>
   find(id: string): Promise<SessionRow | undefined>
-  list(options?: { limit?: number; after?: string; contains?: string }): Promise<SessionRow[]>
+  /** The last used first. */
+  list(options?: ListOptions): Promise<SessionRow[]>
   setMeta(id: string, meta: string): Promise<void>
   /** Adds rows behind the last one, all or none; `false` when their place is taken already. */
   append(id: string, rows: readonly NewRow[]): Promise<boolean>

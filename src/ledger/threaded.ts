@@ -16,7 +16,7 @@ import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/err
 import type { RecallIndex, Scope } from '../recall/index.ts'
 import { Indexer } from './indexer.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
-import type { EarlyStore, LedgerStore, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
+import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 
 /** What the thread is asked for, and what it answers. */
 export type Asked = { n: number; method: Write | 'checkpoint' | 'advanceIndex'; args: unknown[] }
@@ -78,7 +78,7 @@ export class ThreadedLedger implements LedgerStore {
     return this.#here.find(id)
   }
 
-  list(options?: { limit?: number; after?: string; contains?: string }): Promise<SessionRow[]> {
+  list(options?: ListOptions): Promise<SessionRow[]> {
     return this.#here.list(options)
   }
 

@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
+import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
 import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { logDay } from '../memory/workspace.ts'
@@ -72,7 +73,13 @@ export type OpenOptions = {
 /** Who works in a session, what it is called, and which session started it (a subagent's has one). */
 export type About = { client?: string; title?: string; parent?: string }
 
-export type SessionInfo = Omit<SessionRow, 'meta'> & { policy: string; model: string; about: About }
+export type SessionInfo = Omit<SessionRow, 'meta'> & {
+  policy: string
+  model: string
+  about: About
+  /** The user that it belongs to; none for a session of the home itself. */
+  owner?: string
+}
 
 /** A hit with the session that it is in. */
 export type SessionHit = RecallHit & { session: string }
@@ -85,6 +92,8 @@ export type RecallAllOptions = RecallOptions & {
 }
 
 type Meta = { policy: string; model: string; cacheTtl?: string; overhead?: number; ids?: number; about?: About }
+
+type EngineOptions = PalimpsestOptions & { settings?: Settings }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
@@ -105,37 +114,50 @@ export async function settingsFor(home: string, config?: PalimpsestOptions['conf
 export class Palimpsest {
   readonly home: string
   readonly #store: LedgerStore
-  readonly #options: PalimpsestOptions & { settings?: Settings }
+  readonly #options: EngineOptions
+  /** The user whose sessions these are; all of the home's where nobody is named. */
+  readonly #owner: string | undefined
 
-  constructor(home: string, store: LedgerStore, options: PalimpsestOptions & { settings?: Settings }) {
+  constructor(home: string, store: LedgerStore, options: EngineOptions, owner?: string) {
     this.home = home
     this.#store = store
     this.#options = options
+    this.#owner = owner
+  }
+
+  /**
+   * The same home for one of its users: their sessions under their own names, and nothing of anybody else's. What is
+   * kept beside the ledger goes to their folder. From the home itself, their sessions are called `@user/name`.
+   */
+  of(owner: string): Palimpsest {
+    return new Palimpsest(this.home, ownedBy(owner, this.#store), this.#options, owner)
   }
 
   /** Opens a session, or makes it. What is not given is as it was when the session was last opened. */
   async session(id: string, options: OpenOptions = {}): Promise<Session> {
-    if (!id || id.length > 200)
-      throw new PalimpsestError('INVALID_INPUT', 'A session needs a name of 1–200 characters.')
     const row = await this.#store.find(id)
     if (!row && options.mustExist) {
       throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}. List them with: palimpsest sessions`, {
         session: id,
       })
     }
+    if (!row) checkName(this.#placed(id).name)
     const stored: Partial<Meta> = row ? parseJson(row.meta) : {}
     const meta = this.#metaOf(stored, options)
     const text = JSON.stringify(meta)
     if (!row) await this.#store.open(id, { at: this.#clock(), meta: text })
     else if (row.meta !== text && !options.asGuest) await this.#store.setMeta(id, text)
     const planner = this.#plannerOf(options.planner ?? options.policy ?? meta.policy)
-    const state = new SessionState(this.#store, id, this.#stateOptions(meta, planner))
+    const state = new SessionState(this.#store, id, this.#stateOptions(id, meta, planner))
     await state.load()
     const table = this.#tools
     return new Session(state, {
       store: this.#store,
       ...(table ? { tools: table } : {}),
-      open: name => this.session(name, { ...options, asGuest: false }),
+      open: (name, about) => {
+        const added = about ? { about: { ...options.about, ...about } } : {}
+        return this.session(name, { ...options, ...added, asGuest: false })
+      },
     })
   }
 
@@ -156,7 +178,7 @@ export class Palimpsest {
     }
   }
 
-  #stateOptions({ model, cacheTtl, overhead = 0, ids }: Meta, planner: PlannerFactory): SessionOptions {
+  #stateOptions(id: string, { model, cacheTtl, overhead = 0, ids }: Meta, planner: PlannerFactory): SessionOptions {
     const { settings = {}, keepFile, summarize, models = settings.models } = this.#options
     const table = this.#tools
     return {
@@ -165,9 +187,9 @@ export class Palimpsest {
       model: modelInfo(model, models, dayAndTtl(this.#clock(), cacheTtl)),
       overhead,
       clock: this.#clock,
-      keepFile: keepFile ?? ((path, text) => this.#keepFile(path, text)),
+      keepFile: keepFile ?? ((path, text) => this.#keepFile(id, path, text)),
       ...(summarize ? { summarize } : {}),
-      ...(this.home === MEMORY ? {} : this.#records(this.#clock)),
+      ...(this.home === MEMORY ? {} : this.#records(id, this.#clock)),
     }
   }
 
@@ -201,13 +223,13 @@ export class Palimpsest {
 
   /** The sessions, the last used first. */
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
-    return (await this.#store.list(options)).map(toInfo)
+    return (await this.#store.list(options)).map(row => this.#toInfo(row))
   }
 
   /** What the list says of one session; `undefined` where there is none of that name. */
   async find(id: string): Promise<SessionInfo | undefined> {
     const row = await this.#store.find(id)
-    return row && toInfo(row)
+    return row && this.#toInfo(row)
   }
 
   /**
@@ -235,7 +257,7 @@ export class Palimpsest {
   early(): { pal: Palimpsest; synced(): Promise<void> } {
     const early = this.#store.early?.()
     if (!early) return { pal: this, synced: async () => {} }
-    return { pal: new Palimpsest(this.home, early.store, this.#options), synced: early.synced }
+    return { pal: new Palimpsest(this.home, early.store, this.#options, this.#owner), synced: early.synced }
   }
 
   close(): Promise<void> {
@@ -246,21 +268,40 @@ export class Palimpsest {
     await this.close()
   }
 
+  #placed(id: string): { owner: string | undefined; name: string } {
+    return this.#owner === undefined ? ownerIn(id) : { owner: this.#owner, name: id }
+  }
+
+  #toInfo({ meta, ...row }: SessionRow): SessionInfo {
+    const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
+    const { owner } = this.#placed(row.id)
+    // What a session of a user names is theirs, too.
+    const parent =
+      about.parent === undefined || this.#owner !== undefined ? {} : { parent: wholeName(owner, about.parent) }
+    return { ...row, policy, model, about: { ...about, ...parent }, ...(owner === undefined ? {} : { owner }) }
+  }
+
+  /** Where files beside the ledger lie that belong to a session. */
+  #folderOf(id: string): string {
+    const { owner } = this.#placed(id)
+    return owner === undefined ? this.home : userFolder(this.home, owner)
+  }
+
   /** Files that edits point to lie in the home, under the name that the view gives them. */
-  async #keepFile(path: string, text: string): Promise<void> {
+  async #keepFile(id: string, path: string, text: string): Promise<void> {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
-    const whole = join(this.home, path)
-    await mkdir(dirname(whole), { recursive: true })
+    const whole = join(this.#folderOf(id), path)
+    await mkdir(dirname(whole), { recursive: true, mode: 0o700 })
     const taken = await readFile(whole, 'utf8').catch(() => undefined)
-    if (taken === undefined) await writeFile(whole, text, { flag: 'wx' })
+    if (taken === undefined) await writeFile(whole, text, { flag: 'wx', mode: 0o600 })
     else if (taken !== text) throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
   }
 
   /** Nothing points to an archive, so one whose name is taken gets a number. */
-  async #archive(path: string, text: string): Promise<void> {
+  async #archive(id: string, path: string, text: string): Promise<void> {
     for (let n = 1; ; n++) {
       try {
-        return await this.#keepFile(n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
+        return await this.#keepFile(id, n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
       } catch (error) {
         if (!isPalimpsestError(error) || error.code !== 'ALREADY') throw error
       }
@@ -268,12 +309,14 @@ export class Palimpsest {
   }
 
   /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
-  #records(clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
-    const workspace = { folder: this.#options.workspace ?? join(this.home, 'workspace'), now: clock }
+  #records(id: string, clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
+    const home = this.#folderOf(id)
+    const own = home === this.home ? this.#options.workspace : undefined
+    const folder = own ?? join(home, 'workspace')
     return {
-      home: this.home,
-      archive: (path, text) => this.#archive(path, text),
-      log: async line => void (await logDay(workspace, line)),
+      home,
+      archive: (path, text) => this.#archive(id, path, text),
+      log: async line => void (await logDay({ folder, now: clock }, line)),
     }
   }
 }
@@ -284,9 +327,16 @@ function dayAndTtl(now: number, cacheTtl: string | undefined): ModelUse {
   return cacheTtl === undefined ? { at } : { at, cacheTtl }
 }
 
-function toInfo({ meta, ...row }: SessionRow): SessionInfo {
-  const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
-  return { ...row, policy, model, about }
+const LONGEST_NAME = 200
+
+function checkName(name: string): void {
+  if (name && name.length <= LONGEST_NAME) return
+  throw new PalimpsestError('INVALID_INPUT', `A session needs a name of 1–${LONGEST_NAME} characters.`)
+}
+
+/** As it is called from the home itself. */
+function wholeName(owner: string | undefined, name: string): string {
+  return ownerIn(name).owner === owner ? name : ledgerId(owner, name)
 }
 
 function aboutOf(stored: About = {}, given: About = {}): { about?: About } {

@@ -46,19 +46,22 @@ export type PartInfo = {
 
 export type Restored = { entry: number; part: number; text: string; edit?: Edit }
 
+/** Opens another session as this one was opened; `parent` is recorded of a new one that shares no events. */
+type Opener = (id: string, about?: { parent: string }) => Promise<Session>
+
+/** So much of a session's name is in those of its forks: with their numbers they stay names. */
+const LONGEST_BASE = 180
+
 export class Session {
   readonly #store: LedgerStore
   readonly #state: SessionState
   readonly #tools: ToolTable | undefined
-  readonly #open: (id: string) => Promise<Session>
+  readonly #open: Opener
   /** What the client sent last: it says what the entries say, as long as there are as many. */
   #synced: readonly Message[] | undefined
 
   /** Use `pal.session(id)`. */
-  constructor(
-    state: SessionState,
-    context: { store: LedgerStore; tools?: ToolTable; open: (id: string) => Promise<Session> },
-  ) {
+  constructor(state: SessionState, context: { store: LedgerStore; tools?: ToolTable; open: Opener }) {
     this.#state = state
     this.#store = context.store
     this.#tools = context.tools
@@ -99,7 +102,7 @@ export class Session {
     const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
     const plan = syncPlan(known, messages, this.#systemPrompt())
     if (plan.kind === 'fork') {
-      const other = plan.at < 0 ? await this.#open(await this.#freeName()) : await this.fork(plan.at)
+      const other = plan.at < 0 ? await this.#startedAnew() : await this.fork(plan.at)
       return other.follow(messages)
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
@@ -107,6 +110,11 @@ export class Session {
     const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
     this.#synced = [...messages]
     return Object.assign(view, { session: this as Session })
+  }
+
+  /** A session for a conversation that shares nothing with this one but its client. */
+  async #startedAnew(): Promise<Session> {
+    return this.#open(await this.#freeName(), { parent: this.id })
   }
 
   /** Discards, distills or replaces what the model sees; all operations or none. */
@@ -311,11 +319,22 @@ export class Session {
     throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit and no part ${id} in this session.`, { id })
   }
 
+  /** Forks of a fork are numbered with those of the first session, so that names do not grow. */
   async #freeName(): Promise<string> {
-    for (let n = 1; ; n++) {
-      const name = `${this.id}-fork-${n}`
-      if (!(await this.#store.find(name))) return name
+    const base = this.id
+      .replace(/(?:-fork-\d+)+$/, '')
+      .slice(0, LONGEST_BASE)
+      .toWellFormed()
+    const isTaken = async (n: number) => (await this.#store.find(`${base}-fork-${n}`)) !== undefined
+    let high = 1
+    while (await isTaken(high)) high *= 2
+    // The number before `low` is taken, `high` is free.
+    for (let low = Math.floor(high / 2) + 1; low < high; ) {
+      const middle = Math.floor((low + high) / 2)
+      if (await isTaken(middle)) low = middle + 1
+      else high = middle
     }
+    return `${base}-fork-${high}`
   }
 }
 

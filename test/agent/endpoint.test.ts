@@ -217,7 +217,7 @@ test('with tokens a user is who their token says, and nobody else', async () => 
   const { token } = server.store.createToken({ user: 'ada', role: 'user', name: '', at: 1 })
   await server.client({}, token).chat.completions.create(body)
   const [session] = await server.pal.sessions()
-  assert.equal(server.store.ownerOf(session!.id), 'ada')
+  assert.equal(session!.owner, 'ada')
   const asBob = server.client({ 'X-OpenWebUI-User-Id': 'bob' }, token)
   await assert.rejects(asBob.chat.completions.create(body), /403/)
 })

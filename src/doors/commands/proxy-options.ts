@@ -17,18 +17,19 @@ export const PROXY_OPTIONS = {
 
 export type ProxyValues = Values<typeof PROXY_OPTIONS>
 
-type Around = { env: Environment; memory: () => Promise<Memory> }
+/** `home`: where users of a server have their workspaces; one who has no users needs none. */
+type Around = { env: Environment; memory: () => Promise<Memory>; home?: string }
 
 export function proxyOptionsFrom(
   values: ProxyValues,
-  { env, memory }: Around,
+  { env, memory, home }: Around,
 ): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject'> {
   const named = {
     anthropic: values['anthropic-upstream'],
     openai: values['openai-upstream'],
     gemini: values['gemini-upstream'],
   }
-  const system = systemFrom(values, { env, memory })
+  const system = systemFrom(values, { env, memory, ...(home === undefined ? {} : { home }) })
   return {
     upstreams: { ...upstreamsIn(env), ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)) },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
@@ -37,13 +38,13 @@ export function proxyOptionsFrom(
   }
 }
 
-/** The text for new conversations; somebody who is known by a token has their own memory, not that of `--memory`. */
-function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory }: Around) {
+/** The text for new conversations; somebody who is known by a token has their own memory and workspace. */
+function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory, home }: Around) {
   if (user === undefined && !workspace) return undefined
   return async (caller: string | undefined): Promise<string> => {
     const texts = [
       user === undefined ? '' : await memoryText(await memory(), caller ?? user),
-      workspace ? await workspaceText(env) : '',
+      workspace ? await workspaceText(env, caller === undefined ? undefined : { home, user: caller }) : '',
     ]
     return texts.filter(text => text !== '').join('\n\n')
   }
@@ -54,7 +55,9 @@ async function memoryText(memory: Memory, user: string): Promise<string> {
   return (await buildMemoryContext(memory, user)).trimEnd()
 }
 
-async function workspaceText(env: Environment): Promise<string> {
+async function workspaceText(env: Environment, of?: { home: string | undefined; user: string }): Promise<string> {
   const { defaultWorkspaceFolder, loadWorkspace } = await import('../../memory/workspace.ts')
-  return loadWorkspace({ folder: env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder(), now: Date.now })
+  const { userWorkspace } = await import('../../ledger/owners.ts')
+  const folder = of?.home === undefined ? undefined : userWorkspace(of.home, of.user)
+  return loadWorkspace({ folder: folder ?? env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder(), now: Date.now })
 }

@@ -2,17 +2,22 @@
  * The doors that the server has beside its own routes: the proxy for agents, its numbers for Prometheus, MCP, and the
  * files of the web UI.
  *
- * Over HTTP, MCP offers no file tools and no commands: whoever reaches a port is not thereby at home in a folder.
+ * Over HTTP, MCP offers no file tools and no commands: whoever reaches a port is not thereby at home in a folder. It acts
+ * as its caller: their sessions, their memory, and the workspace that their agent has.
  */
 
 import type { AgentDesk } from '../../agent/desk.ts'
+import { userWorkspace } from '../../ledger/owners.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
 import { createProxy } from '../proxy/proxy.ts'
 import { agentChat } from '../server/agent-chat.ts'
-import type { Mounted } from '../server/server.ts'
+import { LOCAL } from '../server/gate.ts'
+import { ADMINS, EVERYBODY } from '../server/route.ts'
+import type { MountContext, Mounted } from '../server/server.ts'
+import { NAMELESS } from '../server/users.ts'
 import { webMounts } from '../server/web.ts'
 import { type ProxyValues, proxyOptionsFrom } from './proxy-options.ts'
 
@@ -26,11 +31,15 @@ export type DoorOptions = {
 }
 
 export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): Mounted[] {
-  const proxy = createProxy({ pal, log, ...proxyOptionsFrom(values, { env, memory: async () => memory }) })
+  const proxy = createProxy({
+    pal,
+    log,
+    ...proxyOptionsFrom(values, { env, home: pal.home, memory: async () => memory }),
+  })
   return [
     ...proxyMounts(proxy),
-    { prefix: '/metrics', handle: async () => new Response(proxy.metrics(), { headers: METRICS }) },
-    { prefix: '/mcp', handle: (request, { caller }) => mcpFor(pal, memory, caller.user ?? 'local')(request) },
+    { prefix: '/metrics', roles: ADMINS, handle: async () => new Response(proxy.metrics(), { headers: METRICS }) },
+    { prefix: '/mcp', roles: EVERYBODY, handle: (request, context) => mcpFor(context)(request) },
     agentChat(agent, log),
     ...webMounts(),
   ]
@@ -38,12 +47,13 @@ export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): 
 
 const METRICS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
 
-function mcpFor(pal: Palimpsest, memory: Memory, user: string): (request: Request) => Promise<Response> {
+function mcpFor({ caller, doors }: MountContext): (request: Request) => Promise<Response> {
+  const { user = NAMELESS, name } = caller
   return createMcpHandler({
-    pal,
+    pal: doors.desk.of(caller),
     root: '.',
     tools: ['context', 'workspace', 'memory'],
-    session: `mcp-${user}`,
-    memory: { memory, user, agent: 'mcp' },
+    workspace: caller.id === LOCAL.id ? doors.workspace : userWorkspace(doors.pal.home, user),
+    memory: { memory: doors.memory, user, agent: name || 'mcp' },
   })
 }

@@ -26,7 +26,8 @@ import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
 import { piecesOf, type Spliced, spliceBody } from './splice-body.ts'
 import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
-import { type Found, type Incoming, type Turn, Turns } from './turns.ts'
+import type { Found, Incoming, Turn } from './turns.ts'
+import { TurnsByOwner } from './turns-by-owner.ts'
 import {
   type Exchange,
   exchange,
@@ -59,10 +60,10 @@ export type ProxyOptions = {
   clock?: () => number
 }
 
-export type Who = { user?: string | undefined }
+/** Who asks, where that is known: whose memory is told, and whose the session is (nobody's: the home's). */
+export type Who = { user?: string | undefined; owner?: string | undefined }
 
 export type PalimpsestProxy = {
-  /** `user`: whose conversation it is, where that is known. */
   (request: Request, who?: Who): Promise<Response>
   /** The same for one who has Node's streams already. */
   (request: NodeRequest, who?: Who): Promise<NodeAnswer>
@@ -89,11 +90,11 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
 }
 
 /** What is known of a generation request while it is under way. */
-type Call = { dialect: ProxyDialect; outgoing: Outgoing; user: string | undefined }
+type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who }
 
 class Handler {
   readonly meter = new Meter()
-  readonly #turns: Turns
+  readonly #turns: TurnsByOwner
   /** Resolves when what is recorded so far is on disk. */
   readonly #synced: () => Promise<void>
   readonly #readings = new Readings()
@@ -114,7 +115,7 @@ class Handler {
     const fault = (kind: string, error: unknown) => this.#fault(kind, error)
     const early = pal.early()
     this.#synced = early.synced
-    this.#turns = new Turns({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
+    this.#turns = new TurnsByOwner({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
   }
 
   async handle(request: NodeRequest, who: Who = {}): Promise<NodeAnswer> {
@@ -135,7 +136,7 @@ class Handler {
         outgoing.body = request.source
         return this.#pass(await exchange(outgoing), request.method)
       }
-      const call = { dialect, outgoing, user: who.user }
+      const call = { dialect, outgoing, who }
       return await (dialect.counts?.test(route.path) ? this.#count(request, call) : this.#generate(request, call))
     } catch (error) {
       return this.#unreachable(error, dialect ?? SHAPES[route.upstream], outgoing)
@@ -179,7 +180,7 @@ class Handler {
 
   async #shown(incoming: Incoming): Promise<Spliced | undefined> {
     try {
-      return await this.#turns.shown(incoming)
+      return await this.#turns.of(incoming).shown(incoming)
     } catch (error) {
       this.#fault('count', error)
       return undefined
@@ -213,7 +214,7 @@ class Handler {
   async #find(incoming: Incoming): Promise<Found | undefined> {
     if (Date.now() < this.#lockedUntil) return undefined
     try {
-      return await this.#turns.find(incoming)
+      return await this.#turns.of(incoming).find(incoming)
     } catch (error) {
       return this.#unprepared(error)
     }
@@ -221,7 +222,7 @@ class Handler {
 
   async #prepare(found: Found): Promise<Turn | undefined> {
     try {
-      const turn = await this.#turns.prepare(found)
+      const turn = await this.#turns.of(found.incoming).prepare(found)
       this.meter.edits(turn.made)
       if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
       return turn
@@ -266,7 +267,7 @@ class Handler {
 
   async #again(call: Call, turn: Turn): Promise<NodeAnswer | undefined> {
     try {
-      const shorter = await this.#turns.shrink(turn)
+      const shorter = await this.#turns.of(turn.incoming).shrink(turn)
       this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
       return shorter && (await this.#sendAgain(call, turn, shorter))
     } catch (error) {
@@ -278,7 +279,7 @@ class Handler {
   async #withoutReasoning(call: Call, turn: Turn | undefined): Promise<NodeAnswer | undefined> {
     const { dialect, outgoing } = call
     try {
-      const edited = turn ? await this.#turns.forgetReasoning(turn) : strippedBody(dialect, outgoing)
+      const edited = turn ? await this.#turns.of(turn.incoming).forgetReasoning(turn) : strippedBody(dialect, outgoing)
       this.meter.add('palimpsest_reasoning_refused_total', { outcome: edited ? 'sent again' : 'passed on' })
       if (!edited) return undefined
       const session = turn ? ` in ${turn.live.session.id}` : ''
@@ -314,6 +315,7 @@ class Handler {
 
   #record(turn: Turn, said: Answer): void {
     const work = this.#turns
+      .of(turn.incoming)
       .finish(turn, said)
       .then(({ tokens }) => {
         const { live, saved, bust } = turn
@@ -352,10 +354,10 @@ function dialectOf(request: NodeRequest, { upstream, path }: Route): ProxyDialec
   )
 }
 
-function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, user }: Call): Incoming {
+function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, who }: Call): Incoming {
   const { model } = reading.body
   const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
-  return { ...reading, headers, user, model: named }
+  return { ...reading, headers, user: who.user, owner: who.owner, model: named }
 }
 
 /** The provider's answer, with that body. */

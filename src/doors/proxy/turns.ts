@@ -28,7 +28,14 @@ import type { SomeHeaders } from './node-http.ts'
 import type { Reading } from './reading.ts'
 import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
 
-export type Incoming = Reading & { headers: SomeHeaders; user: string | undefined; model: string | undefined }
+export type Incoming = Reading & {
+  headers: SomeHeaders
+  /** Whose memory is told. */
+  user: string | undefined
+  /** Whose session it is; nobody's where it is the home's. */
+  owner: string | undefined
+  model: string | undefined
+}
 
 export type Turn = {
   incoming: Incoming

@@ -5,8 +5,8 @@
  * (who comes with a token, or whom a chat front end names) is a guest: their own memory, a workspace of their own, and
  * neither files nor commands, unless the server was started with a folder for them.
  */
-import { join } from 'node:path'
 import type { AgentDesk, Guest } from '../../agent/desk.ts'
+import { userWorkspace } from '../../ledger/owners.ts'
 import { checkUser } from '../../memory/checks.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Caller, LOCAL, mayActFor } from './gate.ts'
@@ -32,10 +32,10 @@ export async function guestOf(desk: AgentDesk, caller: Caller, named: string | u
   checkUser(user)
   if (!mayActFor(caller, user)) throw forbidden('This token is for another user.', { user })
   if (caller.id === LOCAL.id && user === owner) return undefined
-  return { user, workspace: join(home, 'users', folderName(user), 'workspace'), hasFiles }
+  return { user, workspace: userWorkspace(home, user), hasFiles }
 }
 
-/** A name as a folder: readable, and no two names share one. */
-export function folderName(user: string): string {
-  return encodeURIComponent(user).replaceAll('.', '%2E').replaceAll('*', '%2A')
+/** Whose a session is that such a turn makes: the caller's, or that of another for whom an admin asks. */
+export function ownerFor(caller: Caller, guest: Guest | undefined, named: string | undefined): string | undefined {
+  return named === undefined || named === caller.user ? caller.owner : guest?.user
 }

@@ -15,17 +15,18 @@ import type { AgentHome } from '../../agent/open.ts'
 import { listPersonas } from '../../agent/personas.ts'
 import { RETRY } from '../../agent/trouble.ts'
 import { fromOpenAIChat } from '../../formats/adapters/openai-chat.ts'
+import { ledgerId } from '../../ledger/owners.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
-import { guestOf } from './agent-callers.ts'
+import { guestOf, ownerFor } from './agent-callers.ts'
 import { type Completion, chunksOf, toCompletion } from './agent-completion.ts'
 import { STREAM_HEADERS, toEventStream } from './agent-stream.ts'
 import { readBytes } from './bodies.ts'
 import type { Caller } from './gate.ts'
 import { toRefusal } from './refusals.ts'
-import type { Doors } from './route.ts'
+import { type Doors, PEOPLE } from './route.ts'
 import type { Mounted } from './server.ts'
 
 const PREFIX = '/agent/v1'
@@ -47,6 +48,8 @@ export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted
   const queues = new Map<string, Promise<unknown>>()
   return {
     prefix: PREFIX,
+    // As the routes of the agent: decisions are for people.
+    roles: PEOPLE,
     // Clients of OpenAI must send some key; one that is not ours counts as none.
     foreignAuthorization: 'unless-ours',
     async handle(request, { caller, doors }) {
@@ -67,12 +70,13 @@ export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted
     const messages = fromOpenAIChat(body.messages).filter(({ role }) => role === 'user' || role === 'assistant')
     const spoken = messages.map(onlyWords).filter(({ parts }) => parts.length > 0)
     const completion = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(doors.clock() / 1000), model: body.model }
-    if (isChore(spoken)) return whole(await doChore(home, spoken, completion))
     const named = request.headers.get('x-openwebui-user-id') ?? body.user ?? undefined
     const guest = await guestOf(desk, caller, named)
-    const user = guest?.user ?? home.user
-    const base = chatName(user, request.headers.get('x-openwebui-chat-id'), spoken)
-    const turn = await inTurn(queues, base, () => begin({ desk, home, body, base, spoken, guest, doors, caller }))
+    if (isChore(spoken)) return whole(await doChore(home, spoken, completion))
+    const owner = ownerFor(caller, guest, named)
+    const base = chatName(guest?.user ?? home.user, request.headers.get('x-openwebui-chat-id'), spoken)
+    const start = () => begin({ desk, home, body, base, spoken, guest, owner })
+    const turn = await inTurn(queues, ledgerId(owner, base), start)
     request.signal.addEventListener('abort', () => turn.stop(), { once: true })
     if (body.stream !== true) return whole(await toCompletion(turn, completion))
     const withUsage = body.stream_options?.include_usage === true
@@ -88,20 +92,14 @@ type Begin = {
   base: string
   spoken: readonly Message[]
   guest: Awaited<ReturnType<typeof guestOf>>
-  doors: Doors
-  caller: Caller
+  owner: string | undefined
 }
 
-async function begin({ desk, home, body, base, spoken, guest, doors, caller }: Begin): Promise<RunningTurn> {
+async function begin({ desk, home, body, base, spoken, guest, owner }: Begin): Promise<RunningTurn> {
   const persona = await home.persona(undefined, body.model)
-  const known = await home.pal.find(base)
-  if (known && !doors.desk.maySee(caller, base))
-    throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${base}.`)
-  const owner = guest?.user
-  if (!known && owner !== undefined) doors.store.setOwner(base, owner)
-  const { session, forkedFrom, history, request } = await placeConversation(home.pal, base, spoken)
-  if (forkedFrom !== undefined) doors.desk.inherit(forkedFrom, session)
-  return desk.start({ session, history, request, persona: persona.name, guest })
+  const pal = owner === undefined ? home.pal : home.pal.of(owner)
+  const { session, history, request } = await placeConversation(pal, base, spoken)
+  return desk.start({ session, owner, history, request, persona: persona.name, guest })
 }
 
 /** Waits until no other request of this chat is being begun or worked on. */

@@ -68,9 +68,10 @@ const start = defineRoute({
   async run({ params, body, caller, doors }) {
     const desk = agentOf(doors)
     const guest = await guestOf(desk, caller, undefined)
-    await admitTo(doors, caller, params.session, body.text === undefined)
+    if (body.text === undefined) await doors.desk.open(caller, params.session)
     const turn = await desk.start({
       session: params.session,
+      owner: caller.owner,
       request: body.text,
       persona: body.persona,
       guest,
@@ -93,7 +94,7 @@ const listen = defineRoute({
   refusals: [404],
   async run({ params, caller, doors }) {
     await doors.desk.open(caller, params.session)
-    return follow(agentOf(doors).running(params.session))
+    return follow(agentOf(doors).running(doors.desk.idOf(caller, params.session)))
   },
 })
 
@@ -109,8 +110,7 @@ const approve = defineRoute({
   refusals: [404],
   unkeyed: true,
   async run({ params, body, caller, doors }) {
-    turnIn(doors, caller, params.session)
-    agentOf(doors).answer(params.session, params.id, body.yes)
+    turnIn(doors, caller, params.session).answer(params.id, body.yes)
     return { id: params.id, yes: body.yes }
   },
 })
@@ -144,18 +144,7 @@ async function* blocksOf(turn: RunningTurn | undefined): AsyncGenerator<string> 
 }
 
 function turnIn(doors: Doors, caller: Caller, session: string): RunningTurn {
-  const turn = doors.desk.maySee(caller, session) ? agentOf(doors).running(session) : undefined
+  const turn = agentOf(doors).running(doors.desk.idOf(caller, session))
   if (turn) return turn
   throw new PalimpsestError('NOT_FOUND', 'No turn runs in this session.', { session })
-}
-
-/** The session must be the caller's; a new one becomes it. */
-async function admitTo({ desk, store }: Doors, caller: Caller, session: string, mustExist: boolean): Promise<void> {
-  if (await desk.find(session)) {
-    if (desk.maySee(caller, session)) return
-  } else if (!mustExist) {
-    if (caller.user !== undefined) store.setOwner(session, caller.user)
-    return
-  }
-  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${session}.`, { session })
 }

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJsonBody, readBytes } from './bodies.ts'
 import { KeySchema } from './document.ts'
-import { authenticate, type Caller, type GateOptions, mayActFor, NOBODY } from './gate.ts'
+import { authenticate, type Caller, checkRole, type GateOptions, mayActFor, NOBODY } from './gate.ts'
 import type { RateLimiter } from './rates.ts'
 import { forbidden, toRefusal, toResponse } from './refusals.ts'
 import { type Doors, isKeyed, type Route } from './route.ts'
@@ -53,9 +53,7 @@ function admit(
     return NOBODY
   }
   const caller = admitCaller(() => authenticate(request, gate), rates, from)
-  if (!roles.includes(caller.role)) {
-    throw forbidden(`A token of role ${caller.role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
-  }
+  checkRole(caller, roles)
   const { user } = params
   if (user !== undefined && !mayActFor(caller, user)) throw forbidden('This token is for another user.')
   return caller

@@ -52,7 +52,8 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
           else controller.enqueue(encoder.encode(text))
         }
         const take = (placed: Placed) => {
-          if (isVisible(placed.event, doors, caller)) send(toText(placed))
+          const event = eventFor(caller, placed.event, doors)
+          if (event) send(toText({ ...placed, event }))
         }
         const alive = setInterval(() => send(': still here\n\n'), ALIVE_MS)
         const leave = doors.hub.listen({ take, end })
@@ -84,8 +85,11 @@ function isRevoked({ store }: Doors, { id }: Caller): boolean {
   return id !== LOCAL.id && store.token(id)?.revokedAt !== null
 }
 
-function isVisible(event: LiveEvent, { desk }: Doors, caller: Caller): boolean {
-  return event.type === 'session.changed' ? desk.maySee(caller, event.session) : mayActFor(caller, event.user)
+/** The event as it is told to a caller; nothing where it is not for them. */
+function eventFor(caller: Caller, event: LiveEvent, { desk }: Doors): LiveEvent | undefined {
+  if (event.type !== 'session.changed') return mayActFor(caller, event.user) ? event : undefined
+  const session = desk.nameFor(caller, event.session)
+  return session === undefined ? undefined : { ...event, session }
 }
 
 function toText({ id, event }: Placed): string {

@@ -16,13 +16,15 @@ export type Caller = {
   id: string
   role: Role
   user: string | undefined
+  /** Whose sessions they have: their user's, or, for an admin, all of the home, where their own belong to nobody. */
+  owner: string | undefined
   name: string
 }
 
-export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, name: '' }
+export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, owner: undefined, name: '' }
 
 /** Who asks where nobody is asked who they are: they may see nothing that is anybody's. */
-export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, name: '' }
+export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, owner: undefined, name: '' }
 
 export type GateOptions = {
   store: ServerStore
@@ -86,7 +88,13 @@ export function authenticate(request: Asked, options: GateOptions, credentials: 
   const token = options.store.findToken(shown, options.clock())
   if (!token) throw new PalimpsestError('UNAUTHORIZED', 'This token is not known, or it was revoked.')
   const { id, role, user, name } = token
-  return { id, role, user, name }
+  return { id, role, user, owner: role === 'admin' ? undefined : user, name }
+}
+
+/** Refuses a caller whose role is not among those that something is for. */
+export function checkRole({ role }: Caller, roles: readonly Role[]): void {
+  if (roles.includes(role)) return
+  throw forbidden(`A token of role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
 }
 
 /** An admin is for everybody; every other token for its own user. */

@@ -22,12 +22,12 @@ import { docsRoutes } from './docs.ts'
 import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
 import { eventRoutes } from './events.ts'
-import { type Asked, authenticate, type Caller, checkHost, checkOrigin, isLoopback, NOBODY } from './gate.ts'
+import { type Asked, authenticate, type Caller, checkHost, checkOrigin, checkRole, isLoopback, NOBODY } from './gate.ts'
 import { proposalRoutes } from './proposals.ts'
 import { type Rate, RateLimiter, Slots } from './rates.ts'
 import { type Refusal, toNodeAnswer, toRefusal, toResponse } from './refusals.ts'
 import type { Doors, Route } from './route.ts'
-import type { ServerStore } from './server-store.ts'
+import type { Role, ServerStore } from './server-store.ts'
 import { compactRoutes } from './session-compact.ts'
 import { SessionDesk } from './session-desk.ts'
 import { editRoutes } from './session-edits.ts'
@@ -69,8 +69,8 @@ export type ServerOptions = {
 /** A handler for everything under a path. `/` gets what no route of ours takes. */
 export type Mounted = {
   prefix: string
-  /** Needs no token: files that hold no data. */
-  public?: boolean
+  /** Who may; `public` needs no token: files that hold no data. */
+  roles: readonly Role[] | 'public'
   /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
   foreignAuthorization?: boolean | 'unless-ours'
   handle(request: Request, context: MountContext): Response | Promise<Response>
@@ -78,7 +78,7 @@ export type Mounted = {
   pass?(request: NodeRequest, context: MountContext): Promise<NodeAnswer>
 }
 
-type MountContext = { caller: Caller; doors: Doors }
+export type MountContext = { caller: Caller; doors: Doors }
 
 type From = { address?: string | undefined }
 
@@ -108,7 +108,7 @@ export function createServer(options: ServerOptions): Server {
   const isLocal = isLoopback(host)
   const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
   const hub = new EventHub()
-  const desk = new SessionDesk(pal, store, hub)
+  const desk = new SessionDesk(pal, hub)
   const workspace = options.workspace ?? process.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder()
   const timelines = new Timelines()
   const heavy = new Slots(HEAVY_AT_ONCE)
@@ -224,9 +224,11 @@ async function call<R extends Asked, A>(
   from: string,
   { gate, rates, doors }: AnswerContext,
 ): Promise<A> {
-  const { foreignAuthorization = false } = mounted
-  const find = () => (mounted.public ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
-  return handle(request, { caller: admitCaller(find, rates, from), doors })
+  const { foreignAuthorization = false, roles } = mounted
+  const find = () => (roles === 'public' ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
+  const caller = admitCaller(find, rates, from)
+  if (roles !== 'public') checkRole(caller, roles)
+  return handle(request, { caller, doors })
 }
 
 const SECURITY_HEADERS = Object.entries({

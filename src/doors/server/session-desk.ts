@@ -1,75 +1,77 @@
 /**
  * Sessions as callers of the server may have them: open ones are kept for a while, and each belongs to a user.
  *
- * Where tokens are used, a user and their agents see that user's sessions and no others: another's session is
- * answered as one that is not there. A session that was made without a token belongs to nobody and is for admins.
+ * A user and their agents have that user's sessions and no others, under names of their own: another's session is not
+ * there for them, and its name is free. Admins have all of the home; there a user's session is called `@user/name`, and
+ * what belongs to nobody by its name alone.
  */
 
+import { ledgerId, ownerIn } from '../../ledger/owners.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
-import type { ServerStore } from './server-store.ts'
 
 /** Opening reads the ledger, so that the sessions in use stay open. */
 const KEPT_OPEN = 32
-/** How many rows of the list are read at once while looking for those of one user. */
+/** How many sessions are looked at for news. */
 const BATCH = 500
 
-export type OwnedSession = SessionInfo & { owner: string | null }
+export type OwnedSession = Omit<SessionInfo, 'owner'> & { owner: string | null }
 
 export class SessionDesk {
   readonly #pal: Palimpsest
-  readonly #store: ServerStore
   readonly #hub: EventHub
   readonly #open = new Map<string, Promise<Session>>()
   /** The length at which each session was last told of. */
   readonly #told = new Map<string, number>()
 
-  constructor(pal: Palimpsest, store: ServerStore, hub: EventHub) {
+  constructor(pal: Palimpsest, hub: EventHub) {
     this.#pal = pal
-    this.#store = store
     this.#hub = hub
   }
 
-  maySee(caller: Caller, session: string): boolean {
-    return caller.role === 'admin' || (caller.user !== undefined && this.#store.ownerOf(session) === caller.user)
+  /** The home as the caller has it. */
+  of({ role, owner }: Caller): Palimpsest {
+    if (role === 'admin') return this.#pal
+    if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions are for those who are somebody.')
+    return this.#pal.of(owner)
+  }
+
+  /** The id in the ledger of what the caller calls so. */
+  idOf({ owner }: Caller, name: string): string {
+    return ledgerId(owner, name)
+  }
+
+  /** What the caller calls the session of that id in the ledger; nothing where it is not for them. */
+  nameFor(caller: Caller, id: string): string | undefined {
+    if (caller.role === 'admin') return id
+    const { owner, name } = ownerIn(id)
+    return owner !== undefined && owner === caller.owner ? name : undefined
   }
 
   /** A session that exists and that the caller may have, with all that others have written to it. */
-  async open(caller: Caller, id: string): Promise<Session> {
-    if (!this.maySee(caller, id)) throw notFound(id)
-    const session = await this.#kept(id)
+  async open(caller: Caller, name: string): Promise<Session> {
+    const session = await this.#kept(caller, name)
     await session.view({ plan: false })
     return session
   }
 
   /** Makes a session for the caller; `owner` is for admins. */
-  async create(caller: Caller, id: string, options: OpenOptions & { owner?: string | undefined }): Promise<Session> {
-    const { owner = caller.user, ...rest } = options
-    if (await this.#exists(id)) {
+  async create(caller: Caller, name: string, options: OpenOptions & { owner?: string | undefined }): Promise<Session> {
+    const { owner, ...rest } = options
+    const id = caller.role === 'admin' ? ledgerId(owner, name) : name
+    if (await this.#exists(caller, id)) {
       throw new PalimpsestError('ALREADY', `There is a session ${id} already. Choose another name.`, { session: id })
     }
-    const session = await this.#pal.session(id, rest)
-    if (owner !== undefined) this.#store.setOwner(id, owner)
-    this.#keep(id, Promise.resolve(session))
-    return session
+    return this.#keep(caller, id, this.of(caller).session(id, rest))
   }
 
-  /** A session made from another belongs to the same user. */
-  inherit(from: string, to: string): void {
-    const owner = this.#store.ownerOf(from)
-    if (owner !== undefined) this.#store.setOwner(to, owner)
-  }
-
-  ownerOf(id: string): string | null {
-    return this.#store.ownerOf(id) ?? null
-  }
-
-  /** What the list says of one session. */
-  find(id: string): Promise<SessionInfo | undefined> {
-    return this.#pal.find(id)
+  /** What the list says of one session of the caller. */
+  async find(caller: Caller, name: string): Promise<OwnedSession | undefined> {
+    const info = await this.of(caller).find(name)
+    return info && withOwner(info)
   }
 
   /** The caller's sessions, the last used first. */
@@ -77,16 +79,12 @@ export class SessionDesk {
     caller: Caller,
     { limit, after, contains }: { limit: number; after?: string; contains?: string | undefined },
   ): Promise<OwnedSession[]> {
-    if (after !== undefined && !(this.maySee(caller, after) && (await this.#exists(after)))) {
+    const pal = this.of(caller)
+    if (after !== undefined && !(await pal.find(after))) {
       throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
     }
-    const found: OwnedSession[] = []
-    for await (const info of this.#rows({ ...(contains ? { contains } : {}), ...(after ? { after } : {}) })) {
-      if (!this.maySee(caller, info.id)) continue
-      found.push({ ...info, owner: this.ownerOf(info.id) })
-      if (found.length >= limit) break
-    }
-    return found
+    const page = { limit, ...(contains ? { contains } : {}), ...(after ? { after } : {}) }
+    return (await pal.sessions(page)).map(withOwner)
   }
 
   /** Tells listeners of the sessions that were written to since the last look, by whomever. */
@@ -99,19 +97,9 @@ export class SessionDesk {
     }
   }
 
-  async *#rows(options: { contains?: string; after?: string }): AsyncGenerator<SessionInfo> {
-    let { after } = options
-    for (;;) {
-      const rows = await this.#pal.sessions({ ...options, limit: BATCH, ...(after === undefined ? {} : { after }) })
-      yield* rows
-      if (rows.length < BATCH) return
-      after = rows.at(-1)!.id
-    }
-  }
-
-  async #exists(id: string): Promise<boolean> {
+  async #exists(caller: Caller, name: string): Promise<boolean> {
     try {
-      await this.#kept(id)
+      await this.#kept(caller, name)
       return true
     } catch (error) {
       if (isPalimpsestError(error) && error.code === 'SESSION_NOT_FOUND') return false
@@ -119,21 +107,33 @@ export class SessionDesk {
     }
   }
 
-  #kept(id: string): Promise<Session> {
-    const known = this.#open.get(id)
-    return this.#keep(id, known ?? this.#pal.session(id, { mustExist: true }))
+  #kept(caller: Caller, name: string): Promise<Session> {
+    const known = this.#open.get(keyOf(caller, name))
+    return this.#keep(caller, name, known ?? this.#opened(caller, name))
+  }
+
+  async #opened(caller: Caller, name: string): Promise<Session> {
+    const pal = this.of(caller)
+    if (await pal.find(name)) return pal.session(name, { mustExist: true })
+    throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
   }
 
   /** The most recently used ones stay; one that cannot be opened is not remembered. */
-  #keep(id: string, opening: Promise<Session>): Promise<Session> {
-    this.#open.delete(id)
-    this.#open.set(id, opening)
-    opening.catch(() => this.#open.delete(id))
+  #keep(caller: Caller, name: string, opening: Promise<Session>): Promise<Session> {
+    const key = keyOf(caller, name)
+    this.#open.delete(key)
+    this.#open.set(key, opening)
+    opening.catch(() => this.#open.delete(key))
     if (this.#open.size > KEPT_OPEN) this.#open.delete(this.#open.keys().next().value!)
     return opening
   }
 }
 
-function notFound(id: string): PalimpsestError {
-  return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
+/** A session is one for its user, under its name, and one for admins, under its whole name. */
+function keyOf({ role, owner }: Caller, name: string): string {
+  return role === 'admin' ? `home ${name}` : `user ${ledgerId(owner, name)}`
+}
+
+function withOwner({ owner, ...info }: SessionInfo): OwnedSession {
+  return { ...info, owner: owner ?? null }
 }

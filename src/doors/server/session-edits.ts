@@ -180,9 +180,7 @@ const fork = defineRoute({
       throw new PalimpsestError('ALREADY', `Session ${session.id} is empty: there is nothing to fork.`)
     }
     const made = await session.fork(body.at, body.id)
-    doors.desk.inherit(session.id, made.id)
-    const info = await doors.desk.find(made.id)
-    return { ...info!, owner: doors.desk.ownerOf(made.id) }
+    return (await doors.desk.find(caller, made.id))!
   },
 })
 

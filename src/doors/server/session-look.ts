@@ -37,13 +37,8 @@ const recallAll = defineRoute({
   query: RecallQuery,
   answer: z.object({ hits: z.array(Hit) }),
   async run({ query, caller, doors }) {
-    const { pal, desk } = doors
-    return pal.recall(query.q, {
-      limit: query.limit ?? HITS,
-      distinct: true,
-      among: session => desk.maySee(caller, session),
-      open: session => desk.open(caller, session),
-    })
+    const open = (session: string) => doors.desk.open(caller, session)
+    return doors.desk.of(caller).recall(query.q, { limit: query.limit ?? HITS, distinct: true, open })
   },
 })
 

@@ -26,8 +26,7 @@ const summary = defineRoute({
   refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const info = await doors.desk.find(session.id)
-    return doors.timelines.summary(session, info!)
+    return doors.timelines.summary(session, await timed(doors, caller, session))
   },
 })
 
@@ -107,11 +106,16 @@ const timeline = defineRoute({
 
 export const timelineRoutes: readonly Route[] = [summary, timeline]
 
+/** What the list says of a session, under its id in the ledger: timelines are kept for all callers together. */
+export async function timed({ desk }: Pick<Doors, 'desk'>, caller: Caller, { id }: { id: string }) {
+  const info = await desk.find(caller, id)
+  return { ...info!, id: desk.idOf(caller, id) }
+}
+
 /** The timeline of a session that the caller may see, up to now. */
 export async function openTimeline({ desk, timelines }: Doors, caller: Caller, name: string) {
   const session = await desk.open(caller, name)
-  const info = await desk.find(session.id)
-  const timeline = await timelines.of(session, info!)
+  const timeline = await timelines.of(session, await timed({ desk }, caller, session))
   return { timeline, session: session.id, options: session.options }
 }
 

@@ -20,7 +20,6 @@ import {
   Time,
 } from './route.ts'
 import { type EditState, Message, Messages, SessionOut, SessionRow, View } from './schemas.ts'
-import type { OwnedSession } from './session-desk.ts'
 
 const MAX_OVERHEAD = 10_000_000
 const DEFAULT_PAGE = 50
@@ -45,7 +44,9 @@ const list = defineRoute({
       page => doors.desk.list(caller, { ...page, contains }),
       ({ id }) => id,
     )
-    const sessions = page.items.map(row => ({ ...row, summary: doors.timelines.known(row) ?? null }))
+    const sessions = page.items.map(row => {
+      return { ...row, summary: doors.timelines.known({ ...row, id: doors.desk.idOf(caller, row.id) }) ?? null }
+    })
     return { sessions, next: page.next }
   },
 })
@@ -76,7 +77,7 @@ const create = defineRoute({
     }
     const session = await doors.desk.create(caller, id, { ...defined(options), owner })
     if (messages.length > 0) await session.append(...(messages as EngineMessage[]))
-    return infoOf(session.id, doors.desk)
+    return (await doors.desk.find(caller, session.id))!
   },
 })
 
@@ -91,7 +92,7 @@ const show = defineRoute({
   refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return infoOf(session.id, doors.desk)
+    return (await doors.desk.find(caller, session.id))!
   },
 })
 
@@ -259,13 +260,6 @@ export const sessionRoutes: readonly Route[] = [list, create, show, append, entr
 /** An edit with its state, flat. */
 export function editStates(session: Session): z.input<typeof EditState>[] {
   return session.edits().map(({ edit, active, seq }) => ({ ...edit, active, seq }))
-}
-
-async function infoOf(
-  id: string,
-  desk: { find(id: string): Promise<object | undefined>; ownerOf(id: string): string | null },
-) {
-  return { ...((await desk.find(id)) as OwnedSession), owner: desk.ownerOf(id) }
 }
 
 function viewOut(session: Session, view: EngineView): z.input<typeof View> {

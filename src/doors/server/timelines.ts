@@ -25,7 +25,7 @@ export class Timelines {
   readonly #kept = new Map<string, Kept>()
   readonly #summaries = new Map<string, { length: number; model: string; summary: Summary }>()
 
-  /** The timeline of a session up to the length that the list says. */
+  /** The timeline of a session up to the length that the list says; `id` is the one in the ledger, here and below. */
   of(session: Session, { id, length, model }: Pick<SessionInfo, 'id' | 'length' | 'model'>): Promise<Timeline> {
     const known = this.#kept.get(id)
     const before = known?.model === model ? known.timeline : undefined
@@ -42,7 +42,7 @@ export class Timelines {
     return found?.length === length && found.model === model ? found.summary : undefined
   }
 
-  async summary(session: Session, info: SessionInfo): Promise<Summary> {
+  async summary(session: Session, info: Pick<SessionInfo, 'id' | 'length' | 'model'>): Promise<Summary> {
     const known = this.known(info)
     if (known) return known
     const summary = summaryOf(await this.of(session, info))

@@ -11,6 +11,7 @@ import { importSession } from '../../session/import-transcript.ts'
 import { inSteps } from '../../view/totals.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
+import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
 export const MAX_TRANSCRIPT = 64 * MB
@@ -52,7 +53,7 @@ const importRoute = defineRoute({
       for (const recorded of sessions) {
         const name = (sessions.length === 1 ? query.name : undefined) ?? recorded.id.slice(0, NAME_LENGTH)
         await makeOwn(doors, caller, name)
-        imported.push(await importSession(doors.pal, recorded, { name }))
+        imported.push(await importSession(doors.desk.of(caller), recorded, { name }))
       }
       return { format, sessions: imported, problems }
     }),
@@ -101,10 +102,10 @@ const compare = defineRoute({
       const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
       const recorded = prepareSession(session.id, messages)
       if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
-      const info = await doors.desk.find(session.id)
-      const model = body.model ?? info!.model
+      const info = await timed(doors, caller, session)
+      const model = body.model ?? info.model
       // What the provider counted in front of the messages, where it told us; the usual amount otherwise.
-      const { overhead } = await doors.timelines.of(session, info!)
+      const { overhead } = await doors.timelines.of(session, info)
       const options = { model, ...(overhead > 0 ? { overhead } : {}) }
       const base = await tryPolicy(recorded, 'none', options)
       const policies: z.input<typeof Costs>[] = []
@@ -144,9 +145,9 @@ function costsOf(policy: string, outcome: Outcome, base: Outcome, { input, scale
 
 export const transcriptRoutes: readonly Route[] = [importRoute, compare]
 
-/** A session of that name that the caller may write to; another's is not told from one that is taken. */
+/** A session of that name that the caller may write to. */
 async function makeOwn({ desk }: Doors, caller: Caller, name: string): Promise<void> {
-  if (desk.maySee(caller, name) && (await desk.find(name))) return
+  if (await desk.find(caller, name)) return
   await desk.create(caller, name, {})
 }
 

@@ -5,7 +5,7 @@ import { presets } from '../../planner/presets.ts'
 import { defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
 
 /** Who an agent without a token speaks for, see the MCP door. */
-const NAMELESS = 'local'
+export const NAMELESS = 'local'
 const MOST = 500
 const COUNTED = 200
 

@@ -56,7 +56,7 @@ export function webMounts(places: readonly string[] = PLACES): Mounted[] {
   const folder = findWeb(places)
   if (folder === undefined) return []
   const files = readFiles(folder)
-  return [{ prefix: '/', public: true, handle: request => serveFile(files, request) }]
+  return [{ prefix: '/', roles: 'public', handle: request => serveFile(files, request) }]
 }
 
 function serveFile(files: ReadonlyMap<string, WebFile>, request: Request): Response {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RateLimiter, Slots } from '../../../src/doors/server/rates.ts'
+import { EVERYBODY } from '../../../src/doors/server/route.ts'
 import { said, startServer } from './harness.ts'
 
 describe('a body', () => {
@@ -206,9 +207,10 @@ describe('another door', () => {
     const { call, server, token } = await startServer({
       requireToken: true,
       mount: [
-        { prefix: '/mcp', handle: (_, { caller }) => new Response(`mcp for ${caller.user}`) },
+        { prefix: '/mcp', roles: EVERYBODY, handle: (_, { caller }) => new Response(`mcp for ${caller.user}`) },
         {
           prefix: '/v1',
+          roles: EVERYBODY,
           foreignAuthorization: true,
           handle(request, { caller }) {
             seen.push(`${caller.user} ${request.headers.get('authorization')}`)
@@ -217,7 +219,7 @@ describe('another door', () => {
         },
         {
           prefix: '/',
-          public: true,
+          roles: 'public',
           handle: () => new Response('a page', { headers: { 'content-type': 'text/html' } }),
         },
       ],

@@ -1,0 +1,25 @@
+/**
+ * The turns of each user of one proxy, apart from each other: each has the sessions of one user, and remembers only what
+ * that user's conversations have said. So nothing that a request carries (a name, a call's id, a beginning) leads into
+ * another user's session.
+ */
+import { type Incoming, Turns, type TurnsOptions } from './turns.ts'
+
+export class TurnsByOwner {
+  readonly #options: TurnsOptions
+  /** Users are those who have a token, so these are not many. */
+  readonly #turns = new Map<string | undefined, Turns>()
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+  }
+
+  of({ owner }: Pick<Incoming, 'owner'>): Turns {
+    const known = this.#turns.get(owner)
+    if (known) return known
+    const { pal, ...options } = this.#options
+    const turns = new Turns({ ...options, pal: owner === undefined ? pal : pal.of(owner) })
+    this.#turns.set(owner, turns)
+    return turns
+  }
+}

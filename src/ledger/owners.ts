@@ -1,0 +1,91 @@
+/**
+ * Whose a session is. Its id in the ledger says so: `@user/name` for a session of a user, the name alone for one of
+ * the home itself. This is the only place that makes or reads such ids.
+ *
+ * `ownedBy` gives a store with the sessions of one user, under their names: whatever is asked of it, it neither finds
+ * nor makes anything that is not theirs. So names are one space for each user, and no door can mix them up.
+ */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Scope } from '../recall/index.ts'
+import type { LedgerStore, SessionRow } from './store.ts'
+
+const OWNED = /^@([^/]+)\/(.+)$/s
+
+/** The id in the ledger of the session that an owner calls so. */
+export function ledgerId(owner: string | undefined, name: string): string {
+  return owner === undefined ? name : prefixOf(owner) + name
+}
+
+export function ownerIn(id: string): { owner: string | undefined; name: string } {
+  const [, user, name] = OWNED.exec(id) ?? []
+  if (user === undefined || name === undefined) return { owner: undefined, name: id }
+  return { owner: user.replaceAll('%2F', '/').replaceAll('%25', '%'), name }
+}
+
+/** The folder in a home for what is kept of a user beside the ledger; no two users share one. */
+export function userFolder(home: string, user: string): string {
+  const name = encodeURIComponent(user).replaceAll('.', '%2E').replaceAll('*', '%2A')
+  return join(home, 'users', name.length <= LONGEST_FOLDER ? name : createHash('sha256').update(user).digest('hex'))
+}
+
+/** The workspace of a user who is not at home on this machine; the same at every door. */
+export function userWorkspace(home: string, user: string): string {
+  return join(userFolder(home, user), 'workspace')
+}
+
+/** File systems take 255 bytes; a name of 100 characters can take nine for each. */
+const LONGEST_FOLDER = 200
+
+function prefixOf(owner: string): string {
+  return `@${owner.replaceAll('%', '%25').replaceAll('/', '%2F')}/`
+}
+
+export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
+  const prefix = prefixOf(owner)
+  const whole = (name: string) => prefix + name
+  const own = (id: string) => (id.startsWith(prefix) ? id.slice(prefix.length) : id)
+  const ownRow = ({ parent, ...row }: SessionRow): SessionRow => ({
+    ...row,
+    id: own(row.id),
+    ...(parent ? { parent: { ...parent, id: own(parent.id) } } : {}),
+  })
+  const ownScope = (scope: Scope): Scope => {
+    if (scope === 'all') return { among: id => id.startsWith(prefix) }
+    if ('session' in scope) return { session: whole(scope.session) }
+    return { among: id => id.startsWith(prefix) && scope.among(own(id)) }
+  }
+  const owned: LedgerStore = {
+    async open(name, { parent, ...init }) {
+      const from = parent ? { parent: { ...parent, id: whole(parent.id) } } : {}
+      return ownRow(await store.open(whole(name), { ...init, ...from }))
+    },
+    async find(name) {
+      const row = await store.find(whole(name))
+      return row && ownRow(row)
+    },
+    async list({ after, ...options } = {}) {
+      const behind = after === undefined ? {} : { after: whole(after) }
+      return (await store.list({ ...options, ...behind, prefix })).map(ownRow)
+    },
+    setMeta: (name, meta) => store.setMeta(whole(name), meta),
+    append: (name, rows) => store.append(whole(name), rows),
+    read: (name, options) => store.read(whole(name), options),
+    contents: hashes => store.contents(hashes),
+    async index(scope) {
+      const index = await store.index(ownScope(scope))
+      const places: typeof index.places = async documents =>
+        (await index.places(documents)).map(place => ({ ...place, session: own(place.session) }))
+      return { ...index, places }
+    },
+    close: () => store.close(),
+  }
+  const { early } = store
+  if (early) {
+    owned.early = () => {
+      const { store: inner, synced } = early.call(store)
+      return { store: ownedBy(owner, inner), synced }
+    }
+  }
+  return owned
+}
