@@ -125,7 +125,7 @@ test('a chat is one session: what is sent again is not added again, and tools of
   await client.chat.completions.create({ model, messages: [user('first'), assistant('one'), user('second')] })
   const sessions = await server.pal.sessions()
   assert.equal(sessions.length, 1)
-  assert.match(sessions[0]!.id, /^chat-ada-chat-1-[0-9a-f]{12}$/)
+  assert.match(sessions[0]!.id, /^@ada\/chat-ada-chat-1-[0-9a-f]{12}$/)
   assert.equal(sessions[0]!.about.client, 'palimpsest:default')
   const roles = said(server.upstream.requests[2]!).map(({ role }: { role: string }) => role)
   assert.deepEqual(roles, ['system', 'user', 'assistant', 'tool', 'assistant', 'user'])
