@@ -130,7 +130,7 @@ describe('credentials', () => {
   const { token, id } = store.createToken({ user: 'alice', role: 'user', name: 'laptop', at: 1 })
   const gone = store.createToken({ user: 'alice', role: 'admin', name: '', at: 1 })
   store.revokeToken(gone.id, 2)
-  const alice: Caller = { id, role: 'user', user: 'alice', name: 'laptop' }
+  const alice: Caller = { id, role: 'user', user: 'alice', owner: 'alice', name: 'laptop' }
   const options = { store, requireToken: true, hosts: [], anyAddress: false, clock: () => 5 }
 
   const who = (headers: Record<string, string>, credentials?: Credentials, requireToken = true): Caller | string => {
