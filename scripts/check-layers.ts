@@ -29,6 +29,7 @@ export const LAYERS: readonly string[] = [
   'doors/mcp',
   'doors/proxy',
   'doors/server',
+  'doors/library',
   'doors/commands',
   'doors/chat',
   'doors/cli',

@@ -51,7 +51,7 @@ test('the package installs in an empty folder, runs, has its types and its progr
 
   await t.test('its types are those of the library', async () => {
     const wrong = '// @ts-expect-error: a view has messages, not a number\nconst n: number = await session.view()\n'
-    const other = "import { readTranscript } from 'palimpsest/transcripts'\nconsole.log(readTranscript, n)\n"
+    const other = "import { readTranscript } from 'palimpsest/replay'\nconsole.log(readTranscript, n)\n"
     writeFileSync(join(project, 'typed.ts'), `${readmeProgram()}\n${wrong}${other}`)
     const flags = '--noEmit --strict --module nodenext --target es2024 --lib es2024,dom --skipLibCheck --types'.split(
       ' ',

@@ -5,7 +5,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { generateText, isStepCount, jsonSchema, type ModelMessage, streamText, tool, wrapLanguageModel } from 'ai'
-import { palimpsest } from '../../../src/doors/ai-sdk.ts'
+import { palimpsest } from '../../../src/doors/library/ai-sdk.ts'
 import { memorySession, PNG, QUESTION, readFile, requestsOf, SCHEMA, SYSTEM, sdkTests } from './sdk.ts'
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })

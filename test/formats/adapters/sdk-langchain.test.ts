@@ -4,7 +4,7 @@ import { ChatAnthropic } from '@langchain/anthropic'
 import { HumanMessage } from '@langchain/core/messages'
 import { ChatOpenAI } from '@langchain/openai'
 import { createAgent, tool } from 'langchain'
-import { palimpsest } from '../../../src/doors/langchain.ts'
+import { palimpsest } from '../../../src/doors/library/langchain.ts'
 import { memorySession, PNG, QUESTION, readFile, requestsOf, SCHEMA, SYSTEM, sdkTests } from './sdk.ts'
 
 process.env['LANGCHAIN_TRACING_V2'] = 'false'

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SyncSession } from '../../../src/doors/followed-session.ts'
+import type { SyncSession } from '../../../src/doors/library/followed-session.ts'
 import type { Message, Usage } from '../../../src/model/types.ts'
 import { type Received, startUpstream, type Turn } from '../../upstream.ts'
 

@@ -9,9 +9,10 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
-import { fromAiSdk, toAiSdk } from '../formats/adapters/ai-sdk.ts'
+import { fromAiSdk, toAiSdk } from '../../formats/adapters/ai-sdk.ts'
 import { FollowedSession, type SyncSession } from './followed-session.ts'
 
+export { fromAiSdk, toAiSdk } from '../../formats/adapters/ai-sdk.ts'
 export type { SyncSession } from './followed-session.ts'
 
 export type AiSdkOptions = {

@@ -3,7 +3,7 @@
  * and says what the call used. Where the conversation went back and took another way, the session that answered
  * is the one to go on with.
  */
-import type { Message, Usage } from '../model/types.ts'
+import type { Message, Usage } from '../../model/types.ts'
 
 /** The part of a session that such a door uses; `Session` fits. */
 export type SyncSession = {

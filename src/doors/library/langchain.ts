@@ -8,10 +8,11 @@
  */
 import type { AIMessage, BaseMessage, SystemMessage } from '@langchain/core/messages'
 import { type AgentMiddleware, createMiddleware } from 'langchain'
-import { fromLangChain, toLangChain } from '../formats/adapters/langchain.ts'
-import type { Usage } from '../model/types.ts'
+import { fromLangChain, toLangChain } from '../../formats/adapters/langchain.ts'
+import type { Usage } from '../../model/types.ts'
 import { FollowedSession, type SyncSession } from './followed-session.ts'
 
+export { fromLangChain, toLangChain } from '../../formats/adapters/langchain.ts'
 export type { SyncSession } from './followed-session.ts'
 
 export function palimpsest(session: SyncSession): AgentMiddleware {
