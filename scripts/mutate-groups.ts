@@ -29,6 +29,7 @@ export const GROUPS: readonly Group[] = [
     name: 'session',
     sources: ['src/session/state.ts', 'src/session/session.ts'],
     tests: ['test/session/*.test.ts', 'test/laws/*.test.ts'],
+    slow: ['test/session/{sample,two-writers}.test.ts'],
     goal: 0.9,
   },
   {
@@ -43,6 +44,7 @@ export const GROUPS: readonly Group[] = [
     name: 'files',
     sources: ['src/files/*.ts'],
     tests: ['test/files/*.test.ts', 'test/tools/*.test.ts'],
+    slow: ['test/tools/concurrency.test.ts'],
     goal: 0.9,
   },
   {
@@ -62,6 +64,7 @@ export const GROUPS: readonly Group[] = [
     name: 'planner',
     sources: ['src/planner/*.ts'],
     tests: ['test/planner/*.test.ts', 'test/policies/*.test.ts'],
+    slow: ['test/policies/{contract,ids}.test.ts'],
     goal: 0.75,
   },
 ]
