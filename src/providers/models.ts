@@ -63,6 +63,12 @@ export type ModelTable = Record<string, Partial<Model>>
 /** What a request says beside the name of the model: the lifetime that it asks for, and the day. */
 export type ModelUse = { cacheTtl?: string; at?: number }
 
+/** Assumed where nobody says which model it is. */
+export const DEFAULT_MODEL = 'claude-sonnet-4-5'
+
+/** Tokens of system prompt and tools that are assumed where no provider has counted them. */
+export const TYPICAL_OVERHEAD = 18_000
+
 /** The day of the newest facts. */
 export const PRICES_AS_OF: string = table.asOf
 

@@ -1,9 +1,9 @@
 /**
- * What a recorded session cost and where: the same replay as the benchmark, put in money and in reasons.
+ * What recorded sessions cost and where, from their accounts (account.ts): what was billed, what the model of costs
+ * says, and what `thrifty` would have saved; the same by day, project, model and agent.
  *
- * Sums go by the price table and our own count of tokens, not by a bill: input only, with the system prompt and
- * tools assumed where the recording does not say. Pure but for the replay itself; the page is one string of HTML
- * that loads nothing, with every text from a session escaped.
+ * Pure but for the replay itself; the page is one string of HTML that loads nothing, with every text from a session
+ * escaped.
  */
 
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
@@ -11,8 +11,10 @@ import { textOf } from '../model/leaves.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 import { type Model, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
+import { summaryOf } from '../view/totals.ts'
+import { replayOptionsOf, savingsOf, sum, timelineOf } from './account.ts'
 import type { Measures } from './measure/measure.ts'
-import { OWN, prepareSession, tryPolicy } from './measure/policies.ts'
+import { prepareSession, tryPolicy } from './measure/policies.ts'
 import { escapeXml, toSvg } from './plot.ts'
 
 export type Waste = { name: string; about: string; times: number; tokens: number; dollars: number }
@@ -26,18 +28,33 @@ export type SessionReport = {
   /** When it began, if the recording says. */
   at: number
   tokens: number
-  dollars: number
-  thriftyDollars: number
+  /** The folder that the agent worked in. */
+  project: string
+  /** Part of another session's work: a subagent's. */
+  isSubagent: boolean
+  billedUsd: number
+  /** Calls that the provider reported nothing of: their part of the bill is estimated. */
+  estimatedCalls: number
+  modelledUsd: number
+  savedUsd: number
+  /** The same call by call. */
+  bill: BillLine[]
   evidence: { kept: number; quotes: number }
   peak: number
   waste: Record<WasteKind, Waste>
   perCall: { none: number[]; thrifty: number[] }
 }
 
-export type Totals = {
-  calls: number
-  dollars: number
-  thriftyDollars: number
+export type BillLine = { at: number; model: string; billedUsd: number; modelledUsd: number; savedUsd: number }
+
+/** Dollars of input, cache and output over some calls. */
+export type Bill = { calls: number; billedUsd: number; modelledUsd: number; savedUsd: number }
+export type NamedBill = Bill & { name: string }
+
+export type Totals = Bill & {
+  estimatedCalls: number
+  /** The part of it that subagents spent. */
+  subagents: Bill
   evidence: number
   waste: Record<WasteKind, Waste>
 }
@@ -61,27 +78,87 @@ const WASTE: Record<WasteKind, Pick<Waste, 'name' | 'about'>> = {
 
 export async function reportOn(
   session: TranscriptSession,
-  { format, model: name = 'claude-sonnet-4-5' }: { format: string; model?: string },
+  { format, ...given }: { format: string; model?: string },
 ): Promise<SessionReport> {
-  const model = modelInfo(name)
+  const timeline = await timelineOf(session, given)
+  const options = { ...replayOptionsOf(timeline), ...given }
+  const model = modelInfo(options.model)
   const recorded = prepareSession(session.id, session.messages)
-  const none = (await tryPolicy(recorded, 'none', { model: name })).measures
-  const thrifty = (await tryPolicy(recorded, 'thrifty', { model: name })).measures
-  const toDollars = (units: number) => (units * model.input * model.scale) / 1e6
+  const base = await tryPolicy(recorded, 'none', options)
+  const outcome = await tryPolicy(recorded, 'thrifty', options)
+  const [none, thrifty] = [base.measures, outcome.measures]
+  const toDollars = (units: number) => (units * model.input * timeline.scale) / 1e6
+  const saved = savingsOf(timeline, base, outcome)
+  const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
+    inherited ? [] : [{ at, model: name, billedUsd: paid.dollars, modelledUsd: modelled, savedUsd: saved[i] ?? 0 }],
+  )
+  const { calls, ...sums } = billOf(bill)
   return {
     id: session.id,
     format,
-    model: name,
-    calls: recorded.calls,
+    model: options.model,
+    calls,
+    ...sums,
+    bill,
+    project: session.cwd ?? '',
+    isSubagent: session.reason === 'sub-agent',
+    estimatedCalls: summaryOf(timeline).money.estimated,
     at: recorded.messages.find(({ at }) => at)?.at ?? 0,
     tokens: none.sent,
-    dollars: toDollars(none.costs[OWN]!.cost),
-    thriftyDollars: toDollars(thrifty.costs[OWN]!.cost),
     evidence: { kept: thrifty.evidence['quotes']!.kept, quotes: thrifty.evidence['quotes']!.quotes },
     peak: none.peak,
     waste: await wasteIn(session, recorded.messages, none, { model, toDollars }),
     perCall: { none: none.perCall.map(({ cost }) => cost), thrifty: thrifty.perCall.map(({ cost }) => cost) },
   }
+}
+
+/** Over some calls. */
+export function billOf(lines: readonly BillLine[]): Bill {
+  const total = (key: 'billedUsd' | 'modelledUsd' | 'savedUsd') => sum(lines.map(line => line[key]))
+  return {
+    calls: lines.length,
+    billedUsd: total('billedUsd'),
+    modelledUsd: total('modelledUsd'),
+    savedUsd: total('savedUsd'),
+  }
+}
+
+/** The same money by day, project, model and agent; each list adds up to the whole. */
+export function billsBy(sessions: readonly SessionReport[]) {
+  return {
+    days: grouped(sessions, (_, { at }) => dayOf(at)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    projects: byCost(grouped(sessions, ({ project }) => project || 'unknown')),
+    models: byCost(grouped(sessions, (_, { model }) => model || 'unknown')),
+    agents: byCost(grouped(sessions, ({ format }) => format)),
+  }
+}
+
+function grouped(
+  sessions: readonly SessionReport[],
+  nameOf: (session: SessionReport, line: BillLine) => string,
+): NamedBill[] {
+  const groups = new Map<string, BillLine[]>()
+  for (const session of sessions) {
+    for (const line of session.bill) {
+      const name = nameOf(session, line)
+      const group = groups.get(name)
+      if (group) group.push(line)
+      else groups.set(name, [line])
+    }
+  }
+  return [...groups].map(([name, lines]) => ({ name, ...billOf(lines) }))
+}
+
+function byCost(bills: NamedBill[]): NamedBill[] {
+  return bills.sort((a, b) => b.billedUsd - a.billedUsd)
+}
+
+/** The day where the user is. */
+function dayOf(at: number): string {
+  if (at === 0) return 'unknown'
+  const date = new Date(at)
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
 type Money = { model: Model; toDollars: (units: number) => number }
@@ -176,11 +253,9 @@ function emptyWaste(): Record<WasteKind, Waste> {
 
 export function totalsOf(sessions: readonly SessionReport[]): Totals {
   const waste = emptyWaste()
-  const totals = { calls: 0, dollars: 0, thriftyDollars: 0, kept: 0, quotes: 0 }
+  const totals = { estimatedCalls: 0, kept: 0, quotes: 0 }
   for (const session of sessions) {
-    totals.calls += session.calls
-    totals.dollars += session.dollars
-    totals.thriftyDollars += session.thriftyDollars
+    totals.estimatedCalls += session.estimatedCalls
     totals.kept += session.evidence.kept
     totals.quotes += session.evidence.quotes
     for (const kind of Object.keys(waste) as WasteKind[]) {
@@ -189,16 +264,17 @@ export function totalsOf(sessions: readonly SessionReport[]): Totals {
       waste[kind].dollars += session.waste[kind].dollars
     }
   }
-  const { kept, quotes, ...sums } = totals
-  return { ...sums, evidence: quotes === 0 ? 1 : kept / quotes, waste }
+  const { kept, quotes, estimatedCalls } = totals
+  const whole = billOf(sessions.flatMap(({ bill }) => bill))
+  const subagents = billOf(sessions.filter(({ isSubagent }) => isSubagent).flatMap(({ bill }) => bill))
+  return { ...whole, estimatedCalls, subagents, evidence: quotes === 0 ? 1 : kept / quotes, waste }
 }
 
 const MOST_ROWS = 100
 
 export function toHtml(sessions: readonly SessionReport[]): string {
   const totals = totalsOf(sessions)
-  const dearest = sessions.toSorted((a, b) => b.dollars - a.dollars)
-  const saved = totals.dollars - totals.thriftyDollars
+  const dearest = sessions.toSorted((a, b) => b.billedUsd - a.billedUsd)
   const cells = (list: readonly (string | number)[]) =>
     `<tr>${list.map(cell => `<td>${escapeXml(String(cell))}</td>`).join('')}</tr>`
   const waste = Object.values(totals.waste).map(({ name, about, times, tokens, dollars }) =>
@@ -212,8 +288,8 @@ export function toHtml(sessions: readonly SessionReport[]): string {
       day,
       one.calls,
       one.peak.toLocaleString('en-US'),
-      money(one.dollars),
-      money(one.thriftyDollars),
+      money(one.billedUsd),
+      money(one.billedUsd - one.savedUsd),
     ])
   })
   return `<!doctype html>
@@ -221,14 +297,14 @@ export function toHtml(sessions: readonly SessionReport[]): string {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>Palimpsest report</title><style>${STYLE}</style></head><body>
 <h1>What your sessions cost</h1>
-<p>${sessions.length} sessions, ${totals.calls.toLocaleString('en-US')} calls of a model: about <b>${money(totals.dollars)}</b> of input, by the price table of ${PRICES_AS_OF}. With <code>thrifty</code> about <b>${money(totals.thriftyDollars)}</b>: ${money(saved)} less, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view. Made on this machine; nothing was sent anywhere.</p>
+<p>${sessions.length} sessions, ${totals.calls.toLocaleString('en-US')} calls of a model: <b>${money(totals.billedUsd)}</b> for input, cache and output, as providers reported it, by the prices of ${PRICES_AS_OF}${estimatedNote(totals)}. With <code>thrifty</code> about <b>${money(totals.billedUsd - totals.savedUsd)}</b>: ${money(totals.savedUsd)} less, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view. Made on this machine; nothing was sent anywhere.</p>
 <h2>Where the waste is</h2>
 <p>The kinds overlap: a huge result that comes twice counts as both.</p>
 <table><tr><th>what</th><th>times</th><th>tokens</th><th>dollars</th><th></th></tr>${waste.join('')}</table>
 <h2>Sessions, the dearest first</h2>
 ${dearest[0] ? plotOf(dearest[0]) : ''}
 <table><tr><th>session</th><th>agent</th><th>day</th><th>calls</th><th>most tokens</th><th>cost</th><th>with thrifty</th></tr>${rows.join('')}</table>
-<p class="small">Costs are sums by a price table over our own count of tokens, with 18,000 tokens of system prompt and tools assumed in front; output is not counted. They compare well with one another, less well with a bill. A replay does not react: an agent that saw less might have done something else.</p>
+<p class="small">The cost of a session is what the provider reported for each call, at list prices. What <code>thrifty</code> would have saved is the difference of two replays by the model of costs. A replay does not react: an agent that saw less might have done something else.</p>
 </body></html>
 `
 }
@@ -244,6 +320,10 @@ function plotOf({ id, perCall }: SessionReport): string {
       'Cost of each call of the dearest session as it was, and with thrifty. An uncached input token costs 1.',
     panels: [{ x: { label: 'call' }, y: { label: 'cost' }, series }],
   })
+}
+
+function estimatedNote({ calls, estimatedCalls }: Totals): string {
+  return estimatedCalls === 0 ? '' : ` (${estimatedCalls} of ${calls} calls estimated: nothing was reported)`
 }
 
 function money(dollars: number): string {

@@ -17,7 +17,7 @@ import { parseJson } from '../model/json.ts'
 import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
-import { type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
+import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
@@ -26,7 +26,6 @@ import { Session } from './session.ts'
 import { type SessionOptions, SessionState } from './state.ts'
 
 export const MEMORY = ':memory:'
-const DEFAULT_MODEL = 'claude-sonnet-4-5'
 const DEFAULT_POLICY = 'thrifty'
 
 export type PalimpsestOptions = {
@@ -70,8 +69,11 @@ export type OpenOptions = {
   asGuest?: boolean
 }
 
-/** Who works in a session, what it is called, and which session started it (a subagent's has one). */
-export type About = { client?: string; title?: string; parent?: string }
+/**
+ * Who works in a session, what it is called, and which session started it (a subagent's has one). `carried`: how many
+ * messages at the beginning are those of the parent.
+ */
+export type About = { client?: string; title?: string; parent?: string; carried?: number }
 
 export type SessionInfo = Omit<SessionRow, 'meta'> & {
   policy: string
@@ -133,6 +135,11 @@ export class Palimpsest {
     return new Palimpsest(this.home, ownedBy(owner, this.#store), this.#options, owner)
   }
 
+  /** A user's own rows of the table of models. */
+  get models(): ModelTable {
+    return this.#options.models ?? this.#options.settings?.models ?? {}
+  }
+
   /** Opens a session, or makes it. What is not given is as it was when the session was last opened. */
   async session(id: string, options: OpenOptions = {}): Promise<Session> {
     const row = await this.#store.find(id)
@@ -179,12 +186,12 @@ export class Palimpsest {
   }
 
   #stateOptions(id: string, { model, cacheTtl, overhead = 0, ids }: Meta, planner: PlannerFactory): SessionOptions {
-    const { settings = {}, keepFile, summarize, models = settings.models } = this.#options
+    const { keepFile, summarize } = this.#options
     const table = this.#tools
     return {
       ...(table ? { tools: table } : {}),
       policy: ids === undefined ? planner : withIds(planner, ids),
-      model: modelInfo(model, models, dayAndTtl(this.#clock(), cacheTtl)),
+      model: modelInfo(model, this.models, dayAndTtl(this.#clock(), cacheTtl)),
       overhead,
       clock: this.#clock,
       keepFile: keepFile ?? ((path, text) => this.#keepFile(id, path, text)),

@@ -7,6 +7,7 @@ import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Message, Usage } from '../model/types.ts'
+import { TYPICAL_OVERHEAD } from '../providers/models.ts'
 import type { Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
 
@@ -28,7 +29,12 @@ export async function importSession(
   { name = recorded.id, step = () => undefined }: { name?: string; step?: (added: number) => void } = {},
 ): Promise<Imported> {
   const { messages, healed } = heal(recorded.messages)
-  const session = await pal.session(name.slice(0, NAME), recorded.model ? { model: recorded.model } : {})
+  const { model, carried } = recorded
+  const session = await pal.session(name.slice(0, NAME), {
+    ...(model ? { model } : {}),
+    ...(carried > 0 ? { about: { carried } } : {}),
+    ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
+  })
   const there = await messagesOf(session)
   const differing = there.findIndex((message, i) => messages[i] && !isSame(message, messages[i]))
   if (differing >= 0) throw occupied(session.id, differing)
@@ -52,7 +58,7 @@ function endOfBatch(messages: readonly Message[], from: number, usage: ReadonlyM
 }
 
 /** Healing moves results, never assistant messages: usage goes by the number of the call. */
-function usageByMessage(recorded: TranscriptSession, healed: readonly Message[]): Map<number, Usage> {
+export function usageByMessage(recorded: TranscriptSession, healed: readonly Message[]): Map<number, Usage> {
   const calls = healed.flatMap(({ role }, i) => (role === 'assistant' ? [i] : []))
   const numberOf = new Map<number, number>()
   let call = 0

@@ -3,16 +3,18 @@
  * the same calls would have cost with nothing edited.
  *
  * A fold of the ledger that only goes forward, so that a session which grows is followed at the cost of what is new.
- * A call is an assistant message; what stood in view before it was sent. Costs are of input, by the price table, on the
- * assumption that the provider caches as documented, with and without our edits alike: the difference is what the
- * edits did, and nothing that the provider does anyway. What a provider reported stands beside it.
+ * A call is an assistant message; what stood in view before it was sent. `sent` and `raw` are of input, by the price
+ * table, on the assumption that the provider caches as documented, with and without our edits alike: the difference is
+ * what the edits did, and nothing that the provider does anyway. `paid` is the account that every door shows: what the
+ * provider reported for the call, priced; where it reported nothing, the model of costs, marked as estimated.
  */
 
 import { requestIn } from '../calls/requests.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
-import type { Model } from '../providers/models.ts'
+import { type Model, type ModelTable, modelInfo, withLifetime } from '../providers/models.ts'
+import { dollarsOf } from '../providers/pricing.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
 import { type Bar, PartMap } from './part-map.ts'
 import { createUnits, extendUnits, type Unit } from './units.ts'
@@ -24,6 +26,16 @@ export type TimelineCall = {
   /** The entry that answers it, and when it was made. */
   entry: number
   at: number
+  /** The name of the model that answered; the session's where the provider did not say. */
+  model: string
+  /** Dollars, the answer included. */
+  paid: { dollars: number; estimated: boolean }
+  /** What the model of costs says for the same call, the answer included. */
+  modelled: number
+  /** Tokens of system prompt and tools: what the provider counted beyond our messages. */
+  overhead: number
+  /** The call was made before the session was forked: its parent has paid. */
+  inherited?: true
   sent: Sum
   /** The same call with nothing edited. */
   raw: Sum
@@ -32,8 +44,8 @@ export type TimelineCall = {
   edits: { ids: string[]; saved: number; undone: string[] }
   /** The planner's sentence before this call. */
   decision?: string
-  /** What the provider counted, and what that comes to with the answer. */
-  reported?: Usage & { cost: number }
+  /** What the provider counted. */
+  reported?: Usage
 }
 
 /** When an edit was made, before which call, and the sentence that it was made with. */
@@ -43,7 +55,17 @@ export type EditMoment = { at: number; call: number; decision?: string }
 export type CacheState = { tokens: number; cold: boolean; lastCallAt: number | undefined }
 
 type Placed = { seq: number; at: number; event: Event }
-type TimelineOptions = { count: Counter; model: Model; overhead?: number; tools?: ToolTable | undefined }
+type TimelineOptions = {
+  count: Counter
+  model: Model
+  /** The name of the model, and a user's own rows of the table: calls may say other models. */
+  name?: string
+  models?: ModelTable
+  overhead?: number
+  tools?: ToolTable | undefined
+  /** Events and entries at the beginning that belong to the session that this one was forked from. */
+  inherited?: { events?: number; entries?: number }
+}
 /** What the sums of a call are made from. A prefix is `undefined` where nothing was cached. */
 type Made = {
   shown: number
@@ -64,6 +86,8 @@ export class Timeline {
   readonly #tools: ToolTable | undefined
   #length = 0
   #overhead: number
+  /** Tokens of the last answer, by our count. */
+  #answer = 0
   #raw = 0
   #requests = 0
   #title: string | undefined
@@ -76,11 +100,26 @@ export class Timeline {
   #answeredAt: number | undefined
   #lastAt = 0
   #since: Since = { ids: [], saved: 0, undone: [] }
+  readonly #inherited: { events: number; entries: number }
+  readonly #models: ModelTable
+  readonly #name: string
+  readonly #known = new Map<string, Model>()
+  /** The model of the last call, with the cache lifetime that was seen last. */
+  #own: Model
+  #long = false
+  /** How the provider's count grows with ours, over the calls so far. */
+  readonly #growth = { ours: 0, theirs: 0 }
+  #counted: { ours: number; theirs: number; model: string } | undefined
+  #unanswered = 0
   /** Reported before the answer that it is of. */
   #usage: { usage: Usage; shown: number | undefined } | undefined
 
-  constructor({ count, model, overhead = 0, tools }: TimelineOptions) {
+  constructor({ count, model, name = '', models = {}, overhead = 0, tools, inherited = {} }: TimelineOptions) {
     this.model = model
+    this.#own = model
+    this.#name = name
+    this.#models = models
+    this.#inherited = { events: 0, entries: 0, ...inherited }
     this.fold = createFold(count)
     this.#tools = tools
     this.#map = new PartMap(this.fold, tools)
@@ -90,6 +129,17 @@ export class Timeline {
   /** The number of events that were taken. */
   get length(): number {
     return this.#length
+  }
+
+  /** Dollars for calls whose answers never came into the ledger. */
+  get unanswered(): number {
+    const { usage } = this.#usage ?? {}
+    return this.#unanswered + (usage ? dollarsOf(usage, this.#modelFor(usage.model ?? this.#name, this.#lastAt)) : 0)
+  }
+
+  /** The cache lifetime that calls were last seen to write for, where it is not the default. */
+  get lifetime(): string | undefined {
+    return this.#long ? this.#own.lifetimes[1]?.name : undefined
   }
 
   get overhead(): number {
@@ -126,13 +176,13 @@ export class Timeline {
   /** What the next call would find cached at a time. */
   cacheAt(now: number): CacheState {
     const tokens = this.calls.length === 0 ? 0 : this.#overhead + this.#prefix()
-    const cold = this.#answeredAt === undefined || now - this.#answeredAt > this.model.ttl
+    const cold = this.#answeredAt === undefined || now - this.#answeredAt > this.#own.ttl
     return { tokens, cold, lastCallAt: this.#answeredAt }
   }
 
   /** The next event of the ledger. */
   take({ seq, at, event }: Placed): void {
-    if (event.type === 'entry' && event.message.role === 'assistant') this.#call(at)
+    if (event.type === 'entry' && event.message.role === 'assistant') this.#call(at, seq)
     if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
       this.#before ??= shown(this.fold).slice(0, this.#last.messages)
     }
@@ -166,9 +216,14 @@ export class Timeline {
   }
 
   #entry(message: Message, at: number): void {
-    this.#raw += this.#map.add(message)
+    const tokens = this.#map.add(message)
+    this.#raw += tokens
     this.#lastAt = at
-    if (message.role === 'assistant') this.#answeredAt = at
+    if (message.role === 'assistant') {
+      this.#answeredAt = at
+      this.#answer = tokens
+      this.#account(this.calls.at(-1)!)
+    }
     const request = requestIn(message)
     if (request === undefined) return
     this.#requests++
@@ -176,10 +231,10 @@ export class Timeline {
   }
 
   /** Everything before an assistant message was sent. */
-  #call(answered: number): void {
+  #call(answered: number, seq: number): void {
     const at = this.#lastAt || answered
     const isFirst = this.#answeredAt === undefined
-    const cold = isFirst || at - this.#answeredAt! > this.model.ttl
+    const cold = isFirst || at - this.#answeredAt! > this.#own.ttl
     const prefix = this.#prefix()
     const shown = shownTokens(this.fold)
     const miss = isFirst ? undefined : this.#missOf(cold, this.#last.shown - prefix, at)
@@ -188,9 +243,16 @@ export class Timeline {
     const rawPrefix = cold ? undefined : this.#last.raw
     const { length: messages } = peek(this.fold)
     this.#last = { shown, prefix: cold ? undefined : prefix, raw: this.#raw, rawPrefix, messages }
+    const entry = this.fold.entries.length
+    const inherited = seq < this.#inherited.events || entry < this.#inherited.entries
     this.calls.push({
-      entry: this.fold.entries.length,
+      entry,
       at,
+      model: this.calls.at(-1)?.model ?? this.#name,
+      paid: { dollars: 0, estimated: true },
+      modelled: 0,
+      overhead: this.#overhead,
+      ...(inherited ? { inherited: true as const } : {}),
       ...this.#sums(),
       ...(miss ? { miss } : {}),
       edits: { ids, saved, undone },
@@ -234,11 +296,11 @@ export class Timeline {
   }
 
   #sum(messages: number, prefix: number | undefined): Sum {
-    const { read, write, input, scale } = this.model
+    const { read, write, input } = this.#own
     const tokens = messages + this.#overhead
     const cached = prefix === undefined ? 0 : prefix + this.#overhead
     const written = tokens - cached
-    return { tokens, cached, written, cost: ((cached * read + written * write) * input * scale) / MILLION }
+    return { tokens, cached, written, cost: ((cached * read + written * write) * input * this.scale) / MILLION }
   }
 
   #edits(edits: readonly Edit[], { at, decision }: { at: number; decision: string | undefined }): void {
@@ -269,21 +331,66 @@ export class Timeline {
   #report(usage: Usage, shown: number | undefined): void {
     const last = this.calls.at(-1)
     if (!last || last.reported) {
+      this.#unanswered = this.unanswered
       this.#usage = { usage, shown }
       return
     }
-    last.reported = this.#priced(usage)
-    const total = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
-    const overhead = Math.round(total / this.model.scale) - (shown ?? this.#last.shown)
-    if (overhead <= 0) return
-    this.#overhead = overhead
-    Object.assign(last, this.#sums())
+    last.reported = usage
+    last.model = usage.model ?? last.model
+    if ((usage.cacheWrite ?? 0) > 0) this.#long = (usage.cacheWriteLong ?? 0) > 0
+    this.#own = this.#modelFor(last.model, last.at)
+    this.#fit(usage, shown ?? this.#last.shown, last.model)
+    Object.assign(last, this.#sums(), { overhead: this.#overhead })
+    this.#account(last)
   }
 
-  #priced(usage: Usage): Usage & { cost: number } {
-    const { input: price, read, write, output } = this.model
-    const units = (usage.input ?? 0) + (usage.cacheRead ?? 0) * read + (usage.cacheWrite ?? 0) * write
-    return { ...usage, cost: (units * price + (usage.output ?? 0) * output) / MILLION }
+  /** The row of a model at a time, with the lifetime that writes had last. */
+  #modelFor(name: string, at: number): Model {
+    if (name === '') return this.model
+    const day = Math.floor(at / DAY)
+    const key = `${name} ${day} ${this.#long}`
+    let found = this.#known.get(key)
+    if (!found) {
+      const plain = modelInfo(name, this.#models, at > 0 ? { at } : {})
+      found = this.#long ? withLifetime(plain, plain.lifetimes[1]?.name) : plain
+      this.#known.set(key, found)
+    }
+    return found
+  }
+
+  /** The provider's tokens for one of ours: fitted to what this session's calls reported, by the table before that. */
+  get scale(): number {
+    const { ours, theirs } = this.#growth
+    return ours < MIN_FITTED_TOKENS ? this.#own.scale : theirs / ours
+  }
+
+  /** What the provider counted beyond our messages is system prompt and tools. */
+  #fit(usage: Usage, ours: number, model: string): void {
+    const theirs = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+    if (theirs === 0) return
+    const before = this.#counted
+    this.#counted = { ours, theirs, model }
+    if (before?.model === model && ours > before.ours) {
+      const ratio = (theirs - before.theirs) / (ours - before.ours)
+      if (ratio >= LEAST_SCALE && ratio <= MOST_SCALE) {
+        this.#growth.ours += ours - before.ours
+        this.#growth.theirs += theirs - before.theirs
+      }
+    }
+    const overhead = Math.round(theirs / this.scale) - ours
+    if (overhead > 0) this.#overhead = overhead
+  }
+
+  /** What a call comes to: as the provider reported it, or else by the model of costs. */
+  #account(call: TimelineCall): void {
+    const { reported } = call
+    const output = reported?.output ?? this.#answer * this.scale
+    call.modelled = call.sent.cost + (output * this.#own.output) / MILLION
+    const isPriced =
+      reported !== undefined && (reported.input ?? reported.cacheRead ?? reported.cacheWrite) !== undefined
+    call.paid = isPriced
+      ? { dollars: dollarsOf(reported, this.#own), estimated: false }
+      : { dollars: call.modelled, estimated: true }
   }
 }
 
@@ -298,7 +405,12 @@ function bytesOf({ parts }: Message): string {
 }
 
 const MILLION = 1_000_000
+/** Growth of a session by our count before its own scale is believed, and what a scale can be. */
+const MIN_FITTED_TOKENS = 5_000
+const LEAST_SCALE = 0.5
+const MOST_SCALE = 3
 const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
 
 function pauseOf(ms: number): string {
   const minutes = Math.round(ms / MINUTE)

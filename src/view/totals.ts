@@ -17,10 +17,12 @@ export type Summary = {
   tokens: { raw: number; shown: number; window: number }
   /** Over all calls. */
   sent: { raw: number; shown: number }
-  /** In dollars, of input: the same calls, the same caching by the provider, without our edits and with them. */
-  money: { without: number; with: number }
-  /** What the provider reported, in dollars with answers; null where it reported nothing. */
-  reported: { calls: number; cost: number } | null
+  /**
+   * In dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for
+   * the `estimated` calls that it reported nothing of. `without` adds what our edits saved, `modelled` is what the
+   * model of costs says for all calls. Calls that a parent session has paid are left out.
+   */
+  money: { without: number; with: number; modelled: number; estimated: number }
   /** Tokens sent, call by call, in at most 40 steps: the largest of each. */
   series: { raw: number[]; shown: number[] }
 }
@@ -30,21 +32,25 @@ const STEPS = 40
 
 export function summaryOf(timeline: Timeline): Summary {
   const { calls, fold, model, overhead } = timeline
-  const total = (pick: (call: (typeof calls)[number]) => number) => calls.reduce((sum, call) => sum + pick(call), 0)
+  const own = calls.filter(({ inherited }) => !inherited)
+  const total = (pick: (call: (typeof calls)[number]) => number) => own.reduce((sum, call) => sum + pick(call), 0)
+  const paid = total(call => call.paid.dollars) + timeline.unanswered
   const { raw, shown } = timeline.tokens
-  const reports = calls.flatMap(({ reported }) => reported ?? [])
   const { count: turns, first = '' } = timeline.requests
   return {
     title: boundedTo(onOneLine(first.slice(0, TITLE * 4)), TITLE),
     entries: fold.entries.length,
     turns,
-    calls: calls.length,
+    calls: own.length,
     edits: [...fold.records.values()].filter(({ active }) => active).length,
     tokens: { raw: raw + overhead, shown: shown + overhead, window: model.window },
     sent: { raw: total(call => call.raw.tokens), shown: total(call => call.sent.tokens) },
-    money: { without: total(call => call.raw.cost), with: total(call => call.sent.cost) },
-    reported:
-      reports.length > 0 ? { calls: reports.length, cost: reports.reduce((sum, { cost }) => sum + cost, 0) } : null,
+    money: {
+      without: paid + total(call => call.raw.cost - call.sent.cost),
+      with: paid,
+      modelled: total(call => call.modelled) + timeline.unanswered,
+      estimated: own.filter(call => call.paid.estimated).length,
+    },
     series: {
       raw: inSteps(
         calls.map(call => call.raw.tokens),

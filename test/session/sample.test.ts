@@ -69,7 +69,7 @@ describe('over HTTP', async () => {
     assert.ok(summary.calls >= 30 && summary.calls <= 45, `${summary.calls} calls`)
     assert.ok(summary.money.without - summary.money.with > 0.05, JSON.stringify(summary.money))
     assert.ok(summary.sent.shown < summary.sent.raw * 0.8, JSON.stringify(summary.sent))
-    assert.equal(summary.reported.calls, summary.calls)
+    assert.equal(summary.money.estimated, 0, 'every call has its usage')
     const { json } = await call('GET', `/sessions/${SAMPLE}/edits`)
     const authors = new Set(json.edits.map(({ by }: { by: string }) => by))
     for (const by of ['agent', 'policy:thrifty', 'policy:anchor', 'policy:ids']) assert.ok(authors.has(by), by)

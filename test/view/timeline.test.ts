@@ -170,8 +170,10 @@ describe('what a call cost', () => {
     const overhead = Math.round(4000 / model.scale) - 2500
     assert.equal(first!.sent.tokens, overhead + 2500)
     assert.ok(Math.abs(first!.sent.tokens * model.scale - 4000) < 2, 'our sum is what the provider counted')
-    assert.equal(first!.reported!.cost, ((100 + 3900 * 1.25) * model.input + 10 * model.output) / 1e6)
+    const dollars = ((100 + 3900 * 1.25) * model.input + 10 * model.output) / 1e6
+    assert.deepEqual(first!.paid, { dollars, estimated: false })
     assert.equal(second!.reported, undefined)
+    assert.ok(second!.paid.estimated && second!.paid.dollars === second!.modelled && second!.modelled > 0)
     assert.equal(second!.sent.tokens, overhead + 2500 + 1 + 2)
   })
 })

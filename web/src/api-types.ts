@@ -11,8 +11,7 @@ export type Summary = {
   edits: number
   tokens: { raw: number; shown: number; window: number }
   sent: { raw: number; shown: number }
-  money: { without: number; with: number }
-  reported: { calls: number; cost: number } | null
+  money: { without: number; with: number; modelled: number; estimated: number }
   series: { raw: number[]; shown: number[] }
 }
 
@@ -81,7 +80,11 @@ export type TimelineCall = {
   miss: { kind: 'cold' | 'edit'; lost: number; cause: string } | null
   edits: { made: number; ids: string[]; saved: number; undone: string[] }
   decision: string | null
-  reported: { cost: number; input?: number; cacheRead?: number; cacheWrite?: number; output?: number } | null
+  model: string
+  paid: { dollars: number; estimated: boolean }
+  modelled: number
+  inherited: boolean
+  reported: { input?: number; cacheRead?: number; cacheWrite?: number; output?: number } | null
 }
 
 export type Timeline = { calls: TimelineCall[]; total: number; next: number | null; window: number; overhead: number }

@@ -7,12 +7,16 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
+import type { Timeline } from '../../view/timeline.ts'
 import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
 import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { readFound, transcriptFiles } from './transcript-files.ts'
 
-type Played = { session: Recorded; outcomes: Outcome[] }
+type Found = { session: Recorded; timeline: Timeline }
+type Played = Found & { outcomes: Outcome[] }
+/** A row of the table with its dollars: what was paid, less what the policy would have saved. */
+type PricedRow = Row & { dollars: number }
 
 const DECISIONS = 6
 
@@ -35,26 +39,35 @@ export const replay = defineCommand({
       value: 'A,B',
       about: 'presets to compare, and your own of palimpsest.json (none,thrifty)',
     },
-    model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (claude-sonnet-4-5)' },
-    overhead: { type: 'string', value: 'TOKENS', about: 'system prompt and tools in front (18000)' },
+    model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (the recorded one)' },
+    overhead: {
+      type: 'string',
+      value: 'TOKENS',
+      about: 'system prompt and tools (as reported; 18000 where it was not)',
+    },
     'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
     svg: { type: 'string', value: 'OUT', about: 'plot tokens and cost per call of the longest session' },
     explain: { type: 'boolean', about: 'say every decision, not only those that saved most' },
   },
   async run({ args, values, io, home }) {
-    const model = values.model ?? 'claude-sonnet-4-5'
     const overhead = numberOption(values.overhead, '--overhead')
     const notes: string[] = []
-    const sessions = await readSessions(args, numberOption(values['min-calls'], '--min-calls') ?? 1, notes)
+    const given = { ...(values.model ? { model: values.model } : {}), ...(overhead === undefined ? {} : { overhead }) }
+    const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
+    const sessions = await readSessions(args, { minCalls, model: values.model, notes })
     const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
-    const played = await play(sessions, policies, { model, ...(overhead === undefined ? {} : { overhead }), io })
+    const played = await play(sessions, policies, { given, io })
     const { sumUp } = await import('../../replay/measure/policies.ts')
-    const rows = policies.map(({ name }, i) =>
-      sumUp(
-        name,
-        played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures })),
-      ),
-    )
+    const { savingsOf, sum } = await import('../../replay/account.ts')
+    const { summaryOf } = await import('../../view/totals.ts')
+    const rows = policies.map(({ name }, i): PricedRow => {
+      const pairs = played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures }))
+      const dollars = played.map(({ timeline, outcomes }) => {
+        return summaryOf(timeline).money.with - sum(savingsOf(timeline, outcomes.at(-1)!, outcomes[i]!))
+      })
+      return { ...sumUp(name, pairs), dollars: sum(dollars) }
+    })
+    const model = [...new Set(played.map(({ timeline }) => timeline.calls.at(-1)?.model ?? ''))].join(', ')
     if (values.svg !== undefined) notes.push(await drawLongest(values.svg, played, policies.length))
     return {
       json: { model, rows, sessions: played.map(one => toJson(one, policies.length)), notes },
@@ -64,14 +77,20 @@ export const replay = defineCommand({
   },
 })
 
-async function readSessions(paths: readonly string[], minCalls: number, notes: string[]): Promise<Recorded[]> {
+async function readSessions(
+  paths: readonly string[],
+  { minCalls, model, notes }: { minCalls: number; model: string | undefined; notes: string[] },
+): Promise<Found[]> {
   const { prepareSession } = await import('../../replay/measure/policies.ts')
-  const found: Recorded[] = []
+  const { timelineOf } = await import('../../replay/account.ts')
+  const found: Found[] = []
   for (const file of await transcriptFiles(paths)) {
     const transcript = await readFound(file, notes)
-    for (const { id, messages } of transcript?.sessions ?? []) {
-      const calls = messages.filter(({ role }) => role === 'assistant').length
-      if (calls >= Math.max(1, minCalls)) found.push(prepareSession(id, messages))
+    for (const session of transcript?.sessions ?? []) {
+      const calls = session.messages.filter(({ role }) => role === 'assistant').length
+      if (calls < Math.max(1, minCalls)) continue
+      const timeline = await timelineOf(session, model ? { model } : {})
+      found.push({ session: prepareSession(session.id, session.messages), timeline })
     }
   }
   if (found.length > 0) return found
@@ -112,33 +131,34 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
 
 /** Every session under every policy, and last under `none`, which the shares are of. */
 async function play(
-  sessions: readonly Recorded[],
+  sessions: readonly Found[],
   planners: readonly PlannerFactory[],
-  { model, overhead, io }: { model: string; overhead?: number; io: Parameters<typeof startProgress>[0] },
+  { given, io }: { given: { model?: string; overhead?: number }; io: Parameters<typeof startProgress>[0] },
 ): Promise<Played[]> {
   const { tryPolicy } = await import('../../replay/measure/policies.ts')
+  const { replayOptionsOf } = await import('../../replay/account.ts')
   const { none } = await import('../../policies/policy.ts')
   const progress = startProgress(io, sessions.length * (planners.length + 1))
   const played: Played[] = []
-  for (const session of sessions) {
+  for (const { session, timeline } of sessions) {
+    const options = { ...replayOptionsOf(timeline), ...given }
     const outcomes: Outcome[] = []
     for (const planner of [...planners, none]) {
       progress.step(`${planner.name}  ${printable(session.name)}`)
       const known = outcomes.find(outcome => outcome.policy === planner.name)
-      outcomes.push(
-        known ?? (await tryPolicy(session, planner, { model, ...(overhead === undefined ? {} : { overhead }) })),
-      )
+      outcomes.push(known ?? (await tryPolicy(session, planner, options)))
     }
-    played.push({ session, outcomes })
+    played.push({ session, timeline, outcomes })
   }
   progress.done()
   return played
 }
 
-type Shown = { rows: Row[]; played: Played[]; model: string; explain: boolean }
+type Shown = { rows: PricedRow[]; played: Played[]; model: string; explain: boolean }
 
 function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generator<string> {
   const calls = played.reduce((total, { session }) => total + session.calls, 0)
+  for (const row of rows) yield* decisionLines(row.policy, played, explain, paint)
   yield `${amount(played.length, 'session')}, ${amount(calls, 'call')}, prices of ${printable(model)}; shares of what none comes to`
   yield ''
   const right = true
@@ -147,6 +167,7 @@ function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generato
     { name: 'TOKENS SENT', right },
     { name: 'SHARE', right },
     { name: 'COST', right },
+    { name: 'DOLLARS', right },
     { name: 'EVIDENCE', right },
     { name: 'EFFECTIVE', right, paint: paint.bold },
     { name: 'WORST', right },
@@ -154,16 +175,16 @@ function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generato
     { name: 'PEAK', right },
   ]
   yield* table(columns, rows.map(toCells), paint)
-  for (const row of rows) yield* decisionLines(row.policy, played, explain, paint)
 }
 
-function toCells(row: Row): string[] {
+function toCells(row: PricedRow): string[] {
   const share = (value: number) => value.toFixed(3)
   return [
     row.policy,
     grouped(row.tokens),
     share(row.sentShare),
     share(row.costShare),
+    row.dollars.toFixed(2),
     share(row.evidence),
     share(row.effectiveShare),
     row.worst.toFixed(2),
@@ -180,13 +201,13 @@ function* decisionLines(policy: string, played: readonly Played[], all: boolean,
   if (made.length === 0) return
   const largest = all ? made : made.toSorted((a, b) => b.saved - a.saved).slice(0, DECISIONS)
   const order = all ? largest : made.filter(decision => largest.includes(decision))
-  yield ''
   const more = made.length > order.length ? `, of which these saved most (all with --explain)` : ''
   yield paint.bold(`${policy}: edits at ${amount(made.length, 'call')}${more}`)
   for (const { session, call, text, saved } of order) {
     const where = played.length > 1 ? `${printable(session)} ` : ''
     yield `  ${where}call ${call + 1}: ${printable(text)} ${paint.dim(`(${grouped(saved)} tokens)`)}`
   }
+  yield ''
 }
 
 function toJson({ session, outcomes }: Played, policies: number) {

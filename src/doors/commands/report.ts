@@ -34,14 +34,14 @@ export const report = defineCommand({
   options: {
     out: { type: 'string', value: 'FILE', about: 'the page to write (palimpsest-report.html)' },
     model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
-    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (10)' },
+    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
     limit: { type: 'string', value: 'N', about: 'look at no more sessions than this, the newest files first (200)' },
   },
   async run({ args, values, io }) {
-    const { reportOn, toHtml, totalsOf } = await import('../../replay/report.ts')
+    const { billsBy, reportOn, toHtml, totalsOf } = await import('../../replay/report.ts')
     const notes: string[] = []
     const files = await newestFirst(args.length > 0 ? args : ownPlaces(io.env))
-    const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 10
+    const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const limit = numberOption(values.limit, '--limit') ?? 200
     const sessions: SessionReport[] = []
     const progress = startProgress(io, files.length)
@@ -65,7 +65,7 @@ export const report = defineCommand({
       await writePage(out, toHtml(sessions))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
-    return { json: { totals, sessions }, text: paint => lines(sessions, totals, paint), notes }
+    return { json: { totals, ...billsBy(sessions), sessions }, text: paint => lines(sessions, totals, paint), notes }
   },
 })
 
@@ -111,9 +111,14 @@ function* lines(
   paint: Paint,
 ): Generator<string> {
   if (sessions.length === 0) return
-  const { calls, dollars, thriftyDollars, waste } = totals
-  yield `${amount(sessions.length, 'session')}, ${amount(calls, 'call')}, about $${dollars.toFixed(2)} of input by the price table`
-  yield `With thrifty about $${thriftyDollars.toFixed(2)}, ${paint.bold(`${Math.round((1 - thriftyDollars / dollars) * 100)} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view.`
+  const { calls, billedUsd, savedUsd, estimatedCalls, waste } = totals
+  const bill = `${amount(sessions.length, 'session')}, ${amount(calls, 'call')}`
+  const estimated = estimatedCalls === 0 ? '' : `, ${amount(estimatedCalls, 'call')} estimated`
+  yield estimatedCalls === calls
+    ? `${bill}, about $${billedUsd.toFixed(2)}, estimated: the recordings have no usage`
+    : `${bill}, $${billedUsd.toFixed(2)} as reported by providers${estimated}`
+  const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
+  yield `With thrifty about $${(billedUsd - savedUsd).toFixed(2)}, ${paint.bold(`${share} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view.`
   yield ''
   const columns = [
     { name: 'WASTE' },

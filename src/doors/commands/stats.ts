@@ -9,8 +9,8 @@ export const stats = defineCommand({
   summary: 'say what sessions cost and what edits saved',
   usage: '[SESSION]',
   details: [
-    'Counts calls for which the provider told what they used. A token that was not sent is worth what it would',
-    'have cost from the cache; what edits made the provider write again is taken off. With a holdout (see',
+    'Counts what the provider reported for each call; calls that it did not report are estimated. What edits saved',
+    'is after what they made the provider write again. With a holdout (see',
     'palimpsest run --holdout) the conversations that were edited stand beside those that were not.',
   ].join('\n'),
   examples: ['palimpsest stats', 'palimpsest stats fix-login --json', 'palimpsest stats --days 7'],
@@ -45,13 +45,14 @@ async function readAll(pal: Palimpsest, { only, since }: { only: string | undefi
   const { loadCounter } = await import('../../model/tokens.ts')
   const count = await loadCounter()
   const read: Read[] = []
-  for await (const { id, model, updatedAt } of sessionsOf(pal, only)) {
-    if (updatedAt < since) continue
+  for await (const info of sessionsOf(pal, only)) {
+    const { id } = info
+    if (info.updatedAt < since) continue
     const events = await (await pal.session(id, { mustExist: true })).events()
     const holdout = events.some(
       ({ event }) => event.type === 'decision' && event.text.endsWith('Holdout: never edited.'),
     )
-    read.push({ id, holdout, of: statisticsOf(events, model, count) })
+    read.push({ id, holdout, of: statisticsOf(events, info, count) })
   }
   return read
 }
@@ -74,12 +75,11 @@ type Groups = Record<'all' | 'edited' | 'holdout', Statistics>
 
 function* describe({ all, edited, holdout }: Groups, read: readonly Read[], paint: Paint): Generator<string> {
   const less = all.tokensIn > 0 ? Math.round((1 - all.tokensSent / all.tokensIn) * 100) : 0
-  const net = all.saved - all.rewritten
   yield `${amount(read.length, 'session')}, ${amount(all.calls, 'call')}`
   yield `messages      ${grouped(all.tokensIn)} tokens came in, ${grouped(all.tokensSent)} were sent (${less}% less)`
   yield `reported      ${grouped(all.input)} input, ${grouped(all.cacheRead)} from the cache, ${grouped(all.cacheWrite)} to it, ${grouped(all.output)} output`
-  yield `paid          ${dollars(all.cost)} by the price table`
-  yield `edits saved   ${dollars(all.saved)} at cache prices, less ${dollars(all.rewritten)} for cache written again: ${paint.bold(dollars(net))}`
+  yield `paid          ${dollars(all.cost)}`
+  yield `edits saved   ${paint.bold(dollars(all.saved))}, after what they made the provider write again`
   yield `edits         ${counts(all.edits)}`
   yield `cache lost    ${counts(all.busts)}`
   if (holdout.calls === 0) return

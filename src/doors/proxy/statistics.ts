@@ -1,17 +1,19 @@
 /**
  * What sessions cost and what edits saved, from the ledger alone: the same numbers after any restart, by anybody.
  *
- * A call counts when the provider told what it used. Tokens in are those of all entries at that time, tokens sent
- * those of the view. What the provider's own cache saves is never ours: a token that was not sent is worth its price
- * from the cache, and what edits made the provider write again is taken off.
+ * Money is that of the session's timeline, which every door shows: what was paid, and what the edits saved after what
+ * they made the provider write again. Tokens are of calls for which the provider told what they used: in are those of
+ * all entries at that time, sent those of the view.
  */
 
 import { type Counter, messageTokens } from '../../model/tokens.ts'
 import type { Edit, Event, Usage } from '../../model/types.ts'
 import { type Model, modelInfo } from '../../providers/models.ts'
-import { dollarsOf } from '../../providers/pricing.ts'
+import type { SessionInfo } from '../../session/engine.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { applyEvent, createFold, type Fold, shownTokens, tokensOf } from '../../view/fold.ts'
+import { Timeline } from '../../view/timeline.ts'
+import { summaryOf } from '../../view/totals.ts'
 
 export type Cause = 'edit' | 'pause' | 'client' | 'model'
 
@@ -23,10 +25,9 @@ export type Statistics = {
   output: number
   cacheRead: number
   cacheWrite: number
-  /** Dollars: what was paid, what tokens that were not sent would have cost, what edits made be written again. */
+  /** Dollars: what was paid, and what edits saved. */
   cost: number
   saved: number
-  rewritten: number
   edits: Record<string, number>
   /** Calls for which a cached beginning was lost. */
   busts: Record<Cause, number>
@@ -35,15 +36,25 @@ export type Statistics = {
 export function noStatistics(): Statistics {
   const busts = { edit: 0, pause: 0, client: 0, model: 0 }
   const tokens = { tokensIn: 0, tokensSent: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
-  return { calls: 0, ...tokens, cost: 0, saved: 0, rewritten: 0, edits: {}, busts }
+  return { calls: 0, ...tokens, cost: 0, saved: 0, edits: {}, busts }
 }
 
 type Placed = { seq: number; at: number; event: Event }
 
-export function statisticsOf(events: Iterable<Placed>, model: string, count: Counter): Statistics {
+export function statisticsOf(
+  events: Iterable<Placed>,
+  { model, parent, about }: Pick<SessionInfo, 'model' | 'parent' | 'about'>,
+  count: Counter,
+): Statistics {
   const reading = new Reading(model, count)
-  for (const placed of events) reading.take(placed)
-  return reading.statistics
+  const inherited = { events: parent?.seq ?? 0, entries: about.carried ?? 0 }
+  const timeline = new Timeline({ count, model: modelInfo(model), name: model, inherited })
+  for (const placed of events) {
+    reading.take(placed)
+    timeline.take(placed)
+  }
+  const { money } = summaryOf(timeline)
+  return { ...reading.statistics, cost: money.with, saved: money.without - money.with }
 }
 
 export function addStatistics(one: Statistics, other: Statistics): Statistics {
@@ -64,7 +75,6 @@ const SUMMED = [
   'cacheWrite',
   'cost',
   'saved',
-  'rewritten',
 ] as const
 export const CAUSES: readonly Cause[] = ['edit', 'pause', 'client', 'model']
 
@@ -115,10 +125,7 @@ class Reading {
     statistics.tokensIn += sent + unsent
     statistics.tokensSent += sent
     for (const kind of REPORTED) statistics[kind] += usage[kind] ?? 0
-    statistics.cost += dollarsOf(usage, price)
-    statistics.saved += (unsent * price.input * price.read) / 1e6
     if (cause) statistics.busts[cause]++
-    if (cause === 'edit') statistics.rewritten += (this.#rewritten * price.input * (price.write - price.read)) / 1e6
     this.#sent = this.#fold.entries.length
     this.#lastAt = at
     this.#lastModel = name

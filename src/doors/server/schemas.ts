@@ -181,12 +181,12 @@ export const SummaryOut = z
       .describe('Of the next call: everything that happened, and what is shown of it.'),
     sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
     money: z
-      .object({ without: z.number(), with: z.number() })
-      .describe('Dollars, of input: the same calls and the same caching by the provider, without our edits and with.'),
-    reported: z
-      .object({ calls: z.number(), cost: z.number() })
-      .nullable()
-      .describe('What providers reported, in dollars, answers included.'),
+      .object({ without: z.number(), with: z.number(), modelled: z.number(), estimated: z.number() })
+      .describe(
+        'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
+          'the `estimated` calls that it reported nothing of. `without` adds what our edits saved. `modelled` is what the ' +
+          'model of costs says for all calls.',
+      ),
     series: z
       .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
       .describe('Tokens sent call by call, in at most 40 steps.'),

@@ -110,7 +110,7 @@ export function createServer(options: ServerOptions): Server {
   const hub = new EventHub()
   const desk = new SessionDesk(pal, hub)
   const workspace = options.workspace ?? process.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder()
-  const timelines = new Timelines()
+  const timelines = new Timelines(pal.models)
   const heavy = new Slots(HEAVY_AT_ONCE)
   const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
   const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())

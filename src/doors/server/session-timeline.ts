@@ -19,7 +19,7 @@ const summary = defineRoute({
   summary: 'A session in a few numbers: turns, calls, tokens raw and shown, money with and without edits',
   description:
     'Reads the ledger when first asked, and after that only what is new. The list of sessions has it where it is known. ' +
-    'Money is of input, by the price table, with the same caching by the provider in both sums.',
+    'Money is what the provider reported, priced by the table; calls that it reported nothing of are estimated.',
   roles: EVERYBODY,
   params: SessionParam,
   answer: SummaryOut,
@@ -44,6 +44,12 @@ export const TimelineCallOut = z
     call: z.number().describe('From 1.'),
     entry: z.number().describe('The answer.'),
     at: Time,
+    model: z.string(),
+    paid: z
+      .object({ dollars: z.number(), estimated: z.boolean() })
+      .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
+    modelled: z.number().describe('What the model of costs says, in dollars, the answer included.'),
+    inherited: z.boolean().describe('The session that this one was forked from has paid.'),
     sent: Sum,
     raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
     miss: z
@@ -61,9 +67,9 @@ export const TimelineCallOut = z
     }),
     decision: z.string().nullable().describe("The planner's sentence before this call."),
     reported: z
-      .looseObject({ cost: z.number().describe('Dollars, the answer included.') })
+      .looseObject({})
       .nullable()
-      .describe('What the provider counted: input, cacheRead, cacheWrite, output.'),
+      .describe('What the provider counted: input, cacheRead, cacheWrite, cacheWriteLong, output, reasoning.'),
   })
   .meta({ id: 'TimelineCall' })
 
@@ -132,6 +138,7 @@ function toCall(call: Timeline['calls'][number], number: number): z.input<typeof
   return {
     call: number,
     ...rest,
+    inherited: call.inherited ?? false,
     miss: miss ?? null,
     edits: { made: edits.ids.length, ids: edits.ids.slice(0, MOST_IDS), saved: edits.saved, undone: edits.undone },
     decision: decision ?? null,

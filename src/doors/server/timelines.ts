@@ -7,6 +7,7 @@
  */
 
 import { loadCounter } from '../../model/tokens.ts'
+import type { ModelTable } from '../../providers/models.ts'
 import type { SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import { Timeline } from '../../view/timeline.ts'
@@ -19,41 +20,51 @@ const SUMMARIES = 2000
 const FEW = 100
 const PORTION = 250
 
+/** What is known of a session before its ledger is read. */
+export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
+
 type Kept = { model: string; timeline: Promise<Timeline> }
 
 export class Timelines {
+  readonly #models: ModelTable
   readonly #kept = new Map<string, Kept>()
   readonly #summaries = new Map<string, { length: number; model: string; summary: Summary }>()
 
+  constructor(models: ModelTable = {}) {
+    this.#models = models
+  }
+
   /** The timeline of a session up to the length that the list says; `id` is the one in the ledger, here and below. */
-  of(session: Session, { id, length, model }: Pick<SessionInfo, 'id' | 'length' | 'model'>): Promise<Timeline> {
+  of(session: Session, info: Timed): Promise<Timeline> {
+    const { id, length, model } = info
     const known = this.#kept.get(id)
     const before = known?.model === model ? known.timeline : undefined
     // One after the other: each goes on where the one before has ended.
-    const timeline = (before ?? start(session)).then(found => catchUp(found, session, length))
+    const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
     remember(this.#kept, id, { model, timeline }, KEPT)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
     return timeline
   }
 
+  async #start({ options }: Session, { model: name, parent, about }: Timed): Promise<Timeline> {
+    const { model, overhead, tools } = options
+    const inherited = { events: parent?.seq ?? 0, entries: about.carried ?? 0 }
+    return new Timeline({ count: await loadCounter(), model, name, models: this.#models, overhead, tools, inherited })
+  }
+
   /** The numbers of a session, if they are known without reading it. */
-  known({ id, length, model }: Pick<SessionInfo, 'id' | 'length' | 'model'>): Summary | undefined {
+  known({ id, length, model }: Timed): Summary | undefined {
     const found = this.#summaries.get(id)
     return found?.length === length && found.model === model ? found.summary : undefined
   }
 
-  async summary(session: Session, info: Pick<SessionInfo, 'id' | 'length' | 'model'>): Promise<Summary> {
+  async summary(session: Session, info: Timed): Promise<Summary> {
     const known = this.known(info)
     if (known) return known
     const summary = summaryOf(await this.of(session, info))
     remember(this.#summaries, info.id, { length: info.length, model: info.model, summary }, SUMMARIES)
     return summary
   }
-}
-
-async function start({ options }: Session): Promise<Timeline> {
-  const { model, overhead, tools } = options
-  return new Timeline({ count: await loadCounter(), model, overhead, tools })
 }
 
 async function catchUp(timeline: Timeline, session: Session, length: number): Promise<Timeline> {

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { readTranscript, type Transcript } from '../../formats/transcripts/read-transcript.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
-import { type Model, modelInfo } from '../../providers/models.ts'
+import { replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
 import { importSession } from '../../session/import-transcript.ts'
+import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
@@ -71,7 +72,7 @@ const Costs = z.object({
   evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
   busts: z.number(),
   edits: z.number(),
-  dollars: z.number().describe('The cost by the price table; of input, like all of these.'),
+  dollars: z.number().describe('What was paid, less what the policy would have saved; answers included.'),
   series: z
     .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
     .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
@@ -103,39 +104,38 @@ const compare = defineRoute({
       const recorded = prepareSession(session.id, messages)
       if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
       const info = await timed(doors, caller, session)
-      const model = body.model ?? info.model
-      // What the provider counted in front of the messages, where it told us; the usual amount otherwise.
-      const { overhead } = await doors.timelines.of(session, info)
-      const options = { model, ...(overhead > 0 ? { overhead } : {}) }
+      const timeline = await doors.timelines.of(session, info)
+      const options = { ...replayOptionsOf(timeline), ...(body.model ? { model: body.model } : {}) }
       const base = await tryPolicy(recorded, 'none', options)
       const policies: z.input<typeof Costs>[] = []
       for (const policy of body.policies) {
         const outcome = policy === 'none' ? base : await tryPolicy(recorded, policy, options)
-        policies.push(costsOf(policy, outcome, base, modelInfo(model)))
+        policies.push(costsOf(policy, outcome, base, timeline))
         await new Promise(resolve => setImmediate(resolve))
       }
-      return { session: session.id, model, policies }
+      return { session: session.id, model: options.model, policies }
     }),
 })
 
-function costsOf(policy: string, outcome: Outcome, base: Outcome, { input, scale }: Model): z.input<typeof Costs> {
+function costsOf(policy: string, outcome: Outcome, base: Outcome, timeline: Timeline): z.input<typeof Costs> {
   const { measures, decisions } = outcome
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
-  const toDollars = (units: number) => (units * input * scale) / 1_000_000
+  const saved = savingsOf(timeline, base, outcome)
+  const paid = timeline.calls.map(({ inherited, paid: { dollars } }, i) => (inherited ? 0 : dollars - (saved[i] ?? 0)))
   let spent = 0
   return {
     policy,
     ...{ calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts },
     edits: decisions.reduce((total, decision) => total + decision.edits, 0),
-    dollars: toDollars(cost),
+    dollars: sum(paid),
     series: {
       tokens: inSteps(
         measures.perCall.map(call => call.tokens),
         SERIES,
       ),
       cost: inSteps(
-        measures.perCall.map(call => (spent += toDollars(call.cost))),
+        paid.map(dollars => (spent += dollars)),
         SERIES,
       ),
     },

@@ -13,7 +13,7 @@ import { isReport } from '../../calls/requests.ts'
 import { textOf } from '../../model/leaves.ts'
 import { type Counter, partTokens } from '../../model/tokens.ts'
 import type { Message, Part } from '../../model/types.ts'
-import type { Model } from '../../providers/models.ts'
+import { type Model, TYPICAL_OVERHEAD } from '../../providers/models.ts'
 import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
 
 /** What a call costs, as factors of the price of an uncached input token. */
@@ -55,8 +55,8 @@ export type Measures<T extends string = string, E extends string = string> = {
 
 export type Call = { messages: readonly Message[] }
 
-/** Tokens of system prompt and tools that are assumed in front. */
-export const OVERHEAD = 18_000
+/** Tokens of system prompt and tools in every measured call. */
+export const OVERHEAD: number = TYPICAL_OVERHEAD
 const REFETCH_EVERY = 20
 const REFETCH_OUTPUT = 150
 

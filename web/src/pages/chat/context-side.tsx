@@ -58,8 +58,8 @@ export function ContextSide({ session, round }: { session: string; round: number
           </div>
           <div>
             <dt>cost</dt>
-            <dd title="By the price table; with answers where the provider reported them">
-              {money(sum.reported?.cost ?? sum.money.with)}
+            <dd title="As the provider reported it; calls that it did not report are estimated">
+              {money(sum.money.with)}
             </dd>
           </div>
         </dl>

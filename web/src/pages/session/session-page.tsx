@@ -154,7 +154,7 @@ function SessionHead({ session, data: { info, summary } }: { session: string; da
 }
 
 function Numbers({ summary }: { summary: Summary }) {
-  const { turns, calls, edits, tokens: size, money: cost, reported } = summary
+  const { turns, calls, edits, tokens: size, money: cost } = summary
   const less = size.raw > 0 ? 1 - size.shown / size.raw : 0
   const cheaper = cost.without > 0 ? 1 - cost.with / cost.without : 0
   return (
@@ -167,23 +167,27 @@ function Numbers({ summary }: { summary: Summary }) {
       />
       <Figure name="Window" value={percent(size.shown / Math.max(1, size.window))} note={`of ${tokens(size.window)}`} />
       <Figure
-        name="Cost of input"
+        name="Cost"
         value={cost.without === cost.with ? money(cost.with) : `${money(cost.without)} → ${money(cost.with)}`}
         note={
           cheaper >= 0.001
             ? `${percent(cheaper)} less`
             : cheaper <= -0.001
               ? `${percent(-cheaper)} more`
-              : 'caching by the provider included'
+              : paidNote(cost.estimated, calls)
         }
-        title="By the price table, with the same caching by the provider in both sums"
+        title={`Input, cache and output. ${paidNote(cost.estimated, calls)}.`}
       />
-      {reported && (
-        <Figure name="Reported" value={money(reported.cost)} note={`by the provider, ${count(reported.calls)} calls`} />
-      )}
       <Figure name="Edits" value={count(edits)} note="in force" />
     </dl>
   )
+}
+
+function paidNote(estimated: number, calls: number): string {
+  if (estimated === 0) return 'as the provider reported it'
+  return estimated === calls
+    ? 'estimated: nothing was reported'
+    : `${count(estimated)} of ${count(calls)} calls estimated`
 }
 
 function Figure({ name, value, note, title }: { name: string; value: string; note: string; title?: string }) {

@@ -1,0 +1,77 @@
+/**
+ * The account of a recorded session: what it cost call by call, as the session page would say after an import, and what
+ * it would have cost under a policy.
+ *
+ * One way for every door. What was paid comes from the timeline: the provider's own numbers where the recording has
+ * them. What a policy saves is the difference of two replays by the model of costs, with the session's own model, cache
+ * lifetime and size of system prompt and tools, so that the sum without a policy is what was paid.
+ */
+
+import { heal } from '../formats/doctor.ts'
+import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
+import { loadCounter } from '../model/tokens.ts'
+import type { Event } from '../model/types.ts'
+import { DEFAULT_MODEL, type ModelTable, modelInfo, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { usageByMessage } from '../session/import-transcript.ts'
+import { Timeline } from '../view/timeline.ts'
+import type { CompareOptions, Outcome } from './measure/policies.ts'
+
+/** The timeline of a recording, as an import into the ledger would give it; `model` prices it as another one. */
+export async function timelineOf(
+  session: TranscriptSession,
+  { model: wanted, models = {} }: { model?: string; models?: ModelTable } = {},
+): Promise<Timeline> {
+  const name = wanted ?? session.model ?? DEFAULT_MODEL
+  const { messages } = heal(session.messages)
+  const usage = usageByMessage(session, messages)
+  const timeline = new Timeline({
+    count: await loadCounter(),
+    model: modelInfo(name, models),
+    name,
+    models,
+    inherited: { entries: session.carried },
+    ...(usage.size === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
+  })
+  let seq = 0
+  let at = 0
+  const take = (event: Event) => timeline.take({ seq: seq++, at, event })
+  for (const [i, message] of messages.entries()) {
+    at = message.at || at
+    take({ type: 'entry', message })
+    const reported = usage.get(i)
+    if (reported) take({ type: 'usage', usage: wanted ? { ...reported, model: wanted } : reported })
+  }
+  return timeline
+}
+
+/** How a replay must be made for its costs to be those of the session. */
+export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: string } {
+  const own = timeline.calls.filter(({ inherited }) => !inherited)
+  const overheads = own.filter(({ reported }) => reported).map(({ overhead }) => overhead)
+  const lifetime = timeline.lifetime
+  return {
+    model: mostFrequent(own.map(({ model }) => model)) ?? DEFAULT_MODEL,
+    overhead: overheads.length > 0 ? Math.round(sum(overheads) / overheads.length) : TYPICAL_OVERHEAD,
+    ...(lifetime === undefined ? {} : { cacheTtl: lifetime }),
+  }
+}
+
+/** Dollars that a policy would have saved on each call, by two replays of the session. */
+export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
+  const { input } = modelInfo(replayOptionsOf(timeline).model)
+  const perUnit = (input * timeline.scale) / 1_000_000
+  return base.measures.perCall.map(({ cost }, i) => {
+    const saved = (cost - (outcome.measures.perCall[i]?.cost ?? cost)) * perUnit
+    return timeline.calls[i]?.inherited ? 0 : saved
+  })
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function mostFrequent(names: readonly string[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const name of names) if (name !== '') counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0]
+}

@@ -1,0 +1,121 @@
+/**
+ * One account for all doors: the report, the session page, Compare, replay and stats say the same sum of a session, and
+ * that is the sum of what the provider reported.
+ */
+import assert from 'node:assert/strict'
+import { existsSync, globSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { statisticsOf } from '../../src/doors/proxy/statistics.ts'
+import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
+import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
+import { loadCounter } from '../../src/model/tokens.ts'
+import type { Message, Usage } from '../../src/model/types.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { dollarsOf } from '../../src/providers/pricing.ts'
+import { replayOptionsOf, savingsOf, timelineOf } from '../../src/replay/account.ts'
+import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
+import { billsBy, reportOn, totalsOf } from '../../src/replay/report.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { importSession } from '../../src/session/import-transcript.ts'
+import { summaryOf } from '../../src/view/totals.ts'
+
+const TRACES = join(import.meta.dirname, '../../../shared/traces')
+const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
+
+const isCent = (a: number, b: number) => Math.abs(a - b) < 0.005
+
+function recorded(turns: number, usage: (call: number) => Usage | undefined, carried = 0): TranscriptSession {
+  const messages: Message[] = []
+  const reported: TranscriptSession['usage'] = []
+  for (let call = 0; call < turns; call++) {
+    const at = 1_760_000_000_000 + call * 60_000
+    messages.push({ role: 'user', at, parts: [{ type: 'text', text: `question ${call} ${'why '.repeat(200)}` }] })
+    messages.push({ role: 'assistant', at: at + 1000, parts: [{ type: 'text', text: `answer ${call}` }] })
+    const used = usage(call)
+    if (used) reported.push({ message: messages.length - 1, usage: used })
+  }
+  return { id: 's', messages, carried, usage: reported }
+}
+
+test('what was reported is the bill, by the model and the lifetime of each call; the rest is estimated', async () => {
+  const usages: Record<number, Usage> = {
+    0: { input: 5, cacheWrite: 20_000, cacheWriteLong: 20_000, output: 100, model: 'claude-sonnet-4-5' },
+    1: { input: 5, cacheRead: 20_000, cacheWrite: 300, output: 200, model: 'claude-opus-4-5' },
+  }
+  const timeline = await timelineOf(recorded(3, call => usages[call]))
+  const { money, calls } = summaryOf(timeline)
+  assert.equal(calls, 3)
+  assert.equal(money.estimated, 1)
+  const [first, second, third] = timeline.calls
+  assert.equal(first!.paid.dollars, (5 * 3 + 20_000 * 6 + 100 * 15) / 1e6, 'one-hour writes cost twice the input')
+  assert.equal(second!.paid.dollars, (5 * 5 + 20_000 * 0.5 + 300 * 6.25 + 200 * 25) / 1e6)
+  assert.ok(third!.paid.estimated && third!.paid.dollars > 0)
+  assert.ok(first!.overhead > 15_000, 'system prompt and tools are what was counted beyond the messages')
+})
+
+test('calls that a parent has paid are left out', async () => {
+  const usage = { input: 1000, output: 10, model: 'claude-sonnet-4-5' }
+  const whole = summaryOf(await timelineOf(recorded(4, () => usage)))
+  const own = summaryOf(await timelineOf(recorded(4, () => usage, 4)))
+  assert.deepEqual([whole.calls, own.calls], [4, 2])
+  assert.ok(isCent(own.money.with, whole.money.with / 2))
+})
+
+test('every door says the same of every recorded session with usage, to the cent', { skip }, async () => {
+  const count = await loadCounter()
+  const pal = await openPalimpsest({ home: ':memory:' })
+  let checked = 0
+  for (const file of globSync('{claude-code,codex,opencode,pi}/*', { cwd: TRACES })) {
+    const { sessions } = await readTranscript(join(TRACES, file))
+    for (const session of sessions.filter(({ usage }) => usage.length > 0)) {
+      const name = `${file} ${session.id}`
+      const timeline = await timelineOf(session)
+      const { money, calls } = summaryOf(timeline)
+      const bill = session.usage
+        .filter(({ message }) => message >= session.carried)
+        .reduce((total, { message, usage }) => {
+          const at = session.messages[message]?.at
+          const model = modelInfo(usage.model ?? session.model, {}, at ? { at } : {})
+          return total + dollarsOf(usage, model)
+        }, 0)
+      const estimated = timeline.calls.filter(({ paid, inherited }) => paid.estimated && !inherited)
+      const rest = estimated.reduce((total, { paid }) => total + paid.dollars, 0)
+      assert.ok(isCent(money.with, bill + rest), `${name}: ${money.with} and ${bill} + ${rest}`)
+      const imported = await importSession(pal, session, { name: `s${checked}` })
+      const info = await pal.find(imported.session)
+      const stored = await (await pal.session(imported.session)).events()
+      const stats = statisticsOf(stored, info!, count)
+      assert.ok(isCent(stats.cost, money.with), `${name}: stats ${stats.cost}, account ${money.with}`)
+      assert.ok(calls > 0 || session.carried > 0, name)
+      checked++
+    }
+  }
+  await pal.close()
+  assert.ok(checked > 40, `${checked} sessions`)
+})
+
+test('the report adds up by day, project, model and agent, and says what replay and Compare say', async () => {
+  const usage = { input: 5, cacheWrite: 600, cacheRead: 9000, output: 50, model: 'claude-sonnet-4-5' }
+  const session = { ...recorded(40, () => usage), cwd: '/work/shop' }
+  const one = await reportOn(session, { format: 'claude-code' })
+  const totals = totalsOf([one, { ...one, isSubagent: true }])
+  assert.equal(totals.calls, 80)
+  assert.ok(isCent(totals.billedUsd, 2 * one.billedUsd) && isCent(totals.subagents.billedUsd, one.billedUsd))
+  for (const list of Object.values(billsBy([one, one]))) {
+    assert.ok(list.length > 0)
+    assert.ok(
+      isCent(
+        list.reduce((total, { billedUsd }) => total + billedUsd, 0),
+        2 * one.billedUsd,
+      ),
+    )
+  }
+  const timeline = await timelineOf(session)
+  assert.ok(isCent(one.billedUsd, summaryOf(timeline).money.with))
+  const again = prepareSession('s', session.messages)
+  const options = replayOptionsOf(timeline)
+  const [base, outcome] = [await tryPolicy(again, 'none', options), await tryPolicy(again, 'thrifty', options)]
+  const saved = savingsOf(timeline, base, outcome).reduce((total, dollars) => total + dollars, 0)
+  assert.ok(isCent(one.savedUsd, saved))
+})
