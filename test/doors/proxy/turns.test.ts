@@ -1,0 +1,278 @@
+/** One turn of a conversation: what is recorded, what is sent, and what it does to the provider's cache. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
+import { emptyAnswer } from '../../../src/doors/proxy/dialect.ts'
+import { Readings } from '../../../src/doors/proxy/reading.ts'
+import { piecesOf, type Spliced } from '../../../src/doors/proxy/splice-body.ts'
+import { type Turn, Turns, type TurnsOptions } from '../../../src/doors/proxy/turns.ts'
+import type { Event } from '../../../src/model/types.ts'
+import { everyTurn, type Policy } from '../../../src/policies/policy.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+
+type Said = { role: 'user' | 'assistant'; content: string | object[] }
+
+const ask = (content: string): Said => ({ role: 'user', content })
+const answer = (content: string): Said => ({ role: 'assistant', content })
+const LONG = 'a long question that can be shortened '.repeat(60)
+const MINUTE = 60_000
+
+async function start(options: Partial<TurnsOptions> = {}) {
+  const time = { now: 1_000_000 }
+  const pal = await openPalimpsest({ home: ':memory:', clock: () => time.now })
+  const faults: unknown[] = []
+  const turns = new Turns({
+    pal,
+    policy: 'none',
+    holdout: 0,
+    inject: {},
+    clock: () => time.now,
+    newName: () => `new-${time.now}`,
+    fault: (_, error) => faults.push(error),
+    ...options,
+  })
+  const readings = new Readings()
+  const find = async (messages: readonly Said[], { tools = true, session = 'one' } = {}) => {
+    const body = { model: 'claude-sonnet-4-5', tools: tools ? [{ name: 'bash', input_schema: {} }] : [], messages }
+    const reading = readings.read(anthropic, Buffer.from(JSON.stringify(body)))!
+    const headers = new Headers({ 'x-palimpsest-session': session })
+    return (await turns.find({ ...reading, headers, user: undefined, owner: undefined, model: body.model }))!
+  }
+  const take = async (messages: readonly Said[], more: { tools?: boolean; session?: string } = {}): Promise<Turn> =>
+    turns.prepare(await find(messages, more))
+  const eventsOf = async (id: string): Promise<Event[]> =>
+    (await (await pal.session(id, { mustExist: true })).events()).map(({ event }) => event)
+  return { time, pal, faults, turns, find, take, eventsOf }
+}
+
+const sentBy = ({ edited }: { edited?: Spliced }) =>
+  edited && (JSON.parse(Buffer.concat(piecesOf(edited)).toString()) as { messages: Said[] }).messages
+
+/** Shortens the first message once it has been answered. */
+const shortenFirst: Policy = {
+  name: 'first',
+  start: () => {
+    let done = false
+    return {
+      plan({ calls }) {
+        if (done || calls < 2) return []
+        done = true
+        const target = { type: 'part', entry: 0, part: 0 } as const
+        return [{ policy: 'first', target, replacement: 'short', why: 'test' }]
+      },
+    }
+  },
+}
+
+const talk = [ask(LONG), answer('one'), ask('two'), answer('three'), ask('four')]
+
+describe('a turn', () => {
+  test('records exactly what the client sent, once', async () => {
+    const { take, eventsOf, pal } = await start()
+    await take(talk.slice(0, 1))
+    await take(talk.slice(0, 3))
+    await take(talk.slice(0, 3))
+    const turn = await take(talk)
+    assert.equal(turn.edited, undefined)
+    assert.deepEqual([turn.saved, turn.made, turn.bust], [0, [], undefined])
+    const entries = (await eventsOf('one')).filter(({ type }) => type === 'entry')
+    assert.equal(entries.length, 5)
+    await pal.close()
+  })
+
+  test('with an edit sends the view, and the same body again gets the same bytes', async () => {
+    const { take, pal } = await start({ policy: everyTurn('first', [shortenFirst]) })
+    await take(talk.slice(0, 1))
+    await take(talk.slice(0, 3))
+    const turn = await take(talk)
+    assert.deepEqual(sentBy(turn)?.[0]?.content, 'short')
+    assert.deepEqual(sentBy(turn)?.slice(1), talk.slice(1))
+    assert.deepEqual(turn.made, ['policy:first'])
+    assert.ok(turn.saved > 100, `${turn.saved}`)
+    const again = await take(talk)
+    assert.deepEqual(Buffer.concat(piecesOf(again.edited!)), Buffer.concat(piecesOf(turn.edited!)))
+    assert.deepEqual([again.made, again.saved, again.bust], [[], turn.saved, undefined])
+    const next = await take([...talk, answer('five'), ask('six')])
+    assert.equal(next.saved, turn.saved)
+    assert.equal(next.bust, undefined, 'an edit costs the cache once')
+    await pal.close()
+  })
+
+  test('that are many at once on one session are taken one after the other', async () => {
+    const { find, turns, eventsOf, pal } = await start()
+    const found = [await find(talk.slice(0, 1)), await find(talk.slice(0, 3)), await find(talk)]
+    const taken = await Promise.all(found.map(one => turns.prepare(one)))
+    assert.deepEqual(
+      taken.map(({ live }) => live.session.id),
+      ['one', 'one', 'one'],
+    )
+    const kinds = (await eventsOf('one')).map(({ type }) => type)
+    assert.equal(kinds.filter(type => type === 'entry').length, 5)
+    await pal.close()
+  })
+
+  test('without messages is none', async () => {
+    const { turns, pal } = await start()
+    const reading = new Readings().read(anthropic, Buffer.from('{"model":"claude"}'))!
+    const nothing = {
+      ...reading,
+      messages: undefined,
+      headers: new Headers(),
+      user: undefined,
+      owner: undefined,
+      model: undefined,
+    }
+    assert.equal(await turns.find(nothing), undefined)
+    await pal.close()
+  })
+})
+
+describe('a conversation that is only recorded', () => {
+  test('passes as it is once it is known, until somebody edits it', async () => {
+    const { find, turns, pal } = await start()
+    const first = await find(talk.slice(0, 1))
+    assert.equal(first.asIs, false, 'not opened yet')
+    const { live } = await turns.prepare(first)
+    assert.equal((await find(talk.slice(0, 3))).asIs, true)
+    const target = { type: 'part', entry: 0, part: 0 } as const
+    await live.session.apply([{ target, replacement: 'short', why: 'test' }])
+    assert.equal((await find(talk.slice(0, 3))).asIs, false)
+    await pal.close()
+  })
+
+  test('is one where nothing is planned: another waits for its view', async () => {
+    const { find, turns, pal } = await start({ policy: 'thrifty' })
+    await turns.prepare(await find(talk.slice(0, 1)))
+    assert.equal((await find(talk.slice(0, 3))).asIs, false)
+    await pal.close()
+  })
+})
+
+describe("the provider's cache", () => {
+  test('is busted by an edit of what was sent, from there to the end of it', async () => {
+    const { take, pal } = await start({ policy: everyTurn('first', [shortenFirst]) })
+    await take(talk.slice(0, 1))
+    await take(talk.slice(0, 3))
+    const { bust, live } = await take(talk)
+    const { tokens } = await live.session.view({ plan: false })
+    assert.equal(bust?.cause, 'edit')
+    assert.ok(bust.tokens > 0 && bust.tokens < tokens, `${bust.tokens} of ${tokens}: what is new was never cached`)
+    await pal.close()
+  })
+
+  test('is cold after a pause that is longer than it is kept', async () => {
+    const { take, turns, time, pal } = await start()
+    const first = await take(talk.slice(0, 1))
+    await turns.finish(first, { ...emptyAnswer(), text: 'one' })
+    time.now += first.live.session.options.model.ttl
+    assert.equal((await take(talk.slice(0, 3))).bust, undefined, 'just in time')
+    time.now += 1
+    assert.deepEqual((await take(talk)).bust, { cause: 'pause', tokens: 0 })
+    await pal.close()
+  })
+
+  test('is not asked for before the first answer', async () => {
+    const { take, time, pal } = await start()
+    await take(talk.slice(0, 1))
+    time.now += 60 * MINUTE
+    assert.equal((await take(talk.slice(0, 3))).bust, undefined)
+    await pal.close()
+  })
+
+  test('is of no use where the client takes back what it said', async () => {
+    const { take, pal } = await start()
+    await take(talk.slice(0, 1))
+    await take(talk)
+    const turn = await take([...talk.slice(0, 2), ask('something else')])
+    assert.notEqual(turn.live.session.id, 'one')
+    assert.deepEqual(turn.bust, { cause: 'client', tokens: 0 })
+    assert.deepEqual(turn.made, [])
+    await pal.close()
+  })
+})
+
+describe('an answer', () => {
+  test('is dated by when it was given, not by when it comes back', async () => {
+    const { take, turns, time, eventsOf, pal } = await start()
+    const first = await take(talk.slice(0, 1))
+    time.now += 1000
+    await turns.finish(first, { ...emptyAnswer(), text: 'one' })
+    time.now += MINUTE
+    await take(talk.slice(0, 3))
+    const [question, said, next] = (await eventsOf('one')).flatMap(event =>
+      event.type === 'entry' ? event.message : [],
+    )
+    assert.deepEqual([question?.at, said?.at, next?.at], [1_000_000, 1_001_000, 1_061_000])
+    await pal.close()
+  })
+
+  test('is recorded with its numbers, where the provider gave some', async () => {
+    const { take, turns, eventsOf, pal } = await start()
+    const turn = await take(talk.slice(0, 1))
+    const { tokens } = await turns.finish(turn, { ...emptyAnswer(), usage: {} })
+    assert.ok(tokens > 100)
+    assert.equal(
+      (await eventsOf('one')).some(({ type }) => type === 'usage'),
+      false,
+    )
+    await turns.finish(turn, { ...emptyAnswer(), usage: { input: 700, output: 3 } })
+    const [used] = (await eventsOf('one')).filter(event => event.type === 'usage')
+    assert.ok(used?.type === 'usage' && used.usage.input === 700)
+    await pal.close()
+  })
+
+  test('leads a client without a name back by its calls', async () => {
+    const { take, turns, pal } = await start()
+    const turn = await take([ask('do it')], { session: '' })
+    const call = { id: 'toolu_1', name: 'bash', input: {} }
+    await turns.finish(turn, { ...emptyAnswer(), calls: [call] })
+    const used: Said = { role: 'assistant', content: [{ type: 'tool_use', ...call }] }
+    const result: Said = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] }
+    const next = await take([ask('a summary instead'), used, result], { session: '' })
+    assert.equal(next.place.by, 'call ids')
+    assert.equal(next.place.session, turn.place.session)
+    assert.equal(turn.live.lateCalls.size, 0, 'no tool of ours')
+    await pal.close()
+  })
+})
+
+describe('a request that is too long for the provider', () => {
+  const step = (n: number): Said[] => [
+    { role: 'assistant', content: [{ type: 'tool_use', id: `t${n}`, name: 'bash', input: { command: `make ${n}` } }] },
+    {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: `t${n}`, content: `line ${n} of a log\n`.repeat(400) }],
+    },
+  ]
+  const long = [ask('build it'), ...Array.from({ length: 12 }, (_, n) => step(n)).flat(), answer('so'), ask('go on')]
+
+  test('is made shorter, and the ledger says why', async () => {
+    const { take, turns, eventsOf, pal } = await start({ policy: 'thrifty' })
+    const turn = await take(long)
+    const before = turn.edited ? Buffer.concat(piecesOf(turn.edited)).length : JSON.stringify(long).length
+    const shorter = await turns.shrink(turn)
+    assert.ok(shorter && Buffer.concat(piecesOf(shorter)).length < 0.7 * before)
+    assert.ok(turn.saved > 0)
+    const told = (await eventsOf('one')).filter(event => event.type === 'decision' && /too long/.test(event.text))
+    assert.equal(told.length, 1)
+    assert.deepEqual((await take(long)).edited, shorter, 'the same body again is sent as it was then')
+    assert.equal(turn.live.session.options.policy.name, 'thrifty')
+    await pal.close()
+  })
+
+  test('stays as it is where nothing may be edited', async () => {
+    const recorded = await start({ policy: 'none' })
+    assert.equal(await recorded.turns.shrink(await recorded.take(long)), undefined)
+    const holdout = await start({ policy: 'thrifty', holdout: 1 })
+    const turn = await holdout.take(long)
+    assert.equal(turn.live.isHoldout, true)
+    assert.equal(await holdout.turns.shrink(turn), undefined)
+    const side = await start({ policy: 'thrifty' })
+    await side.take(talk)
+    const title = [ask('Generate a title for this conversation: fix it')]
+    const beside = await side.take(title, { tools: false })
+    assert.equal(beside.place.side, 'title')
+    assert.equal(await side.turns.shrink(beside), undefined)
+    await Promise.all([recorded.pal.close(), holdout.pal.close(), side.pal.close()])
+  })
+})
