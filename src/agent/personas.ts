@@ -62,8 +62,8 @@ export async function createPersona(home: string, persona: Persona): Promise<str
   const checked = parsePersona(JSON.stringify(persona), persona.name)
   const folder = join(home, 'personas')
   const path = join(folder, `${checked.name}.json`)
-  await mkdir(folder, { recursive: true })
-  await writeFile(path, `${JSON.stringify(checked, null, 2)}\n`, { flag: 'wx' }).catch(cause => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writeFile(path, `${JSON.stringify(checked, null, 2)}\n`, { flag: 'wx', mode: 0o600 }).catch(cause => {
     if (cause.code !== 'EEXIST') throw cause
     throw new PalimpsestError('ALREADY', `There is a persona ${checked.name} already: edit ${path}.`, { path }, cause)
   })
@@ -74,8 +74,8 @@ export async function createPersona(home: string, persona: Persona): Promise<str
 export async function choosePersona(home: string, name: string): Promise<PersonaInfo> {
   const persona = await findPersona(home, name)
   const folder = join(home, 'personas')
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, CHOSEN), `${name}\n`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writeFile(join(folder, CHOSEN), `${name}\n`, { mode: 0o600 })
   return persona
 }
 

@@ -29,7 +29,12 @@ export type Changed = {
   after: string | null
 }
 
-export type ChangeOptions = { journal?: FileJournal; intent?: string }
+export type ChangeOptions = {
+  journal?: FileJournal
+  intent?: string
+  /** A new file is for its owner alone. */
+  isPrivate?: boolean
+}
 
 const ATTEMPTS = 50
 const TEMPORARY = /^\.palimpsest-(\d+)-[0-9a-f]{16}\.tmp$/
@@ -112,7 +117,10 @@ async function replace(
 ): Promise<boolean> {
   if (found) await refuseReadOnly(place, found)
   await sweep(place.folder)
-  const temporary = after === null ? undefined : await writeTemporary(place.folder, after, found)
+  const temporary =
+    after === null
+      ? undefined
+      : await writeTemporary(place.folder, after, { like: found, isPrivate: options.isPrivate === true })
   try {
     const now = await find(place)
     if (now?.hash !== found?.hash) return false
@@ -166,9 +174,13 @@ async function linkOrRename(temporary: string, path: string): Promise<void> {
 }
 
 /** Content on the disk under a name that nobody else uses, with the mode and owner of what it will replace. */
-async function writeTemporary(folder: Folder, text: string, like: Found | undefined): Promise<string> {
+async function writeTemporary(
+  folder: Folder,
+  text: string,
+  { like, isPrivate }: { like: Found | undefined; isPrivate: boolean },
+): Promise<string> {
   const path = folder.at(`.palimpsest-${process.pid}-${randomBytes(8).toString('hex')}.tmp`)
-  const handle = await open(path, CREATE_FLAGS, like ? 0o600 : 0o666)
+  const handle = await open(path, CREATE_FLAGS, like || isPrivate ? 0o600 : 0o666)
   try {
     await handle.writeFile(text)
     if (like) await dressLike(handle, like)

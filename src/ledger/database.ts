@@ -2,7 +2,7 @@
  * A SQLite file: opened with a write-ahead log, brought to the newest schema, and with its failures under codes of
  * ours. Statements are prepared once. What is committed is on disk before the call returns.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type ErrorCode, PalimpsestError } from '../model/errors.ts'
@@ -59,11 +59,17 @@ export class SqliteFile {
 /** Opens a database file, made with its folder if there is none. */
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
-    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    if (path !== ':memory:' && options.readOnly !== true) makePrivate(path)
     return new DatabaseSync(path, options)
   } catch (error) {
     throw asStoreError(error, path)
   }
+}
+
+/** A new database is for its owner alone from its first byte; SQLite gives the files beside it the same mode. */
+function makePrivate(path: string): void {
+  if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 /** Applies the steps that a database has not had yet. */

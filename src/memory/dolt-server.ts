@@ -95,8 +95,8 @@ export class DoltServer {
   /** Starts the program and waits until it answers. */
   async start(): Promise<void> {
     const config = join(this.folder, 'config.yaml')
-    writeFileSync(config, configOf(this.folder, this.port))
-    const out = openSync(this.log, 'a')
+    writeFileSync(config, configOf(this.folder, this.port), { mode: 0o600 })
+    const out = openSync(this.log, 'a', 0o600)
     const child = spawn(this.#binary, ['sql-server', '--config', config], {
       cwd: this.folder,
       stdio: ['ignore', out, out],
@@ -149,7 +149,7 @@ export class DoltServer {
     const pid = this.#child?.pid
     const server = pid === undefined ? {} : { server: { pid, began: beganAt(pid) } }
     const owner: Owner = { pid: process.pid, began: beganAt(process.pid), ...server, port: this.port }
-    writeFileSync(markOf(this.folder), JSON.stringify(owner))
+    writeFileSync(markOf(this.folder), JSON.stringify(owner), { mode: 0o600 })
   }
 }
 
@@ -159,7 +159,7 @@ async function takeFolder(folder: string, port: number): Promise<void> {
   const mine: Owner = { pid: process.pid, began: beganAt(process.pid), port }
   for (let attempt = 0; attempt < 3; attempt++) {
     try {
-      writeFileSync(mark, JSON.stringify(mine), { flag: 'wx' })
+      writeFileSync(mark, JSON.stringify(mine), { flag: 'wx', mode: 0o600 })
       return
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error

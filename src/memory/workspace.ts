@@ -89,7 +89,7 @@ export async function initWorkspace(workspace: Workspace): Promise<string[]> {
   const root = await openWorkspace(workspace)
   const made: string[] = []
   for (const { path, template } of [...FILES, dailyLog(workspace.now())]) {
-    const { before } = await changeFile({ root, path, make: true }, {}, now => now ?? template)
+    const { before } = await changeFile({ root, path, make: true }, { isPrivate: true }, now => now ?? template)
     if (before === null) made.push(path)
   }
   return made
@@ -155,7 +155,7 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
   const entry = oneLine(text)
   const file = [...FILES, dailyLog(workspace.now())].find(known => known.path === path)
   let added = false
-  await changeFile({ root, path, make: true }, {}, now => {
+  await changeFile({ root, path, make: true }, { isPrivate: true }, now => {
     const known = now ?? file?.template ?? ''
     const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
     added = !splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)

@@ -5,6 +5,7 @@
 import { PalimpsestError } from '../../model/errors.ts'
 import { sessions } from '../commands/sessions.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { warnOfReaders } from '../terminal/home-readers.ts'
 
 const OPTIONS = {
   session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin' },
@@ -47,6 +48,7 @@ export const chat = defineCommand({
     // The demo has a home of its own unless one is named.
     const isNamed = Reflect.get(values, 'home') !== undefined
     const home = values.demo && !isNamed ? undefined : context.home
+    if (home !== undefined) warnOfReaders(home, context.io)
     const exit = await openChat({ values, io: context.io, home })
     return { json: {}, text: () => '', exit }
   },

@@ -2,6 +2,7 @@
 import { PalimpsestError } from '../../model/errors.ts'
 import type { ToolGroup } from '../mcp/mcp.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { warnOfReaders } from '../terminal/home-readers.ts'
 
 export const mcp = defineCommand({
   name: 'mcp',
@@ -27,6 +28,7 @@ export const mcp = defineCommand({
     const { userInfo } = await import('node:os')
     const { resolve } = await import('node:path')
     const { serveStdio, TOOL_GROUPS } = await import('../mcp/mcp.ts')
+    warnOfReaders(home, io)
     const tools = groupsIn(values.tools, TOOL_GROUPS)
     const workspace = values.workspace ?? io.env['PALIMPSEST_WORKSPACE']
     const { openMemory } = await import('../../memory/open.ts')

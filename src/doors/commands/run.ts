@@ -7,6 +7,7 @@ import { constants } from 'node:os'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Totals } from '../proxy/meter.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { warnOfReaders } from '../terminal/home-readers.ts'
 import type { Launch } from './launch.ts'
 import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
 
@@ -28,6 +29,7 @@ export const runAgent = defineCommand({
     const { serveProxy } = await import('../proxy/front.ts')
     const { launchOf } = await import('./launch.ts')
     const { openMemory } = await import('../../memory/open.ts')
+    warnOfReaders(home, io)
     const faults: string[] = []
     const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
     const proxy = createProxy({

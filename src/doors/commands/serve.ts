@@ -6,6 +6,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Listening } from '../server/server.ts'
 import { defineCommand, type Io, numberOption } from '../terminal/command.ts'
+import { warnOfReaders } from '../terminal/home-readers.ts'
 import { PROXY_OPTIONS } from './proxy-options.ts'
 
 const PORT = 8787
@@ -46,8 +47,11 @@ export const serve = defineCommand({
     const { ServerStore } = await import('../server/server-store.ts')
     const { findWeb } = await import('../server/web.ts')
     const { doorsOf } = await import('./serve-doors.ts')
-    const pal = await open({ create: true, threaded: true })
+    const { adoptOwners } = await import('../server/adopt-owners.ts')
+    warnOfReaders(home, io)
     const store = new ServerStore(home)
+    await adoptOwners(home, store)
+    const pal = await open({ create: true, threaded: true })
     const memory = await openMemory({ home, env: io.env })
     if (values.sample) await makeSample(pal, memory)
     const agent = await openDesk(home, io.env, { root: values['agent-root'], demo: values.demo === true })

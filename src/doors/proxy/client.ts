@@ -4,6 +4,7 @@
  * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
  * falls through to what is said in messages.
  */
+import { hash } from 'node:crypto'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
@@ -36,6 +37,7 @@ const RULES: readonly Rule[] = [
 ]
 
 const LONGEST_ID = 120
+const LONGEST_KEY = 150
 
 export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
   for (const { header, name, child, parent } of RULES) {
@@ -49,9 +51,17 @@ export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
     const agent = idIn(headers, child)
     if (agent === undefined) return { key: base, by: header }
     const above = parent ? idIn(headers, parent) : undefined
-    return { key: `${base}.${agent}`, by: child, parent: above ? `${base}.${above}` : base }
+    return { key: childKey(base, agent), by: child, parent: above ? childKey(base, above) : base }
   }
   return undefined
+}
+
+/** Two long ids together are still a name, with room for what forks and side requests add to it. */
+function childKey(base: string, agent: string): string {
+  const key = `${base}.${agent}`
+  return key.length <= LONGEST_KEY
+    ? key
+    : `${key.slice(0, LONGEST_KEY - 13).toWellFormed()}-${hash('sha1', key).slice(0, 12)}`
 }
 
 function idIn(headers: SomeHeaders, name: string): string | undefined {

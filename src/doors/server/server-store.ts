@@ -1,12 +1,11 @@
 /**
- * What the server itself must remember, in `server.sqlite` in the home: tokens (as hashes), which user a session
- * belongs to, and the answers to requests that came with an idempotency key.
+ * What the server itself must remember, in `server.sqlite` in the home: tokens (as hashes), and the answers to
+ * requests that came with an idempotency key.
  *
  * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
  * it well; the token itself is known only to whoever was given it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Migrations, SqliteFile, type SqlRow } from '../../ledger/database.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -61,7 +60,6 @@ export class ServerStore {
   constructor(home: string) {
     const path = home === ':memory:' ? home : join(home, 'server.sqlite')
     this.#file = new SqliteFile(path, { migrations: MIGRATIONS })
-    if (path !== ':memory:') chmodSync(path, 0o600)
   }
 
   /** Makes a token. It is given here, once, and cannot be read again. */
@@ -117,16 +115,20 @@ export class ServerStore {
     })
   }
 
-  ownerOf(session: string): string | undefined {
-    const row = this.#file.get('SELECT user FROM owners WHERE session = ?', [session])
-    return row && String(row['user'])
+  /** Owners as earlier versions noted them, by a name that was the session's for everybody; see adopt-owners.ts. */
+  formerOwners(): { session: string; user: string }[] {
+    const rows = this.#file.all('SELECT session, user FROM owners ORDER BY session')
+    return rows.map(row => ({ session: String(row['session']), user: String(row['user']) }))
   }
 
-  setOwner(session: string, user: string): void {
-    this.#file.run('INSERT INTO owners (session, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user', [
-      session,
-      user,
-    ])
+  dropFormerOwner(session: string): void {
+    this.#file.run('DELETE FROM owners WHERE session = ?', [session])
+  }
+
+  /** Whether a user has tokens, and all of them are an admin's. */
+  isOnlyAdmin(user: string): boolean {
+    const roles = this.#file.all('SELECT DISTINCT role FROM tokens WHERE user = ?', [user])
+    return roles.length > 0 && roles.every(({ role }) => role === 'admin')
   }
 
   /** Takes a key for a request, or says what became of the one that has it. */

@@ -106,7 +106,7 @@ const put = defineRoute({
     const { text, version } = body
     await mkdir(doors.workspace, { recursive: true, mode: 0o700 })
     const root = await openRoot(doors.workspace)
-    await changeFile({ root, path, make: true }, {}, now => {
+    await changeFile({ root, path, make: true }, { isPrivate: true }, now => {
       const there = now === null ? null : hashContent(now)
       if (there !== version) throw changed(path, { now, version: there, yours: text })
       return text

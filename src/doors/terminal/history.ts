@@ -27,7 +27,7 @@ export class History {
     if (text.trim() === '' || text === this.#entries.at(-1)) return
     this.#entries.push(text)
     try {
-      mkdirSync(dirname(this.#path), { recursive: true })
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
       appendFileSync(this.#path, `${JSON.stringify(text)}\n`, { mode: 0o600 })
     } catch {
       // A home that cannot be written to still has a history for as long as the chat runs.

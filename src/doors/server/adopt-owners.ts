@@ -1,0 +1,29 @@
+/**
+ * Homes of earlier versions kept the owners of sessions in server.sqlite, under names that all users shared. Here those
+ * sessions get the ids that say whose they are (ledger/owners.ts), once, before the server starts: their users find
+ * them under the names that they know. What an admin made belongs to the home, as it does now. A process that dies in
+ * between goes on with the rest when it is started again.
+ */
+import { join } from 'node:path'
+import { ledgerId } from '../../ledger/owners.ts'
+import { SqliteLedger } from '../../ledger/sqlite.ts'
+import type { ServerStore } from './server-store.ts'
+
+export async function adoptOwners(home: string, store: ServerStore): Promise<void> {
+  const former = store.formerOwners()
+  if (former.length === 0) return
+  const ledger = new SqliteLedger(join(home, 'ledger.sqlite'), { indexes: false })
+  try {
+    for (const { session, user } of former) {
+      if (!store.isOnlyAdmin(user) && (await ledger.find(session))) giveTo(ledger, user, session)
+      store.dropFormerOwner(session)
+    }
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** Under its name, or, where its user has another session of that name by now, with a number. */
+function giveTo(ledger: SqliteLedger, user: string, session: string): void {
+  for (let n = 1; ; n++) if (ledger.rename(session, ledgerId(user, n === 1 ? session : `${session}-${n}`))) return
+}

@@ -1,0 +1,65 @@
+/** Homes of earlier versions: owners stood in server.sqlite, and names were one space for all. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { adoptOwners } from '../../../src/doors/server/adopt-owners.ts'
+import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'palimpsest-adopt-'))
+after(() => rmSync(home, { recursive: true, force: true }))
+const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
+
+/** As the version before wrote it. */
+async function makeFormerHome(owners: Record<string, string>) {
+  const pal = await openPalimpsest({ home, config: false })
+  for (const session of [...Object.keys(owners), 'nobodys']) {
+    if (!session.endsWith('-fork-1') && !(await pal.find(session)))
+      await (await pal.session(session)).append(said(`in ${session}`))
+  }
+  const parent = await pal.session('plans', { mustExist: true })
+  if (!(await pal.find('plans-fork-1'))) await parent.fork(0)
+  await pal.close()
+  const store = new ServerStore(home)
+  const db = new DatabaseSync(join(home, 'server.sqlite'))
+  for (const [session, user] of Object.entries(owners)) {
+    db.prepare('INSERT INTO owners (session, user) VALUES (?, ?)').run(session, user)
+  }
+  db.close()
+  return store
+}
+
+test('users find their sessions under the names that they know, and nobody finds those of others', async () => {
+  const store = await makeFormerHome({ plans: 'alice', 'plans-fork-1': 'alice', 'of/bob': 'bob', roots: 'root' })
+  store.createToken({ user: 'root', role: 'admin', at: 1 })
+  store.createToken({ user: 'bob', role: 'user', at: 1 })
+  await adoptOwners(home, store)
+  await adoptOwners(home, store)
+  assert.deepEqual(store.formerOwners(), [])
+  const pal = await openPalimpsest({ home, config: false })
+  const names = async (of: { sessions(): Promise<{ id: string }[]> }) =>
+    (await of.sessions()).map(({ id }) => id).sort()
+  assert.deepEqual(await names(pal), ['@alice/plans', '@alice/plans-fork-1', '@bob/of/bob', 'nobodys', 'roots'])
+  const alice = pal.of('alice')
+  assert.deepEqual(await names(alice), ['plans', 'plans-fork-1'])
+  assert.equal((await alice.find('plans-fork-1'))?.parent?.id, 'plans')
+  const fork = await alice.session('plans-fork-1', { mustExist: true })
+  assert.deepEqual((await fork.verify()).violations, [])
+  assert.match(JSON.stringify((await fork.view({ plan: false })).messages), /in plans/)
+  await fork.append(said('and on'))
+  assert.equal(await pal.of('bob').find('plans'), undefined)
+  await pal.close()
+  store.close()
+})
+
+test('a name that its user has taken since gets a number', async () => {
+  const store = await makeFormerHome({ plans: 'alice' })
+  await adoptOwners(home, store)
+  const pal = await openPalimpsest({ home, config: false })
+  assert.ok(await pal.of('alice').find('plans-2'))
+  await pal.close()
+  store.close()
+})
