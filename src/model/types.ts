@@ -97,6 +97,15 @@ export type Usage = {
   tier?: string
 }
 
+/** Why a cached prefix was not read again, and how many of its tokens. */
+export type CacheMiss = { cause: 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'; tokens: number }
+
+/** An edit of the history that the provider made by itself, by its name there. */
+export type ServerEdit = { type: string; tokens?: number; toolUses?: number; summary?: string }
+
+/** What else is known of a call: why the cache did not help, and what the provider edited and left out by itself. */
+export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }
+
 /**
  * `usage`: `shown` is our own count of the messages that the numbers are about.
  * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none).
@@ -108,7 +117,7 @@ export type Event =
   | { type: 'reapply'; edits: string[]; by: Author; why?: string }
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
-  | { type: 'usage'; usage: Usage; shown?: number }
+  | ({ type: 'usage'; usage: Usage; shown?: number } & Told)
   | { type: 'file'; action: 'read' | 'write'; path: string; hash: string; before?: string | null; intent?: string }
 
 /** An event in its place in the ledger. The hash covers the event and the hash before it. */

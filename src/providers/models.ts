@@ -93,8 +93,12 @@ export function allModels(use: ModelUse = {}): Model[] {
   return table.models.map(row => toModel(row, row.id, use))
 }
 
+/** What requests say that ask for no caching, where a provider caches only what is marked. */
+export const NO_CACHE = 'none'
+
 /** The model with another lifetime of its cache; as it is where the provider has none of that name. */
 export function withLifetime(model: Model, name: string | undefined): Model {
+  if (name === NO_CACHE && model.shape === 'marked') return { ...model, read: 1, write: 1, ttl: 0 }
   const found = model.lifetimes.find(lifetime => lifetime.name === name)
   return found ? { ...model, write: found.write, ttl: found.ttl } : model
 }

@@ -57,6 +57,8 @@ export type OpenOptions = {
   model?: string
   /** The cache lifetime that requests ask for, by the provider's name of it (`5m`, `1h`); the provider's default unless given. */
   cacheTtl?: string
+  /** Milliseconds for which the provider was seen to keep a prefix, where that is longer than it says. */
+  cacheKept?: number
   /** Tokens of system prompt and tools that are sent in front of the messages. */
   overhead?: number
   /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
@@ -93,7 +95,15 @@ export type RecallAllOptions = RecallOptions & {
   open?: (session: string) => Promise<Session>
 }
 
-type Meta = { policy: string; model: string; cacheTtl?: string; overhead?: number; ids?: number; about?: About }
+type Meta = {
+  policy: string
+  model: string
+  cacheTtl?: string
+  cacheKept?: number
+  overhead?: number
+  ids?: number
+  about?: About
+}
 
 type EngineOptions = PalimpsestOptions & { settings?: Settings }
 
@@ -173,25 +183,32 @@ export class Palimpsest {
     const { settings = {} } = this.#options
     const given = options.planner ?? options.policy ?? stored.policy ?? settings.planner ?? DEFAULT_POLICY
     const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
+    const cacheKept = options.cacheKept ?? stored.cacheKept
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
     const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
     return {
       policy: this.#plannerOf(given).name,
       model: options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL,
       ...(cacheTtl === undefined ? {} : { cacheTtl }),
+      ...(cacheKept === undefined ? {} : { cacheKept }),
       ...(overhead > 0 ? { overhead } : {}),
       ...(ids === undefined ? {} : { ids }),
       ...aboutOf(stored.about, options.about),
     }
   }
 
-  #stateOptions(id: string, { model, cacheTtl, overhead = 0, ids }: Meta, planner: PlannerFactory): SessionOptions {
+  #stateOptions(
+    id: string,
+    { model, cacheTtl, cacheKept = 0, overhead = 0, ids }: Meta,
+    planner: PlannerFactory,
+  ): SessionOptions {
     const { keepFile, summarize } = this.#options
     const table = this.#tools
+    const known = modelInfo(model, this.models, dayAndTtl(this.#clock(), cacheTtl))
     return {
       ...(table ? { tools: table } : {}),
       policy: ids === undefined ? planner : withIds(planner, ids),
-      model: modelInfo(model, this.models, dayAndTtl(this.#clock(), cacheTtl)),
+      model: { ...known, ttl: Math.max(known.ttl, cacheKept) },
       overhead,
       clock: this.#clock,
       keepFile: keepFile ?? ((path, text) => this.#keepFile(id, path, text)),

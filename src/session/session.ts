@@ -12,7 +12,7 @@ import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
-import type { Author, Edit, Event, Message, Part, Usage } from '../model/types.ts'
+import type { Author, Edit, Event, Message, Part, Told, Usage } from '../model/types.ts'
 import { type Found, search } from '../recall/search.ts'
 import { type EditRecord, editsInside, type Fold, foldAll, shown } from '../view/fold.ts'
 import { checkView, type Violation } from '../view/legality.ts'
@@ -246,8 +246,8 @@ export class Session {
     return { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
   }
 
-  reportUsage(usage: Usage): Promise<void> {
-    return this.#state.reportUsage(usage)
+  reportUsage(usage: Usage, told: Told = {}): Promise<void> {
+    return this.#state.reportUsage(usage, told)
   }
 
   record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {

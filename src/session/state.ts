@@ -12,7 +12,7 @@ import { Ledger, type Placed } from '../ledger/ledger.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
-import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
+import type { Author, Edit, Event, Message, Told, Usage } from '../model/types.ts'
 import type { Plan, Planner, PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
@@ -190,9 +190,9 @@ export class SessionState {
   }
 
   /** What the provider reported for the last call. */
-  async reportUsage(usage: Usage): Promise<void> {
+  async reportUsage(usage: Usage, told: Told = {}): Promise<void> {
     const shown = this.#lastView?.tokens
-    await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}) })
+    await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}), ...told })
     this.#planner.prepare?.(this.#fold)
   }
 

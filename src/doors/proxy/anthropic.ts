@@ -11,7 +11,7 @@ import {
   toAnthropic,
 } from '../../formats/adapters/anthropic.ts'
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
-import type { Message } from '../../model/types.ts'
+import type { Message, ServerEdit } from '../../model/types.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
 import {
   type Answer,
@@ -117,11 +117,14 @@ function whole(answer: Answer, body: Wire): void {
 function takeBlock(answer: Answer, block: Wire): void {
   const { type, id, name, input } = block
   if (type === 'tool_use' && typeof id === 'string') answer.calls.push({ id, name: String(name), input })
+  if (type === 'compaction') answer.serverEdits.push({ type, ...summaryIn(block) })
   if (block['type'] === 'text' && typeof block['text'] === 'string') answer.text += block['text']
 }
 
-function takeUsage(answer: Answer, { usage, model }: Wire): void {
+function takeUsage(answer: Answer, data: Wire): void {
+  const { usage, model } = data
   if (typeof model === 'string') answer.usage.model = model
+  takeReports(answer, data)
   if (!isWire(usage)) return
   answer.usage.input = numberIn(usage, 'input_tokens') ?? answer.usage.input
   answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
@@ -131,6 +134,32 @@ function takeUsage(answer: Answer, { usage, model }: Wire): void {
   if (isWire(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
   if (isWire(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
   takeTier(answer.usage, tier)
+}
+
+function summaryIn({ content }: Wire): { summary?: string } {
+  return typeof content === 'string' && content !== '' ? { summary: content } : {}
+}
+
+/** What the server says that it did to the history, and what it thinks of its cache. */
+function takeReports(answer: Answer, data: Wire): void {
+  const { context_management: managed, input_transformations: transformed, diagnostics } = data
+  const reason = isWire(diagnostics) ? diagnostics['cache_miss_reason'] : undefined
+  if (isWire(reason)) answer.diagnosis = String(reason['type'])
+  if (Array.isArray(transformed)) {
+    answer.dropped = transformed.filter(one => isWire(one) && one['type'] === 'thinking_dropped').length
+  }
+  const applied: unknown[] = isWire(managed) && Array.isArray(managed['applied_edits']) ? managed['applied_edits'] : []
+  for (const edit of applied) if (isWire(edit)) answer.serverEdits.push(appliedEdit(edit))
+}
+
+function appliedEdit(edit: Wire): ServerEdit {
+  const tokens = numberIn(edit, 'cleared_input_tokens')
+  const toolUses = numberIn(edit, 'cleared_tool_uses')
+  return {
+    type: String(edit['type']),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(toolUses === undefined ? {} : { toolUses }),
+  }
 }
 
 function errorBody(status: number, message: string): Wire {

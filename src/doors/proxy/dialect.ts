@@ -6,7 +6,7 @@
  * and edits.test.ts.
  */
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
-import type { Message, Usage } from '../../model/types.ts'
+import type { Message, ServerEdit, Usage } from '../../model/types.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
 
@@ -18,6 +18,12 @@ export type Answer = {
   calls: CallMade[]
   text: string
   usage: Usage
+  /** What the provider says itself about a cache that did not help, where it was asked. */
+  diagnosis?: string
+  /** Edits of the history that the server made by itself. */
+  serverEdits: ServerEdit[]
+  /** Blocks of reasoning that the server says it left out. */
+  dropped: number
   /** The provider's error, where one came in the middle of a stream. */
   error?: string
 }
@@ -33,6 +39,8 @@ export type ProxyDialect = {
   path: RegExp
   /** The path of requests that only count tokens: they get the same body as the generation that they are about. */
   counts?: RegExp
+  /** The path of requests that have the server compact a conversation. */
+  compacts?: RegExp
   /** The model that a path names, where the body does not. */
   modelIn?(path: string): string | undefined
   /** The list in a request that holds the conversation. */
@@ -64,7 +72,7 @@ export type ProxyDialect = {
 }
 
 export function emptyAnswer(): Answer {
-  return { calls: [], text: '', usage: {} }
+  return { calls: [], text: '', usage: {}, serverEdits: [], dropped: 0 }
 }
 
 /** Takes in a piece of a call's arguments. */

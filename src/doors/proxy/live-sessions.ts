@@ -3,13 +3,14 @@
  * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
  * the process and can be done without.
  */
-import type { Wire } from '../../formats/adapters/original.ts'
+import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import { isKnownModel } from '../../providers/models.ts'
 import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import type { Fold } from '../../view/fold.ts'
+import { CacheWatch } from './cache-watch.ts'
 import { type ClientKey, clientNameOf } from './client.ts'
 import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
@@ -22,6 +23,7 @@ import {
   recordInjection,
 } from './injection.ts'
 import type { SomeHeaders } from './node-http.ts'
+import { factsOf } from './request-facts.ts'
 import type { Spliced } from './splice-body.ts'
 
 /** A session in use, and what is known of its last turn. */
@@ -31,6 +33,11 @@ export type Live = {
   policy: string | PlannerFactory
   isHoldout: boolean
   injection: Injection | undefined
+  /** What the session was opened with. */
+  asked: Asked
+  /** What the provider has shown of its cache; that counts before what requests ask for. */
+  seen: { cacheTtl?: string; cacheKept?: number }
+  watch: CacheWatch
   answeredAt?: number
   /** The last body, and what was sent in its place. */
   last?: { bytes: Buffer; sent: Sent | undefined }
@@ -41,6 +48,9 @@ export type Live = {
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
 }
+
+/** What requests say about their conversation: another one is opened anew. */
+type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits: boolean }
 
 /** What was sent in place of a body. */
 export type Sent = {
@@ -87,24 +97,29 @@ export class LiveSessions {
   }
 
   async open(place: Place, opening: Opening): Promise<Live> {
-    const model = modelFor(opening)
     const known = this.#live.get(place.session)
-    if (known?.model === model) return known
+    const asked = askedOf(opening, known?.seen)
+    if (known && sameJson(known.asked, asked)) return known
+    const { serverEdits, ...told } = asked
     const isHoldout = this.#isHoldout(place)
-    const policy = place.side || isHoldout ? 'none' : this.#options.policy
+    // Where the server is told to edit the history itself, ours would break its cache a second time.
+    const policy = place.side || isHoldout || serverEdits ? 'none' : this.#options.policy
     const about = aboutOf(place, opening.headers)
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
-    const options: OpenOptions = { policy, model, overhead, about }
+    const options: OpenOptions = { ...told, policy, overhead, about }
     const session = await this.#options.pal.session(place.session, options)
     const isNew = session.fold.entries.length === 0
     if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
     const injection = await this.#injection(session, { isNew: isNew && !place.side, isHoldout }, opening)
     const live = {
       session: injection ? await this.#reopened(session, options, injection) : session,
-      model,
+      model: asked.model,
       policy,
       isHoldout,
       injection,
+      asked,
+      seen: known?.seen ?? {},
+      watch: known?.watch ?? new CacheWatch(),
       lateFrom: 0,
       lateCalls: known?.lateCalls ?? new Map(),
     }
@@ -113,8 +128,8 @@ export class LiveSessions {
   }
 
   /** The conversation goes on in another session: a fork of the one that it was in. */
-  follow({ model, policy, isHoldout, injection, lateCalls }: Live, session: Session): Live {
-    const live = { session, model, policy, isHoldout, injection, lateCalls, lateFrom: 0 }
+  follow({ last: _, legal: __, ...before }: Live, session: Session): Live {
+    const live = { ...before, session, lateFrom: 0 }
     this.#live.set(session.id, live)
     return live
   }
@@ -172,6 +187,22 @@ function modelFor({ dialect, model }: Opening): string {
   const family = FAMILIES[dialect.name]
   return family && !isKnownModel(name) ? `${family}:${name}` : name
 }
+
+/** What the request says; what the provider has shown counts before it. */
+function askedOf(opening: Opening, seen: Live['seen'] = {}): Asked {
+  const { dialect, headers, body } = opening
+  const { cacheTtl, longWindow, serverEdits } = factsOf(dialect, headers, body)
+  const model = modelFor(opening)
+  return {
+    model: longWindow && !model.endsWith(LONG_WINDOW) ? model + LONG_WINDOW : model,
+    ...(cacheTtl === undefined ? {} : { cacheTtl }),
+    ...seen,
+    serverEdits: serverEdits.length > 0,
+  }
+}
+
+/** How clients name a model with a window of a million tokens. */
+const LONG_WINDOW = '[1m]'
 
 function aboutOf({ parent }: Place, headers: SomeHeaders): NonNullable<OpenOptions['about']> {
   const client = clientNameOf(headers)

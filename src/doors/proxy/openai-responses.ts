@@ -13,7 +13,8 @@ import { openaiError } from './openai-chat.ts'
 export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
-  path: /^\/v1\/responses$/,
+  path: /^\/v1\/responses(?:\/compact)?$/,
+  compacts: /\/responses\/compact$/,
   list: 'input',
   read,
   write,
@@ -68,6 +69,7 @@ function whole(answer: Answer, body: Wire): void {
 
 function takeItem(answer: Answer, item: Wire): void {
   const { call_id: id, name, arguments: input } = item
+  if (item['type'] === 'compaction') answer.serverEdits.push({ type: 'compaction' })
   if (typeof id === 'string') answer.calls.push({ id, name: String(name), input })
 }
 
@@ -76,7 +78,9 @@ function textOf({ content }: Wire): string {
   return content.map(block => (isWire(block) && typeof block['text'] === 'string' ? block['text'] : '')).join('')
 }
 
-function takeUsage(answer: Answer, { usage, model, service_tier: tier }: Wire): void {
+function takeUsage(answer: Answer, data: Wire): void {
+  const { usage, model, service_tier: tier, prompt_cache_diagnostics: diagnosed } = data
+  if (isWire(diagnosed) && typeof diagnosed['reason'] === 'string') answer.diagnosis = diagnosed['reason']
   if (typeof model === 'string') answer.usage.model = model
   takeTier(answer.usage, tier)
   if (!isWire(usage)) return

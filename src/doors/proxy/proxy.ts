@@ -224,7 +224,6 @@ class Handler {
     try {
       const turn = await this.#turns.of(found.incoming).prepare(found)
       this.meter.edits(turn.made)
-      if (turn.bust) this.meter.add('palimpsest_busts_total', { cause: turn.bust.cause })
       return turn
     } catch (error) {
       return this.#unprepared(error)
@@ -317,8 +316,10 @@ class Handler {
     const work = this.#turns
       .of(turn.incoming)
       .finish(turn, said)
-      .then(({ tokens }) => {
+      .then(({ tokens, miss }) => {
         const { live, saved, bust } = turn
+        const cause = miss?.cause ?? (said.usage.cacheRead === undefined ? bust?.cause : undefined)
+        if (cause) this.meter.add('palimpsest_busts_total', { cause })
         const model = said.usage.model ?? live.model
         const rewritten = bust?.tokens ?? 0
         this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
@@ -357,7 +358,8 @@ function dialectOf(request: NodeRequest, { upstream, path }: Route): ProxyDialec
 function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoing, who }: Call): Incoming {
   const { model } = reading.body
   const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
-  return { ...reading, headers, user: who.user, owner: who.owner, model: named }
+  const compacts = dialect.compacts?.test(outgoing.url.pathname) ?? false
+  return { ...reading, headers, user: who.user, owner: who.owner, model: named, compacts }
 }
 
 /** The provider's answer, with that body. */

@@ -7,7 +7,7 @@
  */
 
 import { type Counter, messageTokens } from '../../model/tokens.ts'
-import type { Edit, Event, Usage } from '../../model/types.ts'
+import type { CacheMiss, Edit, Event, Usage } from '../../model/types.ts'
 import { type Model, modelInfo } from '../../providers/models.ts'
 import type { SessionInfo } from '../../session/engine.ts'
 import { entriesOf } from '../../view/edits.ts'
@@ -15,7 +15,7 @@ import { applyEvent, createFold, type Fold, shownTokens, tokensOf } from '../../
 import { Timeline } from '../../view/timeline.ts'
 import { summaryOf } from '../../view/totals.ts'
 
-export type Cause = 'edit' | 'pause' | 'client' | 'model'
+export type Cause = CacheMiss['cause']
 
 export type Statistics = {
   calls: number
@@ -34,7 +34,7 @@ export type Statistics = {
 }
 
 export function noStatistics(): Statistics {
-  const busts = { edit: 0, pause: 0, client: 0, model: 0 }
+  const busts = { edit: 0, pause: 0, client: 0, model: 0, server: 0, provider: 0 }
   const tokens = { tokensIn: 0, tokensSent: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
   return { calls: 0, ...tokens, cost: 0, saved: 0, edits: {}, busts }
 }
@@ -76,7 +76,7 @@ const SUMMED = [
   'cost',
   'saved',
 ] as const
-export const CAUSES: readonly Cause[] = ['edit', 'pause', 'client', 'model']
+export const CAUSES: readonly Cause[] = ['edit', 'pause', 'client', 'model', 'server', 'provider']
 
 /** Follows one session event by event. */
 class Reading {
@@ -114,13 +114,13 @@ class Reading {
     if (from < this.#sent) this.#rewritten = Math.max(this.#rewritten, tokensOf(this.#fold, from, this.#sent - 1))
   }
 
-  #call({ usage, shown }: Extract<Event, { type: 'usage' }>, at: number): void {
+  #call({ usage, shown, miss }: Extract<Event, { type: 'usage' }>, at: number): void {
     const { statistics } = this
     const name = usage.model ?? this.#model
     const price = modelInfo(name)
     const sent = shown ?? shownTokens(this.#fold)
     const unsent = Math.max(0, this.#tokensIn - sent)
-    const cause = this.#cause(price, name, at)
+    const cause = miss?.cause ?? (usage.cacheRead === undefined ? this.#cause(price, name, at) : undefined)
     statistics.calls++
     statistics.tokensIn += sent + unsent
     statistics.tokensSent += sent

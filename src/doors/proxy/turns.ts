@@ -7,7 +7,7 @@
  * for the caller to swallow: the conversation goes on without us.
  */
 import type { Wire } from '../../formats/adapters/original.ts'
-import type { Edit, Message } from '../../model/types.ts'
+import type { CacheMiss, Edit, Message, ServerEdit, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Session } from '../../session/session.ts'
@@ -18,6 +18,7 @@ import { tokensOf } from '../../view/fold.ts'
 import { checkView, type Rule, type Violation } from '../../view/legality.ts'
 import { commonLength } from '../../view/messages.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
+import type { Watched } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
 import { Conversations, type Place } from './conversation.ts'
 import type { Answer, ProxyDialect } from './dialect.ts'
@@ -35,6 +36,8 @@ export type Incoming = Reading & {
   /** Whose session it is; nobody's where it is the home's. */
   owner: string | undefined
   model: string | undefined
+  /** It has the server compact the conversation. */
+  compacts?: boolean
 }
 
 export type Turn = {
@@ -51,6 +54,8 @@ export type Turn = {
   made: string[]
   /** Tokens that the provider had cached and must write again, and why. */
   bust?: Bust
+  /** For the watch over the provider's cache. */
+  sent: Watched
 }
 
 export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
@@ -82,7 +87,7 @@ export class Turns {
     const { headers, body, messages, chain } = incoming
     if (!messages) return undefined
     const client = clientKeyOf(headers)
-    const side = sideOf(headers, body, messages)
+    const side = incoming.compacts ? 'compaction' : sideOf(headers, body, messages)
     const request = { client, messages, chain, side, hasTools: hasTools(body), now: this.#options.clock() }
     if (this.#conversations.isUnknown(request)) await this.#live.recover(client, this.#conversations)
     const place = this.#conversations.locate(request)
@@ -154,15 +159,26 @@ export class Turns {
   }
 
   /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
-  async finish({ live, place }: Turn, { calls, text, usage }: Answer): Promise<{ tokens: number }> {
+  async finish({ live, place, sent }: Turn, answer: Answer): Promise<{ tokens: number; miss?: CacheMiss }> {
+    const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
     if (!place.side) this.#conversations.answered(session.id, { calls, text })
     const late = calls.filter(call => injection?.tools?.some(({ name }) => name === call.name))
     for (const call of late) live.lateCalls.set(call.id, call)
     live.answeredAt = this.#options.clock()
     return this.#inTurn(session.id, async () => {
-      if (usage.input !== undefined) await session.reportUsage(usage)
-      return { tokens: (await session.view({ plan: false })).tokens }
+      if (usage.input === undefined) return { tokens: (await session.view({ plan: false })).tokens }
+      const { miss, ttl, sentence } = live.watch.note(sent, answer, session.options.model)
+      const told = {
+        ...(miss ? { miss } : {}),
+        ...(serverEdits.length > 0 ? { server: serverEdits } : {}),
+        ...(dropped > 0 ? { dropped } : {}),
+      }
+      await session.reportUsage(usage, told)
+      const learned = [sentence, learnLifetime(live, usage), ...serverEdits.map(explainServerEdit)]
+      for (const text of learned) if (text !== undefined) await session.record({ type: 'decision', text })
+      if (ttl !== undefined) live.seen.cacheKept = ttl
+      return { tokens: (await session.view({ plan: false })).tokens, ...told }
     })
   }
 
@@ -176,7 +192,9 @@ export class Turns {
   async #take({ asIs: _, ...given }: Found): Promise<Turn> {
     const { incoming, messages, client, place } = given
     const live = await this.#live.open(place, incoming)
-    const turn: Turn = { ...given, live, saved: 0, made: [] }
+    const now = this.#options.clock()
+    const sentNow = { at: now, model: live.model, frame: frameOf(incoming.body), edited: false, clientChanged: false }
+    const turn: Turn = { ...given, live, saved: 0, made: [], sent: sentNow }
     if (live.last?.bytes.equals(incoming.bytes)) return { ...turn, ...whatWasSent(live.last.sent) }
     dateAnswers(messages, live)
     const sentBefore = live.session.fold.entries.length
@@ -191,6 +209,8 @@ export class Turns {
     current.last = { bytes: incoming.bytes, sent }
     const bust = current === live ? this.#bust(live, fresh, sentBefore) : ({ cause: 'client', tokens: 0 } as const)
     const made = fresh.map(({ by }) => by)
+    const edited = bust?.cause === 'edit' || fresh.some(({ mark }) => mark === STALE)
+    Object.assign(turn.sent, { edited, clientChanged: current !== live || fresh.some(isClients) })
     return { ...turn, live: current, made, ...whatWasSent(sent), ...(bust ? { bust } : {}) }
   }
 
@@ -289,6 +309,44 @@ function editsSince(session: Session, known: number): Edit[] {
     .edits()
     .slice(known)
     .map(({ edit }) => edit)
+}
+
+/** The engine's edits of whole entries: what the client has changed itself. */
+function isClients({ by, target }: Edit): boolean {
+  return by === 'engine' && target.type === 'entry'
+}
+
+/** What stands around the conversation and belongs to the cached prefix. */
+function frameOf(body: Wire): unknown[] {
+  return FRAME.map(key => body[key])
+}
+
+const FRAME = [
+  'system',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'instructions',
+  'reasoning',
+  'text',
+] as const
+
+/** The lifetime that the provider reports to have written for, where that is not the one that was asked for. */
+function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage): string | undefined {
+  const [short, long] = live.session.options.model.lifetimes
+  if (cacheWrite === 0 || !short || !long) return undefined
+  const { name } = cacheWriteLong > cacheWrite / 2 ? long : short
+  const believed = live.asked.cacheTtl ?? short.name
+  if (name === believed || live.seen.cacheTtl === name) return undefined
+  live.seen.cacheTtl = name
+  return `Believed: the cache is written for ${believed}. The provider reports ${name}: that is what counts from now on.`
+}
+
+function explainServerEdit({ type, tokens, toolUses }: ServerEdit): string {
+  const what = toolUses === undefined ? '' : ` of ${toolUses} tool uses`
+  const freed = tokens === undefined ? '' : `, ${tokens} tokens`
+  return `The provider edited the history by itself (${type})${what}${freed}. The originals are in the ledger.`
 }
 
 function savedBy({ edits }: View): number {

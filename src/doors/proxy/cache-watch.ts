@@ -1,0 +1,89 @@
+/**
+ * What was believed of the provider's cache, and what came: each miss gets a cause.
+ *
+ * After a call the provider has cached what it read and wrote. The next call is expected to read that again, but for
+ * what lies behind a change. Where it reads much less, that is a miss: because the lifetime was over, the model is
+ * another, we edited, the client changed something, the server edited by itself, or for a reason that only the provider
+ * knows. What the provider says itself about it counts most.
+ */
+import { sameJson } from '../../formats/adapters/original.ts'
+import type { CacheMiss, Usage } from '../../model/types.ts'
+import { thousands } from '../../planner/planner.ts'
+import type { Model } from '../../providers/models.ts'
+import type { Answer } from './dialect.ts'
+
+/** A call as it was sent. */
+export type Watched = {
+  at: number
+  model: string
+  /** Of system prompt, tools and other settings around the messages. */
+  frame: readonly unknown[]
+  /** Whether edits of ours, or the client, changed what was sent before. */
+  edited: boolean
+  clientChanged: boolean
+}
+
+type Call = Watched & { cached: number }
+
+/** Less than this is the rounding of providers, and their own additions. */
+const SMALL = 2048
+const MOST_LOST = 0.2
+
+export class CacheWatch {
+  #last: Call | undefined
+
+  /** Takes in a call that was answered. Gives what came otherwise than believed. */
+  note(sent: Watched, answer: Answer, model: Model): Outcome {
+    const { usage } = answer
+    const last = this.#last
+    const read = usage.cacheRead ?? 0
+    this.#last = { ...sent, cached: cachedBy(usage, model) }
+    if (!last || last.cached < Math.max(model.minimum, SMALL)) return {}
+    const gap = sent.at - last.at
+    const lost = last.cached - read
+    const isMiss = lost > Math.max(SMALL, last.cached * MOST_LOST)
+    if (!isMiss) {
+      const keptLonger = gap > model.ttl && read > 0
+      return keptLonger ? { ttl: gap, sentence: `${belief(last, model)} is over; ${thousands(read)} came from it` } : {}
+    }
+    const cause = causeOf({ sent, last, answer, gap, ttl: model.ttl })
+    const miss = { cause, tokens: lost }
+    if (cause !== 'provider') return { miss }
+    return {
+      miss,
+      sentence: `${belief(last, model)}; ${thousands(read)} came from it, and only the provider knows why`,
+    }
+  }
+}
+
+export type Outcome = {
+  miss?: CacheMiss
+  /** The provider kept a prefix for so many milliseconds, longer than was believed. */
+  ttl?: number
+  /** What was believed and what came, where the two differ. */
+  sentence?: string
+}
+
+function belief({ cached }: Call, { ttl }: Model): string {
+  return `Believed: ${thousands(cached)} tokens in the cache, for ${Math.round(ttl / 60_000)} minutes`
+}
+
+/** What a provider keeps after a call: what it wrote and read; all of the prompt where it caches by itself. */
+function cachedBy({ input = 0, cacheRead = 0, cacheWrite = 0 }: Usage, { shape }: Model): number {
+  const cached = cacheRead + cacheWrite
+  return shape === 'marked' || cacheWrite > 0 ? cached : cached + input
+}
+
+type Given = { sent: Watched; last: Call; answer: Answer; gap: number; ttl: number }
+
+function causeOf({ sent, last, answer, gap, ttl }: Given): CacheMiss['cause'] {
+  const { diagnosis, serverEdits } = answer
+  if (diagnosis?.includes('model')) return 'model'
+  if (diagnosis !== undefined && /system|tools|key|format|effort|verbosity|tier/.test(diagnosis)) return 'client'
+  if (sent.model !== last.model) return 'model'
+  if (gap > ttl) return 'pause'
+  if (serverEdits.length > 0 || diagnosis === 'context_compacted') return 'server'
+  if (sent.edited) return 'edit'
+  if (sent.clientChanged || !sameJson(sent.frame, last.frame)) return 'client'
+  return diagnosis === 'messages_changed' || diagnosis === 'input_changed' ? 'client' : 'provider'
+}
