@@ -15,6 +15,7 @@ import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
+import { seenSessions } from '../tools/recall.ts'
 import { sessionJournal } from '../tools/session-journal.ts'
 import type { ToolResult } from '../tools/tool.ts'
 import type { AllowRules, Approve } from './approval.ts'
@@ -63,6 +64,8 @@ export type AgentOptions = {
   clock?: () => number
   /** The session that this one works for. */
   parent?: string
+  /** Whether the tool `recall` may search the other sessions of `pal`. */
+  seesSessions?: boolean
 }
 
 /** What a user sends: a text, or parts of which some are images. */
@@ -337,13 +340,14 @@ export class Agent {
   }
 
   #context(): ConstructorParameters<typeof Toolbox>[0]['context'] {
-    const { memory, user, persona, env = process.env, root } = this.#options
+    const { memory, user, persona, env = process.env, root, pal, seesSessions } = this.#options
     return {
       root: resolve(root),
       workspace: this.#workspace,
       now: this.#now,
       journal: sessionJournal(this.session),
       session: this.session,
+      ...(seesSessions ? { sessions: seenSessions(pal) } : {}),
       env: { ...env, PALIMPSEST_AGENT: persona.name },
       memory: memory && user !== undefined ? memory.forAgent(user, persona.name) : NO_MEMORY,
       entries: () => [{ session: this.session.id, entry: this.session.fold.lastUser }],

@@ -27,7 +27,11 @@ export type TurnInput = {
 }
 
 /** Somebody who is not at home on this machine: no files, no commands, a workspace of their own. */
-export type Guest = { user: string; workspace: string; hasFiles: boolean }
+export type Guest = {
+  user: string
+  workspace: string
+  hasFiles: boolean
+}
 
 type Waiting = { question: string; answer: (yes: boolean) => void }
 
@@ -160,6 +164,8 @@ async function openFor(
     owner,
     ...(canAsk ? { approve } : {}),
     ...(guest ? guestOptions(guest, chosen.tools) : {}),
+    // In a session of the home itself a guest sees nothing of the others.
+    seesSessions: guest === undefined || owner !== undefined,
   })
 }
 

@@ -122,6 +122,7 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
         allow: { ...inFolder(config.allow, home), ...(options.yes ? { all: true } : {}) },
         limits: { ...config.limits, ...options.limits },
         env,
+        seesSessions: true,
         ...(options.approve ? { approve: options.approve } : {}),
         ...(config.retry ? { retry: config.retry } : {}),
         ...(config.policy && !(await palOf(owner).find(session)) ? { planner: config.policy } : {}),

@@ -40,16 +40,18 @@ export const RECALL_TABLES = `
   CREATE TABLE recall_done (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;`
 
 /** One step takes so many events, or events with so many characters. */
-const EVENTS_PER_STEP = 128
-const CHARS_PER_STEP = 200_000
+const EVENTS_PER_STEP = 512
+const CHARS_PER_STEP = 300_000
 const USUAL_LARGE_TEXT = 40_000
 /** Eight segments of a size class become one; a segment of this many documents is left alone. */
 const MERGED_AT_ONCE = 8
 const LARGEST_SEGMENT = 4096
+/** Few enough that the statements for all smaller numbers can be kept. */
+const ROWS_PER_STATEMENT = 32
 /** A call is looked for among so many events before its result. */
 const CALL_WITHIN_EVENTS = 400
 /** Looking for a text inside terms reads at most so many of them. */
-const MAX_TERMS_READ = 250_000
+const MAX_TERMS_READ = 120_000
 
 type Lineage = readonly { key: number; upTo: number }[]
 
@@ -302,8 +304,14 @@ export class SqliteIndex {
       columns,
     ])
     const id = Number(row!['id'])
-    const insert = this.#prepare('INSERT INTO recall_postings (segment, term, data) VALUES (?, ?, ?)')
-    for (const term of [...postings.keys()].sort()) insert.run(id, term, postings.get(term)!)
+    const terms = [...postings.keys()].sort()
+    for (let i = 0; i < terms.length; i += ROWS_PER_STATEMENT) {
+      const some = terms.slice(i, i + ROWS_PER_STATEMENT)
+      this.#run(
+        `INSERT INTO recall_postings (segment, term, data) VALUES ${some.map(() => '(?, ?, ?)').join(', ')}`,
+        some.flatMap(term => [id, term, postings.get(term)!]),
+      )
+    }
   }
 
   #read(id: number): Segment | undefined {

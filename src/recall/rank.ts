@@ -140,15 +140,21 @@ async function listsFor(index: RecallIndex, query: Query, { segmentIds }: Layout
   for (const word of query.words) {
     if (found.has(word) || [...word].length < MIN_ALIKE_CHARS) continue
     found.add(word)
-    const alike = await termsAlike(index, word.toLowerCase(), segmentIds)
+    const alike = await termsAlike(index, word.toLowerCase(), { segments: segmentIds, inside: lists.length === 0 })
     for (const term of alike) await add(term, 1 / alike.length)
   }
   return lists
 }
 
-async function termsAlike(index: RecallIndex, text: string, segments: readonly number[]): Promise<string[]> {
+/** Inside terms only where nothing else is found: it takes longer. */
+async function termsAlike(
+  index: RecallIndex,
+  text: string,
+  { segments, inside }: { segments: readonly number[]; inside: boolean },
+): Promise<string[]> {
   const begin = await index.termsLike(text, { at: 'start', segments, limit: MAX_ALIKE })
-  return begin.length > 0 ? begin : index.termsLike(text, { at: 'anywhere', segments, limit: MAX_ALIKE })
+  if (begin.length > 0 || !inside) return begin
+  return index.termsLike(text, { at: 'anywhere', segments, limit: MAX_ALIKE })
 }
 
 /** Which positions pass the filters; undefined where there are none. */

@@ -2,6 +2,7 @@
  * What recall found, as somebody reads it: when and where it was said, whether the model sees it now, what it would
  * cost to bring back, and what stood around it. Three steps: hits, then `around` a hit, then its whole text.
  */
+import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
 import { onOneLine } from '../model/text.ts'
 import { type Counter, partTokens } from '../model/tokens.ts'
@@ -46,6 +47,19 @@ export type Reader = {
   count: Counter
 }
 
+/** A day or a time as people write it (ISO 8601), in milliseconds; with `end`, a day means its end. */
+export function parseTime(text: string, { end = false } = {}): number {
+  const at = Date.parse(text)
+  if (Number.isNaN(at)) {
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      `${JSON.stringify(text)} is no time. Write 2026-05-18 or 2026-05-18T09:00Z.`,
+    )
+  }
+  return end && /^\d{4}-\d\d-\d\d$/.test(text) ? at + DAY_MS - 1 : at
+}
+
+const DAY_MS = 86_400_000
 const EXACT_CHARS = 4000
 const CHARS_PER_TOKEN = 4
 const PREVIEW_CHARS = 160

@@ -1,6 +1,6 @@
 /**
- * The two tools by which an agent looks after its own context: `context` changes what it is shown, `recall` finds
- * what it is shown no longer.
+ * The tool by which an agent looks after its own context: it changes what it is shown. `recall` (recall.ts) finds what
+ * it is shown no longer.
  *
  * Nothing is lost by them: every change is an edit in the ledger, and the result says how to take it back. What the
  * user has hidden stays hidden: an agent can neither undo it nor read it here. Errors are results that say what to
@@ -11,18 +11,13 @@ import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
 import { grouped } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import type { Edit } from '../model/types.ts'
-import type { RecallHit } from '../session/recall.ts'
 import type { EditResult, Session } from '../session/session.ts'
-import { describeTarget, entriesOf, isRange } from '../view/edits.ts'
+import { describeTarget } from '../view/edits.ts'
 import type { EditRecord } from '../view/fold.ts'
-import { OWN_TOOL } from '../view/shown-texts.ts'
+import { amount, hiddenByUser, quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
 
-export type SessionToolContext = { session: Session; signal?: AbortSignal }
-
 const LISTED = 30
-const HITS = 20
 const RESTORED_CHARS = 50_000
 const TARGETS = 'a target is [id], [id, summary] or { start, end, replacement }'
 
@@ -89,31 +84,6 @@ Good practice
       default:
         return switchEdits(session, action === 'undo', targets)
     }
-  },
-})
-
-export const recallTool = defineTool({
-  name: 'recall',
-  description: [
-    'Search everything that ever happened in this session, also what is no longer in your context: earlier requests,',
-    'file contents, command output, your own words. All words of the query must occur; the last may be the beginning',
-    'of one. Use it before you read a file or run a command again, and when something was summarised away. Each hit',
-    'says whether it is in view now, and has an id: context with the action restore gives the whole text back.',
-  ].join(' '),
-  input: z.object({
-    query: z.string().min(1).describe('One or more words, e.g. "timezone offset".'),
-    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${HITS} unless given.`),
-  }),
-  annotations: { readOnly: true },
-  run: async ({ query, limit = HITS }, { session }: SessionToolContext) => {
-    const found = await session.recall(query, { limit: limit * 2 })
-    const hits = found.filter(hit => !OWN_TOOL.test(hit.tool ?? '')).slice(0, limit)
-    if (hits.length === 0)
-      return `Nothing in this session contains all the words of ${JSON.stringify(query)}. Try fewer words.`
-    const away = hits.filter(hit => !hit.inView)
-    const lines = [...away, ...hits.filter(hit => hit.inView)].map(hit => describeHit(session, hit))
-    const how = away.length > 0 ? ['Get a whole text back with context(action="restore", targets=[["<id>"]]).'] : []
-    return [`${amount(hits.length, 'hit')}, ${grouped(away.length)} of them not in view:`, ...lines, ...how].join('\n')
   },
 })
 
@@ -215,34 +185,6 @@ function lastOwnEdits(session: Session): string[] {
   return own.filter(({ group }) => group === last.group).map(({ edit }) => edit.id)
 }
 
-/** The user's edit that hides a part, if there is one. */
-function hiddenByUser(session: Session, entry: number, part: number): Edit | undefined {
-  return session
-    .edits()
-    .filter(({ active, edit }) => active && edit.by === 'user' && edit.target.type !== 'after')
-    .map(({ edit }) => edit)
-    .find(({ target }) => {
-      const { from, to } = entriesOf(target)
-      if (entry < from || entry > to) return false
-      return isRange(target) || (target.type === 'part' && target.part === part)
-    })
-}
-
-function describeHit(session: Session, { hash, entry, part, role, tool, snippet, inView }: RecallHit): string {
-  const what = tool ? `${role === 'tool' ? 'result of' : 'call of'} ${tool}` : `${role} text`
-  const hidden = !inView && hiddenByUser(session, entry, part)
-  return `- ${hash}: ${what} (entry ${entry}), ${inView ? 'in view' : 'not in view'}: ${hidden ? '[hidden by the user]' : quote(snippet, 240)}`
-}
-
 function tokens(saved: number): string {
   return saved < 0 ? `adds ${amount(-saved, 'token')}` : `${amount(saved, 'token')} saved`
-}
-
-function amount(count: number, thing: string): string {
-  return `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`
-}
-
-function quote(text: string, most = 80): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return JSON.stringify((line.length > most ? `${line.slice(0, most - 1)}…` : line).toWellFormed())
 }

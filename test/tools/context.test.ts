@@ -4,7 +4,8 @@ import { textOf } from '../../src/model/leaves.ts'
 import type { Message } from '../../src/model/types.ts'
 import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { contextTool, recallTool } from '../../src/tools/context.ts'
+import { contextTool } from '../../src/tools/context.ts'
+import { recallTool, seenSessions } from '../../src/tools/recall.ts'
 import { runTool, type ToolResult } from '../../src/tools/tool.ts'
 
 const LOG = `START_DEBUG_LOG\n${'connection 17 opened by the pool\n'.repeat(40)}END_DEBUG_LOG`
@@ -172,8 +173,11 @@ test('what the user hid an agent can neither undo, nor restore, nor read by reca
   assert.match((await context(session, 'undo', [[edit!.id]])).text, /is the user's/)
   assert.match((await context(session, 'restore', [[id]])).text, /The user hid/)
   const { text } = await runTool(recallTool, { query: 'secret' }, { session })
-  assert.match(text, /not in view: \[hidden by the user\]/)
+  assert.match(text, /not in view, .*: \[hidden by the user\]/)
   assert.ok(!text.includes('sk-very'))
+  const near = await runTool(recallTool, { around: id }, { session })
+  assert.match(near.text, /> \w{8}: result of bash \(entry 2\), .*: \[hidden by the user\]/)
+  assert.match((await runTool(recallTool, { text: id }, { session })).text, /The user hid/)
 })
 
 test('recall says what is in view and what is not, with ids that restore takes', async () => {
@@ -185,10 +189,49 @@ test('recall says what is in view and what is not, with ids that restore takes',
   assert.match(
     text,
     new RegExp(
-      `^2 hits, 1 of them not in view:\\n- ${log}: result of bash \\(entry 2\\), not in view: .*seven.*\\n- \\w{8}: result of bash \\(entry 4\\), in view: "the offset is nine"`,
+      `^2 hits, 1 of them not in view:\\n- ${log}: result of bash \\(entry 2, [\\d-]+ [\\d:]+\\), not in view, [\\d,]+ tokens: .*seven.*\\n- \\w{8}: result of bash \\(entry 4, .*\\), in view, 4 tokens: "the offset is nine"`,
     ),
   )
-  assert.match((await runTool(recallTool, { query: 'nowhere' }, { session })).text, /^Nothing in this session/)
+  assert.match((await runTool(recallTool, { query: 'nowhere' }, { session })).text, /^Nothing was found/)
+})
+
+test('recall goes on from a hit to what stood around it and to its text', async () => {
+  const session = await open([`${LOG} the offset is seven`, 'x'.repeat(25_000)])
+  const id = await idOf(session, 'START_DEBUG')
+  const near = await runTool(recallTool, { around: id }, { session })
+  assert.match(
+    near.text,
+    /^- \w{8}: user text \(entry 0\).*\n- .*call of bash \(entry 1\).*\n> .*result of bash \(entry 2\)/,
+  )
+  assert.match((await runTool(recallTool, { text: id }, { session })).text, /the offset is seven$/)
+  const long = await idOf(session, 'xxxx')
+  const { text } = await runTool(recallTool, { text: long }, { session })
+  assert.match(text, /\[5,000 characters more: recall\(text="\w+", from=20000\)\]$/)
+  assert.match((await runTool(recallTool, { text: long, from: 20_000 }, { session })).text, /\nx{5000}$/)
+  assert.match((await runTool(recallTool, {}, { session })).text, /Say what to look for/)
+  assert.match((await runTool(recallTool, { query: 'x', since: 'soon' }, { session })).text, /is no time/)
+})
+
+test('recall searches other sessions only where the user may see them', async () => {
+  const home = await openPalimpsest({ home: ':memory:' })
+  const pal = home.of('ann')
+  const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+  for (const id of ['mine', 'other']) await (await pal.session(id)).append(said(`a needle of ${id}`))
+  await (await home.of('bob').session('foreign')).append(said('a needle of foreign'))
+  const session = await pal.session('mine')
+  const sessions = seenSessions(pal)
+  const all = { query: 'needle', sessions: 'all' }
+  const { text } = await runTool(recallTool, all, { session, sessions })
+  assert.match(text, /session "other", entry 0/)
+  assert.doesNotMatch(text, /foreign/)
+  assert.match((await runTool(recallTool, all, { session })).text, /Only this session was searched/)
+  const id = /- (\w{8})/.exec(text)![1]
+  assert.match(
+    (await runTool(recallTool, { text: id, session: 'other' }, { session, sessions })).text,
+    /needle of other/,
+  )
+  const foreign = await runTool(recallTool, { text: id, session: 'foreign' }, { session, sessions })
+  assert.match(foreign.text, /There is no session foreign/)
 })
 
 test('an agent in the middle of its tool loop can edit its context while the call to do so is open', async () => {

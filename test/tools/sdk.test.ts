@@ -17,8 +17,9 @@ import { fromOpenAIChat, toOpenAIChat } from '../../src/formats/adapters/openai-
 import { fromOpenAIResponses, toOpenAIResponses } from '../../src/formats/adapters/openai-responses.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { contextTools, type SessionToolContext } from '../../src/tools/context.ts'
+import { contextTools } from '../../src/tools/context.ts'
 import { fileTools } from '../../src/tools/files.ts'
+import type { SessionToolContext } from '../../src/tools/recall.ts'
 import { sessionJournal } from '../../src/tools/session-journal.ts'
 import {
   runTool,

@@ -155,8 +155,16 @@ export type Hit = {
   entry: number
   part: number
   role: Role
+  kind: Part['type']
   tool?: string
   snippet: string
   inView: boolean
   hash: string
+  at: number
+  tokens: number
+  copies?: number
+}
+
+export type Nearby = Pick<Hit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'inView' | 'hash' | 'tokens'> & {
+  preview: string
 }

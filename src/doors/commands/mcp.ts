@@ -35,6 +35,7 @@ export const mcp = defineCommand({
     const memory = tools.includes('memory') ? await openMemory({ home, env: io.env }) : undefined
     const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
     await serveStdio({
+      seesSessions: true,
       pal: await open({ create: true }),
       root: resolve(values.root ?? '.'),
       tools,

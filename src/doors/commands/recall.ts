@@ -1,44 +1,117 @@
 /** `recall` and `restore`: find what is no longer in view, and bring it back. */
+import { PalimpsestError } from '../../model/errors.ts'
 import type { SessionHit } from '../../session/engine.ts'
+import { parseTime, type RecallOptions } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
-import { defineCommand, numberOption } from '../terminal/command.ts'
+import { defineCommand, numberOption, type Report } from '../terminal/command.ts'
 import { amount, oneLine, printable } from '../terminal/output.ts'
 
 export const recall = defineCommand({
   name: 'recall',
   summary: 'search everything that ever happened, in one session or in all',
-  usage: 'QUERY...',
-  details: 'All words must occur; the last may be the beginning of one. Each hit says whether the model sees it now.',
-  examples: ['palimpsest recall timezone offset', 'palimpsest recall "cannot find module" --session fix-login'],
+  usage: '[QUERY...]',
+  details:
+    'Ask a question, or give a line, a name, a path or a command: any word may match. Each hit says when it was, whether\n' +
+    'the model sees it now, and what its whole text costs. --around and --text then show one hit of a session.',
+  examples: [
+    'palimpsest recall why did the timezone test fail',
+    'palimpsest recall "cannot find module" --session fix-login --type tool-result',
+    'palimpsest recall --session fix-login --around 5f0c2a91',
+  ],
   options: {
     session: { type: 'string', short: 's', value: 'SESSION', about: 'only in this session' },
     limit: { type: 'string', value: 'N', about: 'how many hits (20)' },
+    type: {
+      type: 'string',
+      value: 'TYPES',
+      about: 'text, reasoning, tool-call, tool-result, or user, assistant, tool',
+    },
+    tool: { type: 'string', value: 'TOOLS', about: 'only calls and results of these tools' },
+    path: { type: 'string', value: 'PATHS', about: 'only calls about these files, and their results' },
+    since: { type: 'string', value: 'TIME', about: 'not before 2026-05-18 or 2026-05-18T09:00Z' },
+    until: { type: 'string', value: 'TIME', about: 'not after it' },
+    around: { type: 'string', value: 'ID', about: 'what stood around a hit of --session' },
+    text: { type: 'string', value: 'ID', about: 'the whole text of a hit of --session' },
   },
   async run({ args, values, session, openIfThere }) {
+    const id = values.around ?? values.text
+    if (id !== undefined) {
+      if (values.session === undefined)
+        throw new PalimpsestError('INVALID_INPUT', 'Name the session of the hit: --session')
+      const own = await session(values.session)
+      return values.around === undefined ? showText(own, id) : showAround(own, id)
+    }
     const query = args.join(' ')
-    const limit = numberOption(values.limit, '--limit') ?? 20
-    const { hits } =
+    if (query === '') throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: palimpsest recall timezone')
+    const options = optionsIn(values)
+    const { hits, behind } =
       values.session === undefined
-        ? ((await (await openIfThere())?.recall(query, { limit, distinct: true })) ?? { hits: [] })
-        : { hits: await recallIn(await session(values.session), query, limit) }
+        ? ((await (await openIfThere())?.recall(query, options)) ?? { hits: [], behind: false })
+        : { hits: await recallIn(await session(values.session), query, options), behind: false }
     return {
-      json: { query, hits },
+      json: { query, hits, behind },
       *text(paint) {
         for (const hit of hits) {
           const where = `${paint.bold(printable(hit.session))} ${paint.cyan(`#${hit.entry}`)} ${hit.role}`
           const tool = hit.tool ? ` ${printable(hit.tool)}` : ''
           const state = hit.inView ? paint.green('in view') : paint.yellow('not in view')
-          yield `${where}${tool}  ${paint.dim(hit.hash)}  ${state}`
+          const copies = hit.copies ? `  and ${amount(hit.copies, 'older copy', 'older copies')}` : ''
+          const cost = paint.dim(`${whenOf(hit.at)}  ${amount(hit.tokens, 'token')}${copies}`)
+          yield `${where}${tool}  ${paint.dim(hit.hash)}  ${cost}  ${state}`
           yield `  ${oneLine(hit.snippet, 160)}`
         }
       },
-      notes: hits.length === 0 ? ['Nothing was found.'] : [],
+      notes: [
+        ...(hits.length === 0 ? ['Nothing was found.'] : []),
+        ...(behind ? ['Older sessions are still being indexed: run it again for more.'] : []),
+      ],
     }
   },
 })
 
-async function recallIn(session: Session, query: string, limit: number): Promise<SessionHit[]> {
-  return (await session.recall(query, { limit, distinct: true })).map(hit => ({ session: session.id, ...hit }))
+type Narrowing = Partial<Record<'limit' | 'type' | 'tool' | 'path' | 'since' | 'until', string | undefined>>
+
+function optionsIn({ limit, type, tool, path, since, until }: Narrowing): RecallOptions {
+  return {
+    limit: numberOption(limit, '--limit') ?? 20,
+    distinct: true,
+    ...(type === undefined ? {} : { types: type.split(',') }),
+    ...(tool === undefined ? {} : { tools: tool.split(',') }),
+    ...(path === undefined ? {} : { paths: path.split(',') }),
+    ...(since === undefined ? {} : { since: parseTime(since) }),
+    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
+  }
+}
+
+async function recallIn(session: Session, query: string, options: RecallOptions): Promise<SessionHit[]> {
+  return (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit }))
+}
+
+async function showAround(session: Session, id: string): Promise<Report> {
+  const parts = await session.around(id)
+  return {
+    json: { session: session.id, parts },
+    *text(paint) {
+      for (const { hash, entry, role, tool, tokens, preview } of parts) {
+        const what = `${paint.cyan(`#${entry}`)} ${role}${tool ? ` ${printable(tool)}` : ''}`
+        yield `${hash === id ? '>' : ' '} ${what}  ${paint.dim(`${hash}  ${amount(tokens, 'token')}`)}  ${oneLine(preview, 100)}`
+      }
+    },
+  }
+}
+
+async function showText(session: Session, id: string): Promise<Report> {
+  const { entry, part, text } = await session.original(id)
+  return {
+    json: { session: session.id, entry, part, text },
+    *text() {
+      yield printable(text)
+    },
+  }
+}
+
+function whenOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 export const restore = defineCommand({

@@ -51,6 +51,7 @@ function mcpFor({ caller, doors }: MountContext): (request: Request) => Promise<
   const { user = NAMELESS, name } = caller
   return createMcpHandler({
     pal: doors.desk.of(caller),
+    seesSessions: true,
     root: '.',
     tools: ['context', 'workspace', 'memory'],
     workspace: caller.id === LOCAL.id ? doors.workspace : userWorkspace(doors.pal.home, user),

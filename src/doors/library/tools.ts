@@ -2,9 +2,10 @@
 export type { AgentMemory, Memory } from '../../memory/memory.ts'
 export { type OpenMemoryOptions, openMemory } from '../../memory/open.ts'
 export { memoryTool, textEditorTool } from '../../tools/anthropic.ts'
-export { contextTools, type SessionToolContext } from '../../tools/context.ts'
+export { contextTools } from '../../tools/context.ts'
 export { fileTools } from '../../tools/files.ts'
 export { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
+export type { SessionToolContext } from '../../tools/recall.ts'
 export { memoryJournal, sessionJournal } from '../../tools/session-journal.ts'
 export {
   defineTool,

@@ -27,9 +27,10 @@ import type { AgentMemory } from '../../memory/memory.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
-import { contextTools, type SessionToolContext } from '../../tools/context.ts'
+import { contextTools } from '../../tools/context.ts'
 import { fileTools } from '../../tools/files.ts'
 import { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
+import { type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
 import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
 import { workspaceTools } from '../../tools/workspace.ts'
@@ -58,6 +59,8 @@ export type McpOptions = {
   workspace?: string
   /** Whose memory blocks the client may read and propose changes to, and in which agent's name. */
   memory?: MemoryOf
+  /** Whether `recall` may search the other sessions of `pal`. */
+  seesSessions?: boolean
   now?: () => number
 }
 
@@ -163,7 +166,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
 
 /** What tools get; the session is opened by the first call. */
 function contextFor(options: McpOptions): () => Promise<Context> {
-  const { pal, root, session = 'mcp', workspace, memory, now = Date.now } = options
+  const { pal, root, session = 'mcp', workspace, memory, seesSessions, now = Date.now } = options
   let opened: Promise<{ session: Session; journal: FileJournal }> | undefined
   const open = async () => {
     const found = await pal.session(session)
@@ -178,6 +181,7 @@ function contextFor(options: McpOptions): () => Promise<Context> {
     return {
       ...given,
       memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,
+      ...(seesSessions ? { sessions: seenSessions(pal) } : {}),
       ...(await opened),
     }
   }

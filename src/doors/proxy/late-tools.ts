@@ -9,7 +9,8 @@
 import { isWire, TAKEN, type Wire } from '../../formats/adapters/original.ts'
 import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
-import { contextTool, recallTool, type SessionToolContext } from '../../tools/context.ts'
+import { contextTool } from '../../tools/context.ts'
+import { recallTool, type SessionToolContext } from '../../tools/recall.ts'
 import { runTool, type Tool } from '../../tools/tool.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 

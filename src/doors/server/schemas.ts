@@ -214,15 +214,27 @@ export const SessionRow = SessionOut.extend({
   summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
 
+const nearby = {
+  entry: z.number(),
+  part: z.number(),
+  role: z.string(),
+  kind: z.string().describe('The kind of part.'),
+  tool: z.string().optional(),
+  inView: z.boolean().describe('Whether the model sees it now.'),
+  hash: z.string().describe('The id of the part, for edits and restore.'),
+  tokens: z.number().describe('What the whole part costs.'),
+}
+
+export const Nearby = z.object({ ...nearby, preview: z.string() }).meta({ id: 'Nearby' })
+
 export const Hit = z
   .object({
+    ...nearby,
     session: z.string(),
-    entry: z.number(),
-    part: z.number(),
-    role: z.string(),
-    tool: z.string().optional(),
     snippet: z.string(),
-    inView: z.boolean().describe('Whether the model sees it now.'),
-    hash: z.string().describe('The id of the part, for edits and restore.'),
+    from: z.number().describe('Where the piece that answers begins in the text of the part.'),
+    to: z.number(),
+    at: z.number().describe('When it happened, in milliseconds since 1970.'),
+    copies: z.number().optional().describe('How many older parts have the same text.'),
   })
   .meta({ id: 'Hit' })

@@ -1,14 +1,37 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
+import { parseTime, type RecallOptions } from '../../session/recall.ts'
 import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
-import { Hit, Violation } from './schemas.ts'
+import { Hit, Nearby, Violation } from './schemas.ts'
 
 const HITS = 20
 const LARGEST = 2 ** 31
 
+const time = (what: string) => z.string().max(40).optional().describe(`${what}: 2026-05-18 or 2026-05-18T09:00Z.`)
+const several = (what: string) => z.string().min(1).max(500).optional().describe(`${what}; several with commas.`)
+
 const RecallQuery = {
-  q: z.string().min(1).max(500).describe('All words must occur; the last may be the beginning of one.'),
+  q: z.string().min(1).max(2000).describe('A question, a line, a name, a path or a command. Any word may match.'),
   limit: numberIn(1, 100).optional(),
+  type: several('Kinds of parts (text, reasoning, tool-call, tool-result) or roles (user, assistant, tool)'),
+  tool: several('Only calls and results of these tools'),
+  path: several('Only calls about these files, and their results; the end of a path is enough'),
+  since: time('Not before'),
+  until: time('Not after'),
+}
+
+type RecallGiven = { [name in keyof typeof RecallQuery]?: z.output<(typeof RecallQuery)[name]> }
+
+function optionsIn({ limit, type, tool, path, since, until }: RecallGiven): RecallOptions {
+  return {
+    limit: limit ?? HITS,
+    distinct: true,
+    ...(type === undefined ? {} : { types: type.split(',') }),
+    ...(tool === undefined ? {} : { tools: tool.split(',') }),
+    ...(path === undefined ? {} : { paths: path.split(',') }),
+    ...(since === undefined ? {} : { since: parseTime(since) }),
+    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
+  }
 }
 
 const recall = defineRoute({
@@ -23,7 +46,7 @@ const recall = defineRoute({
   refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const hits = await session.recall(query.q, { limit: query.limit ?? HITS, distinct: true })
+    const hits = await session.recall(query.q, optionsIn(query))
     return { hits: hits.map(hit => ({ session: session.id, ...hit })) }
   },
 })
@@ -35,10 +58,48 @@ const recallAll = defineRoute({
   summary: 'Search everything that ever happened in all sessions of the caller',
   roles: EVERYBODY,
   query: RecallQuery,
-  answer: z.object({ hits: z.array(Hit) }),
-  async run({ query, caller, doors }) {
-    const open = (session: string) => doors.desk.open(caller, session)
-    return doors.desk.of(caller).recall(query.q, { limit: query.limit ?? HITS, distinct: true, open })
+  answer: z.object({
+    hits: z.array(Hit),
+    behind: z.boolean().describe('Whether older sessions are still being indexed: ask again later for more.'),
+  }),
+  async run({ query, caller, doors: { desk } }) {
+    return desk.of(caller).recall(query.q, { ...optionsIn(query), open: session => desk.open(caller, session) })
+  },
+})
+
+const around = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/around',
+  tag: 'sessions',
+  summary: 'What stood around a hit: the parts of the entries before and after it',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: {
+    id: z.string().min(1).max(40).describe('The `hash` of a hit.'),
+    before: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
+    after: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
+  },
+  answer: z.object({ parts: z.array(Nearby) }),
+  refusals: [404],
+  async run({ params, query: { id, before = 3, after = 3 }, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return { parts: await session.around(id, { before, after }) }
+  },
+})
+
+const original = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/original',
+  tag: 'sessions',
+  summary: 'The text of a part as it happened; changes nothing',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: { id: z.string().min(1).max(40).describe('The id of a part or of an edit.') },
+  answer: z.object({ entry: z.number(), part: z.number(), text: z.string() }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const { entry, part, text } = await (await doors.desk.open(caller, params.session)).original(query.id)
+    return { entry, part, text }
   },
 })
 
@@ -161,4 +222,14 @@ const verify = defineRoute({
   },
 })
 
-export const lookRoutes: readonly Route[] = [recall, recallAll, suggest, parts, changelog, fileAt, verify]
+export const lookRoutes: readonly Route[] = [
+  recall,
+  recallAll,
+  around,
+  original,
+  suggest,
+  parts,
+  changelog,
+  fileAt,
+  verify,
+]

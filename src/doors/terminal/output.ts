@@ -52,8 +52,8 @@ export function beginning(text: string, { lines, width }: { lines: number; width
   return more > 0 ? [...kept, `… ${amount(more, 'more line')}`] : kept
 }
 
-export function amount(count: number, thing: string): string {
-  return `${grouped(count)} ${thing}${count === 1 ? '' : 's'}`
+export function amount(count: number, thing: string, several = `${thing}s`): string {
+  return `${grouped(count)} ${count === 1 ? thing : several}`
 }
 
 export function grouped(count: number): string {

@@ -81,7 +81,13 @@ function requestOf({ name, path, method }: (typeof OPERATIONS)[number], isAdmin:
     file: 'MEMORY.md',
   }
   const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => encodeURIComponent(values[key]!))
-  const query = path.endsWith('/recall') ? '?q=hello' : path.endsWith('/file') ? '?path=a.txt' : ''
+  const query = path.endsWith('/recall')
+    ? '?q=hello'
+    : /\/(around|original)$/.test(path)
+      ? '?id=00000000'
+      : path.endsWith('/file')
+        ? '?path=a.txt'
+        : ''
   return { method: method.toUpperCase(), path: filled + query, body: BODIES[name] }
 }
 

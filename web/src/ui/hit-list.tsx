@@ -1,6 +1,7 @@
 /** Places where something was said: the words marked, whether the model sees them now, and the way there. */
 import type { Hit } from '../api-types.ts'
 import { hrefOf } from '../route.ts'
+import { dateTime, plural } from './format.ts'
 import { InlineText } from './text.tsx'
 
 type HitListProps = {
@@ -53,7 +54,10 @@ function HitText({
           </b>
         )}
         <span>{hit.tool ?? hit.role}</span>
-        <span className="dim">entry {hit.entry}</span>
+        <span className="dim">
+          entry {hit.entry}, {dateTime(hit.at)}, {plural(hit.tokens, 'token')}
+          {hit.copies !== undefined && `, ${plural(hit.copies, 'older copy', 'older copies')}`}
+        </span>
         <span className={hit.inView ? 'badge badge-good' : 'badge'}>{hit.inView ? 'in view' : 'out of view'}</span>
       </span>
       <span className="hit-text">

@@ -1,0 +1,201 @@
+/**
+ * The tool by which an agent finds what it is shown no longer, in three steps: hits with their costs, what stood around
+ * one, its text. It searches the agent's own session, or all sessions that its user may see.
+ *
+ * What the user has hidden stays hidden here too. Calls and results of the context tools are left out.
+ */
+import { z } from 'zod'
+import { grouped } from '../files/text.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import type { Edit } from '../model/types.ts'
+import type { Palimpsest, SessionHit } from '../session/engine.ts'
+import { type Nearby, parseTime, type RecallOptions } from '../session/recall.ts'
+import type { Session } from '../session/session.ts'
+import { entriesOf, isRange } from '../view/edits.ts'
+import { OWN_TOOL } from '../view/shown-texts.ts'
+import { defineTool } from './tool.ts'
+
+/** The sessions that the agent's user may see, its own among them. */
+export type SeenSessions = {
+  recall(query: string, options: RecallOptions): Promise<{ hits: SessionHit[]; behind: boolean }>
+  open(session: string): Promise<Session>
+}
+
+export type SessionToolContext = {
+  session: Session
+  /** Without it the agent searches its own session only. */
+  sessions?: SeenSessions
+  signal?: AbortSignal
+}
+
+const HITS = 10
+const TEXT_CHARS = 20_000
+const NEAR = 3
+
+/** Those of a home, or of one user of it (`pal.of`). */
+export function seenSessions(pal: Palimpsest): SeenSessions {
+  return {
+    recall: (query, options) => pal.recall(query, options),
+    open: session => pal.session(session, { mustExist: true }),
+  }
+}
+
+export const recallTool = defineTool({
+  name: 'recall',
+  description: `Find what is no longer in your context: earlier requests, file contents, command output, your own words. Use it before you read a file or run a command again, and when something was summarised away.
+
+Three steps
+1. query: a question, a line that you remember, a name, a path or a command; any word may match. Gives hits, best first, each with an id, when it was, whether it is in view, and what its whole text costs in tokens.
+2. around: an id; what happened just before and after it, a line each.
+3. text: an id; the whole text, or from the character \`from\` on where it is long.
+Narrow a query by type, tool, path, since and until. sessions: "all" searches your user's other sessions too; name the session of such a hit in steps 2 and 3.`,
+  input: z.object({
+    query: z.string().min(1).optional().describe('What to look for, e.g. "why did the timezone test fail".'),
+    around: z.string().optional().describe('The id of a hit: what stood around it.'),
+    text: z.string().optional().describe('The id of a hit: its text.'),
+    from: z.number().int().min(0).optional().describe('With text: the first character.'),
+    session: z.string().optional().describe('With around and text: the session of the hit; yours unless given.'),
+    sessions: z.enum(['this', 'all']).optional().describe('Where to look; "this" unless given.'),
+    type: z
+      .enum(['text', 'reasoning', 'tool-call', 'tool-result', 'user', 'assistant'])
+      .optional()
+      .describe('Only such parts, or only what the user or you said.'),
+    tool: z.string().optional().describe('Only calls and results of this tool.'),
+    path: z.string().optional().describe('Only calls about this file, and their results; the end of a path is enough.'),
+    since: z.string().optional().describe('Not before this time: 2026-05-18 or 2026-05-18T09:00Z.'),
+    until: z.string().optional().describe('Not after it.'),
+    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${HITS} unless given.`),
+  }),
+  annotations: { readOnly: true },
+  run: async ({ query, around, text, from, session, ...more }, context: SessionToolContext) => {
+    if (text !== undefined) return describeText(await sessionOf(context, session), text, from ?? 0)
+    if (around !== undefined) return describeNear(await sessionOf(context, session), around)
+    if (query !== undefined) return describeHits(context, query, more)
+    throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: recall(query="…"), or around or text with an id.')
+  },
+})
+
+type Narrowed = {
+  sessions?: 'this' | 'all' | undefined
+  type?: string | undefined
+  tool?: string | undefined
+  path?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+  limit?: number | undefined
+}
+
+async function describeHits(context: SessionToolContext, query: string, narrowed: Narrowed): Promise<string> {
+  const { session, sessions } = context
+  const { limit = HITS, type, tool, path, since, until } = narrowed
+  const options: RecallOptions = {
+    // Calls of these tools are taken out below.
+    limit: limit * 2,
+    distinct: true,
+    ...(type === undefined ? {} : { types: [type] }),
+    ...(tool === undefined ? {} : { tools: [tool] }),
+    ...(path === undefined ? {} : { paths: [path] }),
+    ...(since === undefined ? {} : { since: parseTime(since) }),
+    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
+  }
+  const everywhere = narrowed.sessions === 'all' && sessions
+  const { hits: found, behind } = everywhere
+    ? await sessions.recall(query, options)
+    : { hits: (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit })), behind: false }
+  const hits = found.filter(hit => !OWN_TOOL.test(hit.tool ?? '')).slice(0, limit)
+  const notes = [
+    ...(narrowed.sessions === 'all' && !sessions
+      ? ['Only this session was searched: others are not open to you.']
+      : []),
+    ...(behind ? ['Older sessions are still being indexed: ask again later for more.'] : []),
+  ]
+  if (hits.length === 0) {
+    return [`Nothing was found for ${JSON.stringify(query)}. Try other words, or fewer conditions.`, ...notes].join(
+      '\n',
+    )
+  }
+  const away = hits.filter(hit => !hit.inView)
+  const lines: string[] = []
+  for (const hit of [...away, ...hits.filter(({ inView }) => inView)]) lines.push(await describeHit(context, hit))
+  const how =
+    away.length > 0 ? ['Next: recall(around="<id>") for what stood near it, recall(text="<id>") for all of it.'] : []
+  const count = `${amount(hits.length, 'hit')}, ${grouped(away.length)} of them not in view:`
+  return [count, ...lines, ...how, ...notes].join('\n')
+}
+
+async function describeHit(context: SessionToolContext, hit: SessionHit): Promise<string> {
+  const { hash, entry, part, at, snippet, inView, copies } = hit
+  const isOther = hit.session !== context.session.id
+  const session = isOther ? await context.sessions!.open(hit.session) : context.session
+  const hidden = !inView && hiddenByUser(session, entry, part)
+  const where = [
+    `${whatIs(hit)} (${isOther ? `session ${JSON.stringify(hit.session)}, ` : ''}entry ${entry}, ${timeOf(at)})`,
+    isOther ? undefined : inView ? 'in view' : 'not in view',
+    amount(hit.tokens, 'token'),
+    copies ? `${amount(copies, 'older copy', 'older copies')}` : undefined,
+  ]
+  const shown = hidden ? '[hidden by the user]' : quote(snippet, 240)
+  return `- ${hash}: ${where.filter(part => part !== undefined).join(', ')}: ${shown}`
+}
+
+async function describeNear(session: Session, id: string): Promise<string> {
+  const near = await session.around(id, { before: NEAR, after: NEAR })
+  return near
+    .filter(({ tool }) => !OWN_TOOL.test(tool ?? ''))
+    .map(part => {
+      const hidden = !part.inView && hiddenByUser(session, part.entry, part.part)
+      const shown = hidden ? '[hidden by the user]' : quote(part.preview, 160)
+      const mark = part.hash === id ? '>' : '-'
+      return `${mark} ${part.hash}: ${whatIs(part)} (entry ${part.entry}), ${amount(part.tokens, 'token')}: ${shown}`
+    })
+    .join('\n')
+}
+
+async function describeText(session: Session, id: string, from: number): Promise<string> {
+  const { entry, part, text } = await session.original(id)
+  const hider = hiddenByUser(session, entry, part)
+  if (hider)
+    throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
+  const shown = text.slice(from, from + TEXT_CHARS).toWellFormed()
+  const end = from + shown.length
+  const more =
+    end < text.length ? `\n[${grouped(text.length - end)} characters more: recall(text="${id}", from=${end})]` : ''
+  return `[${id}, entry ${entry}]\n${shown}${more}`
+}
+
+async function sessionOf({ session, sessions }: SessionToolContext, named: string | undefined): Promise<Session> {
+  if (named === undefined || named === session.id) return session
+  if (sessions) return sessions.open(named)
+  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${named} that you may see.`, { session: named })
+}
+
+function whatIs({ role, tool, kind }: Pick<Nearby, 'role' | 'tool' | 'kind'>): string {
+  if (tool) return `${kind === 'tool-result' ? 'result of' : 'call of'} ${tool}`
+  return kind === 'text' ? `${role} text` : kind
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+}
+
+/** The user's edit that hides a part, if there is one. */
+export function hiddenByUser(session: Session, entry: number, part: number): Edit | undefined {
+  return session
+    .edits()
+    .filter(({ active, edit }) => active && edit.by === 'user' && edit.target.type !== 'after')
+    .map(({ edit }) => edit)
+    .find(({ target }) => {
+      const { from, to } = entriesOf(target)
+      if (entry < from || entry > to) return false
+      return isRange(target) || (target.type === 'part' && target.part === part)
+    })
+}
+
+export function amount(count: number, thing: string, several = `${thing}s`): string {
+  return `${grouped(count)} ${count === 1 ? thing : several}`
+}
+
+export function quote(text: string, most = 80): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return JSON.stringify((line.length > most ? `${line.slice(0, most - 1)}…` : line).toWellFormed())
+}
