@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { AgentDesk } from '../../../src/agent/desk.ts'
 import { openAgentHome } from '../../../src/agent/open.ts'
+import { partId } from '../../../src/view/shown-texts.ts'
 import { said, startServer } from './harness.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
@@ -84,7 +85,7 @@ function requestOf({ name, path, method }: (typeof OPERATIONS)[number], isAdmin:
   const query = path.endsWith('/recall')
     ? '?q=hello'
     : /\/(around|original)$/.test(path)
-      ? '?id=00000000'
+      ? `?id=${partId(0, 0, { type: 'text' })}`
       : path.endsWith('/file')
         ? '?path=a.txt'
         : ''
