@@ -255,15 +255,15 @@ describe('strings of JSON', () => {
 /** Where a key is never foreign: strings alone, our own files, what only we have written. */
 const OWN = [
   'agent/demo-model.ts',
-  'chat/history.ts',
-  'cli/run.ts',
-  'json.ts',
-  'mcp.ts',
+  'doors/cli/main.ts',
+  'doors/mcp/mcp.ts',
+  'doors/proxy/injection.ts',
+  'doors/terminal/history.ts',
   'memory/dolt-server.ts',
   'memory/rows.ts',
-  'proxy/injection.ts',
-  'sample.ts',
-  'tokens.ts',
+  'model/json.ts',
+  'model/tokens.ts',
+  'session/sample.ts',
 ]
 
 test('JSON.parse itself is called only where no key is foreign', () => {
