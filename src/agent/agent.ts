@@ -233,10 +233,23 @@ export class Agent {
 
   async #executeOne(call: ToolCallPart, tell: (event: AgentEvent) => void, signal: AbortSignal): Promise<void> {
     const { id, name } = call
-    const { text, isError = false } = await this.#toolbox.run(call, tell, signal)
+    const { text, whole, isError = false } = await this.#toolbox.run(call, tell, signal)
     const output = text.toWellFormed()
-    await this.session.append(resultMessage(call, output, isError))
+    await this.session.append(resultMessage(call, whole?.toWellFormed() ?? output, isError))
+    if (whole !== undefined) await this.#shorten(id, output)
     tell({ type: 'result', id, name, text: output, isError })
+  }
+
+  /** The ledger has all of a long output; the model is shown what the tool chose. */
+  async #shorten(id: string, text: string): Promise<void> {
+    const entry = this.session.fold.entries.findLastIndex(({ message }) =>
+      message?.parts.some(part => part.type === 'tool-result' && part.id === id),
+    )
+    const why = 'a long output is shown by its beginning and its end'
+    await this.session.apply(
+      [{ target: { type: 'part', entry, part: 0 }, replacement: text, why }],
+      'policy:long-output',
+    )
   }
 
   /** Calls of an earlier run that never got a result are answered, so that nothing waits. */

@@ -7,7 +7,7 @@ import { headOf, withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, targetOf, toolNames } from './reach.ts'
+import { bringsBack, isReachable, isWhole, newUnits, placesEdited, targetOf, toolNames } from './reach.ts'
 import { CRITICAL_TOOLS } from './stale-output.ts'
 
 export type OffloadOptions = {
@@ -36,7 +36,8 @@ export function offload(options: Partial<OffloadOptions> = {}): Policy {
 }
 
 export function offloadText(output: string, preview: number, path: string): string {
-  return `${headOf(output, preview)}\n... [${withCommas(output.length)} chars in total, all of them in ${path}]`
+  const all = `${withCommas(output.length)} chars in total, all of them in ${path}`
+  return `${headOf(output, preview)}\n... [${all}; read it in parts, with offset and limit or sed -n]`
 }
 
 function startOffload(options: OffloadOptions): PolicyRun {
@@ -58,7 +59,9 @@ function startOffload(options: OffloadOptions): PolicyRun {
     },
   }
 
-  function isLong({ original, tool, chars }: Unit): boolean {
+  function isLong(unit: Unit): boolean {
+    const { original, tool, chars } = unit
+    if (bringsBack(unit)) return false
     if (original.type !== 'tool-result' || chars <= (isCritical(tool) ? options.criticalLimit : options.limit))
       return false
     return typeof original.output === 'string' || original.output.every(part => part.type === 'text')

@@ -22,6 +22,14 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
   return !model.bindsReasoning || entry >= lastShownReasoning(fold)
 }
 
+/** A file of ours that a result was moved to. */
+const KEPT_FILE = /(?:^|[/\\])overflow[/\\]overflow_[^/\\]*\.txt$/
+
+/** Whether a result brings back what was moved out of the view: moving it away again would make a circle. */
+export function bringsBack({ tool, call }: Unit): boolean {
+  return tool === 'context' || tool === 'recall' || KEPT_FILE.test(call?.path ?? '')
+}
+
 /** Whether a part is shown as it came, no edit in it and none on its way. */
 export function isWhole(context: PlanContext, { entry, part }: Pick<Unit, 'entry' | 'part'>): boolean {
   const { fold } = context

@@ -12,7 +12,7 @@ import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type Pending, type PlanContext, type Policy, type PolicyRun, placeOf, savingOf, tokensNow } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+import { bringsBack, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
 
 export type TruncateShellOptions = {
   small: number
@@ -66,7 +66,7 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
     const proposals: Proposal[] = []
     for (const unit of fresh(context.units)) {
       if (!isOutput(unit) || edited.has(placeOf(targetOf(unit)))) continue
-      if (unit.chars > options.limit) proposals.push(...cut(context, unit, options))
+      if (unit.chars > options.limit && !bringsBack(unit)) proposals.push(...cut(context, unit, options))
       else if (unit.chars >= options.small) mark(context, unit)
     }
     while (marked.first && !isVisible(context.fold, marked.first.unit.entry)) marked.shift()

@@ -1,6 +1,7 @@
 /**
  * run_command: one shell command, with an end. It has a time limit, its whole process group is ended with it, its
- * output is bounded while it runs (the beginning and the end are kept), and secrets of the environment stay out.
+ * output is bounded while it runs, and secrets of the environment stay out. The ledger gets four million characters of
+ * it, the model the beginning and the end.
  *
  * Boundary: this is no sandbox. A command can do what the user can; a process that leaves the group (setsid)
  * outlives it.
@@ -17,7 +18,9 @@ import { defineTool } from './tool.ts'
 
 const DEFAULT_SECONDS = 120
 const MAX_SECONDS = 3_600
-const KEPT_CHARS = 20_000
+/** Characters that the model is shown, and characters that are recorded. */
+const SHOWN_CHARS = 20_000
+const RECORDED_CHARS = 4_000_000
 const GRACE_MS = 2_000
 const DRAIN_MS = 500
 
@@ -26,7 +29,7 @@ export const runCommand = defineTool({
   description: [
     'Run a shell command (sh -c) in the working folder and get its output and exit code. It gets no input and must end',
     `by itself: after timeout_seconds (${DEFAULT_SECONDS} unless given) it and everything it started is ended, and`,
-    'nothing keeps running in the background. Long output keeps its beginning and its end. To read, change or search',
+    'nothing keeps running in the background. You see the beginning and the end of long output. To read, change or search',
     'files use the file tools: they are safer and can be undone.',
   ].join(' '),
   input: z.object({
@@ -43,9 +46,13 @@ export const runCommand = defineTool({
       execute(command, { cwd: folder.at('.'), env, seconds, ...(context.signal ? { signal: context.signal } : {}) }),
     )
     context.signal?.throwIfAborted()
-    const { output, ending, timedOut } = result
-    const text = [output.replace(/\n$/, ''), `[${ending}]`].filter(part => part !== '').join('\n')
-    return timedOut ? { text, isError: true } : text
+    const { shown, recorded, ending, timedOut } = result
+    const ended = (output: string) => [output.replace(/\n$/, ''), `[${ending}]`].filter(part => part !== '').join('\n')
+    return {
+      text: ended(shown),
+      ...(recorded === shown ? {} : { whole: ended(recorded) }),
+      ...(timedOut ? { isError: true } : {}),
+    }
   },
 })
 
@@ -85,7 +92,7 @@ type Execution = { cwd: string; env: Record<string, string>; seconds: number; si
 async function execute(command: string, { cwd, env, seconds, signal }: Execution) {
   // A signal that was given before does not tell us again.
   signal?.throwIfAborted()
-  const kept = new BoundedText(KEPT_CHARS)
+  const kept = { shown: new BoundedText(SHOWN_CHARS), recorded: new BoundedText(RECORDED_CHARS) }
   const child = spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const exit = ended(child)
   const closed = Promise.all([collect(child.stdout, kept), collect(child.stderr, kept)])
@@ -102,7 +109,8 @@ async function execute(command: string, { cwd, env, seconds, signal }: Execution
     signalGroup(child, 'SIGKILL')
     await Promise.race([closed, delay(DRAIN_MS)])
     const ending = killedBy ? `ended by ${killedBy}` : `exit code ${code}`
-    return { output: kept.toString(), timedOut, ending: timedOut ? `timed out after ${seconds} s; ended` : ending }
+    const output = { shown: kept.shown.toString(), recorded: kept.recorded.toString() }
+    return { ...output, timedOut, ending: timedOut ? `timed out after ${seconds} s; ended` : ending }
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', stop)
@@ -135,15 +143,22 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-async function collect(stream: NodeJS.ReadableStream | null, kept: BoundedText): Promise<void> {
+async function collect(
+  stream: NodeJS.ReadableStream | null,
+  { shown, recorded }: { shown: BoundedText; recorded: BoundedText },
+): Promise<void> {
   if (!stream) return
   const decoder = new StringDecoder('utf8')
+  const add = (text: string) => {
+    shown.add(text)
+    recorded.add(text)
+  }
   await new Promise<void>(resolve => {
-    stream.on('data', (bytes: Buffer) => kept.add(decoder.write(bytes)))
+    stream.on('data', (bytes: Buffer) => add(decoder.write(bytes)))
     stream.on('close', () => resolve())
     stream.on('error', () => resolve())
   })
-  kept.add(decoder.end())
+  add(decoder.end())
 }
 
 /** The beginning and the end of a text of any length, in bounded memory. */

@@ -10,7 +10,8 @@ import type { FileJournal } from '../files/journal.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
-export type ToolResult = { text: string; isError?: boolean }
+/** `whole` is all of a long output, for the ledger; the model is shown `text`. */
+export type ToolResult = { text: string; isError?: boolean; whole?: string }
 
 /** What every call gets. A tool that needs more says so in its own context type. */
 export type ToolContext = {
@@ -67,10 +68,13 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
     annotations,
     ...(anthropic ? { anthropic } : {}),
     run: async (raw, context) => {
-      const parsed = input.safeParse(raw)
+      const { value, unknown } = namedArguments(raw, Object.keys(input.shape))
+      const parsed = input.safeParse(value)
       if (!parsed.success) return { text: badArguments(name, parsed.error), isError: true }
       const result = await definition.run(parsed.data, context)
-      return typeof result === 'string' ? { text: result } : result
+      const told = typeof result === 'string' ? { text: result } : result
+      if (unknown.length === 0) return told
+      return { ...told, text: `${told.text}\n${unknownNote(name, unknown, Object.keys(input.shape))}` }
     },
   }
 }
@@ -192,6 +196,32 @@ function openSchema(schema: Record<string, unknown>) {
       jsonSchema: { input: () => schema, output: () => schema },
     },
   }
+}
+
+/** Other names that models know an argument by. */
+const OTHER_NAMES: Record<string, string> = {
+  file_path: 'path',
+  filename: 'path',
+  old_str: 'old_string',
+  new_str: 'new_string',
+}
+
+/** The arguments under the names that the tool has, and the names that it does not have. */
+function namedArguments(raw: unknown, known: readonly string[]): { value: unknown; unknown: string[] } {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return { value: raw, unknown: [] }
+  const value: Record<string, unknown> = {}
+  const unknown: string[] = []
+  for (const [key, given] of Object.entries(raw)) {
+    const name = known.includes(key) ? key : OTHER_NAMES[key]
+    if (name === undefined || !known.includes(name) || (name !== key && name in raw)) unknown.push(key)
+    else value[name] = given
+  }
+  return { value, unknown }
+}
+
+function unknownNote(tool: string, unknown: readonly string[], known: readonly string[]): string {
+  const [verb, noun] = unknown.length === 1 ? ['was', 'is no argument'] : ['were', 'are no arguments']
+  return `[${unknown.join(', ')} ${noun} of ${tool} and ${verb} ignored. It takes: ${known.join(', ') || 'none'}.]`
 }
 
 function badArguments(name: string, error: z.ZodError): string {

@@ -49,6 +49,22 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
   })
 }
 
+test('the ledger has all of a long output, and the model is shown its two ends', async () => {
+  await using ground = await openGround(
+    [{ calls: [call('run_command', { command: 'seq 1 20000' }, 'c1')] }, { text: 'counted' }],
+    { allow: { all: true } },
+  )
+  await all(ground.agent.run('count'))
+  const { session } = ground.agent
+  const results = session.fold.entries
+    .flatMap(({ message }) => message?.parts ?? [])
+    .filter(({ type }) => type === 'tool-result')
+  const [result] = results
+  assert.ok(result?.type === 'tool-result' && String(result.output).includes('\n10000\n'))
+  const sent = ground.upstream.requests[1]!.body
+  assert.ok(!sent.includes('\\n10000\\n') && sent.includes('chars left out') && sent.includes('\\n20000'))
+})
+
 test('the prompt to Anthropic marks what it should cache: the system prompt, the end, and the end before', async () => {
   await using ground = await openGround([{ calls: [call('list_files', {})] }, { text: 'done' }], {
     provider: 'anthropic',

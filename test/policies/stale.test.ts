@@ -69,9 +69,24 @@ describe('offload', () => {
     const path = `${join(folder, 'plain')}/overflow/overflow_1700000000000_bash.txt`
     assert.deepEqual(await shown(session), [
       'q'.repeat(2000),
-      `${'r'.repeat(400)}\n... [2,001 chars in total, all of them in ${path}]`,
+      `${'r'.repeat(400)}\n... [2,001 chars in total, all of them in ${path}; read it in parts, with offset and limit or sed -n]`,
     ])
     assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(2001))
+  })
+
+  test('what was moved away can be read back: it is not moved again', async () => {
+    const session = await open('back')
+    await play(session, user('go'), ...bash('b', 'r'.repeat(5001)))
+    const path = `${join(folder, 'back')}/overflow/overflow_1700000000000_bash.txt`
+    const whole = 'r'.repeat(5001)
+    const reads = [
+      { name: 'read_file', input: { path }, output: whole },
+      { name: 'Read', input: { file_path: path, offset: 1, limit: 2000 }, output: whole },
+      { name: 'bash', input: { command: `cat ${path}` }, output: whole },
+      { name: 'context', input: { action: 'restore', hash: 'x' }, output: whole },
+    ]
+    for (const read of reads) await play(session, ...step(read))
+    assert.deepEqual((await shown(session)).slice(1), [whole, whole, whole, whole])
   })
 
   test('critical tools: over 8,000, and 4,000 stay', async () => {
@@ -81,7 +96,7 @@ describe('offload', () => {
     const [whole, cut] = await shown(session)
     assert.equal(whole, 's'.repeat(8000))
     assert.ok(cut!.startsWith(`${'t'.repeat(4000)}\n`))
-    assert.match(cut!, /overflow_1700000000000_browser_visit\.txt\]$/)
+    assert.match(cut!, /overflow_1700000000000_browser_visit\.txt; read it in parts/)
   })
 
   test('two results of one moment get two files', async () => {

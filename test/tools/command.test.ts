@@ -53,11 +53,13 @@ test('what a command leaves in the background is ended, and does not hold the re
 
 test('long output keeps its beginning and its end', async () => {
   const { run } = await makeSandbox()
-  const { text } = await run(runCommand, { command: 'echo first; yes | head -c 5000000; echo last' })
+  const { text, whole } = await run(runCommand, { command: 'echo first; yes | head -c 5000000; echo last' })
   assert.match(text, /^first\ny\n/)
   assert.match(text, /y\nlast\n\[exit code 0\]$/)
   assert.match(text, /\.\.\. \[4,980,011 of 5,000,011 chars left out\] \.\.\./)
   assert.ok(text.length < 21_000)
+  assert.ok(whole!.length > 4_000_000 && whole!.length < 4_001_000, 'the ledger gets four million characters')
+  assert.equal((await run(runCommand, { command: 'echo short' })).whole, undefined)
 })
 
 test('bounded text is bounded while it grows, and whole when it is short', () => {

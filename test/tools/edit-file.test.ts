@@ -22,6 +22,18 @@ test('one match is replaced, and the result says how much', async () => {
   })
 })
 
+test('arguments may have the names that models know from elsewhere, and unknown ones are told', async () => {
+  const { run, put, get } = await makeSandbox()
+  await put('notes.md', 'one two')
+  await run(editFile, { file_path: 'notes.md', old_str: 'one', new_str: '1' })
+  assert.equal(await get('notes.md'), '1 two')
+  const { text } = await run(editFile, { path: 'notes.md', old_string: 'two', new_string: '2', replace_all: true })
+  assert.match(
+    text,
+    /^Edited notes\.md.*\n\[replace_all is no argument of edit_file and was ignored\. It takes: path, /,
+  )
+})
+
 test('characters are counted as code points', async () => {
   const { text } = await edit('a😀b', '😀b', '👩‍🚀')
   assert.equal(text, 'Edited notes.md: replaced 2 chars with 3 chars')
