@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -71,11 +71,14 @@ test('bounded text is bounded while it grows, and whole when it is short', () =>
 })
 
 test('a cancelled call ends the command and is thrown', async () => {
-  const { context } = await makeSandbox()
+  const { context, root } = await makeSandbox()
   const controller = new AbortController()
-  const running = runTool(runCommand, { command: 'sleep 600' }, { ...context, signal: controller.signal })
-  setTimeout(() => controller.abort(), 200)
+  const command = 'echo $$ > shell; mv shell begun; sleep 600'
+  const running = runTool(runCommand, { command }, { ...context, signal: controller.signal })
+  while (!existsSync(join(root, 'begun'))) await delay(5)
+  controller.abort()
   await assert.rejects(running, { name: 'AbortError' })
+  await gone(Number(readFileSync(join(root, 'begun'), 'utf8')))
 })
 
 test('a call that was cancelled before it began starts nothing', async () => {

@@ -27,12 +27,18 @@ for (const { title, code } of programs) {
   })
 }
 
+/** The source of a subpath of the package. */
+function sourceOf(path: string): string {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  return join(ROOT, exports[`.${path}`].default.replace('/dist/', '/src/').replace(/\.js$/, '.ts'))
+}
+
 /** Under node_modules, so that the program finds the SDKs; `palimpsest` is our source. */
 async function run(code: string, url: string): Promise<{ stdout: string }> {
   const cache = join(ROOT, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'docs-'))
-  const source = code.replaceAll(/'palimpsest(\/[^']+)?'/g, (_, path = '/index') => `'${ROOT}/src${path}.ts'`)
+  const source = code.replaceAll(/'palimpsest(\/[^']+)?'/g, (_, path = '') => `'${sourceOf(path)}'`)
   const file = join(folder, 'program.mjs')
   writeFileSync(file, stripTypeScriptTypes(source))
   const keys = { ANTHROPIC_API_KEY: 'none', OPENAI_API_KEY: 'none', LANGCHAIN_TRACING_V2: 'false' }
