@@ -54,7 +54,7 @@ export type AgentOptions = {
   limits?: Partial<Limits>
   retry?: Partial<RetryOptions>
   /** How the session is looked after; unless given, as it was, and a new one by the preset `agent`. */
-  policy?: string | PlannerFactory
+  planner?: string | PlannerFactory
   /** Groups and tools, in place of the persona's. */
   toolNames?: readonly string[]
   /** Further tools. */
@@ -82,10 +82,10 @@ export const AGENT_POLICY = 'agent'
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
   const { pal, persona, model, parent } = options
   const known = await pal.find(session)
-  const policy = options.policy ?? (known ? undefined : AGENT_POLICY)
+  const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
   const about = { client: clientOf(persona), ...(parent === undefined ? {} : { parent }) }
   const opened = await pal.session(session, {
-    ...(policy === undefined ? {} : { policy }),
+    ...(planner === undefined ? {} : { planner }),
     model: model.name,
     ids: true,
     about,
@@ -387,8 +387,8 @@ export class Agent {
   #openChild(): Promise<Agent> {
     const open = async () => {
       const id = await freeName(this.#options.pal, `${this.session.id.slice(0, LONGEST_BASE).toWellFormed()}-sub`)
-      const { policy = this.session.options.policy.name } = this.#options
-      return openAgent(id, { ...this.#options, policy, parent: this.session.id })
+      const { planner = this.session.options.policy.name } = this.#options
+      return openAgent(id, { ...this.#options, planner, parent: this.session.id })
     }
     const opened = this.#opening.then(open)
     this.#opening = opened.catch(() => undefined)

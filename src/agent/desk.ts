@@ -9,7 +9,7 @@ import type { Message } from '../model/types.ts'
 import type { Agent, AgentRequest } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { AgentEvent } from './events.ts'
-import type { AgentHome } from './open.ts'
+import type { Home } from './open.ts'
 
 export type TurnInput = {
   session: string
@@ -90,17 +90,17 @@ export class RunningTurn {
 }
 
 export class AgentDesk {
-  readonly #open: () => Promise<AgentHome>
-  #home: Promise<AgentHome> | undefined
+  readonly #open: () => Promise<Home>
+  #home: Promise<Home> | undefined
   /** By the ids of their sessions in the ledger. */
   readonly #turns = new Map<string, RunningTurn>()
 
   /** The home is opened when it is first needed: a server without a model serves everything else. */
-  constructor(open: () => Promise<AgentHome>) {
+  constructor(open: () => Promise<Home>) {
     this.#open = open
   }
 
-  home(): Promise<AgentHome> {
+  home(): Promise<Home> {
     this.#home ??= this.#open().catch(error => {
       this.#home = undefined
       throw error
@@ -146,7 +146,7 @@ export class AgentDesk {
 }
 
 async function openFor(
-  home: AgentHome,
+  home: Home,
   { session, owner, guest, persona, canAsk }: TurnInput,
   turn: RunningTurn,
 ): Promise<Agent> {

@@ -4,14 +4,18 @@
  *
  * A key comes from the environment only, is handed to the provider's client, and is written nowhere.
  */
+
 import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Memory } from '../memory/memory.ts'
 import { openMemory } from '../memory/open.ts'
-import { defaultWorkspaceFolder } from '../memory/workspace.ts'
+import { workspaceIn } from '../memory/workspace.ts'
+import { homeIn } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { DEFAULT_MODEL } from '../providers/models.ts'
 import { type AgentConfig, type Config, configPath, readConfig } from '../session/config.ts'
 import { openPalimpsest, type Palimpsest } from '../session/engine.ts'
+import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Agent, type AgentOptions, openAgent, personaOf } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { Demo } from './demo.ts'
@@ -27,6 +31,9 @@ export type OpenAgentOptions = {
   /** The folder of the ledger; `.agent` unless given. */
   home?: string | undefined
   env?: Record<string, string | undefined>
+  /** Sessions and memory that are open already, for a process that has one of each; they stay open when this closes. */
+  pal?: Palimpsest
+  memory?: Memory
   /** A scripted model and a sample project, for looking around without a key; always, or where no model is set up. */
   demo?: boolean | 'without-model' | undefined
   /** Milliseconds between two words of the demo. */
@@ -45,7 +52,7 @@ export type OpenAgentOptions = {
 }
 
 /** What a door holds: sessions are opened by name, and closing it closes everything behind it. */
-export type AgentHome = {
+export type Home = {
   home: string
   root: string
   user: string
@@ -56,7 +63,7 @@ export type AgentHome = {
   memory: Memory
   config: AgentConfig
   /** For small questions on the side: the cheap model, or the main one. */
-  side: AgentModel | undefined
+  side: (() => Promise<AgentModel>) | undefined
   demo?: Demo
   /** The persona that a session gets: the one named, the one it had, the chosen one. */
   persona(session?: string, named?: string, owner?: string): Promise<PersonaInfo>
@@ -67,26 +74,23 @@ export type AgentHome = {
 
 type OpenMore = { personaName?: string | undefined; owner?: string | undefined }
 
-export async function openAgentHome(options: OpenAgentOptions = {}): Promise<AgentHome> {
+export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   const { env = process.env } = options
   const demo = (await wantsDemo(options, env))
     ? await (await import('./demo.ts')).startDemo({ home: options.home, pace: options.demoPace })
     : undefined
-  const home = demo?.home ?? homeIn(options, env)
+  const home = demo?.home ?? options.home ?? homeIn(env)
   const whole = await readConfig(configPath(home), { mustExist: false })
   const config = whole?.agent ?? {}
-  const workspace = resolve(
-    demo?.workspace ?? env['PALIMPSEST_WORKSPACE'] ?? config.workspace ?? defaultWorkspaceFolder(),
-  )
+  const workspace = resolve(demo?.workspace ?? workspaceIn(env, config.workspace))
   const settings = demo ? demo.model : findModel({ env, config, whole, named: options.model })
   const cheap = demo ? undefined : config.cheapModel
-  const side = settings && (await openModel(cheap ? { ...settings, name: cheap } : settings))
-  const pal = await openPalimpsest({
-    home,
-    workspace,
-    ...(side ? { summarize: modelSummary(side) } : {}),
-  })
-  const memory = await openMemory({ home, env })
+  let opened: Promise<AgentModel> | undefined
+  const side = settings && (() => (opened ??= openModel(cheap ? { ...settings, name: cheap } : settings)))
+  const summarize: WriteSummary | undefined = side && (async asked => modelSummary(await side())(asked))
+  const given = options.pal ?? (await openPalimpsest({ home }))
+  const pal = given.with({ workspace, ...(summarize ? { summarize } : {}) })
+  const memory = options.memory ?? (await openMemory({ home, env }))
   const root = resolve(demo?.root ?? options.root ?? '.')
   const user = options.user ?? env['PALIMPSEST_USER'] ?? config.user ?? userInfo().username
 
@@ -130,28 +134,24 @@ export async function openAgentHome(options: OpenAgentOptions = {}): Promise<Age
       })
     },
     async close() {
-      await pal.close()
-      await memory.close()
+      if (!options.pal) await pal.close()
+      if (!options.memory) await memory.close()
       await demo?.close()
     },
   }
 }
 
-function homeIn({ home }: OpenAgentOptions, env: Sources['env']): string {
-  return home ?? env['PALIMPSEST_HOME'] ?? '.agent'
-}
-
 async function wantsDemo(options: OpenAgentOptions, env: Sources['env']): Promise<boolean> {
   if (options.demo !== 'without-model') return options.demo === true
-  const whole = await readConfig(configPath(homeIn(options, env)), { mustExist: false })
+  const whole = await readConfig(configPath(options.home ?? homeIn(env)), { mustExist: false })
   return findModel({ env, config: whole?.agent ?? {}, whole, named: options.model }) === undefined
 }
 
 /** One session's agent, for doors that need no more; closing it is the caller's. */
 export async function openAgentFrom(
   options: OpenAgentOptions & { session: string },
-): Promise<{ agent: Agent; home: AgentHome; close(): Promise<void> }> {
-  const home = await openAgentHome(options)
+): Promise<{ agent: Agent; home: Home; close(): Promise<void> }> {
+  const home = await openHome(options)
   try {
     return { agent: await home.open(options.session), home, close: () => home.close() }
   } catch (error) {
@@ -194,7 +194,7 @@ const PROVIDERS: Record<Provider, { key: string; url: string; baseUrl: string; m
     key: 'ANTHROPIC_API_KEY',
     url: 'ANTHROPIC_BASE_URL',
     baseUrl: ANTHROPIC_URL,
-    model: 'claude-sonnet-4-5',
+    model: DEFAULT_MODEL,
   },
   'openai-compatible': { key: 'OPENAI_API_KEY', url: 'OPENAI_BASE_URL', baseUrl: OPENAI_URL, model: 'gpt-4.1' },
 }

@@ -5,8 +5,10 @@
  * that names the version it replaces: when somebody else was faster it is worked out again on what is there now.
  * An agent is handed `forAgent`, which has no way to decide; a decision in an agent's name is refused besides.
  */
+
 import { setTimeout } from 'node:timers/promises'
 import { PalimpsestError } from '../model/errors.ts'
+import { Listeners } from '../model/listeners.ts'
 import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
 import { applyOperation, blockDeleted, kindOf, mergeProposal, mergeRevert, settledText } from './proposals.ts'
@@ -19,6 +21,7 @@ import {
   type Change,
   type Confidence,
   type Content,
+  type Decision,
   type EntryLink,
   type MemoryStore,
   type Note,
@@ -52,6 +55,11 @@ export type ProposalInput = {
 /** How often a decision is worked out again because the block changed meanwhile. */
 const ATTEMPTS = 20
 
+/** What listeners are told: that a block changed, that a proposal was made or decided; not the change itself. */
+export type MemoryChange =
+  | { type: 'block.changed'; user: string; label: string; at: number }
+  | { type: 'proposal.opened' | 'proposal.decided'; user: string; label: string; id: string; state: string; at: number }
+
 export class Memory {
   readonly store: MemoryStore
   readonly #clock: () => number
@@ -59,6 +67,8 @@ export class Memory {
   #lastId = 0
   readonly #schemas: SchemaSource
   readonly #limits: Partial<Checks>
+
+  readonly #changes = new Listeners<MemoryChange>()
 
   constructor(store: MemoryStore, options: MemoryOptions = {}) {
     this.store = store
@@ -105,7 +115,7 @@ export class Memory {
     await this.#retry(async () => {
       const now = await this.#blockThatIs(userId, label)
       this.#checkExpected(input.expected, now, label)
-      return (await this.store.write([this.#change(now, userId, label, null)], note)) ? { done: undefined } : undefined
+      return (await this.#write([this.#change(now, userId, label, null)], note)) ? { done: undefined } : undefined
     })
   }
 
@@ -122,7 +132,7 @@ export class Memory {
       throw new PalimpsestError('INVALID_INPUT', `The proposal changes nothing in block '${label}'.`, { label })
     }
     await this.#check({ title, body, schemaRef: block?.schemaRef ?? null })
-    return this.store.propose({
+    const made = await this.store.propose({
       id: this.#newId(),
       userId,
       label,
@@ -138,6 +148,32 @@ export class Memory {
       createdAt: this.#clock(),
       state: 'open',
     })
+    this.#changes.tell({ type: 'proposal.opened', user: userId, label, id: made.id, state: 'open', at: this.#clock() })
+    return made
+  }
+
+  /** Calls the listener for every change that is made through this object; the answer stops that. */
+  onChange(listener: (change: MemoryChange) => void): () => void {
+    return this.#changes.listen(listener)
+  }
+
+  async #write(changes: readonly Change[], note: Note): Promise<boolean> {
+    const done = await this.store.write(changes, note)
+    if (done) for (const { userId, label } of changes) this.#tellOfBlock(userId, label)
+    return done
+  }
+
+  async #decide({ userId, id, label }: Proposal, decision: Decision): Promise<boolean> {
+    const done = await this.store.decide(userId, id, decision)
+    if (!done) return false
+    const at = this.#clock()
+    this.#changes.tell({ type: 'proposal.decided', user: userId, label, id, state: decision.to, at })
+    if (decision.change) this.#tellOfBlock(userId, label)
+    return true
+  }
+
+  #tellOfBlock(user: string, label: string): void {
+    this.#changes.tell({ type: 'block.changed', user, label, at: this.#clock() })
   }
 
   proposals(userId: string, filter?: ProposalFilter): Promise<Proposal[]> {
@@ -185,7 +221,7 @@ export class Memory {
       await this.#check(content)
       const change = this.#change(now, userId, proposal.label, content)
       const note = this.#note(input.by, 'approve', input.why, id)
-      const decided = await this.store.decide(userId, id, { from: 'open', to: 'approved', note, change })
+      const decided = await this.#decide(proposal, { from: 'open', to: 'approved', note, change })
       if (!decided) return undefined
       return { done: { proposal: await this.proposal(userId, id), block: asBlock(change, content, note) } }
     })
@@ -194,9 +230,9 @@ export class Memory {
   async reject(userId: string, id: string, input: { by: Actor; why?: string }): Promise<Proposal> {
     this.#mayDecide(input.by, userId)
     return this.#retry(async () => {
-      await this.#proposalIn('open', userId, id)
+      const proposal = await this.#proposalIn('open', userId, id)
       const note = this.#note(input.by, 'reject', input.why, id)
-      const decided = await this.store.decide(userId, id, { from: 'open', to: 'rejected', note })
+      const decided = await this.#decide(proposal, { from: 'open', to: 'rejected', note })
       return decided ? { done: await this.proposal(userId, id) } : undefined
     })
   }
@@ -215,7 +251,7 @@ export class Memory {
       if (content) await this.#check(content)
       const change = this.#change(now, userId, proposal.label, content)
       const note = this.#note(input.by, 'revert', input.why, id)
-      const decided = await this.store.decide(userId, id, { from: 'approved', to: 'reverted', note, change })
+      const decided = await this.#decide(proposal, { from: 'approved', to: 'reverted', note, change })
       if (!decided) return undefined
       const block = content ? asBlock(change, content, note) : undefined
       return { done: { proposal: await this.proposal(userId, id), block } }
@@ -295,7 +331,7 @@ export class Memory {
           return this.#change(now, userId, label, { title, body, schemaRef })
         }),
       )
-      return (await this.store.write(changes, note)) ? { done: undefined } : undefined
+      return (await this.#write(changes, note)) ? { done: undefined } : undefined
     })
   }
 
@@ -311,7 +347,7 @@ export class Memory {
       const next = content(now)
       await this.#check(next)
       const change = this.#change(now, userId, label, next)
-      return (await this.store.write([change], note)) ? { done: asBlock(change, next, note) } : undefined
+      return (await this.#write([change], note)) ? { done: asBlock(change, next, note) } : undefined
     })
   }
 

@@ -14,6 +14,7 @@ import { changeFile, readWhole } from '../files/atomic.ts'
 import { openRoot, type Root, withFolder } from '../files/root.ts'
 import { splitLines } from '../files/text.ts'
 import { walk } from '../files/walk.ts'
+import type { Environment } from '../model/defaults.ts'
 
 export type Workspace = { folder: string; now: () => number }
 
@@ -75,6 +76,11 @@ const FILES: readonly KnowledgeFile[] = [
 ]
 
 /** `~/.agent/workspace`. */
+/** The folder of the knowledge files: what the environment names, what was configured, or the default. */
+export function workspaceIn(env: Environment, configured?: string): string {
+  return env['PALIMPSEST_WORKSPACE'] ?? configured ?? defaultWorkspaceFolder()
+}
+
 export function defaultWorkspaceFolder(): string {
   return join(homedir(), '.agent', 'workspace')
 }

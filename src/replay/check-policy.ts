@@ -2,8 +2,10 @@
  * A test helper for policies and planners of one's own: plays a conversation as a session would, and says what breaks
  * the promises that every policy keeps. It calls no model and writes nothing.
  */
+
 import type { Edit, Message } from '../model/types.ts'
 import { type PlannerFactory, type Policy, placeOf } from '../policies/policy.ts'
+import { DEFAULT_MODEL } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
 
@@ -25,7 +27,7 @@ export type CheckPolicyOptions = { model?: string }
 export async function checkPolicy(
   policy: Policy | PlannerFactory,
   messages: readonly Message[],
-  { model = 'claude-sonnet-4-5' }: CheckPolicyOptions = {},
+  { model = DEFAULT_MODEL }: CheckPolicyOptions = {},
 ): Promise<PolicyCheck> {
   const first = await play(policy, messages, model)
   const second = await play(policy, messages, model)

@@ -5,10 +5,12 @@
  * is sent, no model is called and no file is written. A conversation that breaks the rules of tool calls is healed
  * first; the number of assistant messages stays the same.
  */
+
 import { heal } from '../formats/doctor.ts'
 import type { Message } from '../model/types.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
+import { DEFAULT_MODEL } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
 import { OVERHEAD } from './measure/measure.ts'
@@ -43,7 +45,7 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
   })
   const session = await pal.session('replay', {
     planner: options.policy ?? 'thrifty',
-    model: options.model ?? 'claude-sonnet-4-5',
+    model: options.model ?? DEFAULT_MODEL,
     overhead: options.overhead ?? OVERHEAD,
     ...(options.cacheTtl === undefined ? {} : { cacheTtl: options.cacheTtl }),
   })

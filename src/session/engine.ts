@@ -7,13 +7,16 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import { announced, type SessionChange } from '../ledger/announced.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
 import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { logDay } from '../memory/workspace.ts'
+import { DEFAULT_PLANNER, homeIn } from '../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
+import { Listeners } from '../model/listeners.ts'
 import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
@@ -26,7 +29,6 @@ import { Session } from './session.ts'
 import { type SessionOptions, SessionState } from './state.ts'
 
 export const MEMORY = ':memory:'
-const DEFAULT_POLICY = 'thrifty'
 
 export type PalimpsestOptions = {
   /** A folder, or ':memory:'. The environment variable PALIMPSEST_HOME, or `.agent`, by default. */
@@ -105,13 +107,15 @@ type Meta = {
   about?: About
 }
 
-type EngineOptions = PalimpsestOptions & { settings?: Settings }
+type EngineOptions = PalimpsestOptions & { settings?: Settings; changes: Listeners<SessionChange> }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
-  const home = options.home ?? process.env['PALIMPSEST_HOME'] ?? '.agent'
+  const home = options.home ?? homeIn(process.env)
   const store = options.store ?? new SqliteLedger(home === MEMORY ? MEMORY : join(home, 'ledger.sqlite'))
   const settings = await settingsFor(home, options.config)
-  return new Palimpsest(home, store, { ...options, settings })
+  const changes = new Listeners<SessionChange>()
+  const telling = announced(store, change => changes.tell(change))
+  return new Palimpsest(home, telling, { ...options, settings, changes })
 }
 
 /** What the configuration of a home says. */
@@ -150,6 +154,16 @@ export class Palimpsest {
     return this.#options.models ?? this.#options.settings?.models ?? {}
   }
 
+  /** The same sessions, with some options of their own. */
+  with(options: Pick<PalimpsestOptions, 'summarize' | 'workspace'>): Palimpsest {
+    return new Palimpsest(this.home, this.#store, { ...this.#options, ...options }, this.#owner)
+  }
+
+  /** Calls the listener when a session grows, whoever in this process wrote to it; the answer stops that. */
+  onChange(listener: (change: SessionChange) => void): () => void {
+    return this.#options.changes.listen(listener)
+  }
+
   /** Opens a session, or makes it. What is not given is as it was when the session was last opened. */
   async session(id: string, options: OpenOptions = {}): Promise<Session> {
     const row = await this.#store.find(id)
@@ -181,7 +195,7 @@ export class Palimpsest {
   /** What the ledger remembers of a session: what is given now, then what it had, then the configuration. */
   #metaOf(stored: Partial<Meta>, options: OpenOptions): Meta {
     const { settings = {} } = this.#options
-    const given = options.planner ?? options.policy ?? stored.policy ?? settings.planner ?? DEFAULT_POLICY
+    const given = options.planner ?? options.policy ?? stored.policy ?? settings.planner ?? DEFAULT_PLANNER
     const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
     const cacheKept = options.cacheKept ?? stored.cacheKept
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
@@ -297,7 +311,7 @@ export class Palimpsest {
   }
 
   #toInfo({ meta, ...row }: SessionRow): SessionInfo {
-    const { policy = DEFAULT_POLICY, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
+    const { policy = DEFAULT_PLANNER, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
     const { owner } = this.#placed(row.id)
     // What a session of a user names is theirs, too.
     const parent =

@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import { AgentDesk } from '../../src/agent/desk.ts'
 import type { AgentEvent } from '../../src/agent/events.ts'
-import { openAgentHome } from '../../src/agent/open.ts'
+import { openHome } from '../../src/agent/open.ts'
 import { agentChat } from '../../src/doors/server/agent-chat.ts'
 import { serve } from '../../src/doors/server/server.ts'
 import { ServerStore } from '../../src/doors/server/server-store.ts'
@@ -35,7 +35,7 @@ async function startServer(script: Script, { requireToken = false, hasFiles = fa
     PALIMPSEST_USER: 'owner',
     PALIMPSEST_WORKSPACE: join(folder, 'workspace'),
   }
-  const agent = new AgentDesk(() => openAgentHome({ home, env, root: folder, hasFiles }))
+  const agent = new AgentDesk(() => openHome({ home, env, root: folder, hasFiles }))
   const pal = await openPalimpsest({ home, config: false })
   const store = new ServerStore(home)
   const memory = await openMemory({ home, env })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openAgent } from '../../src/agent/agent.ts'
-import { openAgentHome } from '../../src/agent/open.ts'
+import { openHome } from '../../src/agent/open.ts'
 import { all, openGround } from './harness.ts'
 
 const settings = async ({ pal }: Awaited<ReturnType<typeof openGround>>, id: string) => {
@@ -17,7 +17,7 @@ test('a session that the agent begins is its own, and what it is told later coun
   await using ground = await openGround([{ text: 'ok' }])
   const own = { policy: 'agent', model: 'gpt-4.1', client: 'palimpsest:tester' }
   assert.deepEqual(await settings(ground, 'work'), own)
-  await openAgent('work', { ...ground.options, policy: 'none' })
+  await openAgent('work', { ...ground.options, planner: 'none' })
   assert.deepEqual(await settings(ground, 'work'), { ...own, policy: 'none' })
   const { session } = await openAgent('work', ground.options)
   assert.equal(session.options.policy.name, 'none')
@@ -29,9 +29,9 @@ test('in the session of another client the agent works with its own model and le
   const anothers = { policy: 'smart-history', model: 'claude-opus-4-1', about: { client: 'claude-code', title: 'x' } }
   await ground.pal.session('theirs', anothers)
   const before = await ground.pal.find('theirs')
-  for (const more of [{}, { policy: 'none' }]) {
+  for (const more of [{}, { planner: 'none' }]) {
     const { session } = await openAgent('theirs', { ...ground.options, ...more })
-    assert.equal(session.options.policy.name, more.policy ?? 'smart-history')
+    assert.equal(session.options.policy.name, more.planner ?? 'smart-history')
     assert.equal(session.options.model.window, ground.agent.session.options.model.window)
   }
   assert.deepEqual(await ground.pal.find('theirs'), before)
@@ -76,12 +76,12 @@ test('the policy of the configuration is for sessions that the agent begins', as
   const agent = { provider: 'openai-compatible', baseUrl: 'http://127.0.0.1:9/v1', model: 'm', policy: 'none' }
   writeFileSync(join(folder, 'palimpsest.json'), JSON.stringify({ agent }))
   const env = { PALIMPSEST_WORKSPACE: join(folder, 'workspace') }
-  const home = await openAgentHome({ home: join(folder, 'home'), env, root: folder, user: 'ada' })
+  const home = await openHome({ home: join(folder, 'home'), env, root: folder, user: 'ada' })
   try {
     await home.pal.session('old', { policy: 'stale-output' })
     assert.equal((await home.open('old')).session.options.policy.name, 'stale-output')
     assert.equal((await home.open('new')).session.options.policy.name, 'none')
-    assert.equal((await home.open('new', { policy: 'thrifty' })).session.options.policy.name, 'thrifty')
+    assert.equal((await home.open('new', { planner: 'thrifty' })).session.options.policy.name, 'thrifty')
   } finally {
     await home.close()
     rmSync(folder, { recursive: true })

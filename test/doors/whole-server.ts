@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AgentDesk } from '../../src/agent/desk.ts'
-import { openAgentHome } from '../../src/agent/open.ts'
+import { openHome } from '../../src/agent/open.ts'
 import { doorsOf } from '../../src/doors/commands/serve-doors.ts'
 import { createServer } from '../../src/doors/server/server.ts'
 import { type Role, ServerStore } from '../../src/doors/server/server-store.ts'
@@ -30,7 +30,7 @@ export async function startWholeServer({ requireToken = true, script = (() => ({
   const pal = await openPalimpsest({ home, config: false })
   const store = new ServerStore(home)
   const memory = await openMemory({ home, env })
-  const agent = new AgentDesk(() => openAgentHome({ home, env, root: folder }))
+  const agent = new AgentDesk(() => openHome({ home, env, root: folder }))
   const logged: string[] = []
   const log = (line: string) => void logged.push(line)
   const values = {

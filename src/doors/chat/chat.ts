@@ -7,7 +7,7 @@
 import type { Agent } from '../../agent/agent.ts'
 import type { ApprovalRequest } from '../../agent/approval.ts'
 import type { AgentEvent, ContextUse } from '../../agent/events.ts'
-import type { AgentHome } from '../../agent/open.ts'
+import type { Home } from '../../agent/open.ts'
 import { describeCall } from '../../calls/tool-kinds.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import type { Io } from '../terminal/command.ts'
@@ -29,7 +29,7 @@ export type ChatOptions = {
   screen: Screen
   input: Input
   /** Opens the home, with another model where one is named. */
-  start: (model?: string) => Promise<AgentHome>
+  start: (model?: string) => Promise<Home>
 }
 
 /** A command that is told to end gets two seconds for it. */
@@ -46,7 +46,7 @@ export class Chat implements Desk {
   readonly folds = new Folds()
   terminalIsGone = false
   readonly #start: ChatOptions['start']
-  #home: AgentHome
+  #home: Home
   #agent: Agent
   #view: TurnView | undefined
   #context: ContextUse | undefined
@@ -57,7 +57,7 @@ export class Chat implements Desk {
   #code = 0
 
   /** Use `openChat`. */
-  constructor({ io, screen, input, start }: ChatOptions, home: AgentHome, agent: Agent) {
+  constructor({ io, screen, input, start }: ChatOptions, home: Home, agent: Agent) {
     this.io = io
     this.screen = screen
     this.input = input
@@ -66,7 +66,7 @@ export class Chat implements Desk {
     this.#agent = agent
   }
 
-  get home(): AgentHome {
+  get home(): Home {
     return this.#home
   }
 

@@ -1,6 +1,6 @@
 /** What slash commands are handed: the chat as they may use it. And what a slash command is. */
 import type { Agent } from '../../agent/agent.ts'
-import type { AgentHome } from '../../agent/open.ts'
+import type { Home } from '../../agent/open.ts'
 import type { Io } from '../terminal/command.ts'
 import type { Screen } from '../terminal/screen.ts'
 import type { Look } from '../terminal/spans.ts'
@@ -13,7 +13,7 @@ export type Desk = {
   readonly io: Io
   readonly screen: Screen
   readonly folds: Folds
-  readonly home: AgentHome
+  readonly home: Home
   /** The agent of the session that the chat is in. */
   readonly agent: Agent
   /** One turn: a request, or what is left of the last one. */

@@ -1,7 +1,7 @@
 /** Opens a chat as the command line asks for it, runs it, and leaves the terminal as it was, whatever happens. */
 
 import { clientOf, personaOf } from '../../agent/agent.ts'
-import { type AgentHome, openAgentHome } from '../../agent/open.ts'
+import { type Home, openHome } from '../../agent/open.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Io } from '../terminal/command.ts'
 import { History } from '../terminal/history.ts'
@@ -33,7 +33,7 @@ export async function openChat(given: { values: ChatValues; io: Io; home: string
   let chat: Chat | undefined
   const approve = createApprover(async (...question) => chat?.ask(...question))
   const { yes, demo, root, persona } = values
-  const start = (model = values.model) => openAgentHome({ home: folder, env: io.env, demo, model, root, yes, approve })
+  const start = (model = values.model) => openHome({ home: folder, env: io.env, demo, model, root, yes, approve })
   const home = await start()
   try {
     const agent = await home.open(await sessionFor(home, values), { personaName: persona })
@@ -68,7 +68,7 @@ async function runUntilTheEnd(chat: Chat): Promise<number> {
   }
 }
 
-async function sessionFor(home: AgentHome, { session, resume, fork, persona }: ChatValues): Promise<string> {
+async function sessionFor(home: Home, { session, resume, fork, persona }: ChatValues): Promise<string> {
   const { pal } = home
   if (session !== undefined) return session
   if (fork !== undefined) {

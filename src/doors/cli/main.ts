@@ -2,9 +2,11 @@
  * Runs one command line: finds the command, checks the arguments, prints its report, and turns every failure into
  * one line and an exit code. No stack trace without --debug, whatever happens.
  */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
@@ -48,8 +50,8 @@ async function dispatch({ command, args, values }: Parsed, io: Io, commands: Com
 
 function contextOf(given: { args: string[]; values: Record<string, unknown>; io: Io; opened: Palimpsest[] }): Context {
   const { args, values, io, opened } = given
-  const named = values['home'] ?? io.env['PALIMPSEST_HOME']
-  const home = typeof named === 'string' && named !== '' ? named : '.agent'
+  const named = values['home']
+  const home = typeof named === 'string' && named !== '' ? named : homeIn(io.env)
   const start = async (threaded = false): Promise<Palimpsest> => {
     const { openPalimpsest } = await import('../../session/engine.ts')
     const { ThreadedLedger } = await import('../../ledger/threaded.ts')

@@ -56,8 +56,8 @@ async function memoryText(memory: Memory, user: string): Promise<string> {
 }
 
 async function workspaceText(env: Environment, of?: { home: string | undefined; user: string }): Promise<string> {
-  const { defaultWorkspaceFolder, loadWorkspace } = await import('../../memory/workspace.ts')
+  const { workspaceIn, loadWorkspace } = await import('../../memory/workspace.ts')
   const { userWorkspace } = await import('../../ledger/owners.ts')
   const folder = of?.home === undefined ? undefined : userWorkspace(of.home, of.user)
-  return loadWorkspace({ folder: folder ?? env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder(), now: Date.now })
+  return loadWorkspace({ folder: folder ?? workspaceIn(env), now: Date.now })
 }

@@ -2,6 +2,7 @@
  * `replay`: what each policy would have sent of a recorded session, what that would have cost, and what would have
  * been lost. Nothing is sent and nothing is recorded.
  */
+
 import { writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'

@@ -54,7 +54,10 @@ export const serve = defineCommand({
     const pal = await open({ create: true, threaded: true })
     const memory = await openMemory({ home, env: io.env })
     if (values.sample) await makeSample(pal, memory)
-    const agent = await openDesk(home, io.env, { root: values['agent-root'], demo: values.demo === true })
+    const agent = await openDesk(
+      { home, env: io.env, pal, memory },
+      { root: values['agent-root'], demo: values.demo === true },
+    )
     const log = (line: string) => void io.stderr.write(`${line}\n`)
     const { serve: start } = await import('../server/server.ts')
     const listening = await start({
@@ -90,10 +93,9 @@ async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
   await offerSampleProposals(memory, ownName())
 }
 
-/** The agent of this home, opened when it is first asked. */
+/** The agent on the sessions and the memory of this process, opened when it is first asked. */
 async function openDesk(
-  home: string,
-  env: Io['env'],
+  opened: { home: string; env: Io['env']; pal: Palimpsest; memory: Memory },
   { root, demo }: { root: string | undefined; demo: boolean },
 ): Promise<AgentDesk> {
   const { AgentDesk } = await import('../../agent/desk.ts')
@@ -101,7 +103,7 @@ async function openDesk(
     ...(root === undefined ? {} : { root, hasFiles: true }),
     ...(demo ? { demo: 'without-model' as const } : {}),
   }
-  return new AgentDesk(async () => (await import('../../agent/open.ts')).openAgentHome({ home, env, ...options }))
+  return new AgentDesk(async () => (await import('../../agent/open.ts')).openHome({ ...opened, ...options }))
 }
 
 /**

@@ -15,8 +15,8 @@ export const workspace = defineCommand({
   options: { dir: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files' } },
   async run({ args, values, io }) {
     const { resolve } = await import('node:path')
-    const { defaultWorkspaceFolder } = await import('../../memory/workspace.ts')
-    const folder = resolve(values.dir ?? io.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder())
+    const { workspaceIn } = await import('../../memory/workspace.ts')
+    const folder = resolve(values.dir ?? workspaceIn(io.env))
     switch (args[0]) {
       case 'init':
         return init(folder)

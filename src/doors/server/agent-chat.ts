@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { askQuietly } from '../../agent/ask.ts'
 import { placeConversation } from '../../agent/conversations.ts'
 import type { AgentDesk, RunningTurn } from '../../agent/desk.ts'
-import type { AgentHome } from '../../agent/open.ts'
+import type { Home } from '../../agent/open.ts'
 import { listPersonas } from '../../agent/personas.ts'
 import { RETRY } from '../../agent/trouble.ts'
 import { fromOpenAIChat } from '../../formats/adapters/openai-chat.ts'
@@ -87,7 +87,7 @@ export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted
 
 type Begin = {
   desk: AgentDesk
-  home: AgentHome
+  home: Home
   body: Body
   base: string
   spoken: readonly Message[]
@@ -166,9 +166,9 @@ function isChore(spoken: readonly Message[]): boolean {
   return spoken.length === 1 && only !== undefined && only.parts.map(textOf).join('').startsWith('### Task:')
 }
 
-async function doChore(home: AgentHome, messages: readonly Message[], base: Completion) {
+async function doChore(home: Home, messages: readonly Message[], base: Completion) {
   if (!home.side) throw new PalimpsestError('MODEL_MISSING', 'No model is set up on this server.')
-  const { message } = await askQuietly(home.side, { messages, tools: [], retry: { ...RETRY, attempts: 2 } })
+  const { message } = await askQuietly(await home.side(), { messages, tools: [], retry: { ...RETRY, attempts: 2 } })
   const content = message.parts
     .filter(({ type }) => type === 'text')
     .map(textOf)

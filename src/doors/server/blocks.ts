@@ -109,7 +109,6 @@ const put = defineRoute({
     const { schema_ref: schemaRef, ...rest } = body
     const given = Object.fromEntries(Object.entries({ ...rest, schemaRef }).filter(([, value]) => value !== undefined))
     const block = await doors.memory.set(user, label, { ...given, by: actorOf(caller, user) })
-    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
     return toBlock(block)
   },
 })
@@ -128,7 +127,6 @@ const remove = defineRoute({
     const { user, label } = params
     const given = query.expected === undefined ? {} : { expected: query.expected }
     await doors.memory.remove(user, label, { by: actorOf(caller, user), ...given })
-    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
     return { deleted: label }
   },
 })
@@ -178,7 +176,6 @@ const restore = defineRoute({
       })
     }
     const block = await doors.memory.restore(user, label, body.version, { by: actorOf(caller, user), ...reason })
-    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
     return toBlock(block)
   },
 })

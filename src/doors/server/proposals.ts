@@ -6,7 +6,6 @@ import type { Proposal as EngineProposal } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { actorOf, Block, BlockParam, MAX_BODY, MAX_TITLE, MAX_WHY, toBlock, VersionName } from './blocks.ts'
 import {
-  type Doors,
   defineRoute,
   EVERYBODY,
   Next,
@@ -120,7 +119,6 @@ const propose = defineRoute({
       ...(confidence === undefined ? {} : { confidence }),
       ...(entries === undefined ? {} : { entries }),
     })
-    tell(doors, 'proposal.opened', made)
     return toProposal(made)
   },
 })
@@ -193,7 +191,6 @@ const approve = defineRoute({
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
     const by = actorOf(caller, params.user)
     const { proposal, block } = await doors.memory.approve(params.user, params.id, { ...given, by })
-    tell(doors, 'proposal.decided', proposal)
     return { proposal: toProposal(proposal), block: toBlock(block) }
   },
 })
@@ -212,7 +209,6 @@ const reject = defineRoute({
   async run({ params, body = {}, caller, doors }) {
     const reason = body.why === undefined ? {} : { why: body.why }
     const proposal = await doors.memory.reject(params.user, params.id, { by: actorOf(caller, params.user), ...reason })
-    tell(doors, 'proposal.decided', proposal)
     return toProposal(proposal)
   },
 })
@@ -232,7 +228,6 @@ const revert = defineRoute({
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
     const by = actorOf(caller, params.user)
     const { proposal, block } = await doors.memory.revert(params.user, params.id, { ...given, by })
-    tell(doors, 'proposal.decided', proposal)
     return { proposal: toProposal(proposal), block: block ? toBlock(block) : null }
   },
 })
@@ -254,14 +249,6 @@ function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalI
     throw new PalimpsestError('ALREADY', 'old_string and new_string must be different.', { label })
   }
   return { body: { type: 'replace', old: oldString, new: newString, all } }
-}
-
-function tell(doors: Doors, type: 'proposal.opened' | 'proposal.decided', proposal: EngineProposal): void {
-  const { userId: user, label, id, state } = proposal
-  doors.hub.publish({ type, user, label, id, state, at: doors.clock() })
-  if (state === 'approved' || state === 'reverted') {
-    doors.hub.publish({ type: 'block.changed', user, label, at: doors.clock() })
-  }
 }
 
 function toProposal(proposal: EngineProposal): z.input<typeof Proposal> {

@@ -11,7 +11,7 @@ import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { AgentDesk } from '../../agent/desk.ts'
 import type { Memory } from '../../memory/memory.ts'
-import { defaultWorkspaceFolder } from '../../memory/workspace.ts'
+import { workspaceIn } from '../../memory/workspace.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { answerNode, type NodeAnswer, type NodeRequest } from '../proxy/node-http.ts'
@@ -109,7 +109,7 @@ export function createServer(options: ServerOptions): Server {
   const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
   const hub = new EventHub()
   const desk = new SessionDesk(pal, hub)
-  const workspace = options.workspace ?? process.env['PALIMPSEST_WORKSPACE'] ?? defaultWorkspaceFolder()
+  const workspace = options.workspace ?? workspaceIn(process.env)
   const timelines = new Timelines(pal.models)
   const heavy = new Slots(HEAVY_AT_ONCE)
   const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
@@ -124,6 +124,7 @@ export function createServer(options: ServerOptions): Server {
   const routes = [...allRoutes, ...docsRoutes(() => document)]
   const document = toDocument(routes, { version: options.version ?? '0', requireToken })
   const app = createApp(routes, mount, context)
+  const stopListening = [pal.onChange(change => desk.tell(change)), memory.onChange(event => hub.publish(event))]
   const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
   looking.unref()
   const running = new Set<Promise<unknown>>()
@@ -164,6 +165,7 @@ export function createServer(options: ServerOptions): Server {
     async close() {
       closing = true
       clearInterval(looking)
+      for (const stop of stopListening) stop()
       hub.close()
       await options.agent?.close()
       await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])

@@ -6,6 +6,7 @@
  * what belongs to nobody by its name alone.
  */
 
+import type { SessionChange } from '../../ledger/announced.ts'
 import { ledgerId, ownerIn } from '../../ledger/owners.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
@@ -26,6 +27,7 @@ export class SessionDesk {
   readonly #open = new Map<string, Promise<Session>>()
   /** The length at which each session was last told of. */
   readonly #told = new Map<string, number>()
+  #looked = false
 
   constructor(pal: Palimpsest, hub: EventHub) {
     this.#pal = pal
@@ -87,9 +89,16 @@ export class SessionDesk {
     return (await pal.sessions(page)).map(withOwner)
   }
 
-  /** Tells listeners of the sessions that were written to since the last look, by whomever. */
+  /** Tells listeners of a session that this process wrote to. */
+  tell({ session, length, at }: SessionChange): void {
+    this.#told.set(session, length)
+    this.#hub.publish({ type: 'session.changed', session, length, at })
+  }
+
+  /** Tells listeners of the sessions that other processes wrote to since the last look. */
   async look(): Promise<void> {
-    const first = this.#told.size === 0
+    const first = !this.#looked
+    this.#looked = true
     for (const { id, length, updatedAt } of await this.#pal.sessions({ limit: BATCH })) {
       const known = this.#told.get(id)
       this.#told.set(id, length)

@@ -3,11 +3,12 @@
  * prepared once (healed, its quotes found) and replayed as often as one likes; sums over sessions are taken against
  * the policy that sends everything.
  */
+
 import { heal } from '../../formats/doctor.ts'
 import { loadCounter } from '../../model/tokens.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
-import { type ModelTable, modelInfo } from '../../providers/models.ts'
+import { DEFAULT_MODEL, type ModelTable, modelInfo } from '../../providers/models.ts'
 import type { Violation } from '../../view/legality.ts'
 import { replay } from '../replay.ts'
 import { type Evidence, findQuotes } from './evidence.ts'
@@ -54,7 +55,7 @@ export function prepareSession(name: string, messages: readonly Message[]): Reco
 export async function tryPolicy(
   session: Recorded,
   policy: string | PlannerFactory,
-  { model = 'claude-sonnet-4-5', cacheTtl, models = {}, overhead, prices = {} }: CompareOptions = {},
+  { model = DEFAULT_MODEL, cacheTtl, models = {}, overhead, prices = {} }: CompareOptions = {},
 ): Promise<Outcome> {
   const lifetime = cacheTtl === undefined ? {} : { cacheTtl }
   const meter = new Meter(session.messages, {

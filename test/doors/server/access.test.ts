@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { AgentDesk } from '../../../src/agent/desk.ts'
-import { openAgentHome } from '../../../src/agent/open.ts'
+import { openHome } from '../../../src/agent/open.ts'
 import { partId } from '../../../src/view/shown-texts.ts'
 import { said, startServer } from './harness.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-access-'))
-const desk = new AgentDesk(() => openAgentHome({ home, env: { PALIMPSEST_WORKSPACE: home } }))
+const desk = new AgentDesk(() => openHome({ home, env: { PALIMPSEST_WORKSPACE: home } }))
 const served: Served = await startServer({ requireToken: true, agent: desk })
 const { call, token, store } = served
 

@@ -53,6 +53,22 @@ test('a listener hears of blocks, proposals and sessions as they change', async 
   await served.server.close()
 })
 
+test('what a part of this process writes is told by what writes it, at once', async () => {
+  const served = await startServer()
+  const own = await served.pal.of('alice').session('mine')
+  const stream = await listen(served)
+  await stream.next()
+  await served.memory.propose('alice', 'goals', { kind: 'new', body: 'Ship it.', agentId: 'agent', reasoning: 'r' })
+  assert.equal((await stream.next())?.event, 'proposal.opened')
+  // Two appends in one go: looking at the list once a second would tell of the last one only.
+  await own.append(said('one'))
+  await own.append(said('two'))
+  const heard = [await stream.next(), await stream.next()].map(event => event?.data.length)
+  assert.deepEqual(heard, [1, 2])
+  await stream.stop()
+  await served.server.close()
+})
+
 test('a session that somebody else writes to is noticed', async () => {
   const served = await startServer()
   const session = await served.pal.session('watched')

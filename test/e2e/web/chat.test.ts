@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { AgentDesk } from '../../../src/agent/desk.ts'
-import { openAgentHome } from '../../../src/agent/open.ts'
+import { openHome } from '../../../src/agent/open.ts'
 import { seriousFindings } from './axe.ts'
 import { openWeb, skip, type Web } from './harness.ts'
 
 describe('the chat', { skip }, () => {
   let web: Web
   before(async () => {
-    const agent = new AgentDesk(() => openAgentHome({ demo: true, demoPace: 0, home: web.pal.home, env: {} }))
+    const agent = new AgentDesk(() => openHome({ demo: true, demoPace: 0, home: web.pal.home, env: {} }))
     web = await openWeb({ agent })
   })
   after(() => web?.close())

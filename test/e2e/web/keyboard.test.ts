@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { AgentDesk } from '../../../src/agent/desk.ts'
-import { openAgentHome } from '../../../src/agent/open.ts'
+import { openHome } from '../../../src/agent/open.ts'
 import { ownName } from '../../../src/doors/server/users.ts'
 import { offerSampleProposals, openSample, SAMPLE } from '../../../src/session/sample.ts'
 import { seriousFindings } from './axe.ts'
@@ -15,7 +15,7 @@ const MOST_TABS = 120
 describe('by keyboard and on a phone', { skip }, () => {
   let web: Web
   before(async () => {
-    const agent = new AgentDesk(() => openAgentHome({ demo: true, demoPace: 0, home: web.pal.home, env: {} }))
+    const agent = new AgentDesk(() => openHome({ demo: true, demoPace: 0, home: web.pal.home, env: {} }))
     web = await openWeb({ agent })
     await openSample(web.pal)
     await offerSampleProposals(web.memory, ownName())

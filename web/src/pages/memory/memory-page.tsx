@@ -26,7 +26,7 @@ export function MemoryPage() {
     if (isOurs) setChanges(old => old + 1)
     if (event.type.startsWith('proposal.') || event.type === 'reset') users.reload()
   })
-  // Agents and the command line propose without the server: it tells nobody, so we look.
+  // Other processes (MCP over stdio, the command line) propose without the server, so we look now and then.
   useEvery(LOOK_MS, () => {
     setChanges(old => old + 1)
     users.reload()

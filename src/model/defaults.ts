@@ -1,0 +1,11 @@
+/** What holds where nothing else is said, for every door. */
+
+export const DEFAULT_PLANNER = 'thrifty'
+export const DEFAULT_HOME = '.agent'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The home that the environment names. */
+export function homeIn(env: Environment): string {
+  return env['PALIMPSEST_HOME'] || DEFAULT_HOME
+}
