@@ -92,12 +92,18 @@ type Moment = { call: number; calls: number; prices: Prices; cold: boolean }
 
 function plan(items: readonly Item[], { call, calls, prices, cold }: Moment): void {
   const sent = items.filter(item => item.born < call)
-  const situation: Situation = { model: prices, cold, horizon: calls - call, quote: 0 }
+  const model = { ...prices, shape: 'prefix' as const }
+  const situation: Situation = { model, cold, horizon: calls - call, quote: 0, whole: 0, thought: 0 }
   const choices = function* () {
     for (const item of sent.toReversed()) {
       const tokens = item.gone ? item.stubTokens : item.tokens
       const useful = !item.gone && item.needed < call && item.tokens - item.stubTokens >= MIN_SAVE
-      yield { part: item, tokens, choices: useful ? [{ form: 'stub', tokens: item.stubTokens, lost: 0 }] : [] }
+      yield {
+        part: item,
+        tokens,
+        age: call - item.born,
+        choices: useful ? [{ form: 'stub', tokens: item.stubTokens, lost: 0 }] : [],
+      }
     }
   }
   const cut = bestCut(choices(), situation, { minSave: MIN_SAVE })

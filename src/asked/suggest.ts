@@ -7,6 +7,8 @@
 import { isPalimpsestError } from '../model/errors.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Model } from '../providers/models.ts'
+import { lastRunningReasoning } from '../view/binding.ts'
+import { entriesOf } from '../view/edits.ts'
 import type { Fold } from '../view/fold.ts'
 import { assertAllowed } from '../view/scope.ts'
 import { type ShownText, shownTexts } from '../view/shown-texts.ts'
@@ -59,6 +61,9 @@ function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Str
 function isAllowed(fold: Fold, operation: ReplaceOperation, model: Model): boolean {
   try {
     const [resolved] = resolveOperations(fold, [operation])
+    // What saves a few tokens is not worth the reasoning of the running turn.
+    const isBound = model.binding === 'refuse' && entriesOf(resolved!.target).from < lastRunningReasoning(fold)
+    if (isBound) return false
     assertAllowed(fold, [{ ...resolved!, id: 'suggested', by: 'agent', saved: 0 }], model)
     return true
   } catch (error) {

@@ -14,6 +14,7 @@ import { entriesOf } from '../view/edits.ts'
 import { type Fold, type Slot, shownTokens, slots, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
+import type { Form } from './forms.ts'
 import type { Item } from './items.ts'
 import {
   foldMessages,
@@ -25,7 +26,7 @@ import {
   type Outcomes,
   type Room,
 } from './log.ts'
-import { type Cut, type Situation, worthOf } from './planner.ts'
+import { type Candidate, type Cut, type Situation, setupCost, worthOf } from './planner.ts'
 
 /** The last steps are not folded, whatever they cost. */
 const KEPT_STEPS = 12
@@ -52,24 +53,32 @@ export function planFold(
   return gained >= needed ? gentle : proposeFold(context, end, { said: SAID_WHEN_FULL, pressure: true })
 }
 
+type FoldOptions = {
+  situation: Situation
+  /** How many quotes are lost with some tokens of an item. */
+  lossOf: (item: Item, tokens: number) => number
+  /** Whether an item is reasoning that an edit before it makes invalid. */
+  boundOf: (item: Item) => Candidate<Item, Form>['bound']
+}
+
 /** A fold that would bring something: where it would end, and its sums. */
 export type FoldChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
 /**
- * The fold of old steps that brings most, by estimate: nothing is built yet. `lossOf` says how many quotes are lost
- * with some tokens of an item. A copy that a pointer behind the fold names stays.
+ * The fold of old steps that brings most, by estimate: nothing is built yet. A copy that a pointer behind the fold
+ * names stays.
  */
 export function bestFold(
   context: PlanContext,
   items: readonly Item[],
-  situation: Situation,
-  lossOf: (item: Item, tokens: number) => number,
+  { situation, lossOf, boundOf }: FoldOptions,
 ): FoldChoice | undefined {
   const { fold, calls } = context
   const start = startOfFold(fold)
   const limit = firstYounger(items, calls - KEPT_STEPS) ?? start
-  const { read, write } = situation.model
   const shown = shownTokens(fold)
+  const reasoning = boundTokens(items, boundOf)
+  let behind = reasoning.leaving
   let [worth, freed] = [0, 0]
   let pointed = 0
   let best: FoldChoice | undefined
@@ -77,18 +86,34 @@ export function bestFold(
     const { entry, role } = item.unit
     if (entry >= limit) break
     if (entry < start) continue
+    if (boundOf(item)?.leaves) behind -= item.tokens
     if (role !== 'user' || isOldReport(item.unit)) {
       const saves = item.tokens - lineTokens(item)
       freed += saves
       worth += worthOf(saves, lossOf(item, item.partClass === 'command' ? saves : item.tokens), situation)
     }
     pointed = Math.max(pointed, lastPointer(item))
-    const rewritten = shown - freed
-    const net = worth - (situation.cold ? 0 : rewritten * (write - read))
-    if (entry >= pointed && freed >= WORTHWHILE && net > (best?.net ?? 0))
-      best = { end: entry + 1, freed, rewritten, net }
+    const sums = { freed: freed + behind, rewritten: shown - freed - behind, ...reasoning }
+    const net = worth + worthOf(behind, 0, situation) - setupCost(sums, situation)
+    if (entry >= pointed && freed >= WORTHWHILE && net > (best?.net ?? 0)) best = { end: entry + 1, ...sums, net }
   }
   return best
+}
+
+/** Tokens of reasoning that an edit at the front makes invalid: all, those that leave the view, those of this turn. */
+function boundTokens(
+  items: readonly Item[],
+  boundOf: FoldOptions['boundOf'],
+): { reasoning: number; leaving: number; running: number } {
+  const sums = { reasoning: 0, leaving: 0, running: 0 }
+  for (const item of items) {
+    const bound = boundOf(item)
+    if (!bound) continue
+    sums.reasoning += item.tokens
+    if (bound.leaves) sums.leaving += item.tokens
+    if (bound.running) sums.running += item.tokens
+  }
+  return sums
 }
 
 /** The last entry that points to an item; 0 if none does. */
@@ -118,9 +143,9 @@ type Words = { said: number; pressure?: boolean }
 
 /** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
 export function proposeFold(context: PlanContext, end: number, words: Words): Proposal[] {
-  const { fold, model, units: all } = context
+  const { fold, units: all } = context
   const folds = foldRanges(fold)
-  const stretch = stretchBefore(fold, end, { model, start: startOfFold(fold) })
+  const stretch = stretchBefore(fold, end, { start: startOfFold(fold) })
   if (!stretch || stretch.from > stretch.to) return []
   const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
   const fresh = foldMessages(units, outcomesOf(units))

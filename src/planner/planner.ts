@@ -7,16 +7,31 @@
  * `isDue` says whether to do it now: the cache is cold (then it is free), the window fills, or the batch has reached
  * its economic order quantity. What is not due waits, and collects company.
  */
+import { rewrittenFrom } from '../providers/cache.ts'
 import type { Model } from '../providers/models.ts'
 
 export type Situation = {
-  model: Pick<Model, 'read' | 'write'>
+  model: Pick<Model, 'read' | 'write' | 'shape'>
   /** The provider has forgotten the prefix: everything is written again anyway. */
   cold: boolean
   /** Calls that are still to be expected. */
   horizon: number
   /** What losing a passage that will be quoted costs, in cached tokens. */
   quote: number
+  /** Tokens of all messages: what is written again where no cached position is left before an edit. */
+  whole: number
+  /** What a token of reasoning that is lost in the running turn costs, in uncached tokens. */
+  thought: number
+}
+
+/** A part that was sent before: its size, its age in calls, and the forms that it could take. */
+export type Candidate<P, F> = {
+  part: P
+  tokens: number
+  age: number
+  choices: Choice<F>[]
+  /** Reasoning that an edit before it makes invalid: whether it leaves the view, and whether its turn still runs. */
+  bound?: { leaves: boolean; running: boolean }
 }
 
 /** One form that a part could take: how many tokens it leaves, and how many later quotes it puts at risk. */
@@ -29,14 +44,29 @@ export type Cut<P, F> = {
   /** Tokens that go, and tokens behind the first change that must be written again. */
   freed: number
   rewritten: number
+  /** Tokens of reasoning that are lost with it, and how many of them are of the running turn. */
+  reasoning: number
+  running: number
   /** What it brings over the horizon, in uncached tokens, the rewriting paid. */
   net: number
 }
 
 /** What a form is worth: tokens saved now and later, less the quotes that it is expected to lose. */
 export function worthOf(saves: number, lost: number, { model, cold, horizon, quote }: Situation): number {
-  const perToken = model.read * horizon + (cold ? model.write - model.read : 0)
-  return saves * perToken - lost * quote * model.read
+  return saves * perToken({ model, cold, horizon }) - lost * quote * model.read
+}
+
+/** What a token that is no longer sent saves. */
+function perToken({ model, cold, horizon }: Pick<Situation, 'model' | 'cold' | 'horizon'>): number {
+  return model.read * horizon + (cold ? model.write - model.read : 0)
+}
+
+/** What making a change costs at once: writing again what is behind it, and reasoning of the running turn. */
+export function setupCost(
+  { rewritten, running }: { rewritten: number; running: number },
+  { model, cold, thought }: Situation,
+): number {
+  return (cold ? 0 : rewritten * (model.write - model.read)) + running * thought
 }
 
 /**
@@ -45,32 +75,43 @@ export function worthOf(saves: number, lost: number, { model, cold, horizon, quo
  * what was picked behind them.
  */
 export function bestCut<P, F>(
-  parts: Iterable<{ part: P; tokens: number; choices: Choice<F>[] }>,
+  parts: Iterable<Candidate<P, F>>,
   situation: Situation,
   { minSave, picked = new Set() }: { minSave: number; picked?: Set<P> },
 ): Cut<P, F> | undefined {
-  const { read, write } = situation.model
   const picks: Chosen<P, F>[] = []
-  let best: Omit<Cut<P, F>, 'picks'> & { count: number } = { net: 0, freed: 0, rewritten: 0, count: 0 }
-  let [freed, rewritten, gain] = [0, 0, 0]
-  for (const { part, tokens, choices } of parts) {
+  let best: Omit<Cut<P, F>, 'picks'> & { count: number } = { ...NOTHING, count: 0 }
+  let [freed, behind, gain, reasoning, running] = [0, 0, 0, 0, 0]
+  for (const { part, tokens, age, choices, bound } of parts) {
+    if (bound) {
+      reasoning += tokens
+      if (bound.running) running += tokens
+      if (bound.leaves) {
+        freed += tokens
+        gain += tokens * perToken(situation)
+      } else behind += tokens
+      continue
+    }
     const pick = bestChoice(part, tokens, choices, situation, minSave)
     if (!pick) {
-      rewritten += tokens
+      behind += tokens
       continue
     }
     picks.push(pick)
     picked.add(part)
     freed += pick.saves
     gain += pick.value
-    rewritten += tokens - pick.saves
-    const net = gain - (situation.cold ? 0 : rewritten * (write - read))
-    if (net > best.net) best = { net, freed, rewritten, count: picks.length }
+    behind += tokens - pick.saves
+    const rewritten = rewrittenFrom(situation.model, { behind, whole: situation.whole - freed, calls: age })
+    const net = gain - setupCost({ rewritten, running }, situation)
+    if (net > best.net) best = { net, freed, rewritten, reasoning, running, count: picks.length }
   }
   if (best.count === 0) return undefined
   const { count, ...sums } = best
   return { ...sums, picks: picks.slice(0, count) }
 }
+
+const NOTHING = { net: 0, freed: 0, rewritten: 0, reasoning: 0, running: 0 }
 
 function bestChoice<P, F>(
   part: P,
@@ -89,47 +130,76 @@ function bestChoice<P, F>(
   return best
 }
 
-/** The batch size at which setting it up (writing T again) and holding what waits cost the same. */
-export function orderQuantity(rewritten: number, growth: number, { read, write }: Situation['model']): number {
-  return Math.sqrt(2 * ((write - read) / read) * rewritten * growth)
+/** The batch size at which setting it up and holding what waits cost the same. */
+export function orderQuantity(setup: number, growth: number, { read }: Pick<Model, 'read'>): number {
+  return Math.sqrt((2 * setup * growth) / read)
 }
 
-export type Due = 'cold' | 'pressure' | 'batch' | undefined
+export type Due = 'cold' | 'pressure' | 'band' | 'batch' | undefined
+
+export type Timing = {
+  /** The window is filling. */
+  pressure: boolean
+  /** Tokens over the limit of a price band: freeing so many makes the whole request cheaper. */
+  overBand?: number
+  growth: number
+  /** How many order quantities a batch must free. */
+  batch: number
+  /** Calls of the running turn, where reasoning of it is lost: what they saved must pay for it. */
+  callsOfTurn?: number
+  /** What an edit may cost at once, beyond what it was decided to save. */
+  budget?: number
+}
 
 export function dueReason(
-  cut: Cut<unknown, unknown>,
+  cut: Pick<Cut<unknown, unknown>, 'freed' | 'rewritten' | 'running'>,
   situation: Situation,
-  { pressure, growth, batch }: { pressure: boolean; growth: number; batch: number },
+  { pressure, overBand = 0, growth, batch, callsOfTurn, budget = Number.POSITIVE_INFINITY }: Timing,
 ): Due {
-  if (situation.cold) return 'cold'
+  if (situation.cold && cut.running === 0) return 'cold'
   if (pressure) return 'pressure'
-  return cut.freed >= batch * orderQuantity(cut.rewritten, growth, situation.model) ? 'batch' : undefined
+  if (overBand > 0 && cut.freed >= overBand) return 'band'
+  const setup = setupCost(cut, situation)
+  const { read } = situation.model
+  if (setup > budget) return undefined
+  if (cut.running > 0 && cut.freed * read * (callsOfTurn ?? 0) < setup) return undefined
+  return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }
 
 /** The decision in words, with its sum. */
-export function explain(cut: Cut<unknown, unknown>, due: Due, { model, horizon }: Situation): string {
+export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation): string {
+  const { model, horizon } = situation
   const what = `${cut.picks.length} parts, ${thousands(cut.freed)} tokens`
-  const cost = cut.rewritten * (model.write - model.read)
+  const cost = setupCost(cut, { ...situation, cold: false })
   const perCall = cut.freed * model.read
+  const lost = lostWords(cut)
   switch (due) {
     case 'cold':
-      return `shortened ${what}: the cache is cold, so it costs nothing`
+      return `shortened ${what}: the cache is cold, so it costs nothing${lost}`
     case 'pressure':
-      return `shortened ${what}: the window is filling, and it pays back after ${calls(cost, perCall)}`
+      return `shortened ${what}: the window is filling, and it pays back after ${calls(cost, perCall)}${lost}`
+    case 'band':
+      return `shortened ${what}: the request falls under a price band, which pays at once${lost}`
     case 'batch':
-      return `shortened ${what}: writing ${thousands(cut.rewritten)} tokens again costs ${thousands(cost)} once and saves ${thousands(perCall)} on each of some ${horizon} calls to come`
+      return `shortened ${what}: writing ${thousands(cut.rewritten)} tokens again costs ${thousands(cost)} once and saves ${thousands(perCall)} on each of some ${horizon} calls to come${lost}`
     default:
       return `waiting: ${thousands(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
   }
 }
 
 /** The same for steps that become lines of a log. */
-export function explainFold(
-  { freed, rewritten }: Pick<Cut<never, never>, 'freed' | 'rewritten'>,
-  { model, horizon, cold }: Situation,
-): string {
-  const cost = cold ? 'nothing, the cache being cold' : thousands(rewritten * (model.write - model.read))
-  return `folded old steps, ${thousands(freed)} tokens: that costs ${cost} and saves ${thousands(freed * model.read)} on each of some ${horizon} calls to come`
+export function explainFold(fold: Omit<Cut<never, never>, 'picks'>, situation: Situation): string {
+  const { model, horizon, cold } = situation
+  const setup = setupCost(fold, situation)
+  const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup)
+  return `folded old steps, ${thousands(fold.freed)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read)} on each of some ${horizon} calls to come${lostWords(fold)}`
+}
+
+/** What is lost of reasoning that is bound to the text before it. */
+function lostWords({ reasoning, running }: Pick<Cut<never, never>, 'reasoning' | 'running'>): string {
+  if (reasoning === 0) return ''
+  const turn = running > 0 ? `${thousands(running)} of them of this turn` : 'all of past turns'
+  return `; ${thousands(reasoning)} tokens of reasoning behind the first change are lost, ${turn}`
 }
 
 function calls(cost: number, perCall: number): string {

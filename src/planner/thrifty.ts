@@ -13,13 +13,23 @@ import { mapStrings } from '../model/leaves.ts'
 import type { Replacement } from '../model/types.ts'
 import { fallback } from '../policies/fallback.ts'
 import { images } from '../policies/images.ts'
-import type { Pending, Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
+import {
+  type Pending,
+  type Plan,
+  type PlanContext,
+  type Planner,
+  type PlannerFactory,
+  type PolicyRun,
+  providerTokens,
+} from '../policies/policy.ts'
 import { targetOf } from '../policies/reach.ts'
-import { lastShownReasoning } from '../view/cuts.ts'
+import { bandAt } from '../providers/pricing.ts'
+import { isHeld, stripsReasoning, turnStart } from '../view/binding.ts'
 import { entriesOf } from '../view/edits.ts'
 import { type Fold, shownTokens } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
+import { Account } from './account.ts'
 import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
 import { excerpt, type Keep } from './excerpt.ts'
 import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
@@ -28,12 +38,15 @@ import { type KeepLevel, keepFactor } from './keep.ts'
 import { bestFold, type FoldChoice, planFold, proposeFold } from './plan-log.ts'
 import {
   bestCut,
+  type Candidate,
   type Choice,
   type Cut,
   dueReason,
   explain,
   explainFold,
   type Situation,
+  setupCost,
+  type Timing,
   thousands,
 } from './planner.ts'
 import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
@@ -44,6 +57,12 @@ export type ThriftyOptions = {
   quotes: Quotes
   /** How many economic order quantities a batch must free while the cache is warm; half in a long session, fewer for a low `quote`. */
   batch: number
+  /** The same at a new message of the user, where reasoning is bound to the text before it. */
+  turnBatch: number
+  /** What a token of reasoning costs that is lost in the running turn, in tokens of output. */
+  thought: number
+  /** The share of an unedited session's cost that edits in a warm cache may come to lose. */
+  regret: number
   /** Calls to come: as many as there have been, within these. */
   horizonMin: number
   horizonMax: number
@@ -72,6 +91,9 @@ export const THRIFTY: ThriftyOptions = {
   quote: 140_000,
   quotes: QUOTES,
   batch: 2,
+  turnBatch: 1,
+  thought: 1,
+  regret: 0.05,
   horizonMin: 10,
   horizonMax: 150,
   runLimit: 30_000,
@@ -81,9 +103,9 @@ export const THRIFTY: ThriftyOptions = {
   minPointed: 300,
   minSave: 40,
   minInput: 100,
-  may: 0.72,
-  must: 0.75,
-  goal: 0.5,
+  may: 0.8,
+  must: 0.83,
+  goal: 0.55,
   full: 0.9,
   said: 0.15,
 }
@@ -109,7 +131,7 @@ export function thrifty({ keep = 'normal', ...options }: ThriftyKnob & Partial<T
 }
 
 /** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
-const FULLER = { may: 0.85, must: 0.89, goal: 0.7 }
+const FULLER = { may: 0.9, must: 0.93, goal: 0.75 }
 const RICH = 3
 /** Of a batch, and of the room for users' words, at the low end. */
 const LEAST = 0.375
@@ -150,6 +172,7 @@ class Thrifty implements Planner {
   #folding = -1
   /** Each file that calls were about: how often it was changed, and the last call that touched it. */
   readonly #files = new Map<string, { changes: number; touched: number }>()
+  readonly #account = new Account()
   #images: PolicyRun | undefined
   #fallback: PolicyRun | undefined
 
@@ -169,9 +192,11 @@ class Thrifty implements Planner {
 
   #plan(context: PlanContext): Plan {
     const proposals = this.#arrivals(context)
-    if (isBound(context)) return { proposals, pending: [] }
-    const sentences = proposals.length > 0 ? [arrivalSentence(proposals.length, this.#saved)] : []
     const situation = this.#situation(context)
+    this.#account.count(context.calls, this.#sizes(context, situation), situation.model)
+    // Reasoning of the message that is being answered stays, unless the window is full.
+    if (isHeld(context.fold, context.model) && !this.#isFull(context)) return { proposals, pending: [] }
+    const sentences = proposals.length > 0 ? [arrivalSentence(proposals.length, this.#saved)] : []
     const folded = this.#fold(context, situation)
     if (folded) {
       proposals.push(...folded.proposals)
@@ -179,13 +204,13 @@ class Thrifty implements Planner {
     }
     // A fold has everything behind it written again, so the rest is free.
     const cut = this.#cut(context, folded ? { ...situation, cold: true } : situation)
-    const due = cut && dueReason(cut.cut, cut.situation, this.#pressure(context))
+    const due = cut && dueReason(cut.cut, cut.situation, this.#timing(context))
+    if (cut && due) this.#account.pay(setupCost({ ...cut.cut, running: 0 }, cut.situation))
     if (cut && due) proposals.push(...cut.cut.picks.map(({ part, form }) => this.#take(part, form)))
     if (cut) sentences.push(explain(cut.cut, due, cut.situation))
     const squeezed = this.#squeeze(context)
     if (squeezed.length > 0) sentences.push(squeezeSentence(squeezed, context))
     proposals.push(...squeezed, ...this.#guards(context, squeezed))
-    if (context.model.bindsReasoning && proposals.length > 0) proposals.push(...this.#dropReasoning())
     const pending = cut && !due ? this.#pending(cut.cut, explain(cut.cut, due, cut.situation)) : []
     return { proposals, pending, ...(sentences.length > 0 ? { decision: sentences.join('; ') } : {}) }
   }
@@ -202,11 +227,20 @@ class Thrifty implements Planner {
     this.#refreshed = edited
   }
 
-  #situation({ calls, model, now, lastCallAt }: PlanContext): Situation {
-    const { quote, horizonMin, horizonMax } = this.#options
+  #situation({ calls, model, now, lastCallAt, fold }: PlanContext): Situation {
+    const { quote, horizonMin, horizonMax, thought } = this.#options
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
     const horizon = Math.max(horizonMin, Math.min(calls + 1, horizonMax))
-    return { model, cold, horizon, quote }
+    const output = model.input === 0 ? 1 : model.output / model.input
+    return { model, cold, horizon, quote, whole: shownTokens(fold), thought: thought * output }
+  }
+
+  #sizes({ fold, overhead }: PlanContext, { cold }: Situation): { whole: number; sent: number; cold: boolean } {
+    return { whole: this.#arrived + overhead, sent: shownTokens(fold) - this.#saved + overhead, cold }
+  }
+
+  #isFull(context: PlanContext): boolean {
+    return providerTokens(context) > this.#options.must * context.model.window
   }
 
   /** Steps that are old enough to be worth a line each. */
@@ -215,21 +249,16 @@ class Thrifty implements Planner {
       const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
       return this.#density(item, item.partClass ?? 'doc', context.calls) * share * tokens
     }
-    const best = bestFold(context, this.#items, situation, lossOf)
+    const best = bestFold(context, this.#items, { situation, lossOf, boundOf: boundIn(context) })
     if (!best || best.net <= 0) return undefined
-    const due = dueReason({ ...best, picks: [] }, situation, this.#pressure(context))
+    const due = dueReason(best, situation, this.#timing(context))
     if (!due) return undefined
     const proposals = proposeFold(context, best.end, this.#options)
     if (proposals.length === 0) return undefined
     this.#folding = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
     this.#saved += best.freed
+    this.#account.pay(setupCost({ ...best, running: 0 }, situation))
     return { ...best, proposals }
-  }
-
-  /** Where reasoning is bound to what stands before it, all of it goes with the first edit. */
-  #dropReasoning(): Proposal[] {
-    const shown = this.#items.filter(({ unit, mark, frozen }) => unit.original.type === 'reasoning' && !mark && !frozen)
-    return shown.map(item => this.#change(item, { mark: 'reasoning', replacement: null, tokens: 0 }, REASONS.reasoning))
   }
 
   /** New parts, before they are first sent: here an edit costs nothing. */
@@ -310,9 +339,18 @@ class Thrifty implements Planner {
     return cut && { cut, situation }
   }
 
-  *#lastToFirst(items: readonly Item[], context: PlanContext, leaving: ReadonlySet<Item>) {
+  *#lastToFirst(
+    items: readonly Item[],
+    context: PlanContext,
+    leaving: ReadonlySet<Item>,
+  ): Generator<Candidate<Item, Form>> {
+    const boundOf = boundIn(context)
     for (const part of items.toReversed()) {
-      yield { part, tokens: part.tokens, choices: this.#choices(part, context, leaving) }
+      const { tokens } = part
+      const bound = boundOf(part)
+      const age = context.calls - part.born
+      if (bound) yield { part, tokens, age, choices: [], bound }
+      else yield { part, tokens, age, choices: this.#choices(part, context, leaving) }
     }
   }
 
@@ -323,7 +361,7 @@ class Thrifty implements Planner {
     if (unit.original.type === 'tool-call' && item.whole <= minInput) return []
     if (
       unit.original.type === 'reasoning' &&
-      (item.mark || unit.entry >= fold.lastUser || model.dialect === 'openai-responses')
+      (item.mark || unit.entry >= fold.lastUser || model.dialect === 'openai-responses' || model.bindsReasoning)
     )
       return []
     for (const pointer of item.pointers) if (pointer.mark === 'same' && !leaving.has(pointer)) return []
@@ -354,8 +392,8 @@ class Thrifty implements Planner {
   /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
   #squeeze(context: PlanContext): Proposal[] {
     const { must, goal } = this.#options
-    const { model, overhead, fold } = context
-    let tokens = shownTokens(fold) - this.#saved + overhead
+    const { model, scale = model.scale } = context
+    let tokens = providerTokens({ ...context, freed: this.#saved })
     if (tokens <= must * model.window) return []
     const proposals: Proposal[] = []
     const candidates = this.#items.flatMap(item => {
@@ -371,11 +409,11 @@ class Thrifty implements Planner {
       const saves = item.tokens - choice.tokens
       if (saves < this.#options.minSave || taken.has(item)) continue
       taken.add(item)
-      tokens -= saves
+      tokens -= saves * scale
       proposals.push(this.#take(item, choice.form))
     }
     if (tokens <= ((must + goal) / 2) * model.window) return proposals
-    const [wanted, needed] = [tokens - goal * model.window, tokens - must * model.window]
+    const [wanted, needed] = [(tokens - goal * model.window) / scale, (tokens - must * model.window) / scale]
     const folded = planFold(context, this.#items, { wanted, needed, said: this.#options.said })
     return [...proposals, ...folded, ...this.#dropPointers(folded, context)]
   }
@@ -392,19 +430,34 @@ class Thrifty implements Planner {
     })
   }
 
-  #pressure({ fold, model, overhead, calls }: PlanContext): { pressure: boolean; growth: number; batch: number } {
-    const tokens = shownTokens(fold)
+  #timing(context: PlanContext): Timing {
+    const { fold, model, calls, scale = model.scale } = context
+    const tokens = providerTokens({ ...context, freed: this.#saved })
+    const band = bandAt(model, tokens)
+    const callsOfTurn = model.bindsReasoning ? calls - this.#callsBefore(turnStart(fold)) : calls
+    // At a new message of the user an edit loses no reasoning that is in use; the next such moment may be far.
+    const batch = model.bindsReasoning && callsOfTurn === 0 ? this.#options.turnBatch : this.#options.batch
     return {
-      pressure: tokens + overhead > this.#options.may * model.window,
+      pressure: tokens > this.#options.may * model.window,
+      overBand: band ? (tokens - band.above) / scale : 0,
       growth: Math.max(MIN_GROWTH, this.#arrived / (calls + 1)),
       // A session that has lasted will last: what a young one is unsure of, it can do at the plain order quantity.
-      batch: (this.#options.batch / 2) * (1 + Math.min(1, (SETTLED / calls) ** 2)),
+      batch: (batch / 2) * (1 + Math.min(1, (SETTLED / calls) ** 2)),
+      callsOfTurn,
+      budget: this.#account.budget(this.#options.regret),
     }
+  }
+
+  /** Calls that were made before an entry. */
+  #callsBefore(entry: number): number {
+    const item = this.#items.findLast(({ unit }) => unit.entry <= entry)
+    return item?.unit.turn ?? 0
   }
 
   /** What no price decides: providers' limits on images, and the end of the window when nothing else helped. */
   #guards(context: PlanContext, squeezed: readonly Proposal[]): Proposal[] {
-    const threshold = Math.round(this.#options.full * context.model.window)
+    const { model, scale = model.scale } = context
+    const threshold = Math.round((this.#options.full * model.window) / scale)
     this.#images ??= images().start()
     this.#fallback ??= fallback({ threshold }).start()
     const ranges = squeezed.flatMap(({ target }) => (target.type === 'range' ? [target] : []))
@@ -470,9 +523,15 @@ function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext)
   return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
 }
 
-/** Whether reasoning of the running turn forbids every edit but those behind it. */
-function isBound({ model, fold }: PlanContext): boolean {
-  return model.bindsReasoning && lastShownReasoning(fold) > fold.lastUser
+/** Says of an item whether it is reasoning that an edit before it makes invalid. */
+function boundIn({ fold, model }: PlanContext): (item: Item) => Candidate<Item, Form>['bound'] {
+  if (!model.bindsReasoning) return () => undefined
+  const leaves = stripsReasoning(model)
+  const start = turnStart(fold)
+  return ({ unit, tokens, mark }) => {
+    if (unit.original.type !== 'reasoning' || tokens === 0 || mark) return undefined
+    return { leaves, running: unit.entry > start }
+  }
 }
 
 function isBefore(a: Unit, b: Unit): boolean {

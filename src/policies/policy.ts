@@ -32,6 +32,8 @@ export type PlanContext = {
   unchanged: number
   /** Tokens in front of the messages: system prompt and tools. */
   overhead: number
+  /** The provider's tokens for one of ours, as fitted to what it reported; the model's own unless given. */
+  scale?: number
   /** The name of the session, and of the home as the user sees it. */
   session?: string
   home?: string
@@ -145,6 +147,11 @@ export function placeOf(target: Target): string {
 /** The tokens of this call if everything proposed so far is applied, with what stands in front of the messages. */
 export function tokensNow({ fold, overhead, freed = 0 }: PlanContext): number {
   return shownTokens(fold) + overhead - freed
+}
+
+/** The same as the provider counts them: windows and price bands are in its tokens. */
+export function providerTokens({ fold, overhead, model, scale = model.scale, freed = 0 }: PlanContext): number {
+  return (shownTokens(fold) - freed) * scale + overhead
 }
 
 /** Roughly what an edit would free. */

@@ -7,7 +7,7 @@
  */
 
 import type { Target } from '../model/types.ts'
-import { lastShownReasoning } from '../view/cuts.ts'
+import { lastRunningReasoning } from '../view/binding.ts'
 import { onlyAdds } from '../view/edits.ts'
 import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
 import { isSigned } from '../view/legality.ts'
@@ -19,7 +19,8 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
   if (original.type === 'tool-call' && isSigned(original)) return false
   if (!isVisible(fold, entry) || isPinned(fold, entry, part) || isTaken(context, entry, part)) return false
   if (role === 'assistant' && entry === fold.lastAssistant && fold.reasoning.at(-1) === entry) return false
-  return !model.bindsReasoning || entry >= lastShownReasoning(fold)
+  // Reasoning of past turns goes with an edit before it; that of the running turn is worth more than what this saves.
+  return model.binding !== 'refuse' || entry >= lastRunningReasoning(fold)
 }
 
 /** A file of ours that a result was moved to. */

@@ -8,6 +8,7 @@
  */
 
 import type { Edit, Event, Message, Target } from '../model/types.ts'
+import type { Model } from '../providers/models.ts'
 import { editsInside, type Fold, isVisible } from './fold.ts'
 
 /** Marks the edits by which the engine leaves stale reasoning out. */
@@ -120,4 +121,41 @@ export function explainStale(fold: Fold, edits: readonly { target: Target }[]): 
   const running = edits.filter(({ target }) => target.type === 'part' && target.entry > fold.lastUser).length
   const blocks = edits.length === 1 ? '1 block' : `${edits.length} blocks`
   return `left out ${blocks} of reasoning, ${running} of the running turn: the provider has bound them to what was changed`
+}
+
+/** Whether reasoning behind a change leaves the view: its provider refuses it, and lets it be taken out. */
+export function stripsReasoning({ binding, dialect }: Pick<Model, 'binding' | 'dialect'>): boolean {
+  return binding === 'refuse' && dialect !== 'openai-responses'
+}
+
+/**
+ * The user's message that began the running turn; −1 if nobody has said anything. A message behind tool results steers
+ * the turn that runs, and a blank one says nothing: neither begins another.
+ */
+export function turnStart(fold: Fold): number {
+  let entry = fold.lastUser
+  while (entry > 0 && !beginsTurn(fold, entry)) entry--
+  return entry
+}
+
+function beginsTurn({ entries }: Fold, entry: number): boolean {
+  const { role, message } = entries[entry]!
+  if (role !== 'user' || entries[entry - 1]?.role === 'tool') return false
+  return message?.parts.some(part => part.type !== 'text' || part.text.trim() !== '') ?? true
+}
+
+/** The last entry of the running turn that shows reasoning; −1 if none does. */
+export function lastRunningReasoning(fold: Fold): number {
+  const start = turnStart(fold)
+  for (let at = fold.reasoning.length - 1; at >= 0; at--) {
+    const entry = fold.reasoning[at]!
+    if (entry <= start) return -1
+    if (shownReasoning(fold, entry).length > 0) return entry
+  }
+  return -1
+}
+
+/** Whether the message that is being answered shows reasoning that a change before it would take out of the view. */
+export function isHeld(fold: Fold, model: Pick<Model, 'binding' | 'dialect'>): boolean {
+  return stripsReasoning(model) && fold.lastAssistant >= 0 && lastRunningReasoning(fold) === fold.lastAssistant
 }

@@ -8,14 +8,15 @@
  */
 
 import type { Model } from '../providers/models.ts'
+import { lastRunningReasoning } from './binding.ts'
 import { entriesOf } from './edits.ts'
-import { type Fold, isVisible, rangeAround, tokensOf } from './fold.ts'
+import { type Fold, rangeAround, tokensOf } from './fold.ts'
 import { callsIn, resultsIn } from './legality.ts'
 
 export type Stretch = { from: number; to: number }
 
-type Binding = Pick<Model, 'bindsReasoning'>
-const UNBOUND: Binding = { bindsReasoning: false }
+type Binding = Pick<Model, 'binding'>
+export const UNBOUND: Binding = { binding: 'none' }
 
 /** Whether everything up to and including an entry can be replaced. */
 export function isCut(fold: Fold, entry: number, model: Binding = UNBOUND): boolean {
@@ -75,13 +76,13 @@ export function stretchBefore(
 }
 
 /** The entry itself if it may be a cut; else a place before it, between which and it there is none. */
-function retreat(fold: Fold, entry: number, { bindsReasoning }: Binding): number {
+function retreat(fold: Fold, entry: number, { binding }: Binding): number {
   const range = rangeAround(fold, entry)
   if (range) {
     const { from, to } = entriesOf(range.target)
     if (to !== entry) return from - 1
   }
-  if (bindsReasoning && lastShownReasoning(fold) > entry) return -1
+  if (binding === 'refuse' && lastRunningReasoning(fold) > entry) return -1
   return cutsLoopLegally(fold, entry) ? entry : Math.max(fold.lastUser, reasoningUpTo(fold, entry) - 1)
 }
 
@@ -110,11 +111,6 @@ function startsWithReasoning(fold: Fold, entry: number): boolean {
 /** The last entry up to `entry` that has reasoning; −1 if none. */
 function reasoningUpTo(fold: Fold, entry: number): number {
   return fold.reasoning[lowerBound(fold.reasoning, entry + 1) - 1] ?? -1
-}
-
-/** The last entry whose reasoning may still be sent. */
-export function lastShownReasoning(fold: Fold): number {
-  return fold.reasoning.findLast(entry => isVisible(fold, entry)) ?? -1
 }
 
 function pinnedEntries(fold: Fold): number[] {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   bestCut,
+  type Candidate,
   type Choice,
   dueReason,
   explain,
@@ -11,14 +12,24 @@ import {
 } from '../../src/planner/planner.ts'
 import * as fc from '../property.ts'
 
-const prices = { read: 0.1, write: 1.25 }
+const shape = 'prefix' as const
+const prices = { read: 0.1, write: 1.25, shape }
 const situation = fc.record({
-  model: fc.constantFrom(prices, { read: 0.1, write: 1 }, { read: 0.5, write: 1 }, { read: 0.1, write: 2 }),
+  model: fc.constantFrom(
+    prices,
+    { read: 0.1, write: 1, shape },
+    { read: 0.5, write: 1, shape },
+    { read: 0.025, write: 2, shape },
+  ),
   cold: fc.boolean(),
   horizon: fc.integer({ min: 1, max: 150 }),
   quote: fc.constantFrom(0, 20_000, 56_000),
+  whole: fc.constant(0),
+  thought: fc.constantFrom(0, 5),
 })
+const bound = fc.option(fc.record({ leaves: fc.boolean(), running: fc.boolean() }), { nil: undefined, freq: 3 })
 const part = fc.record({
+  bound,
   tokens: fc.integer({ min: 0, max: 5000 }),
   choices: fc.array(
     fc.record({ keep: fc.double({ min: 0, max: 1, noNaN: true }), lost: fc.double({ min: 0, max: 2, noNaN: true }) }),
@@ -26,9 +37,11 @@ const part = fc.record({
   ),
 })
 const parts = fc.array(part, { maxLength: 12 }).map(list =>
-  list.map(({ tokens, choices }, i) => ({
+  list.map(({ tokens, choices, bound }, i) => ({
     part: i,
     tokens,
+    age: list.length - i,
+    ...(bound ? { bound } : {}),
     choices: choices.map<Choice<number>>(({ keep, lost }, n) => ({ form: n, tokens: Math.floor(tokens * keep), lost })),
   })),
 )
@@ -41,18 +54,27 @@ test('the best cut is the best of all cuts', () => {
       assert.ok(Math.abs((cut?.net ?? 0) - best) < 1e-6, `${cut?.net} is not ${best}`)
       if (!cut) return
       assert.ok(cut.net > 0)
-      assert.equal(
-        cut.freed,
-        cut.picks.reduce((sum, pick) => sum + pick.saves, 0),
-      )
+      const behind = list.slice(0, cut.picks.at(-1)!.part).filter(({ bound }) => bound)
+      const tokensOf = (some: typeof behind) => some.reduce((sum, { tokens }) => sum + tokens, 0)
+      assert.equal(cut.reasoning, tokensOf(behind))
+      assert.equal(cut.running, tokensOf(behind.filter(({ bound }) => bound?.running)))
+      const left = tokensOf(behind.filter(({ bound }) => bound?.leaves))
+      assert.equal(cut.freed, left + cut.picks.reduce((sum, pick) => sum + pick.saves, 0))
     }),
   )
 })
 
 /** What a cut brings when every part in it takes the form that is worth most. */
-function netOf(list: readonly { tokens: number; choices: Choice<number>[] }[], now: Situation): number {
-  let [gain, rewritten, any] = [0, 0, false]
-  for (const { tokens, choices } of list) {
+function netOf(list: readonly Candidate<number, number>[], now: Situation): number {
+  let [gain, rewritten, running, any] = [0, 0, 0, false]
+  for (const { tokens, choices, bound } of list) {
+    if (bound) {
+      any = false
+      running += bound.running ? tokens : 0
+      gain += bound.leaves ? worthOf(tokens, 0, now) : 0
+      rewritten += bound.leaves ? 0 : tokens
+      continue
+    }
     const fitting = choices.filter(choice => tokens - choice.tokens >= 40 || choice.tokens === 0)
     const worths = fitting.map(choice => ({
       worth: worthOf(tokens - choice.tokens, choice.lost, now),
@@ -63,24 +85,40 @@ function netOf(list: readonly { tokens: number; choices: Choice<number>[] }[], n
     gain += best?.worth ?? 0
     any = best !== undefined
   }
-  return any ? gain - (now.cold ? 0 : rewritten * (now.model.write - now.model.read)) : 0
+  const written = now.cold ? 0 : rewritten * (now.model.write - now.model.read)
+  return any ? gain - written - running * now.thought : 0
 }
 
 test('a cold cache makes an edit free, a full window makes it due, a small warm batch waits', () => {
-  const cut = { picks: [], freed: 1000, rewritten: 50_000, net: 1 }
-  const base = { model: prices, horizon: 50, quote: 0 }
+  const cut = { picks: [], freed: 1000, rewritten: 50_000, net: 1, reasoning: 0, running: 0 }
+  const base = { model: prices, horizon: 50, quote: 0, whole: 0, thought: 5 }
   const calm = { pressure: false, growth: 500, batch: 2 }
   assert.equal(dueReason(cut, { ...base, cold: true }, calm), 'cold')
   assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, pressure: true }), 'pressure')
   assert.equal(dueReason(cut, { ...base, cold: false }, calm), undefined)
-  const enough = { ...cut, freed: 2 * orderQuantity(cut.rewritten, 500, prices) }
+  const enough = { ...cut, freed: 2 * orderQuantity(cut.rewritten * 1.15, 500, prices) }
   assert.equal(dueReason(enough, { ...base, cold: false }, calm), 'batch')
+  assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, overBand: 900 }), 'band')
+  assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, overBand: 1100 }), undefined)
+})
+
+test('reasoning of the running turn has a price, also in a cold cache, and long turns can pay it', () => {
+  const cut = { freed: 30_000, rewritten: 20_000, net: 1, running: 2000 }
+  const base = { model: prices, horizon: 50, quote: 0, whole: 0, thought: 5 }
+  const calm = { pressure: false, growth: 50, batch: 1 }
+  const costs = 20_000 * 1.15 + 2000 * 5
+  const needed = Math.ceil(costs / (30_000 * 0.1))
+  const warm = { ...base, cold: false }
+  assert.equal(dueReason(cut, warm, { ...calm, callsOfTurn: needed - 1 }), undefined)
+  assert.equal(dueReason(cut, warm, { ...calm, callsOfTurn: needed }), 'batch')
+  assert.equal(dueReason(cut, { ...base, cold: true }, { ...calm, callsOfTurn: 1 }), undefined)
+  assert.equal(dueReason({ ...cut, running: 0 }, { ...base, cold: true }, calm), 'cold')
 })
 
 test('every decision is a sentence with its sum', () => {
   const picks = Array.from({ length: 31 }, (_, i) => ({ part: i, form: 0, saves: 1, value: 1 }))
-  const cut = { picks, freed: 48_000, rewritten: 10_000, net: 1 }
-  const now = { model: prices, cold: true, horizon: 40, quote: 0 }
+  const cut = { picks, freed: 48_000, rewritten: 10_000, net: 1, reasoning: 0, running: 0 }
+  const now = { model: prices, cold: true, horizon: 40, quote: 0, whole: 0, thought: 5 }
   assert.equal(explain(cut, 'cold', now), 'shortened 31 parts, 48.0k tokens: the cache is cold, so it costs nothing')
   assert.match(
     explain(cut, 'batch', now),
@@ -91,4 +129,9 @@ test('every decision is a sentence with its sum', () => {
     explain({ ...cut, freed: 12_000 }, undefined, now),
     /^waiting: 12\.0k tokens would pay back after 10 calls/,
   )
+  assert.match(
+    explain({ ...cut, reasoning: 3000, running: 0 }, 'batch', now),
+    /; 3\.0k tokens of reasoning behind the first change are lost, all of past turns$/,
+  )
+  assert.match(explain({ ...cut, reasoning: 3000, running: 1200 }, 'batch', now), /lost, 1\.2k of them of this turn$/)
 })
