@@ -6,10 +6,10 @@
  */
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
-import { textOf } from '../model/leaves.ts'
 import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
-import { callsIn, checkView, type Violation, violation } from '../view/legality.ts'
+import { callsIn, checkView, isWellFormed, type Violation } from '../view/legality.ts'
 import { Calls, checkMessage } from '../view/messages.ts'
+import { resultAsText } from '../view/repairs.ts'
 
 export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
 
@@ -17,13 +17,13 @@ export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: 
 export function diagnose(messages: readonly Message[], dialect?: Dialect): Diagnosis {
   const violations = checkView(messages, dialect ? { dialect } : {})
   const { messages: whole, healed } = heal(messages)
-  return { violations: [...violations, ...malformed(messages)], messages: whole, healed }
+  return { violations, messages: whole, healed }
 }
 
 /** The conversation as a ledger accepts it: unchanged where nothing is wrong, with as many assistant messages. */
 export function heal(messages: readonly Message[]): { messages: Message[]; healed: string[] } {
   const healed: string[] = []
-  const readable = messages.map(message => (isWellFormed(message) ? message : wellFormed(message, healed)))
+  const readable = messages.map(message => (message.parts.every(isWellFormed) ? message : wellFormed(message, healed)))
   if (isHealthy(readable)) return { messages: readable, healed }
   const named = nameCalls(readable, healed)
   return { messages: placeResults(named, healed), healed }
@@ -47,16 +47,6 @@ function isAccepted(messages: readonly Message[]): boolean {
     if (isPalimpsestError(error)) return false
     throw error
   }
-}
-
-function malformed(messages: readonly Message[]): Violation[] {
-  return messages.flatMap((message, index) =>
-    isWellFormed(message) ? [] : [violation('invalid-unicode', `message ${index} is not valid Unicode`, index)],
-  )
-}
-
-function isWellFormed(message: Message): boolean {
-  return message.parts.every(part => textOf(part).isWellFormed())
 }
 
 function wellFormed(message: Message, healed: string[]): Message {
@@ -119,7 +109,7 @@ function placeResults(messages: readonly Message[], healed: string[]): Message[]
       if (part.type === 'tool-call' && message.role !== 'assistant') return callAsText(part, healed)
       if (part.type !== 'tool-result') return [part]
       const at = home.get(part.id)
-      if (at === undefined || found.has(part.id)) return resultAsText(part, at !== undefined, healed)
+      if (at === undefined || found.has(part.id)) return strayAsText(part, at !== undefined, healed)
       found.set(part.id, { result: part, at: message.at })
       if (!directlyBehind(messages, at, index)) healed.push(`result-without-call: ${part.id} moved behind its call`)
       return []
@@ -135,12 +125,9 @@ function callAsText({ name, input }: ToolCallPart, healed: string[]): Part[] {
   return [{ type: 'text', text: `[Call of ${name}] ${JSON.stringify(input)}` }]
 }
 
-function resultAsText(part: ToolResultPart, answered: boolean, healed: string[]): Part[] {
+function strayAsText(part: ToolResultPart, answered: boolean, healed: string[]): Part[] {
   healed.push(`${answered ? 'two-results' : 'result-without-call'}: ${part.id} became text`)
-  const title = `[Result of ${part.name} ${answered ? 'that came again' : 'without a call'}]`
-  const others =
-    typeof part.output === 'string' ? [] : part.output.filter(({ type }) => type === 'image' || type === 'raw')
-  return [{ type: 'text', text: `${title}\n${textOf(part)}` }, ...others]
+  return resultAsText(part, `Result of ${part.name} ${answered ? 'that came again' : 'without a call'}`)
 }
 
 function directlyBehind(messages: readonly Message[], call: number, result: number): boolean {

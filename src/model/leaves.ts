@@ -4,7 +4,8 @@
  * A text part has one leaf, a tool result one (or one per inner part), a tool call one per string in its input,
  * in the order of its keys. `withLeaves` puts other texts in their place and keeps everything else.
  */
-import type { Part } from './types.ts'
+import { withCommas } from './text.ts'
+import type { ImagePart, Part } from './types.ts'
 
 export function leavesOf(part: Part): string[] {
   switch (part.type) {
@@ -24,6 +25,21 @@ export function leavesOf(part: Part): string[] {
 /** The part as the model reads it, in one string. */
 export function textOf(part: Part): string {
   return leavesOf(part).join('\n')
+}
+
+/** The images of a part, also those inside a tool result. */
+export function imagesIn(part: Part): ImagePart[] {
+  if (part.type === 'image') return [part]
+  return part.type === 'tool-result' && typeof part.output !== 'string' ? part.output.flatMap(imagesIn) : []
+}
+
+/** What is shown in place of an image. */
+export function imageStub(image: ImagePart): string {
+  return `[Image left out: ${image.mediaType}, ${withCommas(bytesOfImage(image))} bytes]`
+}
+
+export function bytesOfImage({ data, url }: ImagePart): number {
+  return data?.length ?? url?.length ?? 0
 }
 
 export function withLeaves(part: Part, change: (text: string, leaf: number) => string): Part {

@@ -13,10 +13,9 @@
 
 import { headLines } from '../calls/patches.ts'
 import { isReport } from '../calls/requests.ts'
-import { stringsIn, textOf } from '../model/leaves.ts'
+import { imageStub, stringsIn, textOf } from '../model/leaves.ts'
 import { normalizePath } from '../model/paths.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
-import { imageStub } from '../policies/images.ts'
 import { textMessage } from '../policies/policy.ts'
 import { isBlank } from '../view/legality.ts'
 import type { Unit } from '../view/units.ts'

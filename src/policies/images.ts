@@ -3,8 +3,9 @@
  * become a stub. An image inside a tool result takes the whole result with it: its texts stay as they are.
  */
 
+import { bytesOfImage, imageStub, imagesIn } from '../model/leaves.ts'
 import { withCommas } from '../model/text.ts'
-import type { ImagePart, Part } from '../model/types.ts'
+import type { Part } from '../model/types.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
@@ -26,10 +27,6 @@ type Shown = { unit: Unit; count: number; bytes: number }
 export function images(options: Partial<ImagesOptions> = {}): Policy {
   const chosen = { ...IMAGES, ...options }
   return { name: NAME, start: () => startImages(chosen) }
-}
-
-export function imageStub(image: ImagePart): string {
-  return `[Image left out: ${image.mediaType}, ${withCommas(bytesOf(image))} bytes]`
 }
 
 function startImages(budget: ImagesOptions): PolicyRun {
@@ -57,7 +54,7 @@ function startImages(budget: ImagesOptions): PolicyRun {
   function note(unit: Unit, before: Set<string>): void {
     const found = imagesIn(unit.original)
     if (found.length === 0 || before.has(placeOf(targetOf(unit)))) return
-    const size = found.reduce((total, image) => total + bytesOf(image), 0)
+    const size = found.reduce((total, image) => total + bytesOfImage(image), 0)
     shown.push({ unit, count: found.length, bytes: size })
     count += found.length
     bytes += size
@@ -74,13 +71,4 @@ function stubFor(part: Part): string {
   if (part.type === 'text') return part.text
   if (part.type !== 'tool-result' || typeof part.output === 'string') return ''
   return part.output.map(stubFor).join('\n')
-}
-
-function imagesIn(part: Part): ImagePart[] {
-  if (part.type === 'image') return [part]
-  return part.type === 'tool-result' && typeof part.output !== 'string' ? part.output.flatMap(imagesIn) : []
-}
-
-function bytesOf({ data, url }: ImagePart): number {
-  return data?.length ?? url?.length ?? 0
 }

@@ -10,12 +10,14 @@ import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { textOf } from '../model/leaves.ts'
+import { imagesIn, textOf } from '../model/leaves.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
-import type { Author, Edit, Event, Message, Part, Told, Usage } from '../model/types.ts'
+import type { Author, Edit, Event, ImagePart, Message, Part, Told, Usage } from '../model/types.ts'
 import { type Found, search } from '../recall/search.ts'
-import { type EditRecord, editsInside, type Fold, foldAll, shown } from '../view/fold.ts'
+import { messagesOf } from '../view/edits.ts'
+import { activeEdits, type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
 import { checkView, type Violation } from '../view/legality.ts'
+import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
 import { describeAround, describeHits, type Nearby, type Reader, type RecallHit, type RecallOptions } from './recall.ts'
@@ -44,7 +46,7 @@ export type PartInfo = {
   preview: string
 }
 
-export type Restored = { entry: number; part: number; text: string; edit?: Edit }
+export type Restored = { entry: number; part: number; text: string; images: ImagePart[]; edit?: Edit }
 
 /** Opens another session as this one was opened; `parent` is recorded of a new one that shares no events. */
 type Opener = (id: string, about?: { parent: string }) => Promise<Session>
@@ -59,6 +61,9 @@ export class Session {
   readonly #open: Opener
   /** What the client sent last: it says what the entries say, as long as there are as many. */
   #synced: readonly Message[] | undefined
+
+  /** The system prompt as it was first recorded, where it has been looked up. */
+  #firstPrompt: Message | undefined
 
   /** Use `pal.session(id)`. */
   constructor(state: SessionState, context: { store: LedgerStore; tools?: ToolTable; open: Opener }) {
@@ -92,7 +97,8 @@ export class Session {
    */
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
     const view = await this.follow(messages)
-    if (view.report.length === 0) view.messages = inPresentForm(view.session.fold, messages)
+    const { fold, options, openCalls: open } = view.session
+    view.messages = [...legalize(inPresentForm(fold, messages), { dialect: options.model.dialect, open }).messages]
     return view
   }
 
@@ -100,7 +106,7 @@ export class Session {
   async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
     const { entries } = this.fold
     const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
-    const plan = syncPlan(known, messages, this.#systemPrompt())
+    const plan = syncPlan(known, messages, await this.#systemPrompt())
     if (plan.kind === 'fork') {
       const other = plan.at < 0 ? await this.#startedAnew() : await this.fork(plan.at)
       return other.follow(messages)
@@ -187,11 +193,12 @@ export class Session {
   /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
   async restore(id: string): Promise<Restored> {
     const restored = await this.original(id)
-    const { entry, text } = restored
+    const { entry, text, images } = restored
     if (this.#state.openCalls.length > 0) return restored
     const shownText = `[Restored from entry ${entry}]\n${text}`
     const target = { type: 'after' as const, entry: this.#state.fold.entries.length - 1 }
-    const replacement = { messages: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: shownText }] }] }
+    const parts: Part[] = [{ type: 'text', text: shownText }, ...images]
+    const replacement = { messages: [{ role: 'user' as const, parts }] }
     const [edit] = await this.apply([{ target, replacement, why: `restored ${id}` }], 'user')
     return edit ? { ...restored, edit } : restored
   }
@@ -201,7 +208,7 @@ export class Session {
     const { entry, part } = await this.#locate(id)
     const message = await this.#state.original(entry)
     const parts = part === undefined ? message.parts : [message.parts[part]!]
-    return { entry, part: part ?? 0, text: parts.map(textOf).join('\n') }
+    return { entry, part: part ?? 0, text: parts.map(textOf).join('\n'), images: parts.flatMap(imagesIn) }
   }
 
   /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
@@ -242,7 +249,8 @@ export class Session {
   async verify(): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
     const events = await this.#state.events()
     const fold: Fold = foldAll(events, await loadCounter())
-    const violations = checkView(shown(fold), { dialect: this.options.model.dialect })
+    const rules = { dialect: this.options.model.dialect, open: this.openCalls }
+    const violations = checkView(legalize(shown(fold), rules).messages, rules)
     return { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
   }
 
@@ -278,6 +286,11 @@ export class Session {
     return this.#state.fold
   }
 
+  /** Calls that wait for a result. */
+  get openCalls(): string[] {
+    return this.#state.openCalls
+  }
+
   get callsMade(): number {
     return this.#state.callsMade
   }
@@ -292,13 +305,15 @@ export class Session {
     return (await this.#state.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   }
 
-  /** What the client's system prompt is now, where it has changed since the first message. */
-  #systemPrompt(): Message | undefined {
-    const edits = editsInside(this.fold, 0).filter(({ by, target }) => by === 'engine' && target.type === 'entry')
-    const replacement = edits.at(-1)?.replacement
-    return replacement && typeof replacement === 'object' && 'messages' in replacement
-      ? replacement.messages[0]
-      : undefined
+  /** What stands for the client's first message now: the newest form that the client gave it, or the first. */
+  async #systemPrompt(): Promise<Message | undefined> {
+    const changes = [...activeEdits(this.fold)].filter(({ by, target }) => {
+      return by === 'engine' && target.type === 'entry' && target.entry === 0
+    })
+    const newest = changes.at(-1)
+    if (newest) return messagesOf(newest)[0]
+    if (this.fold.entries[0]?.role !== 'system') return undefined
+    return (this.#firstPrompt ??= await this.#state.original(0))
   }
 
   async #locate(id: string): Promise<{ entry: number; part: number | undefined }> {

@@ -20,15 +20,14 @@ import { type WriteSummary, withModelSummaries } from '../summaries/model-summar
 import { explainStale, StaleReasoning } from '../view/binding.ts'
 import { entriesOf, savingsOf } from '../view/edits.ts'
 import * as views from '../view/fold.ts'
-import { checkSize, checkView, type Violation, violation } from '../view/legality.ts'
+import { type CheckOptions, checkSize, type Violation, violation } from '../view/legality.ts'
+import { legalize } from '../view/legalize.ts'
 import { Calls, checkMessage, copyOf } from '../view/messages.ts'
-import type { Proposal } from '../view/proposal.ts'
+import { type EditRequest, toEdit } from '../view/proposal.ts'
 import { repairsFor } from '../view/repairs.ts'
-import { assertAllowed, assertRevertible, illegal } from '../view/scope.ts'
+import { assertAllowed, assertRevertible, tryLegal } from '../view/scope.ts'
 import { createUnits, extendUnits } from '../view/units.ts'
 import { toView, type View } from './session-view.ts'
-
-export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
 
 export type SessionOptions = {
   policy: PlannerFactory
@@ -78,7 +77,6 @@ export class SessionState {
   #unchanged = 0
   /** Messages at the front of the view that are known to be legal. */
   #legalUpTo = 0
-  #lastLegal: Message[] = []
   #lastDecision: string | undefined
   #lastView: View | undefined
   #overhead: number
@@ -257,7 +255,7 @@ export class SessionState {
     const summarized = await withModelSummaries(plan.proposals, this.#fold, this.options.summarize)
     const proposals = await keepFiles(summarized, this.options.keepFile, report)
     if (proposals.length > 0) {
-      await this.#applyPlanned(proposals.map(toRequest), plan.decision, report)
+      await this.#applyPlanned(proposals.map(toEdit), plan.decision, report)
       await keepRecords(proposals, this.options, report)
     } else if (plan.decision && kind !== this.#lastDecision) {
       const { decision } = plan
@@ -295,6 +293,9 @@ export class SessionState {
   async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const edits = this.#toEdits(requests)
+      // The rules look at parts, and at the running turn: hidden or not, an edit is judged by the same content.
+      await this.#loadEntries(edits.filter(({ target }) => target.type === 'part'))
+      await this.#loadEntries(edits, this.#fold.lastUser + 1)
       const takeBack = this.#try(edits)
       const event: Event = { type: 'edit', edits, ...(decision ? { decision } : {}) }
       const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
@@ -321,35 +322,37 @@ export class SessionState {
     assertAllowed(this.#fold, edits, this.options.model)
     const spans = edits.map(edit => entriesOf(edit.target))
     const before = spans.map(({ from, to }) => views.tokensOf(this.#fold, from, to))
-    const takeBack = views.tryEvent(this.#fold, { type: 'edit', edits }, this.#ledger.length)
-    const violations = this.#check()
-    if (violations.length > 0) {
-      takeBack()
-      throw illegal(violations)
-    }
+    const takeBack = this.#tryLegal({ type: 'edit', edits })
     const shorter = spans.map(({ from, to }, i) => before[i]! - views.tokensOf(this.#fold, from, to))
     const saved = savingsOf(edits, shorter, messages => messagesTokens(messages, this.#fold.count))
     for (const [i, edit] of edits.entries()) edit.saved = saved[i]!
     return takeBack
   }
 
-  /** Undoes or redoes on the fold, then makes it durable; takes it back when either fails. */
+  #tryLegal(event: Extract<Event, { type: 'edit' | 'reapply' }>): () => void {
+    return tryLegal(this.#fold, event, { seq: this.#ledger.length, rules: () => this.#rules() })
+  }
+
+  /**
+   * Undoes or redoes on the fold, then makes it durable; takes it back when either fails. An undo is never refused:
+   * what it uncovers is repaired in the view.
+   */
   async #switch(event: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       await this.#ready()
       const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
       if (event.type === 'revert') assertRevertible(edits, this.options.model)
       if (event.type === 'revert') await this.#loadEntries(edits)
-      const takeBack = views.tryEvent(this.#fold, event, this.#ledger.length)
-      const violations = this.#check()
-      const appended = violations.length > 0 ? undefined : this.#ledger.append([event], this.options.clock())
-      const placed = await appended?.catch(error => {
+      const takeBack =
+        event.type === 'revert'
+          ? views.tryEvent(this.#fold, event, this.#ledger.length)
+          : this.#tryLegal({ ...event, type: 'reapply' })
+      const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
         takeBack()
         throw error
       })
       if (placed) return this.#noteChange(event)
       takeBack()
-      if (violations.length > 0) throw illegal(violations)
     }
     throw contention(this.id)
   }
@@ -433,9 +436,9 @@ export class SessionState {
     await this.#loadContent(views.missing(this.#fold))
   }
 
-  async #loadEntries(edits: readonly Edit[]): Promise<void> {
-    const wanted = edits.flatMap(edit => {
-      const { from, to } = entriesOf(edit.target)
+  async #loadEntries(edits: readonly Edit[], first = 0): Promise<void> {
+    const wanted = edits.flatMap(({ target }) => {
+      const { from, to } = { ...entriesOf(target), from: Math.trunc(Math.max(first, entriesOf(target).from)) }
       return this.#fold.entries.slice(from, to + 1).flatMap((entry, i) => (entry.message ? [] : [from + i]))
     })
     await this.#loadContent(wanted)
@@ -447,23 +450,23 @@ export class SessionState {
     for (const entry of entries) views.provide(this.#fold, entry, messages.get(this.#fold.entries[entry]!.seq)!)
   }
 
-  #check(): Violation[] {
-    const from = Math.min(this.#legalUpTo, this.#fold.changedFrom)
-    return checkView(views.peek(this.#fold), { dialect: this.options.model.dialect, from })
+  #rules(): CheckOptions {
+    // Only edits can bring the id of a call in twice, at any distance: then everything is looked at.
+    const from = this.#fold.callsInEdits > 0 ? 0 : Math.min(this.#legalUpTo, this.#fold.changedFrom)
+    return { dialect: this.options.model.dialect, from, open: this.#calls.open }
   }
 
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
-    const broken = this.#check()
-    if (broken.length === 0) this.#legalUpTo = views.peek(this.#fold).length
-    const violations = [...broken, ...checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)]
-    const legal = violations.length === 0
-    if (legal) this.#lastLegal = views.shown(this.#fold)
+    const { messages, repaired } = legalize(views.peek(this.#fold), this.#rules())
+    const isShown = repaired.length === 0
+    if (isShown) this.#legalUpTo = messages.length
+    const tooLarge = checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)
     this.#lastView = toView(this.#fold, {
-      messages: this.#lastLegal,
-      isShown: legal,
+      messages: [...messages],
+      isShown,
       pending,
       decision,
-      report: [...report, ...violations],
+      report: [...report, ...repaired, ...tooLarge],
     })
     return this.#lastView
   }
@@ -486,10 +489,6 @@ export class SessionState {
     this.#queue = next.catch(() => undefined)
     return next
   }
-}
-
-function toRequest({ policy, target, replacement, why, mark }: Proposal): EditRequest {
-  return { target, replacement, why, by: `policy:${policy}`, ...(mark ? { mark } : {}) }
 }
 
 function contention(session: string): PalimpsestError {

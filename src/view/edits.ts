@@ -7,7 +7,7 @@
  * So any edit can be undone in any order without inverse code.
  */
 import { PalimpsestError } from '../model/errors.ts'
-import { withLeaves } from '../model/leaves.ts'
+import { imageStub, imagesIn, withLeaves } from '../model/leaves.ts'
 import type { Edit, EntryTarget, Message, Part, PartTarget, Target } from '../model/types.ts'
 
 /** An edit in force; `order` grows with each application, so that later is larger. */
@@ -55,6 +55,12 @@ export function entriesOf(target: Target): { from: number; to: number } {
   return target.type === 'range' ? target : { from: target.entry, to: target.entry }
 }
 
+/** The messages that an edit of whole entries, or an insertion, shows. */
+export function messagesOf({ replacement }: Pick<Edit, 'replacement'>): Message[] {
+  const hasMessages = replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+  return hasMessages ? replacement.messages : []
+}
+
 /**
  * What each of several edits saves, given by how many tokens its entries are shorter after all of them: an insertion
  * costs what it adds, and the others of the same entries share the rest.
@@ -65,10 +71,7 @@ export function savingsOf(
   tokensIn: (messages: readonly Message[]) => number,
 ): number[] {
   const spans = edits.map(({ target }) => entriesOf(target))
-  const added = edits.map(({ target, replacement }) => {
-    const inserts = target.type === 'after' && replacement !== null && typeof replacement === 'object'
-    return inserts && 'messages' in replacement ? tokensIn(replacement.messages) : 0
-  })
+  const added = edits.map(edit => (edit.target.type === 'after' ? tokensIn(messagesOf(edit)) : 0))
   return edits.map((_, i) => {
     if (added[i]! > 0) return -added[i]!
     const beside = edits.flatMap((_, k) =>
@@ -184,10 +187,18 @@ function withText(part: Part, text: string, edit: string): Part {
     case 'text':
       return { ...part, text, edit }
     case 'tool-result':
-      return { ...part, output: text, edit }
+      return { ...part, output: withStubs(text, part), edit }
     default:
       return { type: 'text', text, edit }
   }
+}
+
+/** A text in place of a result that has images says so. */
+function withStubs(text: string, part: Part): string {
+  const stubs = imagesIn(part)
+    .map(imageStub)
+    .filter(stub => !text.includes(stub))
+  return stubs.length === 0 ? text : [...(text === '' ? [] : [text]), ...stubs].join('\n')
 }
 
 function renderLeaf(text: string, edits: readonly ActiveEdit[]): string {

@@ -9,7 +9,17 @@
 import { PalimpsestError } from '../model/errors.ts'
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
-import { type ActiveEdit, assertLaminar, contains, entriesOf, isRange, outermostRanges, renderEntry } from './edits.ts'
+import {
+  type ActiveEdit,
+  assertLaminar,
+  contains,
+  entriesOf,
+  isRange,
+  messagesOf,
+  outermostRanges,
+  renderEntry,
+} from './edits.ts'
+import { callsIn } from './legality.ts'
 import { commonLength } from './messages.ts'
 
 export type Entry = {
@@ -43,6 +53,8 @@ export type Fold = {
   lastUser: number
   lastAssistant: number
   readonly reasoning: number[]
+  /** How many edits have put tool calls of their own into the view, now or before. */
+  callsInEdits: number
   /** Grows with every change of what is shown. */
   version: number
   /** Grows with every change of edits and pins. */
@@ -82,6 +94,7 @@ export function createFold(count: Counter): Fold {
     lastUser: -1,
     lastAssistant: -1,
     reasoning: [],
+    callsInEdits: 0,
     version: 0,
     edited: 0,
     changedFrom: 0,
@@ -308,18 +321,16 @@ function activate(fold: Fold, edits: readonly Edit[], seq: number): void {
   let to = -1
   for (const edit of edits) {
     fold.records.set(edit.id, { edit, active: true, seq, group })
+    if (messagesOf(edit).some(message => callsIn(message).length > 0)) fold.callsInEdits++
     listFor(inner, edit.target).push({ ...edit, order: inner.orders++ })
     const span = entriesOf(edit.target)
     from = Math.min(from, span.from)
     to = Math.max(to, span.to)
   }
   if (edits.some(edit => isRange(edit.target))) inner.outer = outermostRanges(inner.ranges)
-  if (isDense(edits, from, to)) refresh(fold, from, to)
+  const areDense = to - from < 4 * edits.length
+  if (areDense) refresh(fold, from, to)
   else for (const edit of edits) refresh(fold, entriesOf(edit.target).from, entriesOf(edit.target).to)
-}
-
-function isDense(edits: readonly Edit[], from: number, to: number): boolean {
-  return to - from < 4 * edits.length
 }
 
 function deactivate(fold: Fold, ids: readonly string[]): void {
@@ -331,8 +342,7 @@ function deactivate(fold: Fold, ids: readonly string[]): void {
     const at = list.findIndex(other => other.id === edit.id)
     list.splice(at, 1)
     if (isRange(edit.target)) fold.inner.outer = outermostRanges(fold.inner.ranges)
-    const { from, to } = entriesOf(edit.target)
-    refresh(fold, from, to)
+    refresh(fold, entriesOf(edit.target).from, entriesOf(edit.target).to)
   }
 }
 
@@ -416,13 +426,8 @@ function buildSlots(fold: Fold, from: number, to: number): Slot[] {
 }
 
 function rangeSlot(range: ActiveEdit): Slot {
-  const { replacement } = range
-  const messages = replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-  return {
-    ...entriesOf(range.target),
-    range: range.id,
-    messages: messages ? replacement.messages.map(message => marked(message, range.id)) : [],
-  }
+  const messages = messagesOf(range).map(message => marked(message, range.id))
+  return { ...entriesOf(range.target), range: range.id, messages }
 }
 
 function entrySlot(fold: Fold, entry: number): Slot {
@@ -433,11 +438,7 @@ function entrySlot(fold: Fold, entry: number): Slot {
 
 function insertedBehind(fold: Fold, entry: number): Message[] {
   const inserted = fold.inner.behind.get(entry) ?? []
-  return inserted.flatMap(({ replacement, id }) =>
-    replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-      ? replacement.messages.map(message => marked(message, id))
-      : [],
-  )
+  return inserted.flatMap(edit => messagesOf(edit).map(message => marked(message, edit.id)))
 }
 
 function marked(message: Message, edit: string): Message {

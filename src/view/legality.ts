@@ -5,6 +5,7 @@
  * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a
  * view is checked from the step before its first change, not from its beginning.
  */
+import { leavesOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 
 /** Each rule and what it says. The names are stable: reports, docs and tests use them. */
@@ -40,9 +41,11 @@ export type CheckOptions = {
   dialect?: Dialect
   /** Check from the step before this message on; everything before is known to be legal. */
   from?: number
+  /** The calls that may still wait for a result; if it is not given, all calls of the last step. */
+  open?: readonly string[]
 }
 
-/** The rules that a list of messages breaks. Calls of the last message that still wait for results are legal. */
+/** The rules that a list of messages breaks. Calls of the last step that still wait for results are legal. */
 export function checkView(messages: readonly Message[], options: CheckOptions = {}): Violation[] {
   const found: Violation[] = []
   const start = stepStart(messages, (options.from ?? 0) - 1)
@@ -58,7 +61,7 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
     if (options.dialect === 'gemini' && beginsWithCall(messages, i)) {
       found.push(violation('call-comes-first', `message ${i} makes a call, and nobody has said anything yet`, i))
     }
-    i = checkStep(messages, i, { calls, found, dialect: options.dialect })
+    i = checkStep(messages, i, { calls, found, options })
   }
   return found
 }
@@ -92,15 +95,21 @@ export function stepStart(messages: readonly Message[], index: number): number {
 
 /** Gemini wants a message of the user, or a function response, in front of every call. */
 function beginsWithCall(messages: readonly Message[], index: number): boolean {
-  return callsIn(messages[index]!).length > 0 && messages.findIndex(({ role }) => role !== 'system') === index
+  return callsIn(messages[index]!).length > 0 && firstSpoken(messages) === index
+}
+
+/** The first message behind the system prompt; −1 where there is none. */
+export function firstSpoken(messages: readonly Message[]): number {
+  return messages.findIndex(({ role }) => role !== 'system')
 }
 
 /** Checks one assistant message (or several in a row) with the results behind it; gives the index after them. */
 function checkStep(
   messages: readonly Message[],
   start: number,
-  { calls, found, dialect }: { calls: Set<string>; found: Violation[]; dialect: Dialect | undefined },
+  { calls, found, options }: { calls: Set<string>; found: Violation[]; options: CheckOptions },
 ): number {
+  const { dialect } = options
   const open = new Map<string, ToolCallPart>()
   let i = start
   for (; i < messages.length && messages[i]!.role === 'assistant'; i++) {
@@ -121,19 +130,33 @@ function checkStep(
       answered.add(result.id)
     }
   }
-  const unanswered = [...open.keys()].filter(id => !answered.has(id))
-  if (unanswered.length > 0 && i < messages.length) {
+  const without = [...open.keys()].filter(id => !answered.has(id))
+  const unanswered = i < messages.length ? without : without.filter(id => !mayWait(id, options))
+  if (unanswered.length > 0) {
     found.push(violation('call-without-result', `no result for ${unanswered.join(', ')}`, start, unanswered))
   }
   return i
 }
 
+/** Whether a call of the last step may be without a result. */
+export function mayWait(id: string, { open }: CheckOptions): boolean {
+  return open === undefined || open.includes(id)
+}
+
 function checkShape(message: Message, index: number, dialect: Dialect | undefined, found: Violation[]): void {
   if (message.parts.length === 0) found.push(violation('empty-message', `message ${index} has no parts`, index))
+  if (!message.parts.every(isWellFormed)) {
+    found.push(violation('invalid-unicode', `message ${index} is not valid Unicode`, index))
+  }
   if (dialect !== 'anthropic') return
   for (const part of message.parts) {
     if (isBlank(part)) found.push(violation('blank-text', `message ${index} has a blank text`, index))
   }
+}
+
+/** Whether the texts of a part have no lone surrogates. */
+export function isWellFormed(part: Part): boolean {
+  return leavesOf(part).every(text => text.isWellFormed())
 }
 
 /** A text that Anthropic refuses. */

@@ -16,3 +16,10 @@ export type Proposal = Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'> & {
   /** A line for the daily log of the workspace. */
   log?: string
 }
+
+/** An edit that is asked for, without what the engine gives it. */
+export type EditRequest = Pick<Edit, 'target' | 'replacement' | 'by' | 'why' | 'mark'>
+
+export function toEdit({ policy, target, replacement, why, mark }: Proposal): EditRequest {
+  return { target, replacement, why, by: `policy:${policy}`, ...(mark ? { mark } : {}) }
+}

@@ -4,13 +4,13 @@
  * them. They are recorded and explained like any other edit.
  */
 import { textOf } from '../model/leaves.ts'
-import type { Dialect, Edit, Message, Part } from '../model/types.ts'
+import type { Dialect, Edit, Message, Part, ToolResultPart } from '../model/types.ts'
 import { isBlank } from './legality.ts'
 import type { Calls, Late } from './messages.ts'
 
 export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
 
-const EMPTY = '[empty message]'
+export const EMPTY = '[empty message]'
 
 /** What must be edited when `message` becomes entry number `entry`, directly behind the last one. */
 export function repairsFor(message: Message, entry: number, calls: Calls, dialect: Dialect): Repair[] {
@@ -23,15 +23,16 @@ export function repairsFor(message: Message, entry: number, calls: Calls, dialec
 }
 
 function answerInterrupted(ids: readonly string[], after: number, calls: Calls): Repair {
-  const parts = ids.map(id => {
-    const name = calls.nameOf(id) ?? 'tool'
-    return { type: 'tool-result' as const, id, name, output: `[No result: ${name} was interrupted]`, isError: true }
-  })
+  const parts = ids.map(id => interruptedResult(id, calls.nameOf(id) ?? 'tool'))
   return {
     target: { type: 'after', entry: after },
     replacement: { messages: [{ role: 'tool', parts }] },
     why: 'call-without-result: the conversation went on before the tool answered',
   }
+}
+
+export function interruptedResult(id: string, name: string): ToolResultPart {
+  return { type: 'tool-result', id, name, output: `[No result: ${name} was interrupted]`, isError: true }
 }
 
 /**
@@ -60,9 +61,14 @@ function showLate(
 }
 
 function tell(part: Part): Part[] {
-  if (part.type !== 'tool-result') return [part]
-  const images = typeof part.output === 'string' ? [] : part.output.filter(inner => inner.type === 'image')
-  return [{ type: 'text', text: `[Late result of ${part.name}]\n${textOf(part)}` }, ...images]
+  return part.type === 'tool-result' ? resultAsText(part, `Late result of ${part.name}`) : [part]
+}
+
+/** A result as a text that begins with a title, and the images in it. */
+export function resultAsText(part: ToolResultPart, title: string): Part[] {
+  const others =
+    typeof part.output === 'string' ? [] : part.output.filter(({ type }) => type === 'image' || type === 'raw')
+  return [{ type: 'text', text: `[${title}]\n${textOf(part)}` }, ...others]
 }
 
 /** Every provider wants some content. */

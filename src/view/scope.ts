@@ -5,12 +5,20 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
-import type { Edit, Message } from '../model/types.ts'
+import type { Edit, Event, Message } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { STALE } from './binding.ts'
 import { describeTarget, entriesOf, isRange } from './edits.ts'
-import { type Fold, isPinned } from './fold.ts'
-import { checkEdit, type EditScope, type Violation, violation } from './legality.ts'
+import { type Fold, isPinned, peek, tryEvent } from './fold.ts'
+import {
+  type CheckOptions,
+  checkEdit,
+  checkView,
+  type EditScope,
+  type Violation,
+  violation,
+  waitingCalls,
+} from './legality.ts'
 
 export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model): void {
   for (const edit of edits) {
@@ -25,6 +33,40 @@ export function assertRevertible(edits: readonly Edit[], { binding }: Model): vo
   const stale = binding === 'refuse' ? edits.find(({ mark }) => mark === STALE) : undefined
   if (!stale) return
   throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put reasoning back that no longer fits`)])
+}
+
+/** Takes an event into the fold; throws, with the fold as before, where it breaks a rule that was not broken before. */
+export function tryLegal(
+  fold: Fold,
+  event: Extract<Event, { type: 'edit' | 'reapply' }>,
+  { seq, rules }: { seq: number; rules: () => CheckOptions },
+): () => void {
+  const check = () => checkView(peek(fold), rules())
+  const waiting = waitingCalls(peek(fold))
+  const takeBack = tryEvent(fold, event, seq)
+  const after = check()
+  const hidden = hiddenCalls(waiting, peek(fold))
+  if (after.length === 0 && hidden.length === 0) return takeBack
+  takeBack()
+  const violations = [...hidden, ...newViolations(check(), after)]
+  if (violations.length > 0) throw illegal(violations)
+  return tryEvent(fold, event, seq)
+}
+
+/** The calls that waited for their results before an edit, and that it would take out of the view. */
+function hiddenCalls(waiting: readonly string[], messages: readonly Message[]): Violation[] {
+  if (waiting.length === 0) return []
+  const still = new Set(waitingCalls(messages))
+  const hidden = waiting.filter(id => !still.has(id))
+  if (hidden.length === 0) return []
+  return [violation('call-dropped', `call ${hidden.join(', ')} still waits for its result`, undefined, hidden)]
+}
+
+/** Of the violations after a change, those that there were not before; messages may have moved. */
+function newViolations(before: readonly Violation[], after: readonly Violation[]): Violation[] {
+  const keyOf = ({ rule, ids = [] }: Violation) => [rule, ...ids].join(' ')
+  const known = Map.groupBy(before, keyOf)
+  return after.filter(found => known.get(keyOf(found))?.pop() === undefined)
 }
 
 export function illegal(violations: readonly Violation[]): PalimpsestError {

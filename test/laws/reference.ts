@@ -2,7 +2,7 @@
  * The view by definition, character by character and slowly: what the fold is compared with.
  * `order` is the place of an edit among all applications, later is larger.
  */
-import { withLeaves } from '../../src/model/leaves.ts'
+import { imageStub, imagesIn, withLeaves } from '../../src/model/leaves.ts'
 import type { Edit, Message, Part } from '../../src/model/types.ts'
 
 export type Applied = { edit: Edit; order: number }
@@ -35,7 +35,13 @@ function referencePart(part: Part, entry: number, index: number, applied: readon
     if (typeof replacement === 'object' && 'input' in replacement)
       return [{ ...part, input: replacement.input } as Part]
     if (part.type === 'text') return [{ ...part, text: String(replacement) }]
-    if (part.type === 'tool-result') return [{ ...part, output: String(replacement) }]
+    if (part.type === 'tool-result') {
+      const stubs = imagesIn(part)
+        .map(imageStub)
+        .filter(stub => !String(replacement).includes(stub))
+      const output = [replacement, ...stubs].filter((text, i) => text !== '' || i > 0 || stubs.length === 0).join('\n')
+      return [{ ...part, output }]
+    }
     return [{ type: 'text', text: String(replacement) }]
   }
   if (own.length === 0) return [part]

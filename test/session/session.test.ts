@@ -99,8 +99,37 @@ describe('tool calls', () => {
     const later = await session.view()
     assert.deepEqual(later.report, [])
     assert.match(JSON.stringify(later.messages.at(-1)), /Late result of read_file.*two, at last/)
-    await assert.rejects(session.undo('e1'), { code: 'VIEW_ILLEGAL' })
-    assert.deepEqual((await session.view()).messages, later.messages)
+  })
+
+  test('an image in a shortened result is mentioned, and restoring the part brings it back', async () => {
+    const session = await open()
+    const image: Part = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
+    const output: Part[] = [{ type: 'text', text: 'a long text' }, image]
+    const shot: Message = { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'shot', output }] }
+    await session.append(user('go'), says(call('c1')), shot, says('ok'))
+    const target = { type: 'part', entry: 2, part: 0 } as const
+    const [edit] = await session.apply([{ target, replacement: 'short', why: '' }])
+    const { messages } = await session.view()
+    assert.match(JSON.stringify(messages[2]), /"short\\n\[Image left out: image\/png, 4 bytes\]"/)
+    await session.restore(edit!.id)
+    assert.deepEqual(
+      (await session.view()).messages.at(-1)?.parts.map(({ type }) => type),
+      ['text', 'image'],
+    )
+  })
+
+  test('the repair itself can be undone: the view then repairs what is illegal, and says so', async () => {
+    const session = await open()
+    await session.append(user('go'), says(call('c1'), call('c2')), result('c1', 'one'), user('never mind'))
+    await session.undo('e1')
+    const { messages, report } = await session.view()
+    assert.match(JSON.stringify(messages[3]), /No result: read_file was interrupted/)
+    assert.deepEqual(
+      report.map(({ rule, ids }) => [rule, ids]),
+      [['call-without-result', ['c2']]],
+    )
+    const { violations } = await session.verify()
+    assert.deepEqual(violations, [])
   })
 
   test('ids that do not fit are refused, with nothing changed', async () => {

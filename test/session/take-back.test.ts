@@ -68,7 +68,7 @@ function toEvent(
   return { type: kind === 'revert' ? 'revert' : 'reapply', edits: [edit.id], by: 'user' }
 }
 
-test('an undo or an edit that the provider would refuse, or that the disk has no room for, changes nothing', async () => {
+test('an edit that the provider would refuse, or an undo that the disk has no room for, changes nothing', async () => {
   const store = new SqliteLedger(':memory:')
   let full = false
   const failing: LedgerStore = {
@@ -93,7 +93,8 @@ test('an undo or an edit that the provider would refuse, or that the disk has no
   await session.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: 'two', why: '' }])
   const state = async () => JSON.stringify([(await session.view()).messages, session.edits()])
   const before = await state()
-  await assert.rejects(session.undo('e1'), { code: 'VIEW_ILLEGAL' })
+  const dropsTheCall = { target: { type: 'entry' as const, entry: 1 }, replacement: { messages: [] }, why: '' }
+  await assert.rejects(session.apply([dropsTheCall]), { code: 'VIEW_ILLEGAL' })
   assert.equal(await state(), before)
   full = true
   await assert.rejects(session.undo(first!.id), /no room/)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { parseJson } from '../../src/model/json.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -99,6 +100,32 @@ describe('the plan', () => {
 })
 
 describe('sync of a session', () => {
+  test('the prompt that the client sent last is in view, whatever came before, and wherever a restart was', async () => {
+    const turn = fc.record({ prompt: fc.constantFrom('A', 'B', 'C'), restarts: fc.boolean(), undoes: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 8 }), async turns => {
+        const store = new SqliteLedger(':memory:')
+        const pal = await openPalimpsest({ home: ':memory:', store, clock: () => 1000 })
+        let session = await pal.session('test', { policy: 'none' })
+        const said: Message[] = []
+        for (const [i, { prompt, restarts, undoes }] of turns.entries()) {
+          if (restarts) session = await pal.session('test')
+          const last = session.edits().findLast(({ active }) => active)
+          if (undoes && last) await session.undo(last.edit.id)
+          said.push(user(`request ${i}`))
+          const view = await session.sync([system(prompt), ...said])
+          assert.equal(view.session.id, 'test')
+          assert.deepEqual(
+            view.messages[0]?.parts.map(part => part.type === 'text' && part.text),
+            [prompt],
+          )
+          said.push(says(`answer ${i}`))
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   test('a system prompt that changes and stays changes the view once, and can change back', async () => {
     const session = await open()
     const conversation = (prompt: string, ...rest: Message[]) => [system(prompt), user('go'), ...rest]

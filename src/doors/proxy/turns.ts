@@ -15,7 +15,7 @@ import type { View } from '../../session/session-view.ts'
 import { leaveOutAll, STALE } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { tokensOf } from '../../view/fold.ts'
-import { checkView, type Rule, type Violation } from '../../view/legality.ts'
+import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
 import type { Watched } from './cache-watch.ts'
@@ -66,9 +66,6 @@ export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
 export type Bust = { cause: 'edit' | 'pause' | 'client'; tokens: number }
 
 export type TurnsOptions = LiveOptions & { clock: () => number; newName: () => string }
-
-/** Reports that do not make a view unfit to be sent. */
-const HARMLESS = new Set<Rule>(['edit-refused', 'file-not-kept'])
 
 export class Turns {
   readonly #options: TurnsOptions
@@ -260,9 +257,7 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const edited = view.edits.some(isSent)
   if (!edited && !injection) return undefined
   const { fold } = session
-  const messages = inPresentForm(fold, own)
-  const broken = view.report.find(({ rule }) => !HARMLESS.has(rule)) ?? newlyBroken(dialect, body, live, messages)
-  if (broken) throw new Error(`the view is not legal (${broken.rule}: ${broken.message})`)
+  const messages = legalForm(dialect, live, inPresentForm(fold, own))
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
   const written = edited ? dialect.write(body, shown) : body
   const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
@@ -289,18 +284,13 @@ function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
   return at >= 0 && at < bytes.length - same
 }
 
-/** A rule of this dialect that the view breaks and the client's own messages do not. */
-function newlyBroken(
-  dialect: ProxyDialect,
-  body: Wire,
-  live: Live,
-  messages: readonly Message[],
-): Violation | undefined {
-  const found = checkView(messages, { dialect: dialect.name, from: commonLength(messages, live.legal ?? []) })
-  live.legal = found.length === 0 ? messages : []
-  if (found.length === 0) return undefined
-  const own = new Set(checkView(dialect.read(body) ?? [], { dialect: dialect.name }).map(({ rule }) => rule))
-  return found.find(({ rule }) => !own.has(rule))
+/** The messages without what this dialect's provider would refuse. */
+function legalForm(dialect: ProxyDialect, live: Live, messages: readonly Message[]): readonly Message[] {
+  const from = live.session.fold.callsInEdits > 0 ? 0 : commonLength(messages, live.legal ?? [])
+  const { openCalls: open } = live.session
+  const { messages: legal, repaired } = legalize(messages, { dialect: dialect.name, from, open })
+  live.legal = repaired.length === 0 ? messages : []
+  return legal
 }
 
 function editsSince(session: Session, known: number): Edit[] {

@@ -155,7 +155,8 @@ const restore = defineRoute({
     if (target && !isInEntry(target)) {
       throw new PalimpsestError('ALREADY', `Edit ${body.id} covers several entries: undo it, or restore one part.`)
     }
-    return session.restore(body.id)
+    const { images: _, ...restored } = await session.restore(body.id)
+    return restored
   },
 })
 

@@ -2,7 +2,8 @@
  * OpenAI Chat Completions ↔ neutral messages.
  *
  * `toOpenAIChat(fromOpenAIChat(messages))` is the same JSON, byte for byte: arguments with odd spacing, null or
- * missing content, fields we do not know. One message is one neutral message. `reasoning_content` and its
+ * missing content, fields we do not know. One message is one neutral message. Only a message of the assistant between a
+ * call and its result is moved behind the result: the provider refuses it there. `reasoning_content` and its
  * relatives are reasoning. From other dialects: a `tool` message becomes one message per result, what stood
  * beside the results (and images in them) follows as a message of the user, reasoning is left out.
  */
@@ -71,7 +72,7 @@ export function toOpenAIChat<M = OpenAIChatMessage>(messages: readonly Message[]
 function writeMessages(messages: readonly Message[]): ChatWire[] {
   const written: ChatWire[] = []
   let beside: Part[] = []
-  for (const message of messages) {
+  for (const message of resultsBesideCalls(messages)) {
     if (message.role !== 'tool') flush()
     if (message.role === 'assistant') written.push(...writeAssistant(message))
     else if (message.role === 'tool') writeResults(message)
@@ -94,6 +95,38 @@ function writeMessages(messages: readonly Message[]): ChatWire[] {
     if (beside.length > 0) written.push(...writePlain({ role: 'user', parts: beside }))
     beside = []
   }
+}
+
+/** The provider takes no message between a call and its result: assistant messages behind the call wait for it. */
+function resultsBesideCalls(messages: readonly Message[]): Message[] {
+  const ordered: Message[] = []
+  for (let i = 0; i < messages.length; ) {
+    const start = i
+    while (messages[i]?.role === 'assistant') i++
+    const assistants = messages.slice(start, i)
+    const answers: Message[] = []
+    while (messages[i]?.role === 'tool') answers.push(messages[i++]!)
+    if (i === start) ordered.push(messages[i++]!)
+    else ordered.push(...(assistants.length > 1 ? besideCalls(assistants, answers) : [...assistants, ...answers]))
+  }
+  return ordered
+}
+
+function besideCalls(assistants: readonly Message[], answers: readonly Message[]): Message[] {
+  const maker = new Map<string, number>()
+  assistants.forEach(({ parts }, index) => {
+    for (const part of parts) if (part.type === 'tool-call') maker.set(part.id, index)
+  })
+  const last = assistants.length - 1
+  const belongsTo = (part: Part) => (part.type === 'tool-result' ? (maker.get(part.id) ?? last) : last)
+  return assistants.flatMap((assistant, index) => [
+    assistant,
+    ...answers.flatMap(message => {
+      const parts = message.parts.filter(part => belongsTo(part) === index)
+      if (parts.length === message.parts.length) return [message]
+      return parts.length > 0 ? [{ ...message, parts }] : []
+    }),
+  ])
 }
 
 function withEnvelope(message: Message, wire: Wire): Message {

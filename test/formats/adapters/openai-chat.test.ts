@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fromOpenAIChat, type OpenAIChatMessage, toOpenAIChat } from '../../../src/formats/adapters/openai-chat.ts'
+import type { Message } from '../../../src/model/types.ts'
 import { adapterContract, argumentTexts, ids, marker, names, texts, wire } from '../../contracts/adapter.ts'
 import * as fc from '../../property.ts'
 
@@ -131,6 +132,23 @@ describe('toOpenAIChat', () => {
         ],
       },
     ])
+  })
+
+  test('puts no message between a call and its result: the assistant speaks behind it', () => {
+    const called = (id: string) => ({ role: 'assistant', parts: [{ type: 'tool-call', id, name: 'x', input: {} }] })
+    const said = { role: 'assistant', parts: [{ type: 'text', text: 'wait' }] }
+    const output = (id: string) => ({ type: 'tool-result', id, name: 'x', output: `of ${id}` })
+    const results = { role: 'tool', parts: [output('c1'), output('c2')] }
+    const written = toOpenAIChat<{ role: string; content: unknown; tool_call_id?: string }>([
+      called('c1'),
+      said,
+      called('c2'),
+      results,
+    ] as Message[])
+    assert.deepEqual(
+      written.map(({ role, tool_call_id: id }) => id ?? role),
+      ['assistant', 'c1', 'assistant', 'assistant', 'c2'],
+    )
   })
 
   test('sends edited arguments as compact JSON and keeps the rest of the call', () => {

@@ -1,0 +1,137 @@
+/**
+ * The last step from the fold to a view: messages that break a rule are repaired, so that every ledger gives a legal
+ * view. A pure function of the messages: memory and restart agree, and any edit can be undone in any order.
+ *
+ * Edits that would break a rule are refused when they are made. What is left for this file are edits that became
+ * illegal later: a result arrived for a call that an edit covers, or an edit was undone that made another one fit.
+ * Nothing is dropped: a call without a result gets one, and a result without a call is told as text.
+ */
+
+import { withLeaves } from '../model/leaves.ts'
+import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
+import {
+  type CheckOptions,
+  callsIn,
+  checkView,
+  firstSpoken,
+  isBlank,
+  isWellFormed,
+  mayWait,
+  resultsIn,
+  stepStart,
+  type Violation,
+} from './legality.ts'
+import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
+
+/** What a conversation is given in front of a call that it begins with. */
+const OPENING: Message = { role: 'user', parts: [{ type: 'text', text: '[The conversation begins with a tool call]' }] }
+
+export type Legal = {
+  messages: readonly Message[]
+  /** The rules that were broken before the repair. */
+  repaired: Violation[]
+}
+
+/** The messages without what a provider would refuse; the very same list where nothing is wrong. */
+export function legalize(messages: readonly Message[], options: CheckOptions = {}): Legal {
+  const repaired = checkView(messages, options)
+  if (repaired.length === 0) return { messages, repaired }
+  const { dialect } = options
+  const start = stepStart(messages, (options.from ?? 0) - 1)
+  const sound = messages.slice(start).flatMap(message => repairShape(message, dialect))
+  const legal = [...messages.slice(0, start), ...repairSteps(sound, options)]
+  const first = firstSpoken(legal)
+  const opens = dialect === 'gemini' && first >= 0 && legal[first]!.role === 'assistant'
+  if (opens && callsIn(legal[first]!).length > 0) legal.splice(first, 0, OPENING)
+  return { messages: legal, repaired }
+}
+
+/** Valid Unicode, no blank texts where the provider refuses them, no empty message. */
+function repairShape(message: Message, dialect: Dialect | undefined): Message[] {
+  const isFine = (part: Part) => isWellFormed(part) && !(dialect === 'anthropic' && isBlank(part))
+  if (message.parts.length > 0 && message.parts.every(isFine)) return [message]
+  const parts = message.parts
+    .filter(part => dialect !== 'anthropic' || !isBlank(part))
+    .map(part => (isWellFormed(part) ? part : wellFormed(part)))
+  if (parts.length > 0) return [{ ...message, parts }]
+  return message.role === 'tool' ? [] : [{ ...message, parts: [{ type: 'text', text: EMPTY }] }]
+}
+
+function wellFormed(part: Part): Part {
+  return withLeaves(part, text => text.toWellFormed())
+}
+
+function repairSteps(messages: readonly Message[], options: CheckOptions): Message[] {
+  const legal: Message[] = []
+  const taken = new Set<string>()
+  for (let i = 0; i < messages.length; ) {
+    if (messages[i]!.role !== 'assistant') {
+      legal.push(withoutResults(messages[i++]!))
+      continue
+    }
+    const said = i
+    while (messages[i]?.role === 'assistant') i++
+    const answered = i
+    while (messages[i]?.role === 'tool') i++
+    const assistants = messages.slice(said, answered).map(message => withoutTakenCalls(message, taken))
+    const isLast = i === messages.length
+    const mayBeOpen = (id: string) => isLast && mayWait(id, options)
+    legal.push(...repairStep({ assistants, results: messages.slice(answered, i), mayBeOpen }))
+  }
+  return legal
+}
+
+type Step = { assistants: Message[]; results: Message[]; mayBeOpen: (id: string) => boolean }
+
+/** Assistant messages in a row and the results behind them: one result for each call, and nothing else. */
+function repairStep({ assistants, results, mayBeOpen }: Step): Message[] {
+  const open = new Map(assistants.flatMap(callsIn).map(call => [call.id, call]))
+  const told: Part[] = []
+  const answers = results.flatMap(message => {
+    const parts = message.parts.filter(part => {
+      if (part.type !== 'tool-result' || open.delete(part.id)) return true
+      told.push(...resultAsText(part, `Result of ${part.name}`))
+      return false
+    })
+    return parts.length === message.parts.length ? [message] : parts.length > 0 ? [{ ...message, parts }] : []
+  })
+  const unanswered = [...open.values()].filter(({ id }) => !mayBeOpen(id))
+  if (unanswered.length > 0) answers.push(interrupted(unanswered))
+  const waits = open.size > unanswered.length
+  const aside: Message[] = told.length > 0 ? [{ role: 'user', parts: told }] : []
+  return waits ? [...aside, ...assistants, ...answers] : [...assistants, ...answers, ...aside]
+}
+
+function interrupted(calls: readonly ToolCallPart[]): Message {
+  return { role: 'tool', parts: calls.map(({ id, name }): ToolResultPart => interruptedResult(id, name)) }
+}
+
+/** A message that follows no call: its results are told as text, by the user. */
+function withoutResults(message: Message): Message {
+  if (resultsIn(message).length === 0) return message
+  const { original: _, ...rest } = message
+  const parts = message.parts.flatMap(part =>
+    part.type === 'tool-result' ? resultAsText(part, `Result of ${part.name}`) : [part],
+  )
+  return { ...rest, role: message.role === 'tool' ? 'user' : message.role, parts }
+}
+
+/** A second call with the same id is told as text; its result then is, too. */
+function withoutTakenCalls(message: Message, taken: Set<string>): Message {
+  if (!callsIn(message).some(({ id }) => taken.has(id)) && !repeats(message)) {
+    for (const { id } of callsIn(message)) taken.add(id)
+    return message
+  }
+  const parts = message.parts.map((part): Part => {
+    if (part.type !== 'tool-call') return part
+    if (taken.has(part.id)) return { type: 'text', text: `[Call of ${part.name}] ${JSON.stringify(part.input)}` }
+    taken.add(part.id)
+    return part
+  })
+  return { ...message, parts }
+}
+
+function repeats(message: Message): boolean {
+  const ids = callsIn(message).map(({ id }) => id)
+  return new Set(ids).size < ids.length
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { leavesOf } from '../../src/model/leaves.ts'
+import type { Dialect, Edit, Message, Part } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { checkView, waitingCalls } from '../../src/view/legality.ts'
+import { legalize } from '../../src/view/legalize.ts'
+import { session as anySession } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
+
+const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
+const call = (id: string): Part => ({ type: 'tool-call', id, name: 'bash', input: { command: 'ls' } })
+const calls = (...ids: string[]): Message => ({ role: 'assistant', parts: ids.map(call) })
+const result = (id: string): Message => ({
+  role: 'tool',
+  parts: [{ type: 'tool-result', id, name: 'bash', output: `output of ${id}` }],
+})
+const textsOf = (messages: readonly Message[]) => messages.flatMap(({ parts }) => parts.flatMap(leavesOf))
+
+describe('any list of messages', () => {
+  /** Left out, doubled, moved, or with half a character: what edits and undos can leave of a session. */
+  const fate = fc.constantFrom('keep', 'keep', 'keep', 'drop', 'double', 'swap', 'half', 'empty')
+  const broken = fc
+    .tuple(anySession, fc.array(fate, { minLength: 20, maxLength: 20 }))
+    .map(([messages, fates]) => damage(messages, fates))
+  const dialect = fc.constantFrom<Dialect>('anthropic', 'openai-chat', 'openai-responses', 'gemini')
+
+  test('becomes legal, and what was legal stays the very same', () => {
+    fc.assert(
+      fc.property(broken, dialect, (messages, dialect) => {
+        const { messages: legal, repaired } = legalize(messages, { dialect })
+        assert.deepEqual(checkView(legal, { dialect }), [])
+        assert.equal(repaired.length === 0, legal === messages)
+        assert.equal(legalize(legal, { dialect }).messages, legal)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('keeps every text that can be sent, and goes on waiting for the calls that wait', () => {
+    fc.assert(
+      fc.property(broken, dialect, (messages, dialect) => {
+        const { messages: legal } = legalize(messages, { dialect })
+        const shown = textsOf(legal).join('\n')
+        for (const text of textsOf(messages.filter(({ role }) => role !== 'assistant'))) {
+          assert.ok(text.trim() === '' || shown.includes(text.toWellFormed()), text)
+        }
+        const once = new Set(messages.flatMap(({ parts }) => parts.flatMap(p => (p.type === 'tool-call' ? p.id : []))))
+        const waiting = waitingCalls(messages).filter(id => once.has(id))
+        if (checkView(messages, { dialect }).length === 0) assert.deepEqual(waitingCalls(legal), waiting)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('is repaired from its first change on as it is repaired whole', () => {
+    fc.assert(
+      fc.property(broken, broken, dialect, (front, back, dialect) => {
+        const { messages: legal } = legalize(front, { dialect })
+        if (waitingCalls(legal).length > 0) return
+        const ids = new Set(callIds(legal))
+        const fresh = back.filter(message => !callIds([message]).some(id => ids.has(id)))
+        const all = [...legal, ...fresh]
+        assert.deepEqual(legalize(all, { dialect, from: legal.length }).messages, legalize(all, { dialect }).messages)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  function callIds(messages: readonly Message[]): string[] {
+    return messages.flatMap(({ parts }) => parts.flatMap(part => (part.type === 'tool-call' ? part.id : [])))
+  }
+
+  function damage(messages: readonly Message[], fates: readonly string[]): Message[] {
+    const left: Message[] = []
+    for (const [i, message] of messages.entries()) {
+      const what = fates[i % fates.length]
+      if (what === 'drop') continue
+      if (what === 'swap') left.splice(Math.max(0, left.length - 1), 0, message)
+      else if (what === 'half') left.push({ ...message, parts: [...message.parts, { type: 'text', text: 'x \ud83d' }] })
+      else if (what === 'empty') left.push({ ...message, parts: [] })
+      else left.push(message, ...(what === 'double' ? [message] : []))
+    }
+    return left
+  }
+})
+
+describe('a session', () => {
+  const open = async (store = new SqliteLedger(':memory:'), model = 'claude-sonnet-4-5') => {
+    const pal = await openPalimpsest({ home: ':memory:', store, clock: () => 1000 })
+    return pal.session('s', { policy: 'none', model })
+  }
+  const summary = { messages: [user('[a summary]')] }
+
+  test('refuses an edit over a call that waits for its result, alone and with what is before it', async () => {
+    const session = await open()
+    await session.append(user('go'), says('ok'), user('list'), calls('c1', 'c2'), result('c1'))
+    for (const target of [
+      { type: 'range', from: 1, to: 4 },
+      { type: 'range', from: 3, to: 4 },
+      { type: 'entry', entry: 3 },
+    ] as const) {
+      await assert.rejects(session.apply([{ target, replacement: summary, why: '' }]), {
+        code: 'VIEW_ILLEGAL',
+        message: /c2 still waits for its result/,
+      })
+    }
+    await session.append(result('c2'))
+    await session.apply([{ target: { type: 'range', from: 1, to: 5 }, replacement: summary, why: '' }])
+  })
+
+  test('of a ledger with such an edit shows the result and the next request, before and after a restart', async () => {
+    const store = new SqliteLedger(':memory:')
+    const session = await open(store)
+    await session.append(user('go'), says('ok'), user('list'), calls('c1'))
+    const edit: Edit = {
+      id: 'e1',
+      target: { type: 'range', from: 1, to: 3 },
+      replacement: summary,
+      by: 'user',
+      why: 'written by an earlier version',
+      saved: 0,
+    }
+    const ledger = new Ledger(store, 's')
+    await ledger.load()
+    await ledger.append([{ type: 'edit', edits: [edit] }], 1000)
+    await session.append(result('c1'))
+    await session.append(user('and now the next request'))
+    const view = await session.view()
+    assert.deepEqual(textsOf(view.messages), [
+      'go',
+      '[a summary]',
+      '[Result of bash]\noutput of c1',
+      'and now the next request',
+    ])
+    assert.deepEqual(
+      view.report.map(({ rule }) => rule),
+      ['result-without-call'],
+    )
+    const again = await (await open(store)).view()
+    assert.deepEqual(again.messages, view.messages)
+    assert.deepEqual(again.report, view.report)
+    await session.undo('e1')
+    assert.deepEqual((await session.view()).report, [])
+  })
+
+  test('undoes edits that were legal together only, in any order', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      const session = await open()
+      await session.append(user('go'), calls('c1'), result('c1'), says('done'))
+      const before = await session.view()
+      const edits = await session.apply([
+        { target: { type: 'entry', entry: 1 }, replacement: { messages: [] }, why: '' },
+        { target: { type: 'entry', entry: 2 }, replacement: { messages: [] }, why: '' },
+      ])
+      for (const i of order) {
+        await session.undo(edits[i]!.id)
+        const { messages } = await session.view()
+        assert.deepEqual(checkView(messages, { dialect: 'anthropic' }), [])
+      }
+      assert.deepEqual((await session.view()).messages, before.messages)
+    }
+  })
+
+  test('takes further edits after such an undo: only what is newly broken is refused', async () => {
+    const session = await open()
+    await session.append(user('go'), calls('c1'), result('c1'), says('done'), user('more'))
+    const [first] = await session.apply([
+      { target: { type: 'entry', entry: 1 }, replacement: { messages: [] }, why: '' },
+      { target: { type: 'entry', entry: 2 }, replacement: { messages: [] }, why: '' },
+    ])
+    await session.undo(first!.id)
+    await session.apply([{ target: { type: 'part', entry: 4, part: 0 }, replacement: 'less', why: '' }])
+    assert.equal(textsOf((await session.view()).messages).at(-1), 'less')
+    await session.append(calls('c2'), result('c2'))
+    await assert.rejects(
+      session.apply([{ target: { type: 'entry', entry: 6 }, replacement: { messages: [] }, why: '' }]),
+      { code: 'VIEW_ILLEGAL', message: /c2/ },
+    )
+  })
+
+  test('that begins with a call has a view on Gemini, too', async () => {
+    const session = await open(undefined, 'gemini-2.5-pro')
+    await session.append(calls('c1'), result('c1'), user('go on'))
+    const { messages, report } = await session.view()
+    assert.equal(messages.map(({ role }) => role).join(' '), 'user assistant tool user')
+    assert.deepEqual(
+      report.map(({ rule }) => rule),
+      ['call-comes-first'],
+    )
+  })
+
+  test('refuses an edit that cuts a character in two', async () => {
+    const session = await open()
+    await session.append(user('a 🙂 b'))
+    const span: [number, number] = [0, 3]
+    await assert.rejects(
+      session.apply([{ target: { type: 'part', entry: 0, part: 0, leaf: 0, span }, replacement: 'x', why: '' }]),
+      { code: 'VIEW_ILLEGAL', message: /invalid-unicode/ },
+    )
+  })
+})
