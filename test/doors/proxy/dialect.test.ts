@@ -1,0 +1,99 @@
+/** What answers tell, piece by piece: calls, usage, and how providers say that something does not fit. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
+import {
+  addArguments,
+  type CallMade,
+  emptyAnswer,
+  isOverflow,
+  isOverflowText,
+  numberIn,
+  refusesReasoning,
+  takeCount,
+  takeTier,
+} from '../../../src/doors/proxy/dialect.ts'
+import { openaiChat, openaiError } from '../../../src/doors/proxy/openai-chat.ts'
+import type { Usage } from '../../../src/model/types.ts'
+
+test('the arguments of a call are put together from their pieces', () => {
+  const call: CallMade = { id: 'c', name: 'bash', input: {} }
+  for (const piece of ['{"a"', ':1}', undefined, 7]) addArguments(call, piece)
+  assert.equal(call.input, '{"a":1}')
+  addArguments(undefined, 'x')
+})
+
+test('a count that is absent or nothing is not kept, and a usual tier is not named', () => {
+  const usage: Usage = {}
+  takeCount(usage, 'cacheWrite', 0)
+  takeCount(usage, 'reasoning')
+  for (const tier of ['standard', 'default', undefined, 1]) takeTier(usage, tier)
+  assert.deepEqual(usage, {})
+  takeCount(usage, 'cacheWrite', 5)
+  takeTier(usage, 'priority')
+  assert.deepEqual(usage, { cacheWrite: 5, tier: 'priority' })
+  assert.deepEqual([numberIn({ a: 0 }, 'a'), numberIn({ a: '0' }, 'a'), numberIn({}, 'a')], [0, undefined, undefined])
+})
+
+test('an overflow is told by its status and its words', () => {
+  const words = 'prompt is too long: 210000 tokens > 200000 maximum'
+  assert.deepEqual(
+    [400, 413, 422, 429, 500].map(status => isOverflow(status, words)),
+    [true, true, true, false, false],
+  )
+  assert.equal(isOverflow(400, 'invalid x-api-key'), false)
+  assert.deepEqual([isOverflowText(words), isOverflowText('fine')], [true, false])
+})
+
+test('refused reasoning is told by its status and its words', () => {
+  const words = 'messages.1.content.0: Invalid `signature` in `thinking` block'
+  assert.deepEqual(
+    [refusesReasoning(400, words), refusesReasoning(500, words), refusesReasoning(400, 'no')],
+    [true, false, false],
+  )
+})
+
+describe('an answer in one piece', () => {
+  test('of Anthropic: texts and calls; a body without content has neither', () => {
+    const answer = emptyAnswer()
+    anthropic.whole(answer, {
+      model: 'claude',
+      usage: { input_tokens: 3, output_tokens: 4 },
+      content: [{ type: 'text', text: 'hi' }, 'odd', { type: 'tool_use', id: 't', name: 'bash', input: { a: 1 } }],
+    })
+    assert.deepEqual([answer.text, answer.calls], ['hi', [{ id: 't', name: 'bash', input: { a: 1 } }]])
+    assert.deepEqual([answer.usage.model, answer.usage.input, answer.usage.output], ['claude', 3, 4])
+    const empty = emptyAnswer()
+    anthropic.whole(empty, { content: 'text' })
+    assert.deepEqual(empty, emptyAnswer())
+  })
+})
+
+describe('a stream', () => {
+  test('of Chat Completions: calls by their place in the batch', () => {
+    const answer = emptyAnswer()
+    const delta = (tool_calls: object[]) => openaiChat.event(answer, { choices: [{ delta: { tool_calls } }] })
+    delta([{ index: 0, id: 'a', function: { name: 'one', arguments: '' } }])
+    delta([{ index: 1, id: 'b', function: { name: 'two', arguments: '{' } }])
+    delta([{ index: 0, function: { arguments: '{"x":1}' } }])
+    delta([{ index: 1, id: '', function: { arguments: '}' } }])
+    assert.deepEqual(answer.calls, [
+      { id: 'a', name: 'one', input: '{"x":1}' },
+      { id: 'b', name: 'two', input: '{}' },
+    ])
+  })
+})
+
+test("an error of ours has OpenAI's shape, and says whose fault it is", () => {
+  const kinds = [400, 401, 499, 500, 502].map(status => {
+    const { type, code } = openaiError(status, 'x')['error'] as { type: string; code: string | null }
+    return [type, code]
+  })
+  assert.deepEqual(kinds, [
+    ['invalid_request_error', null],
+    ['authentication_error', null],
+    ['invalid_request_error', null],
+    ['server_error', 'upstream_unreachable'],
+    ['server_error', 'upstream_unreachable'],
+  ])
+})
