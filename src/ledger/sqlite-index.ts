@@ -128,11 +128,16 @@ export class SqliteIndex {
   }
 
   postings(term: string, segments: readonly number[]): Posting[] {
-    const rows = this.#all(
+    const statement = this.#prepare(
       `SELECT p.segment, p.data FROM json_each(?) j JOIN recall_postings p ON p.segment = j.value AND p.term = ?`,
-      [JSON.stringify(segments), term],
     )
-    return rows.map(row => ({ segment: Number(row['segment']), data: bytes(row['data']) }))
+    statement.setReturnArrays(true)
+    const found: Posting[] = []
+    // As arrays: a term of many segments is most of the time of a search.
+    for (const row of statement.all(JSON.stringify(segments), term) as unknown[]) {
+      if (Array.isArray(row)) found.push({ segment: Number(row[0]), data: bytes(row[1]) })
+    }
+    return found
   }
 
   termsLike(text: string, options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number }): string[] {

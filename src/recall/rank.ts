@@ -26,18 +26,18 @@ const LENGTH_EFFECT = 0.5
 /** What a neighbour's words count: of a talk more than of tool results, which stand for themselves. */
 const NEIGHBOUR_IN_TALK = 0.5
 const NEIGHBOUR = 0.25
-const NEIGHBOURS = [1, 2, -1] as const
+/** Two before and one after. */
+const NEIGHBOURS = 3
 /** A result is the source; a text often retells it, and its call is repeated in it. Indexed by kind. */
 const KIND_WEIGHTS = [0, 0.75, 1, 0.5, 0.6]
 const TALK = KINDS.indexOf('text')
 /** How much the newest document of the scope gains over the oldest. */
 const NEWER = 0.02
 /** After so many postings, terms refine what has been found and find nothing new. */
-const MAX_SCORED_POSTINGS = 150_000
+const MAX_SCORED_POSTINGS = 20_000
+const BYTES_PER_POSTING = 1.5
 /** Bytes of postings that refining terms may read. */
-const MAX_REFINING_BYTES = 600_000
-/** Where a rare term is known, a commoner one than this share of all documents tells nothing. */
-const TOO_COMMON = 0.3
+const MAX_REFINING_BYTES = 300_000
 /** A word that nothing holds stands for up to so many terms that begin with it or hold it. */
 const MAX_ALIKE = 12
 const MIN_ALIKE_CHARS = 3
@@ -107,7 +107,7 @@ function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'len
     const own = segment.lengths.subarray(from, from + count)
     lengths.set(own, base)
     kinds.set(segment.kinds.subarray(from, from + count), base)
-    for (const length of own) sum += length
+    for (let i = 0; i < count; i++) sum += own[i]!
     documents += count
   }
   return { lengths, kinds, meanLength: sum / Math.max(1, documents) }
@@ -212,60 +212,81 @@ function eachPosition(
 type Scores = { scores: Float32Array; touched: number[] }
 
 function score(layout: Layout, lists: readonly TermList[]): Scores {
-  const { lengths, kinds, meanLength, documents } = layout
-  const scores = new Float32Array(kinds.length)
-  const counts = new Float32Array(kinds.length)
+  const { kinds, documents } = layout
+  const sorted = [...lists].sort((a, b) => a.bytes - b.bytes)
+  // A posting has at least one byte.
+  const room = sorted.at(-1)?.bytes ?? 0
+  const term: Term = {
+    positions: new Int32Array(room),
+    counts: new Uint8Array(room),
+    size: 0,
+    rarity: 0,
+    refines: false,
+  }
+  const sums: Sums = { scores: new Float32Array(kinds.length), counts: new Float32Array(kinds.length), touched: [] }
   const holds = new Uint8Array(kinds.length)
-  const touched: number[] = []
   let scored = 0
   let refined = 0
-  for (const { weight, postings, bytes } of [...lists].sort((a, b) => a.bytes - b.bytes)) {
-    const refines = scored > MAX_SCORED_POSTINGS || (scored > 0 && scored + bytes / 2 > 2 * MAX_SCORED_POSTINGS)
-    if (refines && (refined += bytes) > MAX_REFINING_BYTES) break
-    const positions: number[] = []
-    const own: number[] = []
+  for (const { weight, postings, bytes } of sorted) {
+    term.refines = scored > 0 && scored + bytes / BYTES_PER_POSTING > MAX_SCORED_POSTINGS
+    if (term.refines && (refined += bytes) > MAX_REFINING_BYTES) break
+    term.size = 0
     eachPosition(layout, postings, (at, count) => {
-      positions.push(at)
-      own.push(count)
+      term.positions[term.size] = at
+      term.counts[term.size++] = count
     })
-    const frequency = positions.length
-    if (frequency === 0 || (touched.length > 0 && frequency > TOO_COMMON * documents && refines)) continue
-    scored += frequency
-    const rarity = weight * Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
-    const reached: number[] = []
-    const add = (at: number, count: number) => {
-      if (kinds[at] === 0 || (refines && scores[at] === 0)) return
-      if (counts[at] === 0) reached.push(at)
-      counts[at]! += count
-    }
-    for (let i = 0; i < frequency; i++) {
-      const at = positions[i]!
-      const count = own[i]!
-      add(at, count)
-      holds[at] = 1
-      for (const step of NEIGHBOURS) add(at + step, count * neighbourWeight(kinds, at, at + step))
-    }
-    for (const at of reached) {
-      if (scores[at] === 0) touched.push(at)
-      const count = counts[at]!
-      counts[at] = 0
-      const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
-      scores[at]! += (rarity * count * (SATURATION + 1)) / (count + norm)
+    if (term.size === 0) continue
+    if (!term.refines) scored += term.size
+    term.rarity = weight * Math.log(1 + (documents - term.size + 0.5) / (term.size + 0.5))
+    for (let i = 0; i < term.size; i++) holds[term.positions[i]!] = 1
+    addTerm(layout, term, sums)
+  }
+  return { scores: sums.scores, touched: sums.touched.filter(at => holds[at] === 1) }
+}
+
+/** The postings of a term as positions in the layout. One that refines counts only where something was found. */
+type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: number; refines: boolean }
+/** `counts` is all zero between two terms. */
+type Sums = { scores: Float32Array; counts: Float32Array; touched: number[] }
+
+function addTerm(layout: Layout, term: Term, { scores, counts, touched }: Sums): void {
+  const { kinds, lengths, meanLength } = layout
+  const { positions, size, rarity, refines } = term
+  const reached: number[] = []
+  // A term that is everywhere says nothing by standing next to a document.
+  const isCommon = size > MAX_SCORED_POSTINGS
+  const before = isCommon ? 0 : 1
+  const after = isCommon ? 0 : 2
+  for (let i = 0; i < size; i++) {
+    const at = positions[i]!
+    for (let other = at - before; other <= at + after; other++) {
+      if (kinds[other] === 0 || (refines && scores[other] === 0)) continue
+      if (counts[other] === 0) reached.push(other)
+      counts[other]! += term.counts[i]! * (other === at ? 1 : neighbourWeight(kinds, at, other))
     }
   }
-  return { scores, touched: touched.filter(at => holds[at] === 1) }
+  for (let i = 0; i < reached.length; i++) {
+    const at = reached[i]!
+    if (scores[at] === 0) touched.push(at)
+    const count = counts[at]!
+    counts[at] = 0
+    const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
+    scores[at]! += (rarity * count * (SATURATION + 1)) / (count + norm)
+  }
 }
 
 function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {
   return kinds[a] === TALK && kinds[b] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR
 }
 
-/** The length of a document with its neighbours, against the mean. */
+/** The length of a document with those neighbours whose words count for it, against the mean. */
 function relativeLength(lengths: Uint8Array, kinds: Uint8Array, at: number, mean: number): number {
-  let length = lengths[at]!
-  for (const step of NEIGHBOURS) length += lengths[at - step]! * neighbourWeight(kinds, at, at - step)
-  const usual = 1 + NEIGHBOURS.length * (kinds[at] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR)
-  return length / (mean * usual)
+  const length =
+    lengths[at]! +
+    lengths[at - 2]! * neighbourWeight(kinds, at, at - 2) +
+    lengths[at - 1]! * neighbourWeight(kinds, at, at - 1) +
+    lengths[at + 1]! * neighbourWeight(kinds, at, at + 1)
+  return length / (mean * (1 + NEIGHBOURS * (kinds[at] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR)))
 }
 
 function best(
