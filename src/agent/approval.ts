@@ -56,9 +56,24 @@ export function refusalText(concern: Concern, asked: boolean): string {
 }
 
 /** Characters with which a shell begins another command, or writes a file: no `*` covers them. */
-const ENDS_COMMAND = ';&|<>$`()\\n\\r'
+const ENDS_COMMAND = /[;&|<>$`()\n\r]/
 
+/**
+ * From left to right, each part at the first place where it fits: a later place would only leave more for the `*`
+ * before it to cover. So the time does not grow with the number of stars.
+ */
 export function fitsPattern(command: string, pattern: string): boolean {
-  const parts = pattern.split('*').map(part => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join(`[^${ENDS_COMMAND}]*`)}$`).test(command.trim())
+  const text = command.trim()
+  const [first = '', ...parts] = pattern.split('*')
+  const last = parts.pop()
+  if (last === undefined) return text === first
+  let at = first.length
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
+  for (const part of parts) {
+    const found = text.indexOf(part, at)
+    if (found < 0 || ENDS_COMMAND.test(text.slice(at, found))) return false
+    at = found + part.length
+  }
+  const end = text.length - last.length
+  return at <= end && !ENDS_COMMAND.test(text.slice(at, end))
 }

@@ -107,7 +107,7 @@ function later(scene: Scene): DemoTurn {
   const { request, step, results } = scene
   if (step > 0) return { text: report(results) }
   const remark = 'I am still the script, so I only know a few words. '
-  if (/undo|take.*back|revert/i.test(request)) {
+  if (/undo|take.{0,40}back|revert/i.test(request)) {
     return {
       text: `${remark}I take my change of the cart back.`,
       calls: [{ name: 'undo_edit', input: { path: 'src/cart.js' } }],

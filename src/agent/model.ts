@@ -5,7 +5,9 @@
  * no bytes for too long is cut with an error that says so, and whoever asked may ask again. Keys go into request
  * headers and nowhere else.
  */
+
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { trimEndOf } from '../model/text.ts'
 
 export type Provider = 'anthropic' | 'openai-compatible'
 
@@ -62,7 +64,7 @@ async function openCompatible(settings: ModelSettings): Promise<LanguageModelV4>
 }
 
 function connection({ baseUrl, headers = {}, stallMs = STALL_MS }: ModelSettings) {
-  return { baseURL: baseUrl.replace(/\/+$/, ''), headers, fetch: guardedFetch(stallMs) }
+  return { baseURL: trimEndOf(baseUrl, '/'), headers, fetch: guardedFetch(stallMs) }
 }
 
 export class StallError extends Error {

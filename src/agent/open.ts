@@ -13,6 +13,7 @@ import { workspaceIn } from '../memory/workspace.ts'
 import { homeIn } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { DEFAULT_MODEL } from '../providers/models.ts'
+import { trimEndOf } from '../model/text.ts'
 import { type AgentConfig, type Config, configPath, readConfig } from '../session/config.ts'
 import { openPalimpsest, type Palimpsest } from '../session/engine.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
@@ -211,7 +212,7 @@ function providerIn(env: Record<string, string | undefined>, model: string | und
 /** Anthropic's own variable comes without the version, as its SDK takes it. */
 function withVersion(url: string | undefined): string | undefined {
   if (!url) return undefined
-  return /\/v\d+\/*$/.test(new URL(url).pathname) ? url : `${url.replace(/\/+$/, '')}/v1`
+  return /\/v\d+\/*$/.test(new URL(url).pathname) ? url : `${trimEndOf(url, '/')}/v1`
 }
 
 type Wanted = Pick<Sources, 'env' | 'config'> & {

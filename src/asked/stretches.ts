@@ -39,7 +39,7 @@ function linesOf(text: string): Line[] {
 }
 
 const FRAME =
-  /^\s+at \S|^\s*File "[^"]+", line \d+|^\s+\S+\.(?:go|rs|rb|php|java|kt|scala|ex):\d+|^\s*from \S+:\d+:in |^#\d+ {1,2}\S|^\s+\d+: \S|^\t?\S+\([^)]*\)$/
+  /^\s+at \S|^\s*File "[^"]+", line \d+|^\s+\S+\.(?:go|rs|rb|php|java|kt|scala|ex):\d+|^\s*from \S+:\d+:in |^#\d+ {1,2}\S|^\s+\d+: \S|^\t?\S+\([^()]*\)$/
 /** A line that belongs to a trace, though it is no frame: source that is quoted, a goroutine, "... 12 more". */
 const BESIDE_FRAME = /^(?:\s{2,}\S|\t|goroutine \d+|created by |\s*\.\.\. \d+ |Caused by: )/
 

@@ -214,7 +214,7 @@ function moving(name: string, files: string[]): Step {
   const sources = files.slice(0, -1)
   const target = files.at(-1) ?? ''
   const intoFolder = sources.length > 1 || target.endsWith('/')
-  const arrived = sources.map(path => (intoFolder ? `${target}/${/[^\\/]*$/.exec(path)![0]}` : target))
+  const arrived = sources.map(path => (intoFolder ? `${target}/${lastStep(path)}` : target))
   const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path }))
   if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
   return { rank: WRITE, paths: writes.map(write => write.path), writes }
@@ -399,8 +399,13 @@ function commandName(words: string[]): string {
   if (first === undefined || !isLiteral(first)) return first === undefined ? '' : '$'
   // A path inside the project is a script of its own, whatever it is called.
   if (/^\.{1,2}[\\/]/.test(first)) return first
-  const name = /[^\\/]*$/.exec(first)![0]
-  return name.replace(/\.exe$/i, '').toLowerCase()
+  return lastStep(first)
+    .replace(/\.exe$/i, '')
+    .toLowerCase()
+}
+
+function lastStep(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
 }
 
 /** The text that `bash -lc "…"` or `bash <<EOF` runs. */
@@ -472,8 +477,8 @@ function within(outer: LineRange, inner: LineRange): LineRange {
 /** The files that a patch touches, in `apply_patch` form or as a unified diff. */
 export function patchPaths(patch: string): string[] {
   const paths = new Set<string>()
-  for (const match of patch.matchAll(/^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$/gm))
-    paths.add(match[1]!)
+  for (const match of patch.matchAll(/^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$/gm))
+    paths.add(match[1]!.trimEnd())
   if (paths.size > 0) return [...paths]
   for (const match of patch.matchAll(/^(?:\+\+\+|---) (?:[ab]\/)?([^\t\r\n]+)/gm))
     if (match[1] !== '/dev/null') paths.add(match[1]!)

@@ -13,7 +13,7 @@ const EXIT_LINES = [
   /^\[(?:The command completed|Command finished) with exit code (-?\d+)\.?\]$/,
 ]
 /** Codex's older form: JSON around the output. */
-const EXIT_JSON = /"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}$/
+const EXIT_JSON = /"metadata":\s*\{"exit_code":\s*(-?\d+)(?:[^\d{}][^{}]*)?\}\}$/
 const HEAD = 400
 const TAIL = 300
 
@@ -47,7 +47,7 @@ type NumberForm = {
 const NUMBER_FORMS: readonly NumberForm[] = [
   { prefix: /^ *(\d+)→/, ambiguous: false },
   { prefix: /^ *(\d+)\t/, ambiguous: false },
-  { prefix: /^0*(\d+)\| /, ambiguous: false },
+  { prefix: /^(\d+)\| /, ambiguous: false },
   { prefix: /^(\d+): ?/, ambiguous: true },
   { prefix: /^(\d+)\. /, ambiguous: true },
 ]

@@ -6,6 +6,7 @@
  * new content would change which other headers there are.
  */
 
+import { trimEndOf } from '../model/text.ts'
 import { inLineEndingsOf, splitLines } from './text.ts'
 
 export type Heading = {
@@ -89,8 +90,8 @@ function frontMatterLength(lines: Line[]): number {
 
 type Header = { level: number; title: string; from: number }
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/
-const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/
+const FENCE = /^ {0,3}(`{3,}|~{3,})/
+const ATX = /^ {0,3}(#{1,6})(?=[ \t]|$)/
 const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/
 const QUOTE = /^ {0,3}>/
@@ -136,7 +137,7 @@ class BlockReader {
     const atx = ATX.exec(line)
     if (atx) {
       this.#endParagraph()
-      return { level: atx[1]?.length ?? 1, title: titleOf(atx[2]), from: index }
+      return { level: atx[1]?.length ?? 1, title: titleOf(line.slice(atx[0].length)), from: index }
     }
     return this.#opener(line) ? undefined : this.#addToParagraph(line, index)
   }
@@ -198,10 +199,12 @@ class BlockReader {
 
 /** For a line that opens a code fence: what closes it. */
 function fenceOf(line: string): ((line: string) => boolean) | undefined {
-  const [, marks = '', info = ''] = FENCE.exec(line) ?? []
-  if (marks === '' || (marks.startsWith('`') && info.includes('`'))) return undefined
-  const closing = new RegExp(`^ {0,3}${marks[0] === '`' ? '`' : '~'}{${marks.length},}[ \\t]*$`)
-  return text => closing.test(text)
+  const [start = '', marks = ''] = FENCE.exec(line) ?? []
+  if (marks === '' || (marks.startsWith('`') && line.includes('`', start.length))) return undefined
+  return text => {
+    const [found = '', closing = ''] = FENCE.exec(text) ?? []
+    return closing.startsWith(marks) && text.slice(found.length).trim() === ''
+  }
 }
 
 /** A list item; within a paragraph only one that is not empty and, if numbered, begins at 1. */
@@ -265,15 +268,16 @@ function indentOf(line: string): number {
   return column
 }
 
-/** The text of an ATX header; `# #` and `#` alone are empty ones. */
-function titleOf(raw: string | undefined): string {
-  const title = (raw ?? '').trim()
-  return /^#+$/.test(title) ? '' : title
+/** The text of an ATX header, without the marks that may close it; `# #` and `#` alone are empty ones. */
+function titleOf(raw: string): string {
+  const title = raw.trim()
+  const open = trimEndOf(title, '#')
+  return open === title || /[^ \t]$/.test(open) ? title : open.trimEnd()
 }
 
 function findHeadings(headings: Heading[], wanted: string): Heading[] {
   const whole = headings.filter(heading => fits(heading, wanted))
-  const steps = wanted.split(/\s+>\s+/)
+  const steps = wanted.split(/(?<=\s)>(?=\s)/)
   if (whole.length > 0 || steps.length === 1) return whole
   return headings.filter(heading => {
     const way = [...ancestorsOf(headings, heading), heading]
@@ -294,8 +298,8 @@ function findHeadings(headings: Heading[], wanted: string): Heading[] {
 function fits(heading: Heading | undefined, wanted: string): boolean {
   if (!heading) return false
   const first = splitLines(wanted.trim())[0] ?? ''
-  const [, marks = '', rest = ''] = /^(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/.exec(first) ?? []
-  if (marks !== '') return heading.level === marks.length && same(heading.title, titleOf(rest))
+  const [, marks = ''] = ATX.exec(first) ?? []
+  if (marks !== '') return heading.level === marks.length && same(heading.title, titleOf(first.slice(marks.length)))
   return same(heading.title, first)
 }
 

@@ -63,16 +63,24 @@ function readMap(lines: readonly Line[], at: number, indent: number): Read {
   const value: Record<string, unknown> = Object.create(null)
   let next = at
   for (let line = lines[next]; line && line.indent === indent && !isItem(line); line = lines[next]) {
-    const match = /^("(?:[^"\\]|\\.)*"|[^\s:"'[{&*!|>%@`-][^:]*?)\s*:(?:\s+(.*))?$/.exec(line.text)
-    if (!match) throw new Problem(`line ${line.number} is not of the form "key: value"`)
-    const key = match[1]!.startsWith('"') ? String(readScalar(match[1]!, line)) : match[1]!
+    const { key, rest } = readPair(line)
     if (Object.hasOwn(value, key)) throw new Problem(`line ${line.number} repeats the key ${JSON.stringify(key)}`)
-    const rest = match[2]?.trim() ?? ''
     const inner = rest === '' ? readNested(lines, next + 1, indent) : { value: readScalar(rest, line), next: next + 1 }
     value[key] = inner.value
     next = inner.next
   }
   return { value: { ...value }, next }
+}
+
+/** The key of a line and the text behind its colon. */
+function readPair(line: Line): { key: string; rest: string } {
+  const quoted = /^"(?:[^"\\]|\\.)*"/.exec(line.text)?.[0]
+  const colon = line.text.indexOf(':', quoted?.length)
+  const key = line.text.slice(0, Math.max(0, colon)).trimEnd()
+  const rest = line.text.slice(colon + 1)
+  const isKey = quoted === undefined ? /^[^\s"'[{&*!|>%@`-]/.test(key) : key === quoted
+  if (!isKey || !/^(?:\s|$)/.test(rest)) throw new Problem(`line ${line.number} is not of the form "key: value"`)
+  return { key: quoted === undefined ? key : String(readScalar(quoted, line)), rest: rest.trim() }
 }
 
 /** What stands below a key or a dash; null where nothing does. A list may stand at the indentation of its key. */
@@ -98,7 +106,8 @@ function readScalar(text: string, { number }: Line): unknown {
     if (!/^'(?:[^']|'')*'$/.test(text)) throw new Problem(`the quotation on line ${number} is not closed`)
     return text.slice(1, -1).replaceAll("''", "'")
   }
-  const plain = text.replace(/\s+#.*$/, '')
+  const comment = text.search(/\s#/)
+  const plain = comment < 0 ? text : text.slice(0, comment).trimEnd()
   if (/^(?:null|~)$/i.test(plain)) return null
   if (/^true$/i.test(plain)) return true
   if (/^false$/i.test(plain)) return false

@@ -15,6 +15,7 @@ import { openRoot, type Root, withFolder } from '../files/root.ts'
 import { splitLines } from '../files/text.ts'
 import { walk } from '../files/walk.ts'
 import type { Environment } from '../model/defaults.ts'
+import { trimEndOf } from '../model/text.ts'
 
 export type Workspace = { folder: string; now: () => number }
 
@@ -173,12 +174,12 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
 
 /** An entry without what does not make it another one: bullet, date, letter case, spaces, the final full stop. */
 function comparable(line: string): string {
-  return line
+  const words = line
     .replace(/^- (?:\d{4}-\d{2}-\d{2}: )?/, '')
     .normalize('NFC')
     .toLowerCase()
     .replace(/\s+/g, ' ')
-    .replace(/[.\s]+$/, '')
+  return trimEndOf(words, '. ')
 }
 
 function oneLine(text: string): string {

@@ -21,7 +21,7 @@ export function normalizePath(path: string, cwd?: string): string {
   }
   // A share of another machine keeps both of its slashes.
   const isShare = root === '//' && steps.length > 0
-  const clean = isShare ? root : root.replace(/\/+$/, '/')
+  const clean = isShare ? root : root.replace(/\/+/, '/')
   // A name that looks like a drive is none behind a dot.
   const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? './' : ''
   return dot + clean + steps.join('/') || '.'

@@ -16,12 +16,19 @@ export function boundedTo(text: string, length: number): string {
 
 /** Every run of white space with a line end in it becomes one space. */
 export function onOneLine(text: string): string {
-  return text.replace(/\s*[\r\n]\s*/g, ' ').trim()
+  return text.replace(/\s+/g, blank => (/[\r\n]/.test(blank) ? ' ' : blank)).trim()
+}
+
+/** The text without any of `chars` at its end. A pattern that ends with `+$` would try every run of them. */
+export function trimEndOf(text: string, chars: string): string {
+  let end = text.length
+  while (end > 0 && chars.includes(text[end - 1]!)) end--
+  return text.slice(0, end)
 }
 
 /** 45231 → 45,231 */
 export function withCommas(number: number): string {
-  return String(number).replace(/\B(?=(\d{3})+$)/g, ',')
+  return number.toLocaleString('en-US')
 }
 
 export function linesIn(text: string): number {

@@ -45,7 +45,7 @@ const LEAST_CALLS = 3
 const SHORTEST_FOLDER = 20
 const MOST_FOLDERS = 12
 /** A file with its folders, absolute or not; short names are not worth a place. */
-const FILE = /(?<![\w.~:/\\-])(?:~?[\\/]+|[A-Za-z]:[\\/]+)?(?:[\w.@+-]+[\\/]+)+[\w.@+-]+\.\w{1,5}\b/g
+const FILE = /(?<![\w.~:/\\@+-])(?:~?[\\/]+|[A-Za-z]:[\\/]+)?(?:[\w.@+-]+[\\/]+)+[\w.@+-]+\.\w{1,5}\b/g
 const SHORTEST_FILE = 12
 const MOST_FILES = 80
 /** What stays of users' words that are shortened. */
@@ -115,7 +115,8 @@ function leastWanted(lines: readonly string[], count: number): Set<number> {
 
 /** The path or command of a line, without the tool and how it went. */
 function subjectOf(line: string): string {
-  return line.replace(/^- \S+ /, '').replace(/ → [^\n]*$/, '')
+  const arrow = line.indexOf(' → ', line.lastIndexOf('\n') + 1)
+  return line.slice(0, arrow < 0 ? undefined : arrow).replace(/^- \S+ /, '')
 }
 
 /** How many steps the logs among some messages tell of. */

@@ -139,9 +139,14 @@ function shorten(text: string): string {
 
 /** The line of an output that says most about what went wrong. */
 function errorLine(output: string): string {
-  const lines = output.split('\n').filter(line => line.trim() !== '' && !/exit(?:ed)?\b.*code|returncode/i.test(line))
+  const lines = output.split('\n').filter(line => line.trim() !== '' && !isExitLine(line))
   const telling = lines.find(line => /\b(?:\w*error|\w*exception|failed|not found|cannot|denied|fatal)\b/i.test(line))
   return headOf((telling ?? lines[0] ?? 'no output').trim(), 160).trimEnd()
+}
+
+function isExitLine(line: string): boolean {
+  const at = line.search(/exit(?:ed)?\b/i)
+  return /returncode/i.test(line) || (at >= 0 && /code/i.test(line.slice(at)))
 }
 
 function sentences(text: string, pattern: RegExp): string[] {

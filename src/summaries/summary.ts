@@ -6,7 +6,7 @@
  * session. `checkSummary` holds for every summary, whoever wrote it: five sections, marked, smaller than what it
  * replaces.
  */
-import { boundedTo, headOf } from '../model/text.ts'
+import { boundedTo, headOf, trimEndOf } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Unit } from '../view/units.ts'
 import { collectNotes, type Notes } from './summary-notes.ts'
@@ -81,12 +81,18 @@ function readEarlier(texts: readonly string[]): Map<Section, string[]> | undefin
   ])
 }
 
+/** A line without the marks and numbers that models put around the title of a section. */
+function titleOf(line: string): string {
+  const [front = ''] = /^\s*(?:#{1,6}\s*)?(?:\d+[.)]\s*)?\**/.exec(line) ?? []
+  return trimEndOf(line.slice(front.length).trimEnd(), '*:')
+}
+
 /** The lines of each section, without blank ones. */
 export function readSummary(text: string): Map<Section, string[]> {
   const sections = new Map<Section, string[]>()
   let lines: string[] | undefined
   for (const line of text.split('\n')) {
-    const title = /^\s*#{0,6}\s*(?:\d+[.)]\s*)?\**([A-Z][A-Za-z ]+?)\**:?\**\s*$/.exec(line)?.[1]
+    const title = titleOf(line)
     const section = SECTIONS.find(name => name === title)
     if (section && !sections.has(section)) sections.set(section, (lines = []))
     else if (line.trim() !== '' && line !== NOTHING) lines?.push(line)
@@ -150,7 +156,7 @@ function quote(text: string, length: number): string[] {
   return shown.split('\n').map(line => `> ${line}`)
 }
 
-const TIMES = /^- (changed|read) (.+?) \((\d+)×\)(?:: (.*))?$/
+const TIMES = /^- (changed|read) (.+?) \((\d+)×\)(?:: (.*))?$/s
 
 /** Lines `- changed path (n×): why`, with those of an earlier summary added up. */
 function withTimes(earlier: readonly string[], now: Notes['changed'], verb: 'changed' | 'read'): string[] {

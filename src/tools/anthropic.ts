@@ -15,6 +15,7 @@ import { type Folder, isFolder, openRoot, type Root, withFolder } from '../files
 import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { trimEndOf } from '../model/text.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 const MAX_LINES = 999_999
@@ -171,7 +172,7 @@ async function viewFile(input: Input, target: Target, show: (line: NumberedLine)
 }
 
 async function folderListing({ root, path }: Target): Promise<string> {
-  const base = path.replace(/\/+$/, '')
+  const base = trimEndOf(path, '/')
   return withFolder({ root, path }, async folder => {
     const lines = [`${await sizeOf(folder, '.')}\t${path}`]
     for await (const entry of walk(folder, 2)) {
@@ -283,7 +284,7 @@ function numberedLine({ number, text }: NumberedLine): string {
 
 function memoryPath(path: string): string {
   if (!/^\/memories(\/|$)/.test(path)) throw said(`Error: Path must start with /memories, got: ${path}`)
-  return path.length > '/memories'.length ? path.replace(/\/+$/, '') || '/memories' : path
+  return path.length > '/memories'.length ? trimEndOf(path, '/') || '/memories' : path
 }
 
 function need<Name extends string>(input: Partial<Record<Name, unknown>>, name: Name, called: string = name): string {

@@ -79,7 +79,7 @@ const NOT_SECRET = new Set([
   'DESKTOP_SESSION',
 ])
 const SECRET_VALUE =
-  /-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^\s/:@]*:[^\s/@]+@|\b(?:sk-[\w-]{16}|gh[pousr]_\w{20}|github_pat_|AKIA[A-Z0-9]{12}|xox[abprs]-|eyJ[\w-]+\.eyJ|AIza[\w-]{30})/
+  /-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^\s/:@]*:[^\s/@]+@|(?<![\w-])eyJ[\w-]+\.eyJ|\b(?:sk-[\w-]{16}|gh[pousr]_\w{20}|github_pat_|AKIA[A-Z0-9]{12}|xox[abprs]-|AIza[\w-]{30})/
 
 function looksSecret(name: string, value: string): boolean {
   if (NOT_SECRET.has(name)) return false

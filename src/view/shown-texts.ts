@@ -49,12 +49,15 @@ function isShown(fold: Fold, entry: number): boolean {
 }
 
 /** The tools by which an agent looks after its context; MCP clients put the server's name before theirs. */
-export const OWN_TOOL = /^(.*palimpsest.*[_.])?(context|recall)$/i
+export function isOwnTool(name: string): boolean {
+  const at = name.search(/(?:context|recall)$/i)
+  return at === 0 || (at > 0 && '_.'.includes(name[at - 1]!) && /palimpsest/i.test(name.slice(0, at - 1)))
+}
 
 /** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const { entry, part, role, shown, original } of shownParts(fold)) {
-    if (shown.type === 'reasoning' || ('name' in shown && OWN_TOOL.test(shown.name))) continue
+    if (shown.type === 'reasoning' || ('name' in shown && isOwnTool(shown.name))) continue
     const visible = outermost(
       editsInside(fold, entry).filter(edit => edit.target.type === 'part' && edit.target.part === part),
     )

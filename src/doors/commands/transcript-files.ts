@@ -10,7 +10,8 @@ import { printable } from '../terminal/output.ts'
 
 export type FoundFile = { path: string; named: boolean }
 
-const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)$|chat[.-]history.*\.md$/i
+const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)$/i
+const CHAT_HISTORY = /chat[.-]history/i
 const MOST_DEPTH = 12
 
 export async function transcriptFiles(paths: readonly string[]): Promise<FoundFile[]> {
@@ -30,9 +31,13 @@ async function filesIn(folder: string, depth: number): Promise<string[]> {
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name)
     if (entry.isDirectory() && entry.name !== 'node_modules') found.push(...(await filesIn(path, depth + 1)))
-    else if (entry.isFile() && LOOKS_RIGHT.test(entry.name)) found.push(path)
+    else if (entry.isFile() && looksRight(entry.name)) found.push(path)
   }
   return found
+}
+
+function looksRight(name: string): boolean {
+  return LOOKS_RIGHT.test(name) || (CHAT_HISTORY.test(name) && /\.md$/i.test(name))
 }
 
 /** The transcript, or nothing where a file that nobody named is none; notes say what was wrong with it. */

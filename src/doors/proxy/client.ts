@@ -102,10 +102,10 @@ const ASKED: readonly [Side, RegExp][] = [
     'compaction',
     /CONTEXT CHECKPOINT COMPACTION|create a detailed summary of (?:the|our) conversation|detailed prompt for continuing our conversation|<state_snapshot>|summari[sz]e (?:the|this|our) conversation (?:so far|above)|anchored (?:context )?summary/i,
   ],
-  ['title', /title generator|(?:generate|write|create|come up with) an? (?:\w+[ ,]+){0,4}title\b|isNewTopic/i],
+  ['title', /title generator|(?:generate|write|create|come up with) an? [\w ,]{0,60}\btitle\b|isNewTopic/i],
   [
     'commit',
-    /(?:generate|write|create) an? (?:\w+[ ,]+){0,6}commit message|expert software engineer that generates (?:concise, )?one-line Git commit messages/i,
+    /(?:generate|write|create) an? [\w ,]{0,80}\bcommit message|expert software engineer that generates (?:concise, )?one-line Git commit messages/i,
   ],
   [
     'check',

@@ -53,7 +53,7 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { hand
 function admitted({ url = '/', headers }: IncomingMessage, token: string): string | undefined {
   const given = headers['x-palimpsest-token']
   if (typeof given === 'string' && isSame(given, token)) return url
-  const match = /^\/key\/([^/?]+)(.*)$/.exec(url)
+  const match = /^\/key\/([^/?]+)(.*)$/s.exec(url)
   return match && isSame(decodeURIComponent(match[1]!), token) ? match[2] || '/' : undefined
 }
 

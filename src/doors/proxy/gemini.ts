@@ -10,7 +10,7 @@ import { type Tool, toJsonSchema } from '../../tools/tool.ts'
 import { type Answer, numberIn, type ProxyDialect, takeCount } from './dialect.ts'
 
 const PATH =
-  /^\/v\d+(?:alpha|beta)?\d*\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
+  /^\/v\d+(?:(?:alpha|beta)\d*)?\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
 
 export const gemini: ProxyDialect = {
   name: 'gemini',

@@ -3,9 +3,11 @@
  * they came in, but for hop-by-hop headers; what comes back is not decompressed, and streams with backpressure. An
  * abort on either side ends the other. Node's own `fetch` cannot do this: it decodes what it receives.
  */
+
 import { request as httpRequest, type IncomingMessage, Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https'
 import { Readable } from 'node:stream'
+import { trimEndOf } from '../../model/text.ts'
 import { NodeHeaders, type SomeHeaders } from './node-http.ts'
 
 export type Upstreams = {
@@ -40,7 +42,7 @@ function isForAnthropic(path: string, headers: SomeHeaders): boolean {
 }
 
 export function upstreamUrl({ upstream, path }: Route, search: string, upstreams: Upstreams): URL {
-  const base = upstreams[upstream].replace(/\/+$/, '')
+  const base = trimEndOf(upstreams[upstream], '/')
   if (upstream === 'anthropic') return new URL(base.replace(/\/v1$/, '') + path + search)
   if (upstream === 'gemini') return new URL(base + path + search)
   const root = new URL(base).pathname === '/' ? `${base}/v1` : base

@@ -5,6 +5,7 @@
  * A request may have several lines: one that ends with a backslash goes on, Alt-Enter begins a new one, and what is
  * pasted stays together. What was typed before a question was asked never answers it.
  */
+import { trimEndOf } from '../../model/text.ts'
 import type { Io } from './command.ts'
 import type { History } from './history.ts'
 
@@ -75,5 +76,5 @@ export function answerIn(line: string, words: readonly string[]): string | undef
 
 /** A line that ends with an odd number of backslashes goes on in the next. */
 function continues(line: string): boolean {
-  return (/\\*$/.exec(line)?.[0].length ?? 0) % 2 === 1
+  return (line.length - trimEndOf(line, '\\').length) % 2 === 1
 }

@@ -21,7 +21,7 @@ export class MarkdownStream {
   #rest = ''
   #begun = false
   #gap = ''
-  #fence: RegExp | undefined
+  #fence: string | undefined
   #wait = 0
 
   constructor(layout: () => Layout) {
@@ -40,7 +40,7 @@ export class MarkdownStream {
   #line(line: string): Line[] {
     this.#lines += line
     // A long block of code is read once, when its fence is closed; another long block from time to time.
-    if (this.#fence ? !this.#fence.test(line) : this.#wait-- > 0) return []
+    if (this.#fence ? !closesFence(line, this.#fence) : this.#wait-- > 0) return []
     const tokens = new Lexer().blockTokens(this.#lines)
     this.#fence = openFence(tokens.at(-1)?.raw ?? '')
     const given = this.#give(wholeBlocks(tokens, this.#lines))
@@ -86,7 +86,7 @@ export class MarkdownStream {
       if (this.#begun && isGap(this.#gap)) lines.push([])
       lines.push(...trimmed(renderBlock(raw, this.#layout())))
       this.#begun = true
-      this.#gap = /\s*$/.exec(raw)?.[0] ?? ''
+      this.#gap = raw.slice(raw.trimEnd().length)
     }
     return lines
   }
@@ -109,13 +109,17 @@ function endsAtEmptyLine({ type, raw }: Token): boolean {
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 
-/** What would close the fence that a block has opened; nothing where it is closed, or none was opened. */
-function openFence(raw: string): RegExp | undefined {
+/** The marks of the fence that a block has opened; nothing where it is closed, or none was opened. */
+function openFence(raw: string): string | undefined {
   const fence = FENCE.exec(raw)?.[1]
   if (fence === undefined) return undefined
-  const closing = new RegExp(`^ {0,3}${fence[0]}{${fence.length},}[ \\t]*$`)
   const [, ...lines] = raw.trimEnd().split('\n')
-  return lines.some(line => closing.test(line)) ? undefined : new RegExp(`${closing.source.slice(0, -1)}\\r?\\n?$`)
+  return lines.some(line => closesFence(line, fence)) ? undefined : fence
+}
+
+function closesFence(line: string, fence: string): boolean {
+  const [found = '', marks = ''] = FENCE.exec(line) ?? []
+  return marks.startsWith(fence) && line.slice(found.length).trim() === ''
 }
 
 function isGap(space: string): boolean {

@@ -14,7 +14,7 @@ import {
   textParts,
 } from './transcript.ts'
 
-const START = /^# aider chat started at (.*?)\s*$/
+const START = /^# aider chat started at (.*)/
 
 export const aider: TranscriptReader = {
   format: 'aider',
@@ -40,7 +40,7 @@ class AiderParser implements TranscriptParser {
   take(value: unknown) {
     const line = text(value)
     const start = START.exec(line)
-    if (start) this.#begin(start[1]!)
+    if (start) this.#begin(start[1]!.trim())
     else if (line.startsWith('####')) this.#add('user', line.replace(/^#### ?/, '').replace(/ {2}$/, ''))
     else if (/^>(?: |$)/.test(line)) this.#add('output', line.replace(/ {2}$/, ''))
     else this.#add(line.trim() === '' ? (this.#voice ?? 'assistant') : 'assistant', line)

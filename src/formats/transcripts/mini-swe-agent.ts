@@ -87,12 +87,12 @@ function answer(session: SessionRecorder, message: Fields, content: string, id: 
 
 /** The one bash block of a text as a call, the rest as text. */
 function acted(content: string, id: string): Part[] {
-  const found = [...content.matchAll(/```bash\s*\n(.*?)\n?```/gs)]
+  const found = [...content.matchAll(/```bash[^\S\n]*\n(.*?)\n?```/gs)]
   const [block] = found
   if (!block || found.length > 1) return textParts(content)
   const before = content.slice(0, block.index).trimEnd()
   const after = content.slice(block.index + block[0].length).trim()
-  return [...textParts(before), ...textParts(after), callPart(id, 'bash', { command: block[1] })]
+  return [...textParts(before), ...textParts(after), callPart(id, 'bash', { command: block[1]?.replace(/^\s*\n/, '') })]
 }
 
 function timeOf(message: Fields): number | undefined {
