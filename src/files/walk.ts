@@ -4,8 +4,8 @@
  */
 
 import { readdir } from 'node:fs/promises'
-import { matchesGlob } from 'node:path'
 import { isTemporary } from './atomic.ts'
+import { readGlob } from './glob.ts'
 import { codeOf, type Folder, openFolderIn } from './root.ts'
 
 export type Entry = {
@@ -34,9 +34,11 @@ export async function* walk(folder: Folder, depth: number, above: string[] = [])
   }
 }
 
-/** True when a path fits a glob; a glob without a slash is one for names, at any depth. */
-export function fitsGlob(parts: readonly string[], glob: string): boolean {
-  return matchesGlob(parts.join('/'), glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`)
+/** Says of names below a folder whether they fit a glob; a glob without a slash is one for names, at any depth. */
+export function globFilter(glob: string | undefined): (parts: readonly string[]) => boolean {
+  if (glob === undefined || glob === '') return () => true
+  const fits = readGlob(glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`)
+  return parts => fits(parts.join('/'))
 }
 
 async function* walkInto(parent: Folder, name: string, depth: number, parts: string[]): AsyncGenerator<Entry> {

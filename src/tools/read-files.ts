@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { find, readWhole } from '../files/atomic.ts'
 import { type Folder, openRoot, withFolder } from '../files/root.ts'
 import { BOM, clip, grouped, lineEndings, splitLines } from '../files/text.ts'
-import { type Entry, fitsGlob, walk } from '../files/walk.ts'
+import { type Entry, globFilter, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { defineTool } from './tool.ts'
 
@@ -62,8 +62,9 @@ export const listFiles = defineTool({
     return withFolder({ root, path }, async folder => {
       const lines: string[] = []
       let more = 0
+      const fits = globFilter(glob)
       for await (const entry of walk(folder, depth ?? (glob ? DEEPEST : 2))) {
-        if (glob && !(entry.kind === 'file' && fitsGlob(entry.parts, glob))) continue
+        if (glob && !(entry.kind === 'file' && fits(entry.parts))) continue
         if (lines.length < LISTED) lines.push(listed(folder, entry))
         else more++
       }
@@ -93,11 +94,12 @@ export const searchFiles = defineTool({
     const wanted = fold(query)
     const hits: string[] = []
     const seen = { files: 0, skipped: 0, more: 0 }
+    const fits = globFilter(glob)
     const root = await openRoot(context.root)
     await withFolder({ root, path }, async folder => {
       for await (const entry of walk(folder, DEEPEST)) {
         context.signal?.throwIfAborted()
-        if (entry.kind !== 'file' || (glob && !fitsGlob(entry.parts, glob))) continue
+        if (entry.kind !== 'file' || !fits(entry.parts)) continue
         const text = await textOf(entry)
         if (text === undefined) seen.skipped++
         else seen.files++

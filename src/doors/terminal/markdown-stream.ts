@@ -6,14 +6,12 @@
  * stands, for a screen that can take it back.
  */
 import { Lexer, type Token } from 'marked'
-import { type Layout, renderBlock } from './markdown.ts'
+import { type Layout, LONGEST_BLOCK, LONGEST_LINE, plainLines, renderBlock } from './markdown.ts'
 import { printable } from './output.ts'
 import { type Line, span } from './spans.ts'
 
 /** A block is read again when it has grown by this part of itself. */
 const OFTEN = 16
-/** Of a longer block only the end is shown while it is not whole. */
-const MOST = 20_000
 
 export class MarkdownStream {
   readonly #layout: () => Layout
@@ -38,7 +36,9 @@ export class MarkdownStream {
   }
 
   #line(line: string): Line[] {
+    if (!this.#fence && line.length > LONGEST_LINE) return [...this.#giveAll(), ...plainLines(line, this.#layout())]
     this.#lines += line
+    if (!this.#fence && this.#lines.length > LONGEST_BLOCK) return this.#giveAll()
     // A long block of code is read once, when its fence is closed; another long block from time to time.
     if (this.#fence ? !closesFence(line, this.#fence) : this.#wait-- > 0) return []
     const tokens = new Lexer().blockTokens(this.#lines)
@@ -50,12 +50,17 @@ export class MarkdownStream {
 
   /** The lines of everything that is left; the next piece begins a new text. */
   end(): Line[] {
-    this.#lines += printable(this.#rest)
+    const last = this.#rest === '' ? [] : this.#line(printable(this.#rest))
     this.#rest = ''
-    const lines = this.#give(new Lexer().blockTokens(this.#lines).map(({ raw }) => raw))
-    this.#lines = ''
+    const lines = [...last, ...this.#giveAll()]
     this.#begun = false
     this.#gap = ''
+    return lines
+  }
+
+  #giveAll(): Line[] {
+    const lines = this.#give(new Lexer().blockTokens(this.#lines).map(({ raw }) => raw))
+    this.#lines = ''
     this.#fence = undefined
     this.#wait = 0
     return lines
@@ -63,11 +68,11 @@ export class MarkdownStream {
 
   /** What is not whole yet, as it would look now. */
   pending(): Line[] {
-    const text = this.#lines + printable(this.#rest)
+    const text = this.#lines + printable(this.#rest.slice(-LONGEST_BLOCK))
     if (text.trim() === '') return []
-    if (text.length > MOST)
+    if (text.length >= LONGEST_BLOCK)
       return text
-        .slice(-MOST)
+        .slice(-LONGEST_BLOCK)
         .split('\n')
         .slice(1)
         .map(line => [span(line)])

@@ -11,9 +11,29 @@ import { tableLines } from './table.ts'
 
 export type Layout = { width: number; marks: boolean }
 
+/** Nobody writes longer ones, and the lexer's time grows with their square. They are shown as they are. */
+export const LONGEST_BLOCK = 20_000
+export const LONGEST_LINE = 4000
+const LONG_RUN = /_{32}|\*{32}|!{32}/
+const FENCED = /^ {0,3}(?:`{3}|~{3})/
+
 /** One block of Markdown, alone. */
 export function renderBlock(raw: string, layout: Layout): Line[] {
-  return blockLines(new Lexer().lex(raw), layout)
+  return isReadable(raw) ? blockLines(new Lexer().lex(raw), layout) : plainLines(raw, layout)
+}
+
+export function plainLines(text: string, { width }: Layout): Line[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .flatMap(line => wrap([span(line)], width))
+}
+
+function isReadable(raw: string): boolean {
+  if (FENCED.test(raw)) return true
+  return (
+    raw.length <= LONGEST_BLOCK && !LONG_RUN.test(raw) && raw.split('\n').every(line => line.length <= LONGEST_LINE)
+  )
 }
 
 function blockLines(tokens: readonly Token[], layout: Layout): Line[] {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { matchesGlob } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readGlob } from '../../src/files/glob.ts'
+
+const joined = (of: fc.Arbitrary<string>, by: string) =>
+  fc.array(of, { minLength: 1, maxLength: 4 }).map(pieces => pieces.join(by))
+const isName = (name: string) => name !== '.' && name !== '..' && !name.includes('**')
+const path = joined(joined(fc.constantFrom('a', 'b', '.', 'ab', '-'), '').filter(isName), '/')
+const name = joined(fc.constantFrom('a', 'b', '.', '*', '?', '[ab]', '[!a]', '{a,b}', '{ab,ba}', '[a-b]'), '')
+const glob = joined(fc.oneof(name.filter(isName), fc.constant('**')), '/')
+
+test('globs fit the paths that they fit for Node', () => {
+  let fitting = 0
+  fc.assert(
+    fc.property(path, glob, (path, glob) => {
+      const expected = matchesGlob(path, glob)
+      assert.equal(readGlob(glob)(path), expected)
+      if (expected) fitting++
+    }),
+    { numRuns: 5000, seed: 18 },
+  )
+  assert.ok(fitting > 100)
+})
+
+test('signs that are not closed, and extended globs, are text', () => {
+  assert.ok(readGlob('a[b')('a[b'))
+  assert.ok(readGlob('a{b')('a{b'))
+  assert.ok(readGlob('\\*')('*'))
+  assert.ok(!readGlob('\\*')('a'))
+  assert.ok(readGlob('+(a|aa)b')('+(a|aa)b'))
+})
+
+test('no glob takes more than linear time for a long name', () => {
+  const start = process.cpuUsage()
+  for (const glob of [
+    '+(a|aa)b',
+    '*a*a*a*a*a*a*a*a*b',
+    '{a,aa}*{a,aa}*{a,aa}*b',
+    '**/**/**/**/*a*b',
+    '{a,b}'.repeat(40),
+  ]) {
+    assert.equal(readGlob(glob)('a'.repeat(20_000)), false)
+    assert.equal(readGlob(glob)('a/'.repeat(10_000)), false)
+  }
+  assert.ok(process.cpuUsage(start).user < 10_000_000)
+})

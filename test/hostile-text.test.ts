@@ -1,0 +1,196 @@
+/**
+ * Text from outside, a megabyte of one sign: no function that reads it may take more than linear time. Short texts come
+ * first, so that quadratic code fails after a second and not after an hour. The bound is processor time, two orders of
+ * magnitude above linear and below quadratic time for this length: a loaded machine does not change it.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fitsPattern } from '../src/agent/approval.ts'
+import { parsePersona } from '../src/agent/personas.ts'
+import { similarTexts } from '../src/asked/similar.ts'
+import { stretchesIn } from '../src/asked/stretches.ts'
+import { applyPatchTo, headLines, hunksOf } from '../src/calls/patches.ts'
+import { isReport } from '../src/calls/requests.ts'
+import { describeShell, patchPaths } from '../src/calls/shell-kinds.ts'
+import { splitShell } from '../src/calls/shell-words.ts'
+import { describeCall } from '../src/calls/tool-kinds.ts'
+import { exitCode, stripLineNumbers } from '../src/calls/tool-output.ts'
+import { sideOf } from '../src/doors/proxy/client.ts'
+import { isOverflowText } from '../src/doors/proxy/dialect.ts'
+import { MarkdownStream } from '../src/doors/terminal/markdown-stream.ts'
+import { oneLine, printable } from '../src/doors/terminal/output.ts'
+import { clip, widthOf } from '../src/doors/terminal/width.ts'
+import { readHeadings, replaceSection } from '../src/files/markdown.ts'
+import { explainMiss } from '../src/files/nearest.ts'
+import { matchesOf, replaceUnique } from '../src/files/replace.ts'
+import { splitJsonValues } from '../src/formats/transcripts/json-values.ts'
+import { diffTexts, hiddenIn, reveal } from '../src/memory/diff.ts'
+import { readMessage } from '../src/memory/dolt-names.ts'
+import { readFrontMatter } from '../src/memory/front-matter.ts'
+import { replaceString } from '../src/memory/proposals.ts'
+import { parseJson } from '../src/model/json.ts'
+import { normalizePath } from '../src/model/paths.ts'
+import { linesIn, onOneLine, trimEndOf } from '../src/model/text.ts'
+import { loadCounter } from '../src/model/tokens.ts'
+import type { Message } from '../src/model/types.ts'
+import { excerpt } from '../src/planner/excerpt.ts'
+import { safeName } from '../src/policies/offload.ts'
+import { truncateOutput } from '../src/policies/truncate-shell.ts'
+import { openPalimpsest } from '../src/session/engine.ts'
+import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
+
+const SHORT = 40_000
+const LONG = 1_000_000
+const SHORT_MS = 1500
+const LONG_MS = 10_000
+
+const SIGNS = [...' \t\n\r[]{}()<>"\'`-_*#|~+=\\/.:,;!@$%&0a\u00a0é', '😀', '\u202e']
+const WORDS = [
+  'a ',
+  '- ',
+  '\n-',
+  '> ',
+  '```\n',
+  '"a":',
+  '\\"',
+  '{"',
+  ' #',
+  ' |',
+  '\r\n',
+  '*a',
+  '[a](',
+  '<a ',
+  '- - ',
+  '![',
+  '# ',
+  'a\n\n',
+  '/a',
+  '../',
+  '://',
+  '$(',
+  "a'b",
+  '<!--',
+  '1. ',
+  '"\\',
+  'a:b\n',
+  '**a',
+  '~~~\n',
+]
+/** These are tried at full length, too. */
+const LONG_SIGNS = new Set(' \t\n[{("-`\\')
+const SHAPES: readonly (readonly [before: string, sign: string, after: string])[] = [
+  ...[...SIGNS, ...WORDS].map(sign => ['', sign, 'x'] as const),
+  ...SIGNS.map(sign => ['a: x', sign, '\u0000'] as const),
+]
+
+const text = (content: string): Message => ({ role: 'user', parts: [{ type: 'text', text: content }] })
+const count = await loadCounter()
+
+/** Every function that is given text from outside, each in the way that its callers do. */
+const READERS: Record<string, (outside: string) => unknown> = {
+  onOneLine,
+  linesIn,
+  trimEndOf: outside => trimEndOf(outside, '/'),
+  normalizePath,
+  parseJson: outside => parseJson(outside),
+  'parseJson of a text': outside => parseJson(JSON.stringify({ '\n': 1, text: outside, [outside]: outside })),
+  count,
+  readFrontMatter: outside => readFrontMatter(`---\n${outside}\n---\n`),
+  'front matter of a value': outside => readFrontMatter(`---\nkey: x${outside}\n---\n`),
+  parsePersona: outside => parsePersona(`---\nname: ${outside}\n---\n${outside}`, 'persona.md'),
+  readSummary,
+  checkSummary: outside => checkSummary(`${SUMMARY_MARK}\n${outside}`, 10, count),
+  exitCode,
+  stripLineNumbers: outside => stripLineNumbers(`1: ${outside}\n2: ${outside}`),
+  isReport,
+  describeShell: outside => describeShell(outside, '/work', {}),
+  splitShell: outside => splitShell(outside, {}),
+  describeCall: outside => describeCall('bash', { command: outside }),
+  patchPaths,
+  headLines,
+  hunksOf: outside => hunksOf(outside, 'a.ts'),
+  applyPatchTo: outside =>
+    applyPatchTo(`*** Begin Patch\n*** Update File: a\n@@\n-${outside}\n+b\n*** End Patch`, 'a', outside),
+  stretchesIn,
+  similarTexts: outside => similarTexts([outside, `${outside}b`], outside.slice(0, 2000)),
+  excerpt: outside => excerpt(outside, { head: 200, tail: 200 } as never),
+  truncateOutput: outside => truncateOutput(outside, { head: 20, tail: 20 }),
+  safeName,
+  readHeadings,
+  replaceSection: outside => replaceSection(`# A\n${outside}\n`, `# A > ${outside}`, 'new'),
+  explainMiss: outside => explainMiss(`${outside}b`, outside.slice(0, 2000)),
+  matchesOf: outside => matchesOf(outside, outside.slice(0, 1000)),
+  replaceUnique: outside => replaceUnique(outside, outside.slice(0, 1000), 'new'),
+  replaceString: outside =>
+    replaceString(outside, { label: 'a', oldString: outside.slice(0, 1000), newString: 'b', all: true }),
+  diffTexts: outside => diffTexts(outside, `${outside}b`),
+  reveal,
+  hiddenIn,
+  readMessage,
+  splitJsonValues: outside => [...splitJsonValues(outside)],
+  fitsPattern: outside => fitsPattern(outside, '*a*a*a*a*a*b'),
+  sideOf: outside => sideOf(new Headers(), {}, [text(outside)]),
+  isOverflowText,
+  printable,
+  oneLine: outside => oneLine(outside, 80),
+  widthOf,
+  clip: outside => clip(outside, 80),
+  MarkdownStream: outside => {
+    const stream = new MarkdownStream(() => ({ width: 80, marks: false }))
+    for (let at = 0; at < outside.length; at += 4096) {
+      stream.push(outside.slice(at, at + 4096))
+      stream.pending()
+    }
+    return stream.end()
+  },
+}
+
+for (const [name, read] of Object.entries(READERS)) {
+  test(`${name} takes linear time for any text`, () => {
+    for (const shape of SHAPES) {
+      const short = timeOf(() => read(outside(shape, SHORT)))
+      assert.ok(short < SHORT_MS, `${short} ms of processor for ${JSON.stringify(shape)}`)
+      if (!LONG_SIGNS.has(shape[1])) continue
+      const long = timeOf(() => read(outside(shape, LONG)))
+      assert.ok(long < LONG_MS, `${long} ms of processor for a megabyte of ${JSON.stringify(shape)}`)
+    }
+  })
+}
+
+test('a session with such texts is planned, summarised and searched in linear time', async () => {
+  for (const shape of SHAPES.filter(([before, sign]) => before === '' && LONG_SIGNS.has(sign))) {
+    await using pal = await openPalimpsest({ home: ':memory:' })
+    const session = await pal.session('hostile', { model: 'claude-sonnet-4-5' })
+    const start = process.cpuUsage()
+    const content = outside(shape, SHORT)
+    for (let i = 0; i < 4; i++) {
+      await session.append(text(content), {
+        role: 'assistant',
+        parts: [{ type: 'tool-call', id: `c${i}`, name: 'bash', input: { command: content } }],
+      })
+      await session.append({
+        role: 'tool',
+        parts: [{ type: 'tool-result', id: `c${i}`, name: 'bash', output: content }],
+      } as Message)
+    }
+    await session.view()
+    await session.recall(content.slice(0, 1000))
+    const ms = process.cpuUsage(start).user / 1000
+    assert.ok(ms < 4 * SHORT_MS, `${ms} ms of processor for ${JSON.stringify(shape)}`)
+  }
+})
+
+function outside([before, sign, after]: readonly [string, string, string], length: number): string {
+  return before + sign.repeat(length / sign.length) + after
+}
+
+/** Reading may refuse a text; it may not take long to do so. */
+function timeOf(work: () => unknown): number {
+  const start = process.cpuUsage()
+  try {
+    work()
+  } catch {
+    // A refusal is an answer.
+  }
+  return process.cpuUsage(start).user / 1000
+}
