@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkPatterns, patternsIn, verdictOn } from '../scripts/check-patterns.ts'
+
+test('no pattern takes more than linear time', async () => {
+  const { checked, problems } = await checkPatterns()
+  assert.deepEqual(problems, [])
+  assert.ok(checked > 300)
+})
+
+test('the check finds quadratic, cubic and exponential patterns, also behind a look around', async () => {
+  for (const source of ['\\s+$', '(a|aa)+b', '^(a+)+$', '\\s*[\\r\\n]\\s*', '(?!b)\\s+#.*$'])
+    assert.match(await verdictOn({ source, flags: '' }), /polynomial|exponential/, source)
+  assert.equal(await verdictOn({ source: '^\\s*#', flags: '' }), '')
+})
+
+test('the check reads literals in all places and refuses patterns that are built in a function', () => {
+  const code =
+    'const a = /x+/g\nfunction f(s: string) {\n  return [/y/.test(s), new RegExp(s)]\n}\nconst b = new RegExp(a)'
+  const { found, refused, builds } = patternsIn('src/a.ts', code)
+  assert.deepEqual(
+    found.map(({ where, source, flags }) => `${where} ${source} ${flags}`),
+    ['src/a.ts:1 x+ g', 'src/a.ts:3 y '],
+  )
+  assert.equal(refused.length, 1)
+  assert.match(refused[0]!, /src\/a\.ts:3/)
+  assert.ok(builds)
+})
