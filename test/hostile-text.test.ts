@@ -27,7 +27,6 @@ import { splitJsonValues } from '../src/formats/transcripts/json-values.ts'
 import { diffTexts, hiddenIn, reveal } from '../src/memory/diff.ts'
 import { readMessage } from '../src/memory/dolt-names.ts'
 import { readFrontMatter } from '../src/memory/front-matter.ts'
-import { replaceString } from '../src/memory/proposals.ts'
 import { parseJson } from '../src/model/json.ts'
 import { normalizePath } from '../src/model/paths.ts'
 import { linesIn, onOneLine, trimEndOf } from '../src/model/text.ts'
@@ -121,8 +120,6 @@ const READERS: Record<string, (outside: string) => unknown> = {
   explainMiss: outside => explainMiss(`${outside}b`, outside.slice(0, 2000)),
   matchesOf: outside => matchesOf(outside, outside.slice(0, 1000)),
   replaceUnique: outside => replaceUnique(outside, outside.slice(0, 1000), 'new'),
-  replaceString: outside =>
-    replaceString(outside, { label: 'a', oldString: outside.slice(0, 1000), newString: 'b', all: true }),
   diffTexts: outside => diffTexts(outside, `${outside}b`),
   reveal,
   hiddenIn,

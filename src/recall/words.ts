@@ -16,7 +16,7 @@ const MAX_REMEMBERED = 50_000
 const ASCII = /^[\x00-\x7f]*$/
 const ASCII_WORDS = /[A-Za-z0-9_]+/g
 const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
-const COMPOUNDS = /[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
+const COMPOUNDS = /(?<![A-Za-z0-9_])[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
 const MARKS = /\p{M}+/gu
 /** Runs of scripts that put no spaces between words, and runs of the others. */
 const RUNS =

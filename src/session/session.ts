@@ -336,10 +336,9 @@ export class Session {
 
   /** Forks of a fork are numbered with those of the first session, so that names do not grow. */
   async #freeName(): Promise<string> {
-    const base = this.id
-      .replace(/(?:-fork-\d+)+$/, '')
-      .slice(0, LONGEST_BASE)
-      .toWellFormed()
+    let first = this.id
+    while (/-fork-\d+$/.test(first)) first = first.replace(/-fork-\d+$/, '')
+    const base = first.slice(0, LONGEST_BASE).toWellFormed()
     const isTaken = async (n: number) => (await this.#store.find(`${base}-fork-${n}`)) !== undefined
     let high = 1
     while (await isTaken(high)) high *= 2
