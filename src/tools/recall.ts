@@ -12,7 +12,7 @@ import type { Palimpsest, SessionHit } from '../session/engine.ts'
 import { type Nearby, parseTime, type RecallOptions } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
 import { entriesOf, isRange } from '../view/edits.ts'
-import { OWN_TOOL } from '../view/shown-texts.ts'
+import { isOwnTool } from '../view/shown-texts.ts'
 import { defineTool } from './tool.ts'
 
 /** The sessions that the agent's user may see, its own among them. */
@@ -102,7 +102,7 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
   const { hits: found, behind } = everywhere
     ? await sessions.recall(query, options)
     : { hits: (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit })), behind: false }
-  const hits = found.filter(hit => !OWN_TOOL.test(hit.tool ?? '')).slice(0, limit)
+  const hits = found.filter(hit => !isOwnTool(hit.tool ?? '')).slice(0, limit)
   const notes = [
     ...(narrowed.sessions === 'all' && !sessions
       ? ['Only this session was searched: others are not open to you.']
@@ -141,7 +141,7 @@ async function describeHit(context: SessionToolContext, hit: SessionHit): Promis
 async function describeNear(session: Session, id: string): Promise<string> {
   const near = await session.around(id, { before: NEAR, after: NEAR })
   return near
-    .filter(({ tool }) => !OWN_TOOL.test(tool ?? ''))
+    .filter(({ tool }) => !isOwnTool(tool ?? ''))
     .map(part => {
       const hidden = !part.inView && hiddenByUser(session, part.entry, part.part)
       const shown = hidden ? '[hidden by the user]' : quote(part.preview, 160)
