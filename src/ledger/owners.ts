@@ -64,9 +64,9 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
       const row = await store.find(whole(name))
       return row && ownRow(row)
     },
-    async list({ after, ...options } = {}) {
+    async list({ after, prefix: beginning = '', ...options } = {}) {
       const behind = after === undefined ? {} : { after: whole(after) }
-      return (await store.list({ ...options, ...behind, prefix })).map(ownRow)
+      return (await store.list({ ...options, ...behind, prefix: prefix + beginning })).map(ownRow)
     },
     setMeta: (name, meta) => store.setMeta(whole(name), meta),
     append: (name, rows) => store.append(whole(name), rows),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
-import type { LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
+import type { LedgerStore, ListOptions, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import { search } from '../../src/recall/search.ts'
 
@@ -99,6 +99,18 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
           (await store.list({ contains: 's5' })).map(row => row.id),
           ['s5'],
         )
+      }))
+
+    test('a list can be of those whose id begins so, letter for letter, and looks for a text behind that', () =>
+      withStore(async store => {
+        const ids = ['@ä/one', '@ä/two', '@äb/one', '@Ä/one', '@%/one', '@_/one', 'one']
+        for (const [at, id] of ids.entries()) await store.open(id, { at, meta: '{}' })
+        const listed = async (options: ListOptions) => (await store.list(options)).map(row => row.id)
+        assert.deepEqual(await listed({ prefix: '@ä/' }), ['@ä/two', '@ä/one'])
+        assert.deepEqual(await listed({ prefix: '@ä/', limit: 1, after: '@ä/two' }), ['@ä/one'])
+        assert.deepEqual(await listed({ prefix: '@%/' }), ['@%/one'])
+        assert.deepEqual(await listed({ prefix: '@ä/', contains: 'ä' }), [])
+        assert.deepEqual(await listed({ prefix: '@ä/', contains: 'on' }), ['@ä/one'])
       }))
 
     test('search finds everything that was appended before it, in the session and in what it was forked from', () =>

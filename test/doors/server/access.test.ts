@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { AgentDesk } from '../../../src/agent/desk.ts'
 import { openHome } from '../../../src/agent/open.ts'
-import { partId } from '../../../src/view/shown-texts.ts'
+import { BODIES, queryFor } from './bodies.ts'
 import { said, startServer } from './harness.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
@@ -25,28 +25,6 @@ const bob = token('bob', 'user')
 const bobsAgent = token('bob', 'agent')
 const revoked = token('alice', 'user')
 store.revokeToken(revoked.id, 2)
-
-/** Bodies that fit, so that a refusal is never for the body. */
-const BODIES: Record<string, unknown> = {
-  'post /sessions': {},
-  'post /sessions/{session}/messages': { messages: [said('more')] },
-  'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
-  'post /sessions/{session}/edits/apply': {
-    edits: [{ target: { type: 'entry', entry: 0 }, replacement: 'x', why: 'y' }],
-  },
-  'post /sessions/{session}/pin': { entry: 0 },
-  'post /sessions/{session}/restore': { id: 'e1' },
-  'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
-  'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },
-  'put /workspace/{file}': { text: 'overwritten', version: null },
-  'post /agent/sessions/{session}/turns': { text: 'do something' },
-  'post /agent/sessions/{session}/approvals/{id}': { yes: true },
-  'post /sessions/{session}/compare': { policies: ['none'] },
-  'put /users/{user}/blocks/{label}': { body: 'overwritten' },
-  'post /users/{user}/blocks/{label}/propose': { append: 'more', reasoning: 'why not' },
-  'post /users/{user}/blocks/{label}/restore': { version: 'v' },
-  'post /tokens': { user: 'alice', role: 'admin' },
-}
 
 let ids: { proposal: string } = { proposal: '' }
 
@@ -82,14 +60,7 @@ function requestOf({ name, path, method }: (typeof OPERATIONS)[number], isAdmin:
     file: 'MEMORY.md',
   }
   const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => encodeURIComponent(values[key]!))
-  const query = path.endsWith('/recall')
-    ? '?q=hello'
-    : /\/(around|original)$/.test(path)
-      ? `?id=${partId(0, 0, { type: 'text' })}`
-      : path.endsWith('/file')
-        ? '?path=a.txt'
-        : ''
-  return { method: method.toUpperCase(), path: filled + query, body: BODIES[name] }
+  return { method: method.toUpperCase(), path: filled + queryFor(path, 'hello'), body: BODIES[name] }
 }
 
 const attempt = (operation: (typeof OPERATIONS)[number], secret?: string, headers: Record<string, string> = {}) => {

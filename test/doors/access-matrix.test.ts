@@ -1,0 +1,423 @@
+/**
+ * Every door with every credential. The doors are asked for (the OpenAPI document, the mounts of `serve`, the lists of
+ * MCP), and each must have a row here that says whom it is for: one without a row fails, and so does a row without its
+ * door. What somebody must not see has a word in it that is nowhere else; what they must not change is compared.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { BODIES, queryFor } from './server/bodies.ts'
+import { startWholeServer } from './whole-server.ts'
+
+const CANARY = 'xylophone-canary'
+/** What is asked for, which may be named again in an answer. */
+const ASKED = 'xylophone'
+const PROVIDER_PATHS: Record<string, [path: string, body: object]> = {
+  '/v1': ['/v1/chat/completions', { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] }],
+  '/anthropic': [
+    '/anthropic/v1/messages',
+    { model: 'claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+  ],
+  '/openai': ['/openai/v1/responses', { model: 'gpt-5', input: 'hi' }],
+  '/gemini': [
+    '/gemini/v1beta/models/gemini-2.5-pro:generateContent',
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  ],
+}
+
+type Audience = 'everybody' | 'people' | 'admins' | 'public'
+
+/** Whom each route is for, written by hand: the document says what is, this says what must be. */
+const ROUTES: Record<Audience, readonly string[]> = {
+  everybody: [
+    'get /sessions',
+    'post /sessions',
+    'get /sessions/{session}',
+    'post /sessions/{session}/messages',
+    'get /sessions/{session}/entries',
+    'get /sessions/{session}/view',
+    'post /sessions/{session}/view',
+    'get /sessions/{session}/explained',
+    'get /sessions/{session}/stats',
+    'get /sessions/{session}/edits',
+    'post /sessions/{session}/edits',
+    'post /sessions/{session}/edits/{edit}/undo',
+    'post /sessions/{session}/edits/{edit}/redo',
+    'post /sessions/{session}/restore',
+    'post /sessions/{session}/fork',
+    'get /sessions/{session}/recall',
+    'get /recall',
+    'get /sessions/{session}/around',
+    'get /sessions/{session}/original',
+    'get /sessions/{session}/suggestions',
+    'get /sessions/{session}/parts',
+    'get /sessions/{session}/changelog',
+    'get /sessions/{session}/file',
+    'get /sessions/{session}/verify',
+    'get /sessions/{session}/map',
+    'get /sessions/{session}/parts/{entry}/{part}',
+    'get /sessions/{session}/summary',
+    'get /sessions/{session}/timeline',
+    'get /sessions/{session}/pending',
+    'post /import',
+    'post /sessions/{session}/compare',
+    'get /users',
+    'get /policies',
+    'get /users/{user}/blocks',
+    'get /users/{user}/blocks/{label}',
+    'get /users/{user}/blocks/{label}/history',
+    'post /users/{user}/blocks/{label}/propose',
+    'get /users/{user}/proposals',
+    'get /users/{user}/proposals/{id}',
+    'get /events',
+    'get /me',
+  ],
+  people: [
+    'post /sessions/{session}/edits/apply',
+    'post /sessions/{session}/pin',
+    'post /sessions/{session}/compact/preview',
+    'post /sessions/{session}/compact',
+    'put /users/{user}/blocks/{label}',
+    'delete /users/{user}/blocks/{label}',
+    'post /users/{user}/blocks/{label}/restore',
+    'post /users/{user}/proposals/{id}/approve',
+    'post /users/{user}/proposals/{id}/reject',
+    'post /users/{user}/proposals/{id}/revert',
+    'get /agent/personas',
+    'post /agent/sessions/{session}/turns',
+    'get /agent/sessions/{session}/turns',
+    'post /agent/sessions/{session}/approvals/{id}',
+    'post /agent/sessions/{session}/stop',
+  ],
+  admins: [
+    'get /workspace',
+    'post /workspace',
+    'get /workspace/{file}',
+    'put /workspace/{file}',
+    'get /tokens',
+    'post /tokens',
+    'delete /tokens/{token}',
+  ],
+  public: ['get /healthz', 'get /openapi.json', 'get /docs'],
+}
+
+/** The other doors of `serve`, by their path. */
+const MOUNTS: Record<string, Audience> = {
+  '/v1': 'everybody',
+  '/anthropic': 'everybody',
+  '/openai': 'everybody',
+  '/gemini': 'everybody',
+  '/metrics': 'admins',
+  '/mcp': 'everybody',
+  '/agent/v1': 'people',
+  '/': 'public',
+}
+
+/** What MCP offers, with arguments that aim at what the victim has. */
+const TOOLS: Record<string, object> = {
+  context: { action: 'list' },
+  recall: { query: ASKED },
+  workspace_save_fact: { fact: 'planted' },
+  workspace_log_learning: { insight: 'planted' },
+  workspace_log_error: { error: 'planted', solution: 'planted' },
+  workspace_daily_log: { entry: 'planted' },
+  workspace_request_feature: { request: 'planted' },
+  list_memory_blocks: {},
+  read_memory_block: { block_label: 'goals' },
+  propose_memory_edit: { block_label: 'goals', old_string: ASKED, new_string: 'planted', reasoning: 'r' },
+  propose_memory_append: { block_label: 'goals', text: 'planted', reasoning: 'r' },
+  propose_memory_section: { block_label: 'goals', header: '## A', content: 'planted', reasoning: 'r' },
+  propose_memory_block: { block_label: 'goals', title: 'Goals', content: 'planted', reasoning: 'r' },
+}
+const RESOURCES: Record<string, readonly string[]> = {
+  'palimpsest://workspace/{+path}': [
+    'palimpsest://workspace/MEMORY.md',
+    'palimpsest://workspace/..%2F..%2Fbob%2Fworkspace%2FMEMORY.md',
+  ],
+  'palimpsest://sessions/{id}': [
+    'palimpsest://sessions/plans',
+    'palimpsest://sessions/%40bob%2Fplans',
+    'palimpsest://sessions/@bob/plans',
+  ],
+  'palimpsest://memory/{label}': ['palimpsest://memory/goals'],
+}
+const PROMPTS = ['agent-instructions']
+
+const served = await startWholeServer()
+const { call, mcp, token, store, server } = served
+const bob = token('bob', 'user').token
+const bobsAgent = token('bob', 'agent').token
+const alice = token('alice', 'user').token
+const alicesAgent = token('alice', 'agent').token
+const carol = token('carol', 'user').token
+const carolsAgent = token('carol', 'agent').token
+const admin = token('root', 'admin').token
+const gone = token('bob', 'admin')
+store.revokeToken(gone.id, 2)
+const NOBODY: Record<string, string | undefined> = { anonymous: undefined, wrong: 'pal_guess', revoked: gone.token }
+
+type Target = { session: string; user: string; proposal: string }
+type Ask = (secret: string | undefined, target: Target) => Promise<{ status: number; text: string }>
+type Row = { name: string; audience: Audience; ask: Ask }
+
+/** Streams that do not end are only opened. */
+async function openStream(path: string, secret: string | undefined) {
+  const headers = secret === undefined ? {} : { 'x-palimpsest-token': secret }
+  const response = await server.fetch(new Request(`http://localhost${path}`, { headers }))
+  await response.body?.cancel()
+  return { status: response.status, text: '' }
+}
+
+function routeRow(name: string, audience: Audience): Row {
+  const [method = '', path = ''] = name.split(' ')
+  const ask: Ask = (secret, { session, user, proposal }) => {
+    const values: Record<string, string> = {
+      session,
+      user,
+      id: proposal,
+      label: 'goals',
+      edit: 'e1',
+      token: gone.id,
+      entry: '0',
+      part: '0',
+      file: 'MEMORY.md',
+    }
+    const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => encodeURIComponent(values[key]!))
+    if (path === '/events') return openStream(filled, secret)
+    return call(method.toUpperCase(), filled + queryFor(path, ASKED), {
+      token: secret,
+      body: path === '/import' ? {} : BODIES[name],
+    })
+  }
+  return { name, audience, ask }
+}
+
+const mcpRow = (name: string, method: string, params: object): Row => ({
+  name,
+  audience: MOUNTS['/mcp']!,
+  ask: secret => mcp(secret, method, params),
+})
+
+const chat = (content: string) => ({ model: 'default', messages: [{ role: 'user', content }] })
+const ROWS: Row[] = [
+  ...Object.entries(ROUTES).flatMap(([audience, names]) => names.map(name => routeRow(name, audience as Audience))),
+  ...Object.entries(PROVIDER_PATHS).map(
+    ([prefix, [path, body]]): Row => ({
+      name: `proxy ${prefix}`,
+      audience: MOUNTS[prefix]!,
+      ask: (secret, { session }) =>
+        call('POST', path, { token: secret, body, headers: { 'x-palimpsest-session': session } }),
+    }),
+  ),
+  { name: 'proxy, passed on', audience: 'everybody', ask: secret => call('GET', '/v1/models', { token: secret }) },
+  { name: '/metrics', audience: MOUNTS['/metrics']!, ask: secret => call('GET', '/metrics', { token: secret }) },
+  { name: '/agent/v1/models', audience: 'people', ask: secret => call('GET', '/agent/v1/models', { token: secret }) },
+  ...['hello', '### Task: write a title'].map(
+    (content): Row => ({
+      name: `/agent/v1/chat/completions, ${content}`,
+      audience: MOUNTS['/agent/v1']!,
+      ask: secret =>
+        call('POST', '/agent/v1/chat/completions', {
+          token: secret,
+          body: chat(content),
+          headers: { 'x-openwebui-chat-id': 'c1' },
+        }),
+    }),
+  ),
+  ...['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'].map(method =>
+    mcpRow(`mcp ${method}`, method, {}),
+  ),
+  ...Object.entries(TOOLS).map(([name, args]) => mcpRow(`mcp tool ${name}`, 'tools/call', { name, arguments: args })),
+  ...Object.values(RESOURCES).flatMap(uris =>
+    uris.map(uri => mcpRow(`mcp resource ${uri}`, 'resources/read', { uri })),
+  ),
+  ...PROMPTS.map(name => mcpRow(`mcp prompt ${name}`, 'prompts/get', { name })),
+]
+
+const OPEN_TO: Record<Audience, readonly string[]> = {
+  everybody: ['user', 'agent', 'admin'],
+  people: ['user', 'admin'],
+  admins: ['admin'],
+  public: ['user', 'agent', 'admin'],
+}
+
+const targets: Record<string, Target> = {}
+
+/** A user with something of everything, each with a word in it that is nowhere else. */
+async function settle(user: string, word: string, secret: string, agent: string): Promise<Target> {
+  await call('POST', '/sessions', {
+    token: secret,
+    body: { id: 'plans', messages: [{ role: 'user', parts: [{ type: 'text', text: word }] }] },
+  })
+  await call('PUT', `/users/${user}/blocks/goals`, { token: secret, body: { body: `${word}\n` } })
+  const made = await call('POST', `/users/${user}/blocks/goals/propose`, {
+    token: agent,
+    body: { append: 'more', reasoning: word },
+  })
+  await mcp(secret, 'tools/call', { name: 'workspace_save_fact', arguments: { fact: word } })
+  const headers = { 'x-palimpsest-session': 'proxied' }
+  await call('POST', '/v1/chat/completions', {
+    token: secret,
+    headers,
+    body: { model: 'gpt-4.1', messages: [{ role: 'user', content: word }] },
+  })
+  await call('POST', '/agent/v1/chat/completions', {
+    token: secret,
+    headers: { 'x-openwebui-chat-id': 'c1' },
+    body: chat(word),
+  })
+  return { session: 'plans', user, proposal: made.json.id }
+}
+
+/** Everything that a user has, as that user reads it. */
+async function stateOf(user: string, secret: string): Promise<string[]> {
+  const { json } = await call('GET', '/sessions?limit=200', { token: secret })
+  const paths = [`/users/${user}/blocks`, `/users/${user}/blocks/goals`, `/users/${user}/proposals`]
+  for (const { id } of json.sessions)
+    paths.push(`/sessions/${encodeURIComponent(id)}/entries`, `/sessions/${encodeURIComponent(id)}/edits`)
+  const texts = []
+  for (const path of paths) texts.push(`${path} ${(await call('GET', path, { token: secret })).text}`)
+  texts.push((await mcp(secret, 'resources/read', { uri: 'palimpsest://workspace/MEMORY.md' })).text)
+  return texts
+}
+
+before(async () => {
+  targets['bob'] = await settle('bob', CANARY, bob, bobsAgent)
+  targets['carol'] = await settle('carol', 'nothing special', carol, carolsAgent)
+})
+after(() => served.close())
+
+describe('every door has a row', () => {
+  test('routes', () => {
+    const there = Object.entries(server.document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map(method => `${method} ${path}`),
+    )
+    assert.deepEqual(Object.values(ROUTES).flat().sort(), there.sort())
+  })
+
+  test('mounts; the files of the web UI are there when it is built', () => {
+    const there = served.mount.map(({ prefix }) => prefix)
+    assert.deepEqual(
+      Object.keys(MOUNTS)
+        .filter(prefix => prefix !== '/')
+        .sort(),
+      there.filter(prefix => prefix !== '/').sort(),
+    )
+    for (const { prefix, roles } of served.mount) {
+      assert.deepEqual(roles, MOUNTS[prefix] === 'public' ? 'public' : OPEN_TO[MOUNTS[prefix]!], prefix)
+    }
+  })
+
+  test('tools, resources and prompts of MCP', async () => {
+    const { tools } = (await mcp(bob, 'tools/list')).json.result
+    assert.deepEqual(Object.keys(TOOLS).sort(), tools.map(({ name }: { name: string }) => name).sort())
+    const { resourceTemplates } = (await mcp(bob, 'resources/templates/list')).json.result
+    assert.deepEqual(
+      Object.keys(RESOURCES),
+      resourceTemplates.map(({ uriTemplate }: { uriTemplate: string }) => uriTemplate),
+    )
+    const { prompts } = (await mcp(bob, 'prompts/list')).json.result
+    assert.deepEqual(
+      PROMPTS,
+      prompts.map(({ name }: { name: string }) => name),
+    )
+  })
+})
+
+describe('nobody', () => {
+  for (const { name, audience, ask } of ROWS.filter(({ audience }) => audience !== 'public')) {
+    test(`${name} is closed to those without a good token, and says nothing`, async () => {
+      for (const [kind, secret] of Object.entries(NOBODY)) {
+        const { status, text } = await ask(secret, targets['bob']!)
+        assert.equal(status, 401, `${kind}, ${audience}`)
+        assert.ok(!text.includes(CANARY))
+      }
+    })
+  }
+})
+
+describe('roles', () => {
+  for (const { name, audience, ask } of ROWS) {
+    test(`${name} is for ${audience}`, async () => {
+      for (const [role, secret] of [
+        ['agent', carolsAgent],
+        ['user', carol],
+        ['admin', admin],
+      ] as const) {
+        const own = targets['carol']!
+        const { status, text } = await ask(secret, role === 'admin' ? { ...own, session: '@carol/plans' } : own)
+        if (OPEN_TO[audience].includes(role)) assert.ok(status !== 401 && status !== 403, `${role}: ${status} ${text}`)
+        else assert.equal(status, 403, `${role}: ${text}`)
+        // An admin reads everybody's; whoever else reads their own.
+        if (role !== 'admin') assert.ok(!text.includes(CANARY), role)
+      }
+    })
+  }
+})
+
+describe('a user and their agent, at what another has', () => {
+  test('see nothing of it and change nothing, at every door and by every name for it', async () => {
+    const state = await stateOf('bob', bob)
+    const { proposal } = targets['bob']!
+    for (const { name, ask } of ROWS) {
+      for (const secret of [alice, alicesAgent]) {
+        for (const session of ['plans', '@bob/plans', 'proxied', '@bob/proxied']) {
+          const { text } = await ask(secret, { session, user: 'bob', proposal })
+          assert.ok(!text.includes(CANARY), `${name}: ${text}`)
+        }
+      }
+    }
+    assert.deepEqual(await stateOf('bob', bob), state)
+  })
+
+  test('a search for it finds nothing, and its user finds it', async () => {
+    assert.ok((await call('GET', `/recall?q=${ASKED}`, { token: bob })).json.hits.length > 0)
+    for (const secret of [alice, alicesAgent]) {
+      assert.deepEqual((await call('GET', `/recall?q=${ASKED}`, { token: secret })).json.hits, [])
+    }
+  })
+
+  test('a refusal is the same for what is there and for what is not', async () => {
+    const shape = (text: string) => text.replaceAll(/plans|no-such/g, '…')
+    for (const { name, audience, ask } of ROWS.filter(({ name }) => name.includes('{session}'))) {
+      if (audience === 'admins') continue
+      const fresh = token(`dave ${name}`, 'user').token
+      const there = await ask(fresh, { session: 'plans', user: 'x', proposal: 'p_none' })
+      const other = token(`erin ${name}`, 'user').token
+      const missing = await ask(other, { session: 'no-such', user: 'x', proposal: 'p_none' })
+      assert.equal(there.status, missing.status, name)
+      // A turn has a session of its own, and answers.
+      if (there.status !== 200) assert.equal(shape(there.text), shape(missing.text), name)
+    }
+  })
+
+  test('live events tell each of what is theirs, under the names that they know', async () => {
+    const listen = async (secret: string) => {
+      const request = new Request('http://localhost/events', { headers: { 'x-palimpsest-token': secret } })
+      return (await server.fetch(request)).body!.pipeThrough(new TextDecoderStream()).getReader()
+    }
+    const [hers, his] = [await listen(alice), await listen(bob)]
+    const grow = (secret: string) =>
+      call('POST', '/sessions', {
+        token: secret,
+        body: { id: 'news', messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }] },
+      })
+    await grow(alice)
+    // Told before hers: the last one that changed comes first.
+    await grow(bob)
+    const until = async (reader: typeof hers, wanted: RegExp) => {
+      let heard = ''
+      while (!wanted.test(heard)) {
+        const { done, value } = await reader.read()
+        if (done) break
+        heard += value
+      }
+      await reader.cancel()
+      return heard
+    }
+    const [toAlice, toBob] = await Promise.all([until(hers, /"news"/), until(his, /"news"/)])
+    for (const heard of [toAlice, toBob]) {
+      assert.equal(heard.match(/"news"/g)?.length, 1)
+      assert.doesNotMatch(heard, /@alice|@bob/)
+    }
+  })
+})

@@ -1,0 +1,31 @@
+/** What a request of each route carries, so that a refusal is never for that. */
+import { partId } from '../../../src/view/shown-texts.ts'
+import { said } from './harness.ts'
+
+/** Bodies that fit, so that a refusal is never for the body. */
+export const BODIES: Record<string, unknown> = {
+  'post /sessions': {},
+  'post /sessions/{session}/messages': { messages: [said('more')] },
+  'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
+  'post /sessions/{session}/edits/apply': {
+    edits: [{ target: { type: 'entry', entry: 0 }, replacement: 'x', why: 'y' }],
+  },
+  'post /sessions/{session}/pin': { entry: 0 },
+  'post /sessions/{session}/restore': { id: 'e1' },
+  'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
+  'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },
+  'put /workspace/{file}': { text: 'overwritten', version: null },
+  'post /agent/sessions/{session}/turns': { text: 'do something' },
+  'post /agent/sessions/{session}/approvals/{id}': { yes: true },
+  'post /sessions/{session}/compare': { policies: ['none'] },
+  'put /users/{user}/blocks/{label}': { body: 'overwritten' },
+  'post /users/{user}/blocks/{label}/propose': { append: 'more', reasoning: 'why not' },
+  'post /users/{user}/blocks/{label}/restore': { version: 'v' },
+  'post /tokens': { user: 'alice', role: 'admin' },
+}
+
+export function queryFor(path: string, words: string): string {
+  if (path.endsWith('/recall')) return `?q=${words}`
+  if (/\/(around|original)$/.test(path)) return `?id=${partId(0, 0, { type: 'text' })}`
+  return path.endsWith('/file') ? '?path=a.txt' : ''
+}

@@ -1,0 +1,89 @@
+/** The store of one user: a store like every other, in which nobody else's sessions can be reached. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { ledgerId, ownedBy, ownerIn, userFolder } from '../../src/ledger/owners.ts'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { ThreadedLedger } from '../../src/ledger/threaded.ts'
+import { search } from '../../src/recall/search.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { ledgerStoreContract } from '../contracts/ledger-store.ts'
+import * as fc from '../property.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-owners-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const fileOf = (kind: string, name: string) => join(folder, `${kind}-${name.replace(/\W+/g, '-')}.sqlite`)
+
+ledgerStoreContract('of one owner', async name => ownedBy('al/ice %', new SqliteLedger(fileOf('one', name))))
+ledgerStoreContract('of one owner, threaded and early', async name => {
+  const store = new ThreadedLedger(fileOf('early', name))
+  return ownedBy('alice', store).early!().store
+})
+
+const word = fc.string({
+  unit: fc.constantFrom('a', 'b', '/', '%', '@', '2', 'F', '5', ' ', 'é'),
+  minLength: 1,
+  maxLength: 8,
+})
+
+describe('ids', () => {
+  test('an owner and a name are read back as they were, and no two pairs share an id', () => {
+    fc.assert(
+      fc.property(word, word, word, word, (owner, name, other, another) => {
+        const id = ledgerId(owner, name)
+        assert.deepEqual(ownerIn(id), { owner, name })
+        const isSame = owner === other && name === another
+        assert.equal(ledgerId(other, another) === id, isSame)
+        assert.equal(userFolder('h', owner) === userFolder('h', other), owner === other)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a name without an owner is its own id', () => {
+    for (const name of ['plain', 'a/b c', '@', '@alice', '@/x', 'x@alice/y']) {
+      assert.equal(ledgerId(undefined, name), name)
+      assert.deepEqual(ownerIn(name), { owner: undefined, name })
+    }
+  })
+})
+
+test('whatever one user asks for, another user’s sessions are neither found nor changed', async () => {
+  const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
+  await fc.assert(
+    fc.asyncProperty(word, word, word, async (victim, thief, name) => {
+      fc.pre(victim !== thief)
+      await using pal = await openPalimpsest({ home: ':memory:' })
+      const theirs = await pal.of(victim).session(name)
+      await theirs.append(said('canary of the victim'))
+      const before = JSON.stringify([await pal.of(victim).sessions(), await theirs.events()])
+      const own = pal.of(thief)
+      for (const guess of new Set([name, ledgerId(victim, name), `../${name}`, `@${victim}/${name}`])) {
+        assert.equal(await own.find(guess), undefined)
+        await assert.rejects(own.session(guess, { mustExist: true }), { code: 'SESSION_NOT_FOUND' })
+        const made = await own.session(guess)
+        await made.append(said('by the thief'))
+        assert.deepEqual(await made.recall('canary'), [])
+        await made.fork()
+      }
+      assert.deepEqual((await own.recall('canary')).hits, [])
+      assert.ok((await own.sessions()).every(({ owner }) => owner === thief))
+      assert.equal(JSON.stringify([await pal.of(victim).sessions(), await theirs.events()]), before)
+      assert.equal((await pal.of(victim).recall('canary')).hits.length, 1)
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('a search in the store of one owner names sessions as they are called there', async () => {
+  const store = new SqliteLedger(':memory:')
+  await using pal = await openPalimpsest({ home: ':memory:', store })
+  await (await pal.of('alice').session('x')).append({ role: 'user', parts: [{ type: 'text', text: 'petrichor' }] })
+  const found = await search(await ownedBy('alice', store).index('all'), 'petrichor', { limit: 5 })
+  assert.deepEqual(
+    found.map(({ session }) => session),
+    ['x'],
+  )
+})
