@@ -4,6 +4,7 @@
  * summary and exit code are the whole truth. `npm test -- test/session/session.test.ts` runs some of them.
  */
 import { spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { OPTIONAL_PARTS } from './optional-parts.ts'
 
@@ -13,8 +14,7 @@ for (const { name, isHere, how } of OPTIONAL_PARTS) {
 }
 const files = process.argv.slice(2)
 const patterns = files.length > 0 ? files : ['test/**/*.test.ts']
-const { status } = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...patterns], {
-  cwd: root,
-  stdio: 'inherit',
-})
+// Node's default leaves one processor free, which on two of them is half. Each file is a process of its own.
+const args = ['--test', `--test-concurrency=${availableParallelism()}`, '--test-reporter=spec', ...patterns]
+const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
 process.exitCode = status ?? 1
