@@ -13,6 +13,8 @@ export type AgentOptions = {
   /** The lifetime that its cache marks ask for. */
   ttl?: '1h'
   headers?: Record<string, string>
+  /** The name of its conversation. */
+  session?: string
   /** More fields of each request. */
   more?: Json
 }
@@ -50,7 +52,7 @@ export class AnthropicAgent {
   async post(path: string, messages = this.messages): Promise<{ status: number; json: Json }> {
     const answer = await fetch(this.url + path, {
       method: 'POST',
-      headers: { 'x-palimpsest-session': 'one', ...this.#options.headers },
+      headers: { 'x-palimpsest-session': this.#options.session ?? 'one', ...this.#options.headers },
       body: JSON.stringify(this.body(messages)),
     })
     this.answered = answer.headers
