@@ -167,17 +167,34 @@ function errorBody(status: number, message: string): Wire {
   return { type: 'error', error: { type, message } }
 }
 
-/** Puts back the cache marks that were lost with their blocks. */
+/** As many cache marks as the client set: those that were lost with their blocks are put back. */
 function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
   const set = marksIn(before)
-  if (set.length === 0) return after
   const kept = marksIn(after)
+  if (kept.length > set.length) return withoutMarks(after, kept.slice(0, kept.length - set.length))
   const lost = set.slice(0, set.length - kept.length)
   if (lost.length === 0) return after
   const first = kept[0]?.message ?? after.length
   let messages = after
   for (const { mark } of lost.reverse()) messages = markBefore(messages, first, mark) ?? messages
   return messages
+}
+
+/** A message that an edit shows in the form in which it was recorded may still carry a mark of that time. */
+function withoutMarks(messages: AnthropicMessage[], surplus: readonly Marked[]): AnthropicMessage[] {
+  const left = new Map<number, number>()
+  for (const { message } of surplus) left.set(message, (left.get(message) ?? 0) + 1)
+  return messages.map((message, i) => {
+    let count = left.get(i) ?? 0
+    if (count === 0 || !Array.isArray(message.content)) return message
+    const content = message.content.map(block => {
+      if (count === 0 || !isWire(block) || !block['cache_control']) return block
+      count--
+      const { cache_control: _, ...rest } = block
+      return rest
+    })
+    return { ...message, content }
+  })
 }
 
 type Marked = { message: number; mark: unknown }

@@ -126,6 +126,33 @@ test('a cache mark whose block is edited away moves to the block before it', asy
   )
 })
 
+test('a mark of the time when a message was recorded does not come back with it', async () => {
+  await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
+  const said = (role: string, words: string, mark?: object) => ({
+    role,
+    content: [{ type: 'text', text: words, ...(mark ? { cache_control: mark } : {}) }],
+  })
+  const body = (...messages: object[]) => JSON.stringify({ model: 'claude', messages })
+  await send(it, '/v1/messages', body(said('user', 'one', MARK)))
+  const session = await it.pal.session('one')
+  const [first] = (await session.view({ plan: false })).messages
+  const answered = [said('user', 'one'), said('assistant', 'two'), said('user', 'three', MARK)]
+  await send(it, '/v1/messages', body(...answered))
+  await it.proxy.idle()
+  const replacement = { messages: [first!] }
+  await session.apply([{ target: { type: 'range', from: 0, to: 1 }, replacement, why: 'shows it as recorded' }])
+  await send(
+    it,
+    '/v1/messages',
+    body(...answered.slice(0, 2), said('user', 'three'), said('assistant', 'four'), said('user', 'five', MARK)),
+  )
+  assert.deepEqual(it.faults, [])
+  const { body: last } = it.upstream.requests.at(-1)!
+  assert.ok(!last.includes('two'))
+  assert.equal(last.split('cache_control').length - 1, 1)
+  assert.match(last, /five","cache_control"/)
+})
+
 test('an edit that the user takes back is gone from the next request', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   await send(it, '/v1/chat/completions', CHAT)
