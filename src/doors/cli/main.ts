@@ -10,7 +10,7 @@ import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
-import { createPaint, printable, wantsColour } from '../terminal/output.ts'
+import { createPaint, printable, printableJson, wantsColour } from '../terminal/output.ts'
 import { COMMANDS } from './commands.ts'
 import { commandHelp, GLOBAL, overview } from './help.ts'
 
@@ -75,7 +75,7 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
 }
 
 function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boolean): number {
-  if (asJson) io.stdout.write(`${JSON.stringify(json, null, 2)}\n`)
+  if (asJson) io.stdout.write(`${printableJson(json)}\n`)
   else {
     const lines = text(createPaint(wantsColour(io.env, io.stdout.isTTY === true)))
     if (typeof lines === 'string') io.stdout.write(lines)

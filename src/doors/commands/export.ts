@@ -1,7 +1,9 @@
 /** `export`: sessions as JSON, whole: every event of their ledgers, in order, checked against its hashes on the way. */
+
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Session } from '../../session/session.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { printableJson } from '../terminal/output.ts'
 
 export const exportSessions = defineCommand({
   name: 'export',
@@ -25,7 +27,7 @@ export const exportSessions = defineCommand({
       sessions.push({ ...info, ledger: await ledgerOf(session) })
     }
     const file = { format: 'palimpsest-sessions', version: 1, sessions }
-    return { json: file, text: () => `${JSON.stringify(file, null, 2)}\n` }
+    return { json: file, text: () => `${printableJson(file)}\n` }
   },
 })
 

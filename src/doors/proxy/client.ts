@@ -121,7 +121,10 @@ export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Mess
   if (ASKED[0]![1].test(asked.slice(0, 4000)) || ASKED[0]![1].test(asked.slice(-4000))) return 'compaction'
   if (hasTools(body)) return undefined
   const system = messages[0]?.role === 'system' ? messages[0].parts.map(textOf).join('\n').slice(0, 2000) : ''
-  return ASKED.find(([, pattern]) => pattern.test(system) || pattern.test(asked.slice(0, 2000)))?.[0]
+  const side = ASKED.find(([, pattern]) => pattern.test(system) || pattern.test(asked.slice(0, 2000)))?.[0]
+  // A title or a commit message is asked for in a single call: after an answer it is a conversation.
+  const isAnswered = messages.some(({ role }) => role === 'assistant')
+  return isAnswered && (side === 'title' || side === 'commit') ? undefined : side
 }
 
 export function hasTools({ tools }: Wire): boolean {

@@ -2,7 +2,9 @@
  * Bodies that come from a Node stream: passed on as they are where Node is on both sides, and as a web stream for a
  * `Response`. What is passed on is the same either way.
  */
+
 import type { Readable } from 'node:stream'
+import { PalimpsestError } from '../../model/errors.ts'
 
 export type Chunk = Uint8Array<ArrayBuffer>
 
@@ -48,12 +50,21 @@ export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
   )
 }
 
-/** All of a stream at once. */
-export function collected(source: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = []
+/** More than any provider takes. */
+export const MOST_BODY = 128 * 1024 * 1024
+
+/** All of a stream at once. What comes after `most` bytes is read and dropped, so that the refusal can be sent. */
+export function collected(source: Readable, most = MOST_BODY): Promise<Buffer> {
+  let chunks: Buffer[] = []
+  let size = 0
   return new Promise((resolve, reject) => {
     source
-      .on('data', chunk => chunks.push(chunk))
+      .on('data', chunk => {
+        size += chunk.length
+        if (size <= most) return chunks.push(chunk)
+        chunks = []
+        reject(new PalimpsestError('TOO_LARGE', `The body is larger than ${most} bytes.`, { limit: most }))
+      })
       .on('end', () => resolve(Buffer.concat(chunks)))
       .on('error', reject)
       .on('close', () => reject(new Error('the client went away')))

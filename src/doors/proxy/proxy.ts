@@ -331,6 +331,8 @@ class Handler {
 
   #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): NodeAnswer {
     if (signal.aborted) return { status: 499, headers: [], body: undefined }
+    if (isPalimpsestError(error) && error.code === 'TOO_LARGE')
+      return jsonAnswer(413, dialect.error(413, error.message), { connection: 'close' })
     const reason = codeOf(error)
     this.meter.fault('unreachable')
     this.#log(`proxy: ${url.host} cannot be reached (${reason})`)

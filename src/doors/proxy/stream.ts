@@ -14,8 +14,10 @@ import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
 import type { Chunk, NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
 
-/** Answers in one piece are read only up to this size. */
+/** Answers in one piece, and single events, are read only up to this size; what is longer goes by unread. */
 const MOST_WHOLE = 64 * 1024 * 1024
+/** So much of a refusal is looked at, however well it was compressed. */
+const MOST_REFUSAL = 4 * 1024 * 1024
 /** So much of a stream is held back before it is read: a thousand events at once take far less time than one by one. */
 const MOST_HELD = 64 * 1024
 
@@ -71,7 +73,12 @@ export async function decoded(bytes: Uint8Array, encoding: string | null): Promi
   if (!decoder) return new TextDecoder().decode(bytes)
   decoder.end(bytes)
   const chunks: Buffer[] = []
-  for await (const chunk of decoder) chunks.push(chunk)
+  let size = 0
+  for await (const chunk of decoder) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > MOST_REFUSAL) break
+  }
   return Buffer.concat(chunks).toString('utf8')
 }
 
@@ -87,6 +94,7 @@ export class BodyReader {
   #rest = ''
   #ended = false
   #size = 0
+  #isTooLong = false
   /** Whether nothing has come yet that could not be followed by an error. */
   opening: boolean
 
@@ -100,6 +108,7 @@ export class BodyReader {
   }
 
   take(chunk: Uint8Array): void {
+    if (this.#isTooLong) return
     if (this.#decoder) this.#decoder.write(chunk)
     else this.#read(chunk)
   }
@@ -120,7 +129,8 @@ export class BodyReader {
 
   #read(chunk: Uint8Array): void {
     this.#size += chunk.length
-    if (!this.#isStream && this.#size > MOST_WHOLE) return
+    if (!this.#isStream && this.#size > MOST_WHOLE) this.#drop()
+    if (this.#isTooLong) return
     this.#held.push(chunk)
     this.#heldSize += chunk.length
     if (this.opening || this.#heldSize > MOST_HELD) this.#readHeld()
@@ -138,6 +148,16 @@ export class BodyReader {
       from = end.behind
     }
     this.#rest = this.#rest.slice(from)
+    if (this.#rest.length > MOST_WHOLE) this.#drop()
+  }
+
+  /** Nothing more is learned from this answer, and nothing of it is held. */
+  #drop(): void {
+    this.#isTooLong = true
+    this.#held = []
+    this.#heldSize = 0
+    this.#rest = ''
+    this.opening = false
   }
 
   #event(block: string): void {

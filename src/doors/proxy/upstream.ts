@@ -91,14 +91,19 @@ const agents = {
 
 /** Rejects only when no answer came: the provider is not there, or the client went away. */
 export async function exchange(outgoing: Outgoing): Promise<Exchange> {
-  try {
-    return await attempt(outgoing)
-  } catch (error) {
-    // A connection that the provider had closed while it was idle: nothing was answered, so it is asked again.
-    if (!isStale(error) || outgoing.body instanceof Readable) throw error
-    return attempt(outgoing)
+  for (;;) {
+    try {
+      return await attempt(outgoing)
+    } catch (error) {
+      // A connection that the provider had closed while it was idle: nothing was answered, so it is asked again. Every
+      // such failure takes one kept connection away; a fresh one ends this.
+      if (!isStale(error) || outgoing.body instanceof Readable) throw error
+    }
   }
 }
+
+/** How a connection that the other side has closed looks: while we wait for the answer, or while we still write. */
+const CLOSED = ['ECONNRESET', 'EPIPE', 'ECONNABORTED']
 
 function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exchange> {
   const secure = url.protocol === 'https:'
@@ -127,7 +132,7 @@ function isStale(error: unknown): boolean {
     'reused' in error &&
     error.reused === true &&
     'code' in error &&
-    error.code === 'ECONNRESET'
+    CLOSED.includes(String(error.code))
   )
 }
 

@@ -50,6 +50,9 @@ describe('a request beside the conversation', () => {
 
   test('is known by what is asked last, or by the system prompt in front', () => {
     assert.equal(side([user(TITLE)]), 'title')
+    assert.equal(side([user(TITLE), says('A title'), user('Shorter, please.')]), undefined)
+    assert.equal(side([user('Hello'), says('Yes?'), user('Write a good title for my essay.')]), undefined)
+    assert.equal(side([user('Write a commit message for this.'), says('Fix'), user('Longer.')]), undefined)
     assert.equal(side([system('You are a title generator.'), user('fix it')]), 'title')
     assert.equal(side([user('fix it'), system('You are a title generator.'), user('x')]), undefined)
     assert.equal(side([user('Write a short commit message for this diff')]), 'commit')

@@ -66,3 +66,12 @@ test('all of a stream at once, or an error where it broke off', async () => {
   failed.destroy(new Error('reset'))
   await assert.rejects(failing, /reset/)
 })
+
+test('a body over the limit is refused, and the rest of it is dropped', async () => {
+  const source = new PassThrough()
+  const refused = assert.rejects(collected(source, 10), { code: 'TOO_LARGE' })
+  for (let i = 0; i < 5; i++) source.write('12345')
+  source.end()
+  await refused
+  assert.equal((await collected(Readable.from([Buffer.from('1234567890')]), 10)).length, 10)
+})

@@ -6,6 +6,7 @@ import {
   createPaint,
   oneLine,
   printable,
+  printableJson,
   table,
   wantsColour,
 } from '../../../src/doors/terminal/output.ts'
@@ -24,6 +25,13 @@ test('colour is for terminals, unless somebody says otherwise', () => {
 test('control characters become pictures; lines, tabs and letters stay', () => {
   assert.equal(printable('a\tb\r\nc\u001b[1m\u0007é🙂'), 'a\tb\nc␛[1m␇é🙂')
   assert.equal(printable('x\u202ey\u009bz'), 'x\ufffdy\ufffdz')
+})
+
+test('JSON has no character that a terminal obeys, and the same value', () => {
+  const value = { 'k\u202e': ['\u009b2J', '\u001b[1m', '\u2066x\u2069', '\u007f', 'é🙂'] }
+  const text = printableJson(value)
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+  assert.deepEqual(JSON.parse(text), value)
 })
 
 test('long texts are cut with a sign, by line and by width', () => {

@@ -1,0 +1,40 @@
+/** Providers that close idle connections, bodies that are too large, answers that grow when they are unpacked. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { decoded, readAll } from '../../../src/doors/proxy/stream.ts'
+import { exchange } from '../../../src/doors/proxy/upstream.ts'
+
+test('a request that met a closed connection is sent again, also when the write failed', async () => {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.end('{}')
+      // The other side still takes the connection for a good one.
+      setImmediate(() => request.socket.destroy())
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const body = Buffer.alloc(1_000_000, 'a')
+  const { signal } = new AbortController()
+  for (let i = 0; i < 40; i++) {
+    const answers = Array.from({ length: 3 }, () =>
+      exchange({ url, method: 'POST', headers: { 'content-length': String(body.length) }, body, signal }),
+    )
+    for (const answer of await Promise.all(answers)) {
+      assert.equal(answer.status, 200)
+      await readAll(answer.body)
+    }
+  }
+  server.close()
+  server.closeAllConnections()
+})
+
+test('of a refusal that is large when it is unpacked only the beginning is unpacked', async () => {
+  const packed = gzipSync(Buffer.alloc(100_000_000, 'a'))
+  assert.ok((await decoded(packed, 'gzip')).length < 10_000_000)
+})
