@@ -23,7 +23,7 @@ test('the linter finds nothing', async () => {
 })
 
 test('the types fit', async () => {
-  for (const project of ['.', 'web', 'test/e2e/web']) {
+  for (const project of ['.', 'examples', 'web', 'test/e2e/web']) {
     assert.equal(await run('typescript/bin/tsc', '-p', project), '')
   }
 })

@@ -1,7 +1,7 @@
 /** The package as others get it: packed, installed into an empty folder, imported, typed, and run. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -68,6 +68,20 @@ test('the package installs in an empty folder, runs, has its types and its progr
     const sample = await run(join(project, 'node_modules/.bin/palimpsest'), ['sample'], project)
     assert.deepEqual([sample.code, sample.stderr], [0, ''])
   })
+})
+
+test('the program of the README runs in a checkout, once npm ci has prepared it', async () => {
+  const checkout = join(folder, 'checkout')
+  mkdirSync(checkout)
+  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
+    cpSync(join(ROOT, name), join(checkout, name), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'), 'junction')
+  const prepared = await run('npm', ['run', 'prepare'], checkout)
+  assert.equal(prepared.code, 0, prepared.stdout)
+  writeFileSync(join(checkout, 'try.ts'), readmeProgram())
+  const { code, stdout, stderr } = await run('node', ['try.ts'], checkout)
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.match(stdout, /tokens saved/)
 })
 
 describe('the package', () => {

@@ -22,6 +22,7 @@ import { splitJsonValues } from './json-values.ts'
 import { miniSweAgent } from './mini-swe-agent.ts'
 import { opencode, opencodeStorage } from './opencode.ts'
 import { openhands } from './openhands.ts'
+import { palimpsestExport, palimpsestRecording } from './palimpsest.ts'
 import { pi } from './pi.ts'
 import { SessionCollector, type TranscriptSession } from './sessions.ts'
 import { sweAgent } from './swe-agent.ts'
@@ -56,6 +57,8 @@ export const READERS: readonly TranscriptReader[] = [
   tau2Bench,
   aider,
   atif,
+  palimpsestExport,
+  palimpsestRecording,
 ]
 
 export type Transcript = { format: Format; sessions: TranscriptSession[]; problems: Problem[] }

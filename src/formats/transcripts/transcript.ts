@@ -22,6 +22,7 @@ export type Format =
   | 'tau2-bench'
   | 'aider'
   | 'atif'
+  | 'palimpsest'
 
 /** How the file is cut up: JSON per line, one JSON value, several JSON values in a row, or plain lines. */
 export type Container = 'json-lines' | 'json' | 'json-values' | 'text-lines'
