@@ -6,11 +6,13 @@
  * there, and a call that has no result is answered as interrupted, never run twice. What the model sees is the
  * session's view; looking after it is the engine's work, not the loop's.
  */
+
 import { resolve } from 'node:path'
 import type { AgentMemory, Memory } from '../memory/memory.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
+import { headOf } from '../model/text.ts'
 import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Palimpsest } from '../session/engine.ts'
@@ -386,7 +388,7 @@ export class Agent {
   /** One after the other, so that two of one step do not take the same name. */
   #openChild(): Promise<Agent> {
     const open = async () => {
-      const id = await freeName(this.#options.pal, `${this.session.id.slice(0, LONGEST_BASE).toWellFormed()}-sub`)
+      const id = await freeName(this.#options.pal, `${headOf(this.session.id, LONGEST_BASE)}-sub`)
       const { planner = this.session.options.policy.name } = this.#options
       return openAgent(id, { ...this.#options, planner, parent: this.session.id })
     }

@@ -8,6 +8,7 @@
 
 import { requestIn } from '../calls/requests.ts'
 import { textOf } from '../model/leaves.ts'
+import { boundedTo, headOf } from '../model/text.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 
 export type DemoCall = { name: string; input: Record<string, unknown> }
@@ -133,7 +134,7 @@ function report(results: readonly ToolResultPart[]): string {
   const text = last ? textOf(last) : ''
   if (last?.name === 'list_memory_blocks')
     return `Your memory now:\n\n${text}\n\nWhat waits for you: \`palimpsest memory proposals\`.`
-  return `This is what I found:\n\n\`\`\`\n${text.slice(0, 1_500)}\n\`\`\`\n\nTry: “undo that”, “delegate something”, “what do you remember?”, or any word to search for.`
+  return `This is what I found:\n\n\`\`\`\n${headOf(text, 1_500)}\n\`\`\`\n\nTry: “undo that”, “delegate something”, “what do you remember?”, or any word to search for.`
 }
 
 function subagent({ step, results }: Scene): DemoTurn {
@@ -182,5 +183,5 @@ function longestWord(request: string): string {
 
 function short(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > 120 ? `${line.slice(0, 119)}…` : line
+  return boundedTo(line, 120)
 }

@@ -6,7 +6,7 @@
  */
 
 import { textOf } from '../model/leaves.ts'
-import { headOf } from '../model/text.ts'
+import { headOf, tailOf } from '../model/text.ts'
 import type { Message } from '../model/types.ts'
 import { textMessage } from '../policies/policy.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
@@ -55,5 +55,5 @@ function materialOf(messages: readonly Message[]): string {
     }),
   )
   const text = lines.join('\n')
-  return text.length > MATERIAL_CHARS ? `…\n${text.slice(-MATERIAL_CHARS).toWellFormed()}` : text
+  return text.length > MATERIAL_CHARS ? `…\n${tailOf(text, MATERIAL_CHARS)}` : text
 }

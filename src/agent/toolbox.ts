@@ -5,8 +5,10 @@
  * was stopped, a defect of the tool itself are all results in words that the model can act on. What needs approval is
  * asked before anything happens.
  */
+
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import { PalimpsestError } from '../model/errors.ts'
+import { headOf } from '../model/text.ts'
 import type { ToolCallPart } from '../model/types.ts'
 import { runCommand } from '../tools/command.ts'
 import { contextTools } from '../tools/context.ts'
@@ -177,7 +179,7 @@ function ownTimeout({ timeout_seconds: seconds }: Record<string, unknown>): numb
 }
 
 function malformed(name: string, text: string): string {
-  const shown = text.length > 200 ? `${text.slice(0, 200).toWellFormed()}…` : text
+  const shown = text.length > 200 ? `${headOf(text, 200)}…` : text
   return `The arguments of ${name} were not a JSON object, so nothing was done: ${shown}\nCall it again with one valid JSON object.`
 }
 

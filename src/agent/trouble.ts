@@ -5,6 +5,7 @@
  * (a wrong key, a request that is refused) would fail again. Errors of providers are told by their shape, so that any
  * version of the SDK will do; what is said of them never holds a request or a header.
  */
+import { headOf } from '../model/text.ts'
 
 export type RetryOptions = {
   attempts: number
@@ -96,7 +97,7 @@ const LONGEST_REASON = 300
 /** What the provider said, in one line; its own words where the error has none. */
 function toReason(error: unknown): string {
   const words = error instanceof Error ? error.message || bodyOf(error) : (JSON.stringify(error) ?? String(error))
-  return words.replace(/\s+/g, ' ').trim().slice(0, LONGEST_REASON)
+  return headOf(words.replace(/\s+/g, ' ').trim(), LONGEST_REASON)
 }
 
 function bodyOf(error: ProviderError): string {

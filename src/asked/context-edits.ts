@@ -9,6 +9,7 @@
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import { textOf, withLeaves } from '../model/leaves.ts'
+import { cut, headOf } from '../model/text.ts'
 import type { Edit, Part } from '../model/types.ts'
 import { relate } from '../view/edits.ts'
 import type { Fold } from '../view/fold.ts'
@@ -257,7 +258,7 @@ function ambiguous(matches: readonly Match[]): PalimpsestError {
     part: text.part,
     role: text.role,
     length: to - from,
-    context: text.text.slice(Math.max(0, from - 20), from + 60),
+    context: cut(text.text, Math.max(0, from - 20), from + 60),
   }))
   const list = places.slice(0, NAMED).map(({ entry, role, context }) => `entry ${entry} (${role}): ${quote(context)}`)
   const more = matches.length > NAMED ? `; and ${matches.length - NAMED} more` : ''
@@ -281,5 +282,5 @@ export function operationName(operation: EditOperation): string {
 
 function quote(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return `"${line.length > 80 ? `${line.slice(0, 77)}…` : line}"`
+  return `"${line.length > 80 ? `${headOf(line, 77)}…` : line}"`
 }

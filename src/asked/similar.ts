@@ -4,6 +4,7 @@
  * that share most pairs are. Looks at a bounded amount of text, in one pass over it, and suggests only what is
  * really close and stands there literally.
  */
+import { cut, headOf } from '../model/text.ts'
 
 const MAX_CHARS = 1_000_000
 const MAX_LENGTH = 200
@@ -34,7 +35,7 @@ export function similarTexts(texts: Iterable<string>, pattern: string, most = 3)
 /** The line itself, or those stretches of a long one in which most pairs are wanted ones. */
 function* candidatesIn(line: string, length: number, wanted: ReadonlySet<string>): Generator<string> {
   if (line.length <= 2 * length) {
-    yield line.slice(0, MAX_LENGTH)
+    yield headOf(line, MAX_LENGTH)
     return
   }
   const lower = line.toLowerCase()
@@ -46,14 +47,14 @@ function* candidatesIn(line: string, length: number, wanted: ReadonlySet<string>
     hits += isWanted(end) - (from > 0 ? isWanted(from - 1) : 0)
     if (hits > best.hits) best = { at: Math.max(0, from), hits }
     if (best.hits < CLOSE * length || end - best.at < 2 * length) continue
-    yield line.slice(best.at, best.at + length).trim()
+    yield cut(line, best.at, best.at + length).trim()
     best = { at: from, hits: 0 }
   }
-  if (best.hits >= CLOSE * length) yield line.slice(best.at, best.at + length).trim()
+  if (best.hits >= CLOSE * length) yield cut(line, best.at, best.at + length).trim()
 }
 
 function firstLine(text: string): string {
-  return (text.split('\n').find(line => line.trim() !== '') ?? '').trim().slice(0, MAX_LENGTH)
+  return headOf((text.split('\n').find(line => line.trim() !== '') ?? '').trim(), MAX_LENGTH)
 }
 
 function pairsOf(text: string): Set<string> {

@@ -2,7 +2,9 @@
  * Stretches of a text that say little for their length, each with a line that says what was there. Everything is
  * found by lines and in one pass, whatever the text; lines over 2,000 characters are looked at by their beginning.
  */
+
 import { parseJson } from '../model/json.ts'
+import { headOf } from '../model/text.ts'
 
 export type Stretch = { from: number; to: number; reason: string; replacement: string }
 
@@ -32,7 +34,7 @@ export function stretchesIn(text: string): Stretch[] {
 function linesOf(text: string): Line[] {
   let from = 0
   return text.split('\n').map(line => {
-    const own = { from, to: from + line.length, text: line.slice(0, LOOKED_AT) }
+    const own = { from, to: from + line.length, text: headOf(line, LOOKED_AT) }
     from = own.to + 1
     return own
   })
@@ -87,7 +89,7 @@ function* largeJson(text: string): Generator<Stretch> {
     done = to
     const shape = Array.isArray(value)
       ? `array of ${value.length}`
-      : `keys ${Object.keys(value).slice(0, 8).join(', ').slice(0, 120)}`
+      : `keys ${headOf(Object.keys(value).slice(0, 8).join(', '), 120)}`
     yield { from: index, to, reason: 'large JSON', replacement: `[JSON: ${shape}; ${to - index} chars]` }
   }
 }
@@ -121,7 +123,7 @@ function* repeatedLines(lines: readonly Line[]): Generator<Stretch> {
     let j = i + 1
     while (j < lines.length && shapes[j] === shapes[i]) j++
     if (j - i >= 10 && shapes[i]!.length > 3) {
-      const sample = lines[i]!.text.trim().slice(0, 80)
+      const sample = headOf(lines[i]!.text.trim(), 80)
       yield whole(lines.slice(i, j), 'repeated lines', count => `[${count} lines like: ${sample}]`)
     }
     i = j

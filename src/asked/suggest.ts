@@ -5,6 +5,7 @@
  */
 
 import { isPalimpsestError } from '../model/errors.ts'
+import { cut } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Model } from '../providers/models.ts'
 import { lastRunningReasoning } from '../view/binding.ts'
@@ -47,8 +48,8 @@ function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Str
   for (const length of MARKS) {
     if (2 * length > to - from) return undefined
     const operation = {
-      start: shown.text.slice(from, from + length),
-      end: shown.text.slice(to - length, to),
+      start: cut(shown.text, from, from + length),
+      end: cut(shown.text, to - length, to),
       replacement,
     }
     const matches = findMatches(texts, operation)

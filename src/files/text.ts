@@ -6,6 +6,7 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
+import { headOf } from '../model/text.ts'
 
 export const BOM = '\uFEFF'
 export const MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -103,6 +104,5 @@ export function lineAt(text: string, offset: number): number {
 
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text
-  const cut = text.slice(0, max)
-  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`
+  return `${headOf(text, max)}…`
 }

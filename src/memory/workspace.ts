@@ -15,7 +15,7 @@ import { openRoot, type Root, withFolder } from '../files/root.ts'
 import { splitLines } from '../files/text.ts'
 import { walk } from '../files/walk.ts'
 import type { Environment } from '../model/defaults.ts'
-import { trimEndOf } from '../model/text.ts'
+import { headOf, trimEndOf } from '../model/text.ts'
 
 export type Workspace = { folder: string; now: () => number }
 
@@ -189,7 +189,7 @@ function oneLine(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .replace(/^[-*] /, '')
-  return line.length > ENTRY_LIMIT ? `${line.slice(0, ENTRY_LIMIT).toWellFormed()}…` : line
+  return line.length > ENTRY_LIMIT ? `${headOf(line, ENTRY_LIMIT)}…` : line
 }
 
 async function openWorkspace({ folder }: Workspace): Promise<Root> {

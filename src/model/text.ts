@@ -1,12 +1,22 @@
 /** Cutting texts for display: never through a character of two halves, numbers as people read them. */
 
+/** As `text.slice`, for every text that is shortened: a character that would be split is left out. */
+export function cut(text: string, from: number, to = text.length): string {
+  const start = isLow(text.charCodeAt(from)) && isHigh(text.charCodeAt(from - 1)) ? from + 1 : from
+  return text.slice(start, characterStart(text, to))
+}
+
+/** The place itself, or the one before where it is in the middle of a character. */
+export function characterStart(text: string, at: number): number {
+  return isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at
+}
+
 export function headOf(text: string, length: number): string {
-  return isHigh(text.charCodeAt(length - 1)) ? text.slice(0, length - 1) : text.slice(0, length)
+  return cut(text, 0, Math.max(0, length))
 }
 
 export function tailOf(text: string, length: number): string {
-  const at = Math.max(0, text.length - length)
-  return isLow(text.charCodeAt(at)) ? text.slice(at + 1) : text.slice(at)
+  return cut(text, Math.max(0, text.length - length))
 }
 
 /** The text up to a bound, with a sign where it was cut. */

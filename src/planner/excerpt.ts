@@ -2,6 +2,7 @@
  * Shorter forms of a text that are honest about what is gone: an excerpt of head, tail and the lines that tell of
  * errors, and a cut in the middle of a string. Deterministic, and never longer than what they stand for.
  */
+import { characterStart, headOf, tailOf } from '../model/text.ts'
 
 /** Characters to keep: from the head, from the tail, and of the telling lines between. */
 export type Keep = { head: number; tail: number; telling: number }
@@ -20,8 +21,8 @@ export function tells(line: string): boolean {
 /** `undefined` when the text is too short to gain from it. */
 export function excerpt(text: string, { head, tail, telling }: Keep): string | undefined {
   if (text.length <= head + tail + NOTE) return undefined
-  const from = lineEndNear(text, head)
-  const to = lineStartNear(text, text.length - tail, tail)
+  const from = characterStart(text, lineEndNear(text, head))
+  const to = characterStart(text, lineStartNear(text, text.length - tail, tail))
   const middle = text.slice(from, to).split('\n')
   const kept = telling > 0 ? tellingLines(middle, telling) : ''
   const note = `\n[… ${middle.length} lines, ${to - from} chars cut${kept ? '; of these:' : ''}]`
@@ -31,7 +32,7 @@ export function excerpt(text: string, { head, tail, telling }: Keep): string | u
 /** A string with its middle cut out; the same string when it is short. */
 export function cutMiddle(text: string, head: number, tail: number): string {
   if (text.length <= head + tail + NOTE * 0.75) return text
-  return `${text.slice(0, head)}[… ${text.length - head - tail} chars cut]${text.slice(-tail)}`
+  return `${headOf(text, head)}[… ${text.length - head - tail} chars cut]${tailOf(text, tail)}`
 }
 
 function lineEndNear(text: string, at: number): number {
@@ -50,9 +51,9 @@ function tellingLines(lines: readonly string[], most: number): string {
   for (const line of lines) {
     if (tells(line)) left = 1 + LINES_BEHIND
     if (left-- <= 0) continue
-    const cut = line.slice(0, WIDEST)
-    if (kept.length + cut.length > most) break
-    kept += `\n${cut}`
+    const shown = headOf(line, WIDEST)
+    if (kept.length + shown.length > most) break
+    kept += `\n${shown}`
   }
   return kept
 }

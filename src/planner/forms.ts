@@ -2,7 +2,9 @@
  * The shorter forms that a part can take once the model has seen it, from the mildest to a stub, each with the
  * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
  */
+
 import { mapStrings, textOf } from '../model/leaves.ts'
+import { headOf } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { isSigned } from '../view/legality.ts'
@@ -60,8 +62,8 @@ export function stubOf(unit: Unit, original: ToolResultPart, partClass: PartClas
   const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
   const stub = `[cleared by context manager: ${what}, ${lines.length} lines; recall ${partId(unit.entry, unit.part, original)}]`
   if (partClass !== 'run') return stub
-  const last = lines.at(-1)!.trim().slice(0, OUTCOME)
-  const telling = lines.find(tells)?.trim().slice(0, OUTCOME)
+  const last = headOf(lines.at(-1)!.trim(), OUTCOME)
+  const telling = headOf(lines.find(tells)?.trim() ?? '', OUTCOME)
   return [stub, ...(telling && telling !== last ? [telling] : []), ...(last ? [last] : [])].join('\n')
 }
 

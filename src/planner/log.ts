@@ -15,6 +15,7 @@ import { headLines } from '../calls/patches.ts'
 import { isReport } from '../calls/requests.ts'
 import { imageStub, stringsIn, textOf } from '../model/leaves.ts'
 import { normalizePath } from '../model/paths.ts'
+import { headOf, tailOf } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
 import { textMessage } from '../policies/policy.ts'
 import { isBlank } from '../view/legality.ts'
@@ -254,7 +255,7 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
 
 function sayingOf({ original }: Unit, sign: string): string | undefined {
   const line = textOf(original).trim().split('\n')[0]
-  return line ? sign + line.slice(0, WIDEST) : undefined
+  return line ? sign + headOf(line, WIDEST) : undefined
 }
 
 /** What the agent said before it went on with a call; what it said last before the user spoke is its answer. */
@@ -289,7 +290,7 @@ function pathAsSpelled({ original, call }: Unit): string | undefined {
   if (original.type !== 'tool-call' || call?.path === undefined) return undefined
   const { path } = call
   const spelled = stringsIn(original.input).find(text => text.length <= LONGEST_PATH && normalizePath(text) === path)
-  return spelled ?? path.slice(-LONGEST_PATH)
+  return spelled ?? tailOf(path, LONGEST_PATH)
 }
 
 /** Folders that several calls name in full, most often named first. */
@@ -317,7 +318,7 @@ function folderOf(path: string): string {
 }
 
 function cutEnd(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}…`
+  return text.length <= most ? text : `${headOf(text, most)}…`
 }
 
 function oneLine(text: string, most: number): string {

@@ -1,4 +1,5 @@
 /** The stretch of a text that holds most of what was asked for. */
+import { cut } from '../model/text.ts'
 import { parseQuery } from './query.ts'
 import { termsOf } from './words.ts'
 
@@ -15,7 +16,8 @@ export function snippetOf(text: string, query: string): string {
     const term = termsOf(word).find(own => terms.has(own)) ?? asked.find(own => word.toLowerCase().includes(own))
     if (term !== undefined) places.push({ at: index, term })
   }
-  return text.slice(...whole(text, bestPlace(places)))
+  const from = Math.max(0, Math.min(bestPlace(places) - BEFORE_CHARS, text.length - SNIPPET_CHARS))
+  return cut(text, from, from + SNIPPET_CHARS)
 }
 
 /** Where a window begins that holds the most different terms. */
@@ -34,12 +36,4 @@ function bestPlace(places: readonly { at: number; term: string }[]): number {
     if (inside.size > best.terms) best = { at: places[begin]!.at, terms: inside.size }
   }
   return best.at
-}
-
-/** Not through a character of two halves. */
-function whole(text: string, at: number): [from: number, to: number] {
-  const from = Math.max(0, Math.min(at - BEFORE_CHARS, text.length - SNIPPET_CHARS))
-  const isLow = (place: number) => text.charCodeAt(place) >= 0xdc00 && text.charCodeAt(place) <= 0xdfff
-  const to = from + SNIPPET_CHARS
-  return [isLow(from) ? from + 1 : from, isLow(to) ? to - 1 : to]
 }

@@ -8,6 +8,7 @@
 
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { textOf } from '../model/leaves.ts'
+import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 import { type Model, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
@@ -283,7 +284,7 @@ export function toHtml(sessions: readonly SessionReport[]): string {
   const rows = dearest.slice(0, MOST_ROWS).map(one => {
     const day = one.at > 0 ? new Date(one.at).toISOString().slice(0, 10) : ''
     return cells([
-      one.id.slice(0, 60),
+      headOf(one.id, 60),
       one.format,
       day,
       one.calls,
@@ -315,7 +316,7 @@ function plotOf({ id, perCall }: SessionReport): string {
     points: costs.map((cost, i) => [i + 1, cost] as const),
   }))
   return toSvg({
-    title: `The dearest session, ${id.slice(0, 40)}: cost per call`,
+    title: `The dearest session, ${headOf(id, 40)}: cost per call`,
     description:
       'Cost of each call of the dearest session as it was, and with thrifty. An uncached input token costs 1.',
     panels: [{ x: { label: 'call' }, y: { label: 'cost' }, series }],

@@ -3,9 +3,11 @@
  * that has grown, or after an interruption, adds what is missing. A session of the same name that holds another
  * conversation is left alone.
  */
+
 import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { headOf } from '../model/text.ts'
 import type { Message, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
 import type { Palimpsest } from './engine.ts'
@@ -30,7 +32,7 @@ export async function importSession(
 ): Promise<Imported> {
   const { messages, healed } = heal(recorded.messages)
   const { model, carried } = recorded
-  const session = await pal.session(name.slice(0, NAME), {
+  const session = await pal.session(headOf(name, NAME), {
     ...(model ? { model } : {}),
     ...(carried > 0 ? { about: { carried } } : {}),
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),

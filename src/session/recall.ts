@@ -4,7 +4,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
-import { onOneLine } from '../model/text.ts'
+import { headOf, onOneLine } from '../model/text.ts'
 import { type Counter, partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Found, SearchOptions } from '../recall/search.ts'
@@ -94,7 +94,7 @@ export async function describeAround(reader: Reader, entry: number, { before = 3
     const message = await reader.original(other)
     for (const [index, part] of message.parts.entries()) {
       const text = textOf(part)
-      const preview = onOneLine(text.slice(0, PREVIEW_CHARS)).toWellFormed()
+      const preview = onOneLine(headOf(text, PREVIEW_CHARS))
       near.push({ ...describe(reader, { entry: other, index, message, text }), preview })
     }
   }

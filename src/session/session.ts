@@ -4,6 +4,7 @@
  * All state is in the ledger (session-state.ts); what stands here translates requests into edits and reads
  * answers out of the ledger. A session can be closed and opened again, by another process too, at any time.
  */
+
 import { type EditOperation, type Resolved, resolveOperations } from '../asked/context-edits.ts'
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
@@ -11,6 +12,7 @@ import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
+import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, ImagePart, Message, Part, Told, Usage } from '../model/types.ts'
 import { type Found, search } from '../recall/search.ts'
@@ -229,7 +231,7 @@ export class Session {
       kind: now.type,
       ...('name' in now ? { tool: now.name } : {}),
       tokens: partTokens(now, count),
-      preview: textOf(now).replace(/\s+/g, ' ').slice(0, 80),
+      preview: headOf(textOf(now).replace(/\s+/g, ' '), 80),
     }))
     return list.sort((a, b) => b.tokens - a.tokens)
   }
@@ -338,7 +340,7 @@ export class Session {
   async #freeName(): Promise<string> {
     let first = this.id
     while (/-fork-\d+$/.test(first)) first = first.replace(/-fork-\d+$/, '')
-    const base = first.slice(0, LONGEST_BASE).toWellFormed()
+    const base = headOf(first, LONGEST_BASE)
     const isTaken = async (n: number) => (await this.#store.find(`${base}-fork-${n}`)) !== undefined
     let high = 1
     while (await isTaken(high)) high *= 2

@@ -15,7 +15,7 @@ import { type Folder, isFolder, openRoot, type Root, withFolder } from '../files
 import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { trimEndOf } from '../model/text.ts'
+import { headOf, trimEndOf } from '../model/text.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 const MAX_LINES = 999_999
@@ -190,7 +190,7 @@ async function listedEntry(base: string, { folder, name, parts, kind }: Entry): 
 
 function cutAt(max: number | undefined, text: string): string {
   if (!max || text.length <= max) return text
-  return `${text.slice(0, max).toWellFormed()}\n[cut at ${max} characters; use view_range]`
+  return `${headOf(text, max)}\n[cut at ${max} characters; use view_range]`
 }
 
 function isHidden(name: string): boolean {

@@ -11,6 +11,7 @@ import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
 import { grouped } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { headOf } from '../model/text.ts'
 import type { EditResult, Session } from '../session/session.ts'
 import { describeTarget } from '../view/edits.ts'
 import type { EditRecord } from '../view/fold.ts'
@@ -159,7 +160,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
       text.length > RESTORED_CHARS
         ? `\n[The first ${grouped(RESTORED_CHARS)} of ${grouped(text.length)} characters; find the rest with recall]`
         : ''
-    texts.push(`[${id}, entry ${entry}]\n${text.slice(0, RESTORED_CHARS).toWellFormed()}${note}`)
+    texts.push(`[${id}, entry ${entry}]\n${headOf(text, RESTORED_CHARS)}${note}`)
   }
   return texts.join('\n\n')
 }

@@ -4,9 +4,11 @@
  *
  * What the user has hidden stays hidden here too. Calls and results of the context tools are left out.
  */
+
 import { z } from 'zod'
 import { grouped } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { boundedTo, cut } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
 import { type Nearby, parseTime, type RecallOptions } from '../session/recall.ts'
@@ -156,7 +158,7 @@ async function describeText(session: Session, id: string, from: number): Promise
   const hider = hiddenByUser(session, entry, part)
   if (hider)
     throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
-  const shown = text.slice(from, from + TEXT_CHARS).toWellFormed()
+  const shown = cut(text, from, from + TEXT_CHARS)
   const end = from + shown.length
   const more =
     end < text.length ? `\n[${grouped(text.length - end)} characters more: recall(text="${id}", from=${end})]` : ''
@@ -197,5 +199,5 @@ export function amount(count: number, thing: string, several = `${thing}s`): str
 
 export function quote(text: string, most = 80): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return JSON.stringify((line.length > most ? `${line.slice(0, most - 1)}…` : line).toWellFormed())
+  return JSON.stringify(boundedTo(line, most))
 }

@@ -8,7 +8,7 @@
 
 import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
 import { textOf } from '../model/leaves.ts'
-import { boundedTo, onOneLine } from '../model/text.ts'
+import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, Part, Role, ToolKind } from '../model/types.ts'
 import { entriesOf, isRange, outermost } from './edits.ts'
@@ -199,5 +199,5 @@ function labelOf({ path, command, query }: CallInfo, part: Part): string {
 
 function wordsOf(part: Part): string {
   if (part.type === 'image') return part.mediaType
-  return boundedTo(onOneLine(textOf(part).slice(0, LABEL * 4)), LABEL)
+  return boundedTo(onOneLine(headOf(textOf(part), LABEL * 4)), LABEL)
 }

@@ -2,7 +2,7 @@
  * A session in a few numbers, for lists: how long it is, what of it is shown, and what it cost with our edits and
  * without them. Pure; the numbers are those of its timeline.
  */
-import { boundedTo, onOneLine } from '../model/text.ts'
+import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import type { Timeline } from './timeline.ts'
 
 export type Summary = {
@@ -38,7 +38,7 @@ export function summaryOf(timeline: Timeline): Summary {
   const { raw, shown } = timeline.tokens
   const { count: turns, first = '' } = timeline.requests
   return {
-    title: boundedTo(onOneLine(first.slice(0, TITLE * 4)), TITLE),
+    title: boundedTo(onOneLine(headOf(first, TITLE * 4)), TITLE),
     entries: fold.entries.length,
     turns,
     calls: own.length,

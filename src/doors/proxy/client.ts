@@ -4,9 +4,11 @@
  * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
  * falls through to what is said in messages.
  */
+
 import { hash } from 'node:crypto'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { textOf } from '../../model/leaves.ts'
+import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { SomeHeaders } from './node-http.ts'
 
@@ -59,14 +61,12 @@ export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
 /** Two long ids together are still a name, with room for what forks and side requests add to it. */
 function childKey(base: string, agent: string): string {
   const key = `${base}.${agent}`
-  return key.length <= LONGEST_KEY
-    ? key
-    : `${key.slice(0, LONGEST_KEY - 13).toWellFormed()}-${hash('sha1', key).slice(0, 12)}`
+  return key.length <= LONGEST_KEY ? key : `${headOf(key, LONGEST_KEY - 13)}-${hash('sha1', key).slice(0, 12)}`
 }
 
 function idIn(headers: SomeHeaders, name: string): string | undefined {
   const value = headers.get(name)?.trim()
-  return value ? value.slice(0, LONGEST_ID) : undefined
+  return value ? headOf(value, LONGEST_ID) : undefined
 }
 
 /** Programs by what their `User-Agent` begins with; SDKs say which program only here. */

@@ -3,7 +3,9 @@
  * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
  * the process and can be done without.
  */
+
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import { isKnownModel } from '../../providers/models.ts'
@@ -183,7 +185,7 @@ export class LiveSessions {
 const FAMILIES: Partial<Record<ProxyDialect['name'], string>> = { 'openai-responses': 'gpt', gemini: 'gemini' }
 
 function modelFor({ dialect, model }: Opening): string {
-  const name = model ? model.slice(0, 100) : 'unknown'
+  const name = model ? headOf(model, 100) : 'unknown'
   const family = FAMILIES[dialect.name]
   return family && !isKnownModel(name) ? `${family}:${name}` : name
 }

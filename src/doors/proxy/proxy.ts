@@ -6,11 +6,13 @@
  * every request for which no edit is in force, goes by byte for byte. Whatever fails on our side, the client's own
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
+
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { isWire, sameJson } from '../../formats/adapters/original.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
+import { headOf } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { anthropic } from './anthropic.ts'
@@ -343,7 +345,7 @@ class Handler {
   #fault(kind: string, error: unknown): void {
     this.meter.fault(kind)
     const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
-    this.#log(`proxy: ${kind} failed, the request went on unedited: ${message.slice(0, 300)}`)
+    this.#log(`proxy: ${kind} failed, the request went on unedited: ${headOf(message, 300)}`)
   }
 }
 

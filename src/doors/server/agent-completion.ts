@@ -1,7 +1,9 @@
 /** A turn of the agent in the form of a chat completion: whole, or in chunks as it runs. */
+
 import type { RunningTurn } from '../../agent/desk.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { boundedTo } from '../../model/text.ts'
 import { dataBlock } from './agent-stream.ts'
 
 export type Completion = { id: string; created: number; model: string }
@@ -100,7 +102,7 @@ function lineOf(event: AgentEvent): string | undefined {
 
 function short(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > LINE ? `${line.slice(0, LINE - 1).toWellFormed()}…` : line
+  return boundedTo(line, LINE)
 }
 
 class UsageSum {

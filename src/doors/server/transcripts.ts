@@ -1,10 +1,12 @@
 /** Routes: bringing a recorded conversation in, and what other policies would have done with one. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readTranscript, type Transcript } from '../../formats/transcripts/read-transcript.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { headOf } from '../../model/text.ts'
 import { replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
 import { importSession } from '../../session/import-transcript.ts'
@@ -52,7 +54,7 @@ const importRoute = defineRoute({
       if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
       const imported = []
       for (const recorded of sessions) {
-        const name = (sessions.length === 1 ? query.name : undefined) ?? recorded.id.slice(0, NAME_LENGTH)
+        const name = (sessions.length === 1 ? query.name : undefined) ?? headOf(recorded.id, NAME_LENGTH)
         await makeOwn(doors, caller, name)
         imported.push(await importSession(doors.desk.of(caller), recorded, { name }))
       }

@@ -4,7 +4,9 @@
  * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. What comes out of a ledger
  * was written by strangers, so control characters are shown, never sent to the terminal.
  */
+
 import { styleText } from 'node:util'
+import { boundedTo, headOf } from '../../model/text.ts'
 
 type Style = (text: string) => string
 export type Paint = { bold: Style; dim: Style; red: Style; green: Style; yellow: Style; cyan: Style }
@@ -44,10 +46,10 @@ export function printableJson(value: unknown): string {
 }
 
 export function oneLine(text: string, most: number): string {
-  const line = printable(text.slice(0, most * 4))
+  const line = printable(headOf(text, most * 4))
     .replace(/\s+/g, ' ')
     .trim()
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+  return boundedTo(line, most)
 }
 
 /** The beginning of a text, a few lines, and how much there is more. */

@@ -1,4 +1,5 @@
 /** A bar on stderr while something takes long: only on a terminal, on one line, and gone when it is done. */
+import { headOf } from '../../model/text.ts'
 import type { Io } from './command.ts'
 
 export type Progress = { step(label?: string): void; done(): void }
@@ -18,7 +19,7 @@ export function startProgress(io: Io, total: number): Progress {
       shownAt = Date.now()
       const share = Math.min(1, made / Math.max(1, total))
       const bar = '█'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH, '░')
-      stderr.write(`\r\u001b[2K${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${label.slice(0, 50)}`)
+      stderr.write(`\r\u001b[2K${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${headOf(label, 50)}`)
     },
     done: () => stderr.write('\r\u001b[2K'),
   }

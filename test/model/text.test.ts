@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { boundedTo, characterStart, cut, headOf, tailOf } from '../../src/model/text.ts'
+import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { isWellFormed } from '../../src/view/legality.ts'
+import * as fc from '../property.ts'
+
+describe('a cut', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', ' ', 'é', '🙂', '👩‍🚀', '\n') })
+
+  test('of a valid text is valid, a part of it, and at most one half short', () => {
+    fc.assert(
+      fc.property(text, fc.nat(40), fc.nat(40), (text, from, more) => {
+        const found = cut(text, from, from + more)
+        assert.ok(found.isWellFormed())
+        assert.ok(text.slice(from, from + more).includes(found))
+        assert.ok(text.slice(from, from + more).length - found.length <= 2)
+        for (const part of [headOf(text, more), tailOf(text, more), boundedTo(text, more + 1)]) {
+          assert.ok(part.isWellFormed() && part.length <= more + 1)
+        }
+        assert.ok(text.slice(0, characterStart(text, Math.min(from, text.length))).isWellFormed())
+      }),
+    )
+  })
+})
+
+test('a long session full of emoji has only valid texts, whatever is shortened in it', async () => {
+  const filled = (length: number, shift: number) => 'x'.repeat(shift % 2) + '🙂'.repeat(length)
+  for (const policy of ['thrifty', 'smart-history', 'stale-output', 'clear-tool-uses']) {
+    const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000, models: { small: { window: 12_000 } } })
+    const session = await pal.session('s', { policy, model: 'small' })
+    for (let turn = 0; turn < 60; turn++) {
+      const id = `c${turn}`
+      const step: Message[] = [
+        { role: 'user', parts: [{ type: 'text', text: `${turn} ${filled(turn * 7, turn)}` }] },
+        {
+          role: 'assistant',
+          parts: [
+            { type: 'text', text: filled(150, turn) },
+            { type: 'tool-call', id, name: 'bash', input: { command: `echo ${filled(300, turn)}` } },
+          ],
+        },
+        {
+          role: 'tool',
+          parts: [{ type: 'tool-result', id, name: 'bash', output: `error ${filled(3_000, turn)}\n${filled(900, 1)}` }],
+        },
+        { role: 'assistant', parts: [{ type: 'text', text: filled(300, turn + 1) }] },
+      ]
+      await session.append(...step)
+      const { messages, report } = await session.view()
+      assert.ok(
+        messages.every(({ parts }) => parts.every(isWellFormed)),
+        `${policy}, turn ${turn}`,
+      )
+      assert.deepEqual(
+        report.filter(({ rule }) => rule === 'edit-refused' || rule === 'invalid-unicode'),
+        [],
+      )
+    }
+    assert.ok(session.edits().length > 0, policy)
+  }
+})
