@@ -1,0 +1,142 @@
+/**
+ * The search engines that bench/recall.ts compares, each as it comes: ours, SQLite's FTS5, MiniSearch, Orama, lunr.
+ * Each is given one document a message and asked for numbers of messages. The peers are installed in bench/ only.
+ */
+import { createRequire } from 'node:module'
+import { DatabaseSync } from 'node:sqlite'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { SqliteLedger } from '../src/ledger/sqlite.ts'
+import { textOf } from '../src/model/leaves.ts'
+import type { Message } from '../src/model/types.ts'
+import { search } from '../src/recall/search.ts'
+
+/** Messages of several sessions; a hit is `session` and the number of the message in it. */
+export type Corpus = { session: string; messages: readonly Message[] }[]
+export type Place = { session: string; message: number }
+
+export type Engine = {
+  /** Finds in one session, or in all where none is named. */
+  find(query: string, options: { session?: string; limit: number }): Promise<Place[]>
+  close(): Promise<void>
+}
+
+export type EngineName = 'palimpsest' | 'FTS5' | 'MiniSearch' | 'Orama' | 'lunr'
+
+const load = createRequire(import.meta.url)
+const words = (query: string) => query.match(/[\p{L}\p{N}_]+/gu) ?? []
+
+export const ENGINES: Record<EngineName, (corpus: Corpus) => Promise<Engine>> = {
+  palimpsest: async corpus => {
+    const store = new SqliteLedger(':memory:', { indexes: false })
+    for (const { session, messages } of corpus) {
+      await store.open(session, { at: 0, meta: '{}' })
+      await new Ledger(store, session).append(
+        messages.map(message => ({ type: 'entry', message })),
+        0,
+      )
+      while (await store.advanceIndex([session], { steps: 64, merge: true }));
+    }
+    return {
+      async find(query, { session, limit }) {
+        const index = store.readIndex(session === undefined ? 'all' : { session }, { behind: false })
+        const hits = await search(index, query, { limit })
+        return hits.map(hit => ({ session: hit.session, message: hit.seq }))
+      },
+      close: () => store.close(),
+    }
+  },
+
+  FTS5: async corpus => {
+    const db = new DatabaseSync(':memory:')
+    db.exec('CREATE VIRTUAL TABLE texts USING fts5(text, session UNINDEXED, message UNINDEXED)')
+    const insert = db.prepare('INSERT INTO texts (text, session, message) VALUES (?, ?, ?)')
+    db.exec('BEGIN')
+    eachText(corpus, (text, { session, message }) => insert.run(text, session, message))
+    db.exec('COMMIT')
+    const all = db.prepare('SELECT session, message FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?')
+    const one = db.prepare(
+      'SELECT session, message FROM texts WHERE texts MATCH ? AND session = ? ORDER BY rank LIMIT ?',
+    )
+    return {
+      async find(query, { session, limit }) {
+        const match = words(query)
+          .map(word => `"${word}"`)
+          .join(' OR ')
+        if (match === '') return []
+        const rows = session === undefined ? all.all(match, limit) : one.all(match, session, limit)
+        return rows.map(row => ({ session: String(row['session']), message: Number(row['message']) }))
+      },
+      close: async () => db.close(),
+    }
+  },
+
+  MiniSearch: async corpus => {
+    const MiniSearch = load('minisearch')
+    const places: Place[] = []
+    const index = new MiniSearch({ fields: ['text'], storeFields: ['session'] })
+    eachText(corpus, (text, place) => {
+      index.add({ id: places.length, text, session: place.session })
+      places.push(place)
+    })
+    return {
+      async find(query, { session, limit }) {
+        const filter = session === undefined ? {} : { filter: (hit: { session: string }) => hit.session === session }
+        const hits: { id: number }[] = index.search(query, filter)
+        return hits.slice(0, limit).map(hit => places[hit.id]!)
+      },
+      close: async () => {},
+    }
+  },
+
+  Orama: async corpus => {
+    const { create, insert, search: find } = load('@orama/orama')
+    const places: Place[] = []
+    const db = create({ schema: { text: 'string', session: 'enum', place: 'number' } })
+    const texts: [string, Place][] = []
+    eachText(corpus, (text, place) => texts.push([text, place]))
+    for (const [text, place] of texts) {
+      await insert(db, { text, session: place.session, place: places.length })
+      places.push(place)
+    }
+    return {
+      async find(query, { session, limit }) {
+        const where = session === undefined ? {} : { where: { session: { eq: session } } }
+        const { hits } = await find(db, { term: query, properties: ['text'], limit, ...where })
+        return hits.map((hit: { document: { place: number } }) => places[hit.document.place]!)
+      },
+      close: async () => {},
+    }
+  },
+
+  lunr: async corpus => {
+    const lunr = load('lunr')
+    const places: Place[] = []
+    const builder = new lunr.Builder()
+    builder.pipeline.add(lunr.trimmer, lunr.stopWordFilter, lunr.stemmer)
+    builder.searchPipeline.add(lunr.stemmer)
+    builder.ref('id')
+    builder.field('text')
+    eachText(corpus, (text, place) => {
+      builder.add({ id: places.length, text })
+      places.push(place)
+    })
+    const index = builder.build()
+    return {
+      async find(query, { session, limit }) {
+        // Its syntax is left out: only the words are asked for.
+        const hits: { ref: string }[] = index.search(words(query).join(' '))
+        const found = hits.map(hit => places[Number(hit.ref)]!)
+        return (session === undefined ? found : found.filter(place => place.session === session)).slice(0, limit)
+      },
+      close: async () => {},
+    }
+  },
+}
+
+function eachText(corpus: Corpus, visit: (text: string, place: Place) => void): void {
+  for (const { session, messages } of corpus) {
+    for (const [message, { parts }] of messages.entries()) {
+      visit(parts.map(textOf).join('\n'), { session, message })
+    }
+  }
+}
