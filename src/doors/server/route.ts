@@ -121,7 +121,8 @@ export function nameSchema(most: number): z.ZodString {
 }
 
 const NAME_LENGTH = 100
-const SESSION_LENGTH = 200
+/** As admins name a session: the user, escaped, before its name of at most 200 characters. */
+const SESSION_LENGTH = 520
 export const UserParam = { user: nameSchema(NAME_LENGTH) }
 export const SessionParam = { session: nameSchema(SESSION_LENGTH) }
 
