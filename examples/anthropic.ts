@@ -24,7 +24,11 @@ for (;;) {
   for (const block of answer.content) {
     if (block.type === 'text') console.log(block.text)
     if (block.type !== 'tool_use') continue
-    results.push({ type: 'tool_result', tool_use_id: block.id, content: await readTextFile(block.input as { path: string }) })
+    results.push({
+      type: 'tool_result',
+      tool_use_id: block.id,
+      content: await readTextFile(block.input as { path: string }),
+    })
   }
   if (results.length === 0) break
   messages.push({ role: 'user', content: results })

@@ -20,7 +20,10 @@ for (;;) {
     model,
     messages: toOpenAIChat<ChatCompletionMessageParam>(view.messages),
     tools: [
-      { type: 'function', function: { name: READ_FILE.name, description: READ_FILE.description, parameters: READ_FILE.schema } },
+      {
+        type: 'function',
+        function: { name: READ_FILE.name, description: READ_FILE.description, parameters: READ_FILE.schema },
+      },
     ],
   })
   const answer = choices[0]!.message
@@ -28,7 +31,10 @@ for (;;) {
   messages.push(answer)
   const calls = (answer.tool_calls ?? []).filter(call => call.type === 'function')
   if (calls.length === 0) break
-  for (const { id, function: { arguments: input } } of calls) {
+  for (const {
+    id,
+    function: { arguments: input },
+  } of calls) {
     messages.push({ role: 'tool', tool_call_id: id, content: await readTextFile(JSON.parse(input)) })
   }
 }
