@@ -7,6 +7,7 @@ import {
   contains,
   describeTarget,
   entriesOf,
+  isInEntry,
   isRange,
   onlyAdds,
   outermost,
@@ -75,6 +76,7 @@ describe('a target', () => {
   test('is a range where it takes whole entries, and only adds where its span is empty', () => {
     const all = [range(0, 0), { type: 'entry', entry: 0 } as Target, part(0, 0), after(0)]
     assert.deepEqual(all.map(isRange), [true, true, false, false])
+    assert.deepEqual(all.map(isInEntry), [false, true, true, false])
     const spans = [part(0, 0, 0, [3, 3]), part(0, 0, 0, [3, 4]), part(0, 0, 0), part(0, 0), range(0, 0)]
     assert.deepEqual(spans.map(onlyAdds), [true, false, false, false, false])
   })

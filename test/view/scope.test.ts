@@ -4,8 +4,9 @@ import { describe, test } from 'node:test'
 import { isPalimpsestError } from '../../src/model/errors.ts'
 import type { Author, Edit, Event, Message, Part, Replacement, Target } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
-import { foldAll } from '../../src/view/fold.ts'
-import { assertAllowed } from '../../src/view/scope.ts'
+import { STALE } from '../../src/view/binding.ts'
+import { foldAll, shown } from '../../src/view/fold.ts'
+import { assertAllowed, assertRevertible, tryLegal } from '../../src/view/scope.ts'
 import { count } from '../laws/law.ts'
 import { bash, says, user } from '../policies/talk.ts'
 
@@ -169,4 +170,57 @@ describe('where a model binds reasoning to what precedes it', () => {
     assert.equal(refusal(bound, [edit(part(3, 1), text)], BINDING), undefined)
     assert.equal(refusal(bound, [edit(part(2), { ...text, by: 'engine' })], BINDING), undefined)
   })
+})
+
+describe('an event that is tried', () => {
+  const rules = () => ({})
+  const attempt = (fold: ReturnType<typeof stateOf>, ...edits: Edit[]) =>
+    tryLegal(fold, { type: 'edit', edits }, { seq: 99, rules })
+  const [call, result] = bash('ls', 'a') as [Message, Message]
+
+  test('may not hide a call that still waits for its result; the fold stays as it was', () => {
+    const fold = stateOf([user('a'), says('b'), user('c'), call])
+    const before = shown(fold)
+    assert.throws(() => attempt(fold, edit(range(2, 3))), {
+      code: 'VIEW_ILLEGAL',
+      message: /call-dropped.*still waits/,
+    })
+    assert.deepEqual(shown(fold), before)
+    attempt(fold, edit(range(0, 1)))
+    assert.equal(shown(fold).length, 3)
+  })
+
+  test('may not break a rule, and says which; what it gives takes it back', () => {
+    const fold = stateOf([user('a'), call, result, user('b')])
+    const before = shown(fold)
+    assert.throws(() => attempt(fold, edit(range(0, 1))), { code: 'VIEW_ILLEGAL', message: /result-without-call/ })
+    assert.deepEqual(shown(fold), before)
+    const takeBack = attempt(fold, edit(range(1, 2)))
+    assert.equal(shown(fold).length, 3)
+    takeBack()
+    assert.deepEqual(shown(fold), before)
+  })
+
+  test('is not to blame for what was broken before, only for what it adds', () => {
+    const fold = stateOf([user('a'), result, user('b'), call, result, user('c')])
+    attempt(fold, edit(range(5, 5)))
+    assert.deepEqual(
+      shown(fold)
+        .at(-1)
+        ?.parts.map(({ type }) => type),
+      ['text'],
+    )
+    assert.throws(() => attempt(fold, edit(range(3, 3), { id: 'worse' })), { code: 'VIEW_ILLEGAL' })
+  })
+})
+
+test('reasoning that was left out is not put back where the provider would refuse it', () => {
+  const stale = { ...edit(part(1), { replacement: null }), mark: STALE }
+  const refusing = { ...PLAIN, binding: 'refuse' as const }
+  assert.throws(() => assertRevertible([edit(part(0)), stale], refusing), {
+    code: 'VIEW_ILLEGAL',
+    message: /bound-reasoning/,
+  })
+  assertRevertible([edit(part(0))], refusing)
+  assertRevertible([stale], { ...PLAIN, binding: 'none' })
 })

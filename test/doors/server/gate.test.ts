@@ -8,6 +8,7 @@ import {
   type Credentials,
   checkHost,
   checkOrigin,
+  checkRole,
   type GateOptions,
   isLoopback,
   LOCAL,
@@ -186,5 +187,14 @@ describe('credentials', () => {
     assert.deepEqual([mayActFor(alice, 'alice'), mayActFor(alice, 'bob')], [true, false])
     assert.deepEqual([mayActFor(LOCAL, 'alice'), mayActFor({ ...alice, role: 'admin' }, 'bob')], [true, true])
     assert.equal(mayActFor({ ...alice, role: 'agent', user: undefined }, 'alice'), false)
+  })
+})
+
+test('a role that something is not for is refused, and told for whom it is', () => {
+  checkRole(LOCAL, ['admin'])
+  checkRole({ ...LOCAL, role: 'agent' }, ['user', 'agent'])
+  assert.throws(() => checkRole({ ...LOCAL, role: 'agent' }, ['user', 'admin']), {
+    code: 'FORBIDDEN',
+    message: /role agent .* user and admin/,
   })
 })
