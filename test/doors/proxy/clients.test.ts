@@ -24,6 +24,8 @@ import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 import { keyOf } from '../../../src/view/sync.ts'
 import { startGemini } from '../../gemini-upstream.ts'
+import { checkingAnthropic } from '../../providers/checking-anthropic.ts'
+import { checkingOpenAI } from '../../providers/checking-openai.ts'
 import { type Received, type Script, startUpstream, type Turn, type Upstream } from '../../upstream.ts'
 import { entriesOf, largeOutput } from './setup.ts'
 
@@ -380,6 +382,36 @@ for (const one of CLIENTS_TO_RUN) {
     // The client's own words about it are in the ledger, and nowhere else.
     assert.ok(world.received.some(({ body }) => !body.includes('of them not in view') && /recall/.test(body)))
   })
+}
+
+/** Agents on providers that check. Codex compacts by itself in a longer run, and then wants a provider that can. */
+const CHECKED = [
+  { program: 'claude', check: checkingAnthropic, rounds: 100 },
+  { program: 'codex', check: checkingOpenAI, rounds: 40 },
+]
+const onBoundModel = (arg: string) => (arg === 'claude-sonnet-4-5' ? 'claude-opus-5-5' : arg)
+
+for (const { program, check, rounds } of CHECKED) {
+  const one = CLIENTS_TO_RUN.find(client => client.program === program)!
+  clientTest(
+    `${one.name} on a provider that checks: ${rounds} rounds, no refusal, no higher bill`,
+    one,
+    async client => {
+      const run = async (policy: string) => {
+        const provider = check(building(rounds))
+        const checked = { ...client, start: () => startUpstream(provider.script), args: client.args.map(onBoundModel) }
+        await using world = await worldFor(checked, building(0), { policy })
+        const { out, err, code } = await runClient(checked, world)
+        assert.equal(code, 0, err + out.slice(-2000))
+        assert.match(out, /all of it works/)
+        assert.deepEqual([...world.faults, ...provider.refusals], [])
+        return provider.bill.dollars
+      }
+      const without = await run('none')
+      const dollars = await run('thrifty')
+      assert.ok(dollars <= without * 1.001, `$${dollars} with us, $${without} without`)
+    },
+  )
 }
 
 /** Those that compact by themselves when they read that the window fills, and then do not stop any more. */
