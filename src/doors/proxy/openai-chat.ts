@@ -16,11 +16,18 @@ export const openaiChat: ProxyDialect = {
   write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),
   addSystem,
   defineTool: tool => ({ ...toOpenAITools([tool])[0] }),
-  untouchable: () => undefined,
+  untouchable: body => (usesFunctions(body) ? 'pass' : undefined),
   event,
   whole: event,
   isOpening: () => false,
   error: openaiError,
+}
+
+/** The old form of tool calls, without ids: nothing in it says which result belongs to which call. */
+function usesFunctions({ functions, function_call, messages }: Wire): boolean {
+  if (functions !== undefined || function_call !== undefined) return true
+  const list: unknown[] = Array.isArray(messages) ? messages : []
+  return list.some(message => isWire(message) && (message['role'] === 'function' || isWire(message['function_call'])))
 }
 
 /** Into the system message that stands first: some servers take no second one. */

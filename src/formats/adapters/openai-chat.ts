@@ -146,6 +146,7 @@ function readAssistant(wire: Wire, names: CallNames): Part[] {
     ...REASONING_FIELDS.flatMap(field => readReasoning(wire, field)),
     ...readContent(wire.content, readPlain),
     ...calls.map(call => readCall(call, names)),
+    ...(isWire(wire.function_call) ? [rawFunctionCall(wire.function_call)] : []),
   ]
 }
 
@@ -184,6 +185,11 @@ function readCall(call: unknown, names: CallNames): Part {
 /** An entry of `tool_calls` that we cannot read: the original tells it from an opaque block of the content. */
 function rawCall(call: unknown): Part {
   return { ...rawPart(DIALECT, call), original: { dialect: DIALECT, value: { tool_calls: [TAKEN] } } }
+}
+
+/** A call in the old form: opaque, and written back with the message around it. */
+function rawFunctionCall(call: Wire): Part {
+  return { ...rawPart(DIALECT, call), original: { dialect: DIALECT, value: { function_call: TAKEN } } }
 }
 
 function readResult(wire: Wire, names: CallNames): Part {
@@ -292,7 +298,7 @@ function textOf(part: ToolResultPart): string {
 }
 
 function rawCallIn(part: Part): unknown[] {
-  return isOwnRaw(part) && part.original ? [part.value] : []
+  return isOwnRaw(part) && originalOf(part, DIALECT)?.tool_calls ? [part.value] : []
 }
 
 function isOwnRaw(part: Part): part is Part & { type: 'raw'; value: ChatWire } {

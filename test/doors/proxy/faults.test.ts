@@ -129,6 +129,22 @@ test('a request with previous_response_id goes by untouched and unrecorded', asy
   assert.deepEqual(await it.pal.sessions(), [])
 })
 
+test('a request with functions, the old form of tools, goes by untouched and unrecorded', async () => {
+  const call = '{"role":"assistant","content":null,"function_call":{"name":"f", "arguments":"{}"}}'
+  const bodies = [
+    '{"model":"gpt-4o","functions":[ {"name":"f"} ],"messages":[{"role":"user","content":"go"}]}',
+    `{"model":"gpt-4o","messages":[{"role":"user","content":"go"}, ${call}]}`,
+    '{"model":"gpt-4o","messages":[{"role":"user","content":"go"}, {"role":"function","name":"f","content":"x"}]}',
+  ]
+  await using it = await setUp(bodies.map(() => ({ text: 'yes' })))
+  for (const body of bodies) await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body })
+  assert.deepEqual(
+    it.upstream.requests.map(request => request.body),
+    bodies,
+  )
+  assert.deepEqual(await it.pal.sessions(), [])
+})
+
 test('a request that carries a checksum of itself goes by untouched and unrecorded', async () => {
   await using it = await setUp([{ text: 'yes' }])
   const system = [{ type: 'text', text: 'x-anthropic-billing-header: cc_version=2; cch=d132d; cc_prompt_index=0;' }]

@@ -151,6 +151,20 @@ describe('toOpenAIChat', () => {
     )
   })
 
+  test('keeps calls in the old form with their message', () => {
+    const messages = [
+      { role: 'user', content: 'weather?' },
+      { role: 'assistant', content: null, function_call: { name: 'weather', arguments: '{"city": "Rome"}' } },
+      { role: 'function', name: 'weather', content: 'sunny' },
+    ]
+    const read = fromOpenAIChat(messages)
+    assert.deepEqual(
+      read.map(({ parts }) => parts.length),
+      [1, 1, 1],
+    )
+    assert.deepEqual(toOpenAIChat(read), messages)
+  })
+
   test('sends edited arguments as compact JSON and keeps the rest of the call', () => {
     const call = { index: 0, id: 'a', type: 'function', function: { name: 'bash', arguments: '{ "command": "ls" }' } }
     const [message] = fromOpenAIChat([{ role: 'assistant', content: null, tool_calls: [call] } as OpenAIChatMessage])
