@@ -7,7 +7,7 @@
  */
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
-import { isRecord, parseJson, renameKeys } from '../model/json.ts'
+import { isRecord, parseJson, type Reviver, renameKeys } from '../model/json.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
 import { callsIn, resultsIn } from '../view/legality.ts'
 import type { NewRow, Row } from './store.ts'
@@ -50,7 +50,7 @@ export function referencesIn(body: string): string[] {
 }
 
 export function decodeEvent(body: string, contents: ReadonlyMap<string, string>): Event {
-  const event = body.includes(MARK) ? withContents(body, contents) : parseJson<Event>(body)
+  const event = body.includes(MARK) ? withContents(body, contents) : parseStored<Event>(body)
   return event.type === 'edit' ? { ...event, edits: event.edits.map(withTypedTarget) } : event
 }
 
@@ -74,7 +74,7 @@ function typedTarget(target: Exclude<StoredTarget, Target>): Target {
 }
 
 function withContents(body: string, contents: ReadonlyMap<string, string>): Event {
-  return parseJson(body, (_, value) => {
+  return parseStored(body, (_, value) => {
     if (!isRecord(value)) return value
     const hash = value[KEY]
     if (typeof hash === 'string' && Object.keys(value).length === 1) {
@@ -87,7 +87,7 @@ function withContents(body: string, contents: ReadonlyMap<string, string>): Even
 }
 
 export function decodeLight(light: string): LightEntry {
-  return parseJson(light)
+  return parseStored(light)
 }
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
@@ -114,7 +114,7 @@ function holdsLarge(value: unknown): boolean {
 }
 
 export function decodeLightFile(light: string): LightFile {
-  return parseJson(light)
+  return parseStored(light)
 }
 
 export function lightFile({ action, path, hash, before }: Extract<Event, { type: 'file' }>): LightFile {
@@ -136,4 +136,15 @@ function lightEntry(message: Message): string {
     ...(results.length > 0 ? { results } : {}),
   }
   return JSON.stringify(light)
+}
+
+/** JSON that we wrote ourselves: where it cannot be read, the file is damaged. */
+function parseStored<T>(text: string, reviver?: Reviver): T {
+  try {
+    const value = parseJson<T>(text, reviver)
+    if (isRecord(value)) return value
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new PalimpsestError('LEDGER_CORRUPT', 'An event of the ledger is damaged. Restore the file from a backup.')
 }

@@ -2,8 +2,8 @@
  * A SQLite file: opened with a write-ahead log, brought to the newest schema, and with its failures under codes of
  * ours. Statements are prepared once. What is committed is on disk before the call returns.
  */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type ErrorCode, PalimpsestError } from '../model/errors.ts'
 
@@ -70,6 +70,23 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
 function makePrivate(path: string): void {
   if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
+/**
+ * A check that a file is still the one that was opened. SQLite goes on writing into a file that was deleted or replaced,
+ * and what it commits there is gone with the process. Call it after a commit, before anybody is told.
+ */
+export function watchFile(path: string): () => void {
+  if (path === ':memory:') return () => {}
+  const whole = resolve(path)
+  const { dev, ino } = statSync(whole)
+  return () => {
+    const now = statSync(whole, { throwIfNoEntry: false })
+    if (now?.dev === dev && now.ino === ino) return
+    const what = now ? 'replaced' : 'deleted'
+    const advice = 'What is written now is not kept. Put the file back, and start Palimpsest again.'
+    throw new PalimpsestError('STORE_FAILED', `${whole} was ${what} while it was open. ${advice}`, { path: whole })
+  }
 }
 
 /** Applies the steps that a database has not had yet. */

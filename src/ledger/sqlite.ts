@@ -8,7 +8,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope, Span } from '../recall/index.ts'
-import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue } from './database.ts'
+import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue, watchFile } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
 import type { LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
@@ -68,11 +68,13 @@ export class SqliteLedger implements LedgerStore {
   readonly #lineages = new Map<string, Lineage[]>()
   readonly #index: SqliteIndex
   readonly #indexer: Indexer | undefined
+  readonly #checkFile: () => void
 
   /** Opens (or makes) the database at a path, or one in memory. */
   constructor(path: string, options: SqliteOptions = {}) {
     const { readOnly = false } = options
     this.#db = openDatabase(path, { readOnly })
+    this.#checkFile = watchFile(path)
     guard(() => {
       this.#db.exec(`PRAGMA busy_timeout = ${options.busyMs ?? 5000}`)
       if (options.maxPages) this.#db.exec(`PRAGMA max_page_count = ${options.maxPages}`)
@@ -102,6 +104,7 @@ export class SqliteLedger implements LedgerStore {
          ON CONFLICT (id) DO NOTHING`,
         [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.meta],
       )
+      this.#checkFile()
       return this.#find(id)!
     })
   }
@@ -125,6 +128,7 @@ export class SqliteLedger implements LedgerStore {
 
   async setMeta(id: string, meta: string): Promise<void> {
     guard(() => this.#run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
+    this.#checkFile()
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
@@ -139,6 +143,7 @@ export class SqliteLedger implements LedgerStore {
               for (const row of rows) this.#insertWhole(key, row)
             }),
       )
+      this.#checkFile()
       this.#indexer?.appended(id)
       return true
     } catch (error) {

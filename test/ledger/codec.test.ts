@@ -247,3 +247,10 @@ describe('the hash chain', () => {
     await store.close()
   })
 })
+
+test('a body that cannot be read is a damaged ledger', () => {
+  for (const body of ['', '{"type":"entry"', 'null', '"text"', '\u0000\u0000']) {
+    assert.throws(() => decodeEvent(body, new Map()), { code: 'LEDGER_CORRUPT' })
+    assert.throws(() => decodeLight(body), { code: 'LEDGER_CORRUPT' })
+  }
+})

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
@@ -66,4 +67,26 @@ test('a database that is read only is an error that says so', async () => {
   const store = new SqliteLedger(path, { readOnly: true })
   await assert.rejects(store.open('a', { at: 0, meta: '{}' }), { code: 'STORE_READONLY' })
   await store.close()
+})
+
+test('a file that is deleted or replaced while it is open is noticed before an append is acknowledged', async () => {
+  for (const change of ['deleted', 'replaced'] as const) {
+    const path = join(folder, `${change}.sqlite`)
+    await using pal = { store: new SqliteLedger(path), [Symbol.asyncDispose]: () => pal.store.close() }
+    const ledger = new Ledger(pal.store, 'a')
+    await pal.store.open('a', { at: 0, meta: '{}' })
+    const event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } } as const
+    assert.ok(await ledger.append([event as never], 0))
+    if (change === 'deleted') rmSync(path)
+    else {
+      copyFileSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    }
+    await assert.rejects(ledger.append([event as never], 0), {
+      code: 'STORE_FAILED',
+      message: new RegExp(`was ${change}`),
+    })
+    await assert.rejects(pal.store.setMeta('a', '{}'), { code: 'STORE_FAILED' })
+    await assert.rejects(pal.store.open('b', { at: 0, meta: '{}' }), { code: 'STORE_FAILED' })
+  }
 })
