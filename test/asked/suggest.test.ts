@@ -199,10 +199,14 @@ describe('odd texts', () => {
   }
   for (const [name, text] of Object.entries(odd)) {
     test(`${name}: every stretch lies in the text, and none overlaps another`, () => {
-      const found = stretchesIn(text).sort((a, b) => a.from - b.from)
-      for (const [i, { from, to }] of found.entries()) {
-        assert.ok(from >= (found[i - 1]?.to ?? 0) && from < to && to <= text.length)
-      }
+      const found = [text, `${text}\n\n${'AbC123/+'.repeat(400)}\n\n`].map(whole => {
+        const stretches = stretchesIn(whole).sort((a, b) => a.from - b.from)
+        for (const [i, { from, to }] of stretches.entries()) {
+          assert.ok(from >= (stretches[i - 1]?.to ?? 0) && from < to && to <= whole.length)
+        }
+        return stretches.length
+      })
+      assert.ok(found[1]! > 0, 'a stretch behind it is found')
     })
   }
 })
