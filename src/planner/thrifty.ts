@@ -88,12 +88,12 @@ export type ThriftyOptions = {
 }
 
 export const THRIFTY: ThriftyOptions = {
-  quote: 140_000,
+  quote: 160_000,
   quotes: QUOTES,
   batch: 2,
   turnBatch: 1,
   thought: 1,
-  regret: 0.05,
+  regret: 0.02,
   horizonMin: 10,
   horizonMax: 150,
   runLimit: 30_000,
@@ -232,7 +232,14 @@ class Thrifty implements Planner {
     const cold = lastCallAt === undefined || now - lastCallAt > model.ttl
     const horizon = Math.max(horizonMin, Math.min(calls + 1, horizonMax))
     const output = model.input === 0 ? 1 : model.output / model.input
-    return { model, cold, horizon, quote, whole: shownTokens(fold), thought: thought * output }
+    return {
+      model,
+      cold,
+      horizon,
+      quote: quote * evidenceShare(model),
+      whole: shownTokens(fold),
+      thought: thought * output,
+    }
   }
 
   #sizes({ fold, overhead }: PlanContext, { cold }: Situation): { whole: number; sent: number; cold: boolean } {
@@ -521,6 +528,18 @@ function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext)
   const folded = proposals.filter(proposal => proposal.mark === undefined).length
   const steps = folded > 0 ? ', the oldest steps folded into a log' : ''
   return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
+}
+
+/** Reads that breaking the cache costs, for each token, up to which `quote` counts in full; and how it falls beyond. */
+const BREAK_READS = 24
+const BREAK_POWER = 0.45
+
+/**
+ * Where breaking the cache costs many reads, edits are rare and lose little, so a quote counts for less: the same
+ * `quote` then keeps about the same share of what is quoted later, whatever the provider charges.
+ */
+function evidenceShare({ read, write }: Situation['model']): number {
+  return Math.min(1, BREAK_READS / ((write - read) / read)) ** BREAK_POWER
 }
 
 /** Says of an item whether it is reasoning that an edit before it makes invalid. */

@@ -4,7 +4,7 @@
  * The file stands beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
  * read: an error says which key, where, and what is allowed. The same definition gives the published JSON Schema.
  */
-import { readFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
@@ -214,6 +214,26 @@ export async function readConfig(path: string, { mustExist = true } = {}): Promi
     throw new PalimpsestError('CONFIG_INVALID', `${path} cannot be read: ${error}`, { source: path }, error)
   }
   return parseConfig(jsonIn(text, path), path)
+}
+
+export type ConfigModels = { written: string[]; kept: string[] }
+
+/** Writes rows of models into a configuration. Rows that the user wrote stay: those of an update say their source. */
+export async function updateModels(path: string, rows: ModelTable): Promise<ConfigModels> {
+  const text = await readFile(path, 'utf8').catch(error => {
+    if (isMissing(error)) return '{}'
+    throw error
+  })
+  const value = jsonIn(text, path)
+  const { models: before = {} } = parseConfig(value, path)
+  const kept = Object.keys(rows).filter(id => before[id] && before[id].source === undefined)
+  const written = Object.keys(rows).filter(id => !kept.includes(id))
+  if (written.length === 0) return { written, kept }
+  const models = { ...before, ...Object.fromEntries(written.map(id => [id, rows[id]])) }
+  const temporary = `${path}.${process.pid}.tmp`
+  await writeFile(temporary, `${JSON.stringify({ ...(isRecord(value) ? value : {}), models }, null, 2)}\n`)
+  await rename(temporary, path)
+  return { written, kept }
 }
 
 /** Where the configuration of a home is looked for: in the folder that holds it. */

@@ -10,6 +10,7 @@ import { exportSessions } from '../commands/export.ts'
 import { importFiles } from '../commands/import.ts'
 import { mcp } from '../commands/mcp.ts'
 import { memory } from '../commands/memory.ts'
+import { models } from '../commands/models.ts'
 import { persona } from '../commands/persona.ts'
 import { recall, restore } from '../commands/recall.ts'
 import { replay } from '../commands/replay.ts'
@@ -47,6 +48,7 @@ export const COMMANDS: readonly Command[] = [
   importFiles,
   exportSessions,
   replay,
+  models,
   report,
   workspace,
   memory,

@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
-import type { Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
+import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
@@ -41,6 +41,11 @@ export const replay = defineCommand({
       about: 'presets to compare, and your own of palimpsest.json (none,thrifty)',
     },
     model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (the recorded one)' },
+    'cache-ttl': {
+      type: 'string',
+      value: 'NAME',
+      about: 'the cache lifetime that requests ask for, such as 1h (as reported)',
+    },
     overhead: {
       type: 'string',
       value: 'TOKENS',
@@ -53,7 +58,11 @@ export const replay = defineCommand({
   async run({ args, values, io, home }) {
     const overhead = numberOption(values.overhead, '--overhead')
     const notes: string[] = []
-    const given = { ...(values.model ? { model: values.model } : {}), ...(overhead === undefined ? {} : { overhead }) }
+    const given = {
+      ...(values.model ? { model: values.model } : {}),
+      ...(values['cache-ttl'] ? { cacheTtl: values['cache-ttl'] } : {}),
+      ...(overhead === undefined ? {} : { overhead }),
+    }
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const sessions = await readSessions(args, { minCalls, model: values.model, notes })
     const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
@@ -134,7 +143,10 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
 async function play(
   sessions: readonly Found[],
   planners: readonly PlannerFactory[],
-  { given, io }: { given: { model?: string; overhead?: number }; io: Parameters<typeof startProgress>[0] },
+  {
+    given,
+    io,
+  }: { given: Pick<CompareOptions, 'model' | 'cacheTtl' | 'overhead'>; io: Parameters<typeof startProgress>[0] },
 ): Promise<Played[]> {
   const { tryPolicy } = await import('../../replay/measure/policies.ts')
   const { replayOptionsOf } = await import('../../replay/account.ts')
