@@ -5,7 +5,8 @@
 
 import { loadCounter } from '../src/model/tokens.ts'
 import { presets } from '../src/planner/presets.ts'
-import { THRIFTY, thrifty } from '../src/planner/thrifty.ts'
+import { thrifty } from '../src/planner/thrifty.ts'
+import { THRIFTY } from '../src/planner/tuning.ts'
 import type { PlannerFactory } from '../src/policies/policy.ts'
 import { type Model, modelInfo } from '../src/providers/models.ts'
 import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'

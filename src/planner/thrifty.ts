@@ -30,8 +30,8 @@ import { type Fold, shownTokens } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { Account } from './account.ts'
-import { classOf, expectedQuotes, type PartClass, QUOTES, type Quotes } from './classes.ts'
-import { excerpt, type Keep } from './excerpt.ts'
+import { classOf, expectedQuotes, type PartClass } from './classes.ts'
+import { excerpt } from './excerpt.ts'
 import { type Form, formsOf, isOldText, type Mark } from './forms.ts'
 import { type Item, refreshItems, toItem } from './items.ts'
 import { type KeepLevel, keepFactor } from './keep.ts'
@@ -49,74 +49,20 @@ import {
   type Timing,
   thousands,
 } from './planner.ts'
-import { LineIndex, type SameLines, withoutNumber } from './same-lines.ts'
-
-export type ThriftyOptions = {
-  /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
-  quote: number
-  quotes: Quotes
-  /** How many economic order quantities a batch must free while the cache is warm; half in a long session, fewer for a low `quote`. */
-  batch: number
-  /** The same at a new message of the user, where reasoning is bound to the text before it. */
-  turnBatch: number
-  /** What a token of reasoning costs that is lost in the running turn, in tokens of output. */
-  thought: number
-  /** The share of an unedited session's cost that edits in a warm cache may come to lose. */
-  regret: number
-  /** Calls to come: as many as there have been, within these. */
-  horizonMin: number
-  horizonMax: number
-  /** Characters of a run's output that are sent at first (more with a high `quote`), and what is kept of a longer one. */
-  runLimit: number
-  runKeep: Keep
-  /** What is kept of a run's output once it was seen. */
-  lookKeep: Keep
-  sameLines: SameLines
-  /** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
-  minPointed: number
-  /** Tokens that an edit must save, and that an input must have to be shortened. */
-  minSave: number
-  minInput: number
-  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal`; more with a high `quote`. */
-  may: number
-  must: number
-  goal: number
-  /** Past this share only the last entries are kept. */
-  full: number
-  /** Share of the window that users' words may take in folds; less with a low `quote`. */
-  said: number
-}
-
-export const THRIFTY: ThriftyOptions = {
-  quote: 160_000,
-  quotes: QUOTES,
-  batch: 2,
-  turnBatch: 1,
-  thought: 1,
-  regret: 0.02,
-  horizonMin: 10,
-  horizonMax: 150,
-  runLimit: 30_000,
-  runKeep: { head: 6000, tail: 6000, telling: 6000 },
-  lookKeep: { head: 500, tail: 700, telling: 600 },
-  sameLines: { minLines: 16, minChars: 800, context: 4 },
-  minPointed: 300,
-  minSave: 40,
-  minInput: 100,
-  may: 0.8,
-  must: 0.83,
-  goal: 0.55,
-  full: 0.9,
-  said: 0.15,
-}
+import { LineIndex, withoutNumber } from './same-lines.ts'
+import {
+  INPUT_SHARE,
+  MIN_GROWTH,
+  MOST_PENDING,
+  quotePrice,
+  SETTLED_CALLS,
+  settingsFor,
+  THRIFTY,
+  type ThriftyOptions,
+} from './tuning.ts'
 
 /** How much is kept: a word, or a number relative to the default (2 keeps more, 0.5 less). Sets `quote`. */
 export type ThriftyKnob = { keep?: KeepLevel | number }
-
-const MIN_GROWTH = 200
-/** Calls after which a session is known to be a long one. */
-const SETTLED = 300
-const MOST_PENDING = 50
 
 /**
  * The default planner: shortens what is unlikely to be needed, when that costs less than keeping it.
@@ -128,33 +74,6 @@ export function thrifty({ keep = 'normal', ...options }: ThriftyKnob & Partial<T
   const quote = options.quote ?? THRIFTY.quote * keepFactor(keep)
   const all = { ...THRIFTY, ...settingsFor(quote), ...options, quote }
   return { name: 'thrifty', start: () => new Thrifty(all) }
-}
-
-/** Who pays much for what is kept would rather have a full window: up to these marks, for `RICH` times the default. */
-const FULLER = { may: 0.9, must: 0.93, goal: 0.75 }
-const RICH = 3
-/** Of a batch, and of the room for users' words, at the low end. */
-const LEAST = 0.375
-
-/**
- * What else follows from the knob. Who keeps little need not wait for large batches, nor keep what users pasted; who
- * keeps much fills the window more; and who keeps nearly all lets more pass before it is first sent.
- */
-function settingsFor(quote: number): Partial<ThriftyOptions> {
-  const share = quote / THRIFTY.quote
-  const full = Math.min(1, Math.max(0, (share - 1) / (RICH - 1)))
-  const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
-  const richer = Math.max(1, share / RICH)
-  const poorer = Math.min(1, Math.max(LEAST, Math.sqrt(share)))
-  return {
-    batch: THRIFTY.batch * poorer,
-    said: THRIFTY.said * poorer,
-    may: between('may'),
-    must: between('must'),
-    goal: between('goal'),
-    runLimit: THRIFTY.runLimit * richer,
-    minPointed: THRIFTY.minPointed * richer,
-  }
 }
 
 class Thrifty implements Planner {
@@ -236,7 +155,7 @@ class Thrifty implements Planner {
       model,
       cold,
       horizon,
-      quote: quote * evidenceShare(model),
+      quote: quotePrice(quote, model),
       whole: shownTokens(fold),
       thought: thought * output,
     }
@@ -449,7 +368,7 @@ class Thrifty implements Planner {
       overBand: band ? (tokens - band.above) / scale : 0,
       growth: Math.max(MIN_GROWTH, this.#arrived / (calls + 1)),
       // A session that has lasted will last: what a young one is unsure of, it can do at the plain order quantity.
-      batch: (batch / 2) * (1 + Math.min(1, (SETTLED / calls) ** 2)),
+      batch: (batch / 2) * (1 + Math.min(1, (SETTLED_CALLS / calls) ** 2)),
       callsOfTurn,
       budget: this.#account.budget(this.#options.regret),
     }
@@ -491,9 +410,6 @@ class Thrifty implements Planner {
   }
 }
 
-/** Of what a folded call would lose, so much counts: its line in the log keeps the path or the command. */
-const INPUT_SHARE = 0.2
-
 /** From mild to strong: a part only ever moves to a stronger form. */
 const ORDER: Record<Mark | 'whole', number> = {
   whole: 0,
@@ -528,18 +444,6 @@ function squeezeSentence(proposals: readonly Proposal[], { model }: PlanContext)
   const folded = proposals.filter(proposal => proposal.mark === undefined).length
   const steps = folded > 0 ? ', the oldest steps folded into a log' : ''
   return `made room: the window of ${thousands(model.window)} tokens was filling, so ${proposals.length - folded} parts were shortened${steps}`
-}
-
-/** Reads that breaking the cache costs, for each token, up to which `quote` counts in full; and how it falls beyond. */
-const BREAK_READS = 24
-const BREAK_POWER = 0.45
-
-/**
- * Where breaking the cache costs many reads, edits are rare and lose little, so a quote counts for less: the same
- * `quote` then keeps about the same share of what is quoted later, whatever the provider charges.
- */
-function evidenceShare({ read, write }: Situation['model']): number {
-  return Math.min(1, BREAK_READS / ((write - read) / read)) ** BREAK_POWER
 }
 
 /** Says of an item whether it is reasoning that an edit before it makes invalid. */
