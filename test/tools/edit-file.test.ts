@@ -214,7 +214,8 @@ test('law: a replacement is what stands before, the new text, and what stands af
 test('law: replacing and replacing back restores the text', () => {
   fc.assert(
     fc.property(texts, texts, texts, (text, old, fresh) => {
-      fc.pre(old !== '' && fresh !== '')
+      // New text gets the line ends of the file: where those are mixed, the way back has others.
+      fc.pre(old !== '' && fresh !== '' && !(text.includes('\r\n') && /(^|[^\r])\n/.test(text)))
       const there = replaceUnique(text, old, fresh)
       if (there.type !== 'replaced') return
       const back = replaceUnique(
