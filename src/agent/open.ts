@@ -130,7 +130,7 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
         seesSessions: true,
         ...(options.approve ? { approve: options.approve } : {}),
         ...(config.retry ? { retry: config.retry } : {}),
-        ...(config.policy && !(await palOf(owner).find(session)) ? { policy: config.policy } : {}),
+        ...(config.policy && !(await palOf(owner).find(session)) ? { planner: config.policy } : {}),
         ...more,
       })
     },

@@ -151,6 +151,9 @@ export type Timing = {
   budget?: number
 }
 
+/** Calls that a session is taken to make after an edit, whatever happens. */
+const SURE_CALLS = 1
+
 export function dueReason(
   cut: Pick<Cut<unknown, unknown>, 'freed' | 'rewritten' | 'running'>,
   situation: Situation,
@@ -161,7 +164,8 @@ export function dueReason(
   if (overBand > 0 && cut.freed >= overBand) return 'band'
   const setup = setupCost(cut, situation)
   const { read } = situation.model
-  if (setup > budget) return undefined
+  // What the next call brings is as good as saved: nearly every session goes on for one more.
+  if (setup - SURE_CALLS * cut.freed * read > budget) return undefined
   if (cut.running > 0 && cut.freed * read * (callsOfTurn ?? 0) < setup) return undefined
   return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }

@@ -45,7 +45,7 @@ export const LOOPS: Loop[] = [
     name: 'the AI SDK (compatible)',
     path: '/v1/chat/completions',
     run: url =>
-      aiStream(createOpenAICompatible({ name: 'x', baseURL: `${url}/v1`, includeUsage: true })('deepseek-chat')),
+      aiStream(createOpenAICompatible({ name: 'x', baseURL: `${url}/v1`, includeUsage: true })('qwen3-coder')),
   },
   {
     name: 'the AI SDK (openai)',

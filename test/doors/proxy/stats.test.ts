@@ -108,6 +108,7 @@ test('run gives an agent the proxy, and says at the end what was saved', async t
   const context = {
     args: [process.execPath, '-e', program],
     values: { holdout: '0%' },
+    home,
     io: { env: { ...process.env, ANTHROPIC_BASE_URL: upstream.url } },
     open: async () => pal,
   }
