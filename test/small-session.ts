@@ -39,7 +39,7 @@ export function smallMessages(): Message[] {
   const messages = [
     said('system', 'You are a careful engineer. Read before you change, and run the tests after.'),
     said('user', 'The weekly report leaves out Sunday. Find out why, fix it, and prove it with a test.'),
-    called('I start with the code that builds the report.', 'c1', 'read_file', { path: 'src/replay/report.ts' }),
+    called('I start with the code that builds the report.', 'c1', 'read_file', { path: 'src/report.ts' }),
     answered('c1', 'read_file', REPORT_BEFORE),
     called('Now the tests, as they are.', 'c2', 'run_command', { command: 'npm ci && npm test' }),
     answered('c2', 'run_command', TESTS_BEFORE),
@@ -48,16 +48,16 @@ export function smallMessages(): Message[] {
     }),
     answered('c3', 'run_command', `${LOG_LINES.join('\n')}\nExit code: 0`),
     called('The query ends a day early. I look at the code once more.', 'c4', 'read_file', {
-      path: 'src/replay/report.ts',
+      path: 'src/report.ts',
     }),
     answered('c4', 'read_file', REPORT_BEFORE),
     called('`to` is exclusive in the database, but inclusive here.', 'c5', 'edit_file', {
-      path: 'src/replay/report.ts',
+      path: 'src/report.ts',
       old_string: 'const to = addDays(from, 6)',
       new_string: 'const to = addDays(from, 7)',
       intent: 'the upper end of the week is exclusive, so that Sunday is in it',
     }),
-    answered('c5', 'edit_file', 'Edited src/replay/report.ts: 1 replacement.'),
+    answered('c5', 'edit_file', 'Edited src/report.ts: 1 replacement.'),
     called('And a test that fails without it.', 'c6', 'write_file', {
       path: 'test/report-week.test.ts',
       content: NEW_TEST,
@@ -109,7 +109,7 @@ export function toCsv(rows: Row[]): string {
 
 const NEW_TEST = `import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { weeklyReport } from '../src/replay/report.ts'
+import { weeklyReport } from '../src/report.ts'
 
 test('the report of a week has its Sunday', async () => {
   const rows = await weeklyReport(new Date('2026-05-13'))

@@ -90,7 +90,7 @@ describe('help', () => {
     })
     assert.equal(code, 0)
     const loaded = stderr.split('\n').filter(line => line !== '')
-    assert.ok(loaded.some(url => url.endsWith('/src/cli/commands.ts')))
+    assert.ok(loaded.some(url => url.endsWith('/src/doors/cli/commands.ts')))
     assert.deepEqual(
       loaded.filter(url => url.includes('/node_modules/') || url === 'node:sqlite'),
       [],
@@ -297,13 +297,13 @@ describe('looking back', () => {
     const { changes } = await json('changelog', 'small', '--home', home)
     assert.deepEqual(
       [changes.length, changes[0].path, changes[0].kind, changes[0].turn],
-      [2, 'src/replay/report.ts', 'edit', 5],
+      [2, 'src/report.ts', 'edit', 5],
     )
   })
 
   test('file-at rebuilds a file, byte for byte, or says that it cannot', async () => {
-    const earlier = await at('file-at', 'small', 'src/replay/report.ts', '4')
-    const later = await at('file-at', 'small', 'src/replay/report.ts', '5')
+    const earlier = await at('file-at', 'small', 'src/report.ts', '4')
+    const later = await at('file-at', 'small', 'src/report.ts', '5')
     assert.equal(later.stdout, earlier.stdout.replace('addDays(from, 6)', 'addDays(from, 7)'))
     assert.match(later.stderr, /^Based on:\n {2}turn 4: read\n {2}turn 5: edited\n$/)
     const unknown = await runCli(['file-at', 'small', 'src/other.ts', '5', '--json', '--home', home])

@@ -92,9 +92,9 @@ describe('a small session', () => {
 
   test('tells what was changed, and what a file looked like', async () => {
     assert.equal((await get(`/sessions/${SMALL}/changelog`)).changes.length, 2)
-    const before = await get(`/sessions/${SMALL}/file?path=src/replay/report.ts&turn=1`)
+    const before = await get(`/sessions/${SMALL}/file?path=src/report.ts&turn=1`)
     assert.match(before.content, /addDays\(from, 6\)/)
-    assert.match((await get(`/sessions/${SMALL}/file?path=src/replay/report.ts`)).content, /addDays\(from, 7\)/)
+    assert.match((await get(`/sessions/${SMALL}/file?path=src/report.ts`)).content, /addDays\(from, 7\)/)
     assert.equal((await get(`/sessions/${SMALL}/file?path=none.ts`)).content, null)
   })
 
