@@ -7,6 +7,7 @@ import { textOf } from '../../src/model/leaves.ts'
 import type { Message } from '../../src/model/types.ts'
 import { presets } from '../../src/planner/presets.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
+import { placeOf } from '../../src/policies/policy.ts'
 import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { partId } from '../../src/view/shown-texts.ts'
@@ -113,15 +114,15 @@ test('results in parts get their id at the end of the last text', async () => {
 })
 
 test('thrifty shortens a result that has an id like any other, and undoing that brings the id back', async () => {
-  const texts: Record<string, string[]> = {}
+  const shortened: Record<string, string[]> = {}
   for (const ids of [false, true]) {
     const session = await open({ ids, policy: thrifty({ quote: 40_000 }), model: 'claude-sonnet-4-5' })
     for (let i = 0; i < 30; i++) {
       await ask(session, `run ${i}\n${LARGE.replaceAll('line', `line ${i}`)}`)
       await session.view()
     }
-    texts[String(ids)] = await textsOf(session)
     const byThrifty = session.edits().filter(({ active, edit }) => active && edit.by === 'policy:thrifty')
+    shortened[String(ids)] = [...new Set(byThrifty.map(({ edit }) => placeOf(edit.target)))].sort()
     assert.ok(byThrifty.length > 0, 'thrifty did something')
     const first = byThrifty.find(({ edit }) => edit.target.type === 'part' && edit.target.entry === 2)
     assert.ok(first, 'thrifty shortened the first result')
@@ -132,8 +133,8 @@ test('thrifty shortens a result that has an id like any other, and undoing that 
     if (ids)
       assert.ok((await session.view({ plan: false })).messages[2]!.parts.map(textOf)[0]!.endsWith(`\n[id ${ID}]`))
   }
-  const strip = (list: string[]) => list.map(text => text.replace(/\n\[id \w{8}\]$/, ''))
-  assert.deepEqual(strip(texts['true']!), texts['false'])
+  // Ids are tokens too, so a form may differ where two are worth the same; which parts are shortened may not.
+  assert.deepEqual(shortened['true'], shortened['false'])
 })
 
 for (const { name } of presets) {
