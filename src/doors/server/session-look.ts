@@ -7,7 +7,9 @@ import { Hit, Nearby, Violation } from './schemas.ts'
 const HITS = 20
 const LARGEST = 2 ** 31
 
-const time = (what: string) => z.string().max(40).optional().describe(`${what}: 2026-05-18 or 2026-05-18T09:00Z.`)
+const TIME =
+  /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?Z?)?$/
+const time = (what: string) => z.string().regex(TIME).optional().describe(`${what}: 2026-05-18 or 2026-05-18T09:00Z.`)
 const several = (what: string) => z.string().min(1).max(500).optional().describe(`${what}; several with commas.`)
 
 const RecallQuery = {
