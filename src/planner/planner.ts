@@ -147,12 +147,13 @@ export type Timing = {
   batch: number
   /** Calls of the running turn, where reasoning of it is lost: what they saved must pay for it. */
   callsOfTurn?: number
-  /** What an edit may cost at once, beyond what it was decided to save. */
+  /** What an edit may cost at once, beyond what the session has saved. */
   budget?: number
 }
 
-/** Calls that a session is taken to make after an edit, whatever happens. */
-const SURE_CALLS = 1
+/** A turn that has lasted will last: for so many calls made, one more is as good as sure to come (fitted). */
+const CALLS_PER_SURE = 15
+const MOST_SURE_CALLS = 3
 
 export function dueReason(
   cut: Pick<Cut<unknown, unknown>, 'freed' | 'rewritten' | 'running'>,
@@ -164,8 +165,9 @@ export function dueReason(
   if (overBand > 0 && cut.freed >= overBand) return 'band'
   const setup = setupCost(cut, situation)
   const { read } = situation.model
-  // What the next call brings is as good as saved: nearly every session goes on for one more.
-  if (setup - SURE_CALLS * cut.freed * read > budget) return undefined
+  // What the next calls bring is as good as saved: nearly every session goes on for a few.
+  const sure = Math.min(MOST_SURE_CALLS, 1 + (callsOfTurn ?? 0) / CALLS_PER_SURE)
+  if (setup - sure * cut.freed * read > budget) return undefined
   if (cut.running > 0 && cut.freed * read * (callsOfTurn ?? 0) < setup) return undefined
   return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }
