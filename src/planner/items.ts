@@ -46,6 +46,7 @@ export function toItem(unit: Unit, fold: Fold, partClass: PartClass | undefined)
   }
   const edit = editOf(unit, fold)
   if (edit) adopt(item, edit, fold)
+  if (isPinned(fold, unit.entry, unit.part)) item.frozen = true
   return item
 }
 

@@ -440,3 +440,15 @@ test('where reasoning is bound, a long turn is edited at a step without reasonin
   }
   assert.ok(edited > 0 && edited < 10, `${edited} batches`)
 })
+
+test('a part that is pinned before it is first sent is left alone, without a word', async () => {
+  for (const pinned of [false, true]) {
+    const { session, step } = await open()
+    await session.append(user('run it'))
+    await step('bash', { command: 'npm test' }, 'one line of many\n'.repeat(5000))
+    if (pinned) await session.pin(2)
+    const { report } = await session.view()
+    assert.deepEqual(report, [])
+    assert.equal(session.edits().length, pinned ? 0 : 1)
+  }
+})
