@@ -2,26 +2,13 @@
  * `report`: what one's own sessions cost, where the waste is, and what Palimpsest would have saved. Everything
  * happens on this machine, and the page that it writes loads nothing from anywhere.
  */
-import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { stat, writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { SessionReport } from '../../replay/report.ts'
-import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
+import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
 import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
-import { readFound, transcriptFiles } from './transcript-files.ts'
-
-/** Where the agents that we can read keep their sessions. */
-const PLACES = [
-  '.claude/projects',
-  '.codex/sessions',
-  '.pi/agent/sessions',
-  '.local/share/opencode/storage',
-  '.gemini/tmp',
-  '.copilot/session-state',
-]
+import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
 
 export const report = defineCommand({
   name: 'report',
@@ -40,7 +27,7 @@ export const report = defineCommand({
   async run({ args, values, io }) {
     const { billsBy, reportOn, toHtml, totalsOf } = await import('../../replay/report.ts')
     const notes: string[] = []
-    const files = await newestFirst(args.length > 0 ? args : ownPlaces(io.env))
+    const files = args.length > 0 ? await newestFirst(args) : await ownFiles(io.env)
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const limit = numberOption(values.limit, '--limit') ?? 200
     const sessions: SessionReport[] = []
@@ -69,34 +56,27 @@ export const report = defineCommand({
   },
 })
 
-function ownPlaces(env: Record<string, string | undefined>): string[] {
-  const home = env['HOME'] ?? homedir()
-  const there = PLACES.map(place => join(home, place)).filter(place => existsSync(place))
-  if (there.length > 0) return there
+async function ownFiles(env: Io['env']): Promise<FoundFile[]> {
+  const { findOwnSessions, ownFolders } = await import('../../formats/transcripts/find-sessions.ts')
+  const own = await findOwnSessions(env)
+  if (own.length > 0) return own.map(file => ({ ...file, named: false }))
+  const places = ownFolders(env)
   throw new PalimpsestError(
     'FILE_NOT_FOUND',
-    `No agent that we can read keeps sessions in ${home}. Name a folder: palimpsest report DIR`,
-    {
-      places: PLACES,
-    },
+    `No sessions of an agent were found in ${places.join(', ')}. Name a folder: palimpsest report DIR`,
+    { places },
   )
 }
 
-async function newestFirst(paths: readonly string[]) {
-  const { stat } = await import('node:fs/promises')
-  const found = await transcriptFiles(paths)
-  const times = await Promise.all(
-    found.map(({ path }) =>
-      stat(path).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => 0,
-      ),
-    ),
-  )
-  return found
-    .map((file, i) => ({ file, time: times[i]! }))
-    .sort((a, b) => b.time - a.time)
-    .map(({ file }) => file)
+async function newestFirst(paths: readonly string[]): Promise<FoundFile[]> {
+  const timed = (await transcriptFiles(paths)).map(async file => {
+    const time = await stat(file.path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    )
+    return { file, time }
+  })
+  return (await Promise.all(timed)).sort((a, b) => b.time - a.time).map(({ file }) => file)
 }
 
 async function writePage(path: string, html: string): Promise<void> {
