@@ -7,6 +7,7 @@
 import { PalimpsestError } from '../model/errors.ts'
 import type { Event, Message } from '../model/types.ts'
 import { chainHash, contentHash, decodeEvent, encodeEvent, GENESIS, referencesIn } from './codec.ts'
+import type { Head } from './head.ts'
 import type { LedgerStore, Row } from './store.ts'
 
 export type Timed = { at: number; event: Event }
@@ -26,6 +27,11 @@ export class Ledger {
   /** The number of events known here. */
   get length(): number {
     return this.#head + 1
+  }
+
+  /** Where the chain ends, as far as it is known here. */
+  get head(): Omit<Head, 'session'> {
+    return { events: this.length, hash: this.#hash }
   }
 
   /**
@@ -74,8 +80,11 @@ export class Ledger {
     return new Map(placed.flatMap(({ seq, event }) => (event.type === 'entry' ? [[seq, event.message]] : [])))
   }
 
-  /** Every event from the store, with the chain and all contents checked on the way. */
-  async verify(): Promise<Placed[]> {
+  /**
+   * Every event from the store, with the chain and all contents checked on the way. A head that was kept elsewhere
+   * must be in the chain, too: a ledger that was cut short or written anew passes without it.
+   */
+  async verify(kept?: Head): Promise<Placed[]> {
     const rows = await this.#store.read(this.id)
     let prev = GENESIS
     for (const [index, row] of rows.entries()) {
@@ -83,6 +92,7 @@ export class Ledger {
       if (chainHash(prev, row) !== row.hash) throw corrupt(`event ${index} does not fit its hash`, { seq: index })
       prev = row.hash
     }
+    if (kept) checkHead(rows, kept)
     if (rows.length <= this.#head) throw corrupt(`event ${rows.length} is missing`, { seq: rows.length })
     const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
     for (const [hash, text] of await this.#store.contents(hashes)) {
@@ -102,6 +112,15 @@ export class Ledger {
     if (!last) return
     this.#head = last.seq
     this.#hash = last.hash
+  }
+}
+
+function checkHead(rows: readonly Row[], { events, hash }: Head): void {
+  if (rows.length < events) {
+    throw corrupt(`it has ${rows.length} events, and the head that was kept has ${events}`, { seq: rows.length })
+  }
+  if (events > 0 && rows[events - 1]!.hash !== hash) {
+    throw corrupt('it was written anew: the chain does not lead to the head that was kept', { seq: events - 1 })
   }
 }
 

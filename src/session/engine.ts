@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { announced, type SessionChange } from '../ledger/announced.ts'
+import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
@@ -268,6 +269,15 @@ export class Palimpsest {
   async find(id: string): Promise<SessionInfo | undefined> {
     const row = await this.#store.find(id)
     return row && this.#toInfo(row)
+  }
+
+  /** Where the chain of a session ends. Throws where the ledger does not verify up to there. */
+  async head(id: string): Promise<PrintedHead> {
+    const ledger = new Ledger(this.#store, id)
+    await ledger.load()
+    const head = { session: id, ...ledger.head }
+    const events = await ledger.verify(head)
+    return { ...head, at: events[head.events - 1]?.at ?? (await this.find(id))!.createdAt }
   }
 
   /**

@@ -9,6 +9,7 @@ import { type EditOperation, type Resolved, resolveOperations } from '../asked/c
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import type { Head } from '../ledger/head.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
@@ -247,9 +248,12 @@ export class Session {
     return fileStateAt(await this.#messages(), path, turn, this.#tools)
   }
 
-  /** Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger. */
-  async verify(): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
-    const events = await this.#state.events()
+  /**
+   * Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger, and at one whose
+   * chain does not lead to a head that was `kept` elsewhere.
+   */
+  async verify(kept?: Head): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
+    const events = await this.#state.events(kept)
     const fold: Fold = foldAll(events, await loadCounter())
     const rules = { dialect: this.options.model.dialect, open: this.openCalls }
     const violations = checkView(legalize(shown(fold), rules).messages, rules)

@@ -8,6 +8,7 @@
 
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from '../ledger/codec.ts'
+import type { Head } from '../ledger/head.ts'
 import { Ledger, type Placed } from '../ledger/ledger.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
@@ -230,8 +231,8 @@ export class SessionState {
   }
 
   /** Every event in order, read from the store with its hashes checked. */
-  async events(): Promise<Placed[]> {
-    return this.#exclusive(() => this.#ledger.verify())
+  async events(kept?: Head): Promise<Placed[]> {
+    return this.#exclusive(() => this.#ledger.verify(kept))
   }
 
   async #planAndApply(now: number): Promise<View> {

@@ -18,10 +18,11 @@ import { report } from '../commands/report.ts'
 import { runAgent } from '../commands/run.ts'
 import { sample } from '../commands/sample.ts'
 import { serve } from '../commands/serve.ts'
-import { sessions, verify } from '../commands/sessions.ts'
+import { sessions } from '../commands/sessions.ts'
 import { show } from '../commands/show.ts'
 import { stats } from '../commands/stats.ts'
 import { token } from '../commands/token.ts'
+import { head, verify } from '../commands/verify.ts'
 import { workspace } from '../commands/workspace.ts'
 import type { Command } from '../terminal/command.ts'
 
@@ -44,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   changelog,
   fileAt,
   verify,
+  head,
   doctor,
   importFiles,
   exportSessions,

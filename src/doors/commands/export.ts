@@ -4,6 +4,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Session } from '../../session/session.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { printableJson } from '../terminal/output.ts'
+import { allNames } from './sessions.ts'
 
 export const exportSessions = defineCommand({
   name: 'export',
@@ -19,7 +20,7 @@ export const exportSessions = defineCommand({
       throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to export, or say --all.')
     }
     const pal = await open()
-    const names = values.all ? await allNames(limit => pal.sessions(limit)) : args
+    const names = values.all ? await allNames(pal) : args
     const sessions = []
     for (const name of names) {
       const session = await pal.session(name, { mustExist: true })
@@ -33,18 +34,4 @@ export const exportSessions = defineCommand({
 
 async function ledgerOf(session: Session): Promise<object[]> {
   return (await session.events()).map(({ seq, at, event }) => ({ seq, at, ...event }))
-}
-
-const PAGE = 200
-
-async function allNames(
-  read: (page: { limit: number; after?: string }) => Promise<{ id: string }[]>,
-): Promise<string[]> {
-  const names: string[] = []
-  for (;;) {
-    const after = names.at(-1)
-    const page = await read({ limit: PAGE, ...(after === undefined ? {} : { after }) })
-    names.push(...page.map(({ id }) => id))
-    if (page.length < PAGE) return names
-  }
 }

@@ -1,10 +1,8 @@
-/** `sessions` and `verify`: what there is in a home, and whether it is whole. */
+/** `sessions`: what there is in a home. */
 
-import { ERROR_CODES, type ErrorCode, isPalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
-import type { Violation } from '../../view/legality.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
-import { amount, grouped, printable, table, timeOf } from '../terminal/output.ts'
+import { grouped, printable, table, timeOf } from '../terminal/output.ts'
 
 export const sessions = defineCommand({
   name: 'sessions',
@@ -40,62 +38,17 @@ export const sessions = defineCommand({
   },
 })
 
-type Checked = { session: string; events: number; entries: number; edits: number; violations: Violation[] }
-type Damaged = { session: string; error: { code: ErrorCode; message: string } }
-
-export const verify = defineCommand({
-  name: 'verify',
-  summary: 'check hashes, contents and legality, of one session or of all',
-  usage: '[SESSION]',
-  details: 'Ends with 6 if a ledger is damaged, and with 4 if a view breaks a rule of its provider.',
-  examples: ['palimpsest verify', 'palimpsest verify fix-login --json'],
-  options: {},
-  async run({ args, open, openIfThere }) {
-    const pal = args[0] === undefined ? await openIfThere() : await open()
-    const ids = args[0] === undefined ? await allSessions(pal) : [args[0]]
-    const results: (Checked | Damaged)[] = []
-    for (const id of ids) results.push(await verifyOne(pal!, id))
-    const damaged = results.some(result => 'error' in result)
-    const illegal = results.some(result => 'violations' in result && result.violations.length > 0)
-    return {
-      json: { ok: !damaged && !illegal, sessions: results },
-      *text(paint) {
-        for (const result of results) {
-          if ('error' in result) {
-            yield `${paint.red('damaged')}  ${result.session}  ${result.error.message} (${result.error.code})`
-            continue
-          }
-          const { session, events, entries, edits, violations } = result
-          const state = violations.length > 0 ? paint.red('illegal') : paint.green('whole  ')
-          yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${grouped(entries)} entries, ${amount(edits, 'edit')}`
-          for (const { rule, message } of violations) yield `         ${rule}: ${printable(message)}`
-        }
-      },
-      notes: results.length === 0 ? ['There are no sessions to verify.'] : [],
-      exit: damaged ? ERROR_CODES.LEDGER_CORRUPT : illegal ? ERROR_CODES.VIEW_ILLEGAL : 0,
-    }
-  },
-})
-
-/** A damaged session is a finding, not the end: the others are checked too. */
-async function verifyOne(pal: Palimpsest, id: string): Promise<Checked | Damaged> {
-  try {
-    const session = await pal.session(id, { mustExist: true })
-    return { session: id, ...(await session.verify()) }
-  } catch (error) {
-    if (!isPalimpsestError(error)) throw error
-    if (ERROR_CODES[error.code] !== ERROR_CODES.LEDGER_CORRUPT) throw error
-    return { session: id, error: { code: error.code, message: error.message } }
+/** Every session of a home, page by page. */
+export async function* everySession(pal: Palimpsest): AsyncGenerator<SessionInfo> {
+  for (let page = await pal.sessions(); page.length > 0; page = await pal.sessions({ after: page.at(-1)!.id })) {
+    yield* page
   }
 }
 
-async function allSessions(pal: Palimpsest | undefined): Promise<string[]> {
-  const ids: string[] = []
-  for (let page = await pal?.sessions(); page && page.length > 0; ) {
-    ids.push(...page.map(({ id }) => id))
-    page = await pal?.sessions({ after: page.at(-1)!.id })
-  }
-  return ids
+export async function allNames(pal: Palimpsest): Promise<string[]> {
+  const names: string[] = []
+  for await (const { id } of everySession(pal)) names.push(id)
+  return names
 }
 
 function toCells({ id, updatedAt, length, policy, model, parent }: SessionInfo): string[] {

@@ -3,6 +3,7 @@ import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Statistics } from '../proxy/statistics.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { everySession } from './sessions.ts'
 
 export const stats = defineCommand({
   name: 'stats',
@@ -60,15 +61,11 @@ async function readAll(pal: Palimpsest, { only, since }: { only: string | undefi
 async function* sessionsOf(pal: Palimpsest, only: string | undefined): AsyncGenerator<SessionInfo> {
   if (only !== undefined) {
     const { id } = await pal.session(only, { mustExist: true })
-    const found = (await pal.sessions({ contains: id, limit: 1000 })).find(session => session.id === id)
+    const found = await pal.find(id)
     if (found) yield found
     return
   }
-  let page = await pal.sessions()
-  while (page.length > 0) {
-    yield* page
-    page = await pal.sessions({ after: page.at(-1)!.id })
-  }
+  yield* everySession(pal)
 }
 
 type Groups = Record<'all' | 'edited' | 'holdout', Statistics>

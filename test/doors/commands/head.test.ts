@@ -1,0 +1,170 @@
+/** `head` and `verify --head`: each way to change a ledger so that its hashes fit, done to a real file. */
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { chainHash, GENESIS } from '../../../src/ledger/codec.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { runCli } from '../../e2e/run-cli.ts'
+import { openSmall } from '../../small-session.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-head-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const HOME = join(folder, 'home')
+const HEADS = join(folder, 'heads.json')
+let homes = 0
+
+before(async () => {
+  await using pal = await openPalimpsest({ home: HOME })
+  const small = await openSmall(pal)
+  await small.fork(1, 'fork')
+  await pal.session('empty')
+  const head = await runCli(['head', '--home', HOME])
+  assert.equal(head.code, 0, head.stderr)
+  writeFileSync(HEADS, head.stdout)
+})
+
+/** A copy of the home in which somebody did something to the file. */
+function homeAfter(attack: (db: DatabaseSync) => void): string {
+  const home = join(folder, `home-${homes++}`)
+  mkdirSync(home)
+  copyFileSync(join(HOME, 'ledger.sqlite'), join(home, 'ledger.sqlite'))
+  const copy = new DatabaseSync(join(home, 'ledger.sqlite'))
+  copy.exec('PRAGMA foreign_keys = OFF')
+  attack(copy)
+  copy.close()
+  return home
+}
+
+async function verify(home: string, ...args: string[]) {
+  const { code, stdout, stderr } = await runCli(['verify', ...args, '--home', home, '--json'])
+  const { sessions } = stdout ? JSON.parse(stdout) : { sessions: [] }
+  const found = sessions.filter((session: object) => 'error' in session)
+  return { code, stderr, found: found.map((one: Found) => [one.session, one.error.code, one.error.message]) }
+}
+type Found = { session: string; error: { code: string; message: string } }
+
+/** Passes without a head; with it, the session is named and the sentence says what was done. */
+async function assertFoundByHead(home: string, session: string, message: RegExp): Promise<void> {
+  assert.deepEqual(await verify(home), { code: 0, stderr: '', found: [] })
+  const { code, found } = await verify(home, '--head', HEADS)
+  assert.equal(code, 6)
+  assert.equal(found.length, 1)
+  assert.deepEqual(found[0].slice(0, 2), [session, 'LEDGER_CORRUPT'])
+  assert.match(found[0][2], message)
+}
+
+const keyOf = (db: DatabaseSync, id: string) =>
+  Number(db.prepare('SELECT key FROM sessions WHERE id = ?').get(id)!['key'])
+const OWN = 'id >> 32 = ?'
+
+describe('head', () => {
+  test('has the length, the last hash and the time of every session', () => {
+    const { format, version, sessions } = JSON.parse(readFileSync(HEADS, 'utf8'))
+    assert.deepEqual([format, version], ['palimpsest-heads', 1])
+    const db = new DatabaseSync(join(HOME, 'ledger.sqlite'))
+    const last = db.prepare(`SELECT hash, at FROM events WHERE ${OWN} ORDER BY id DESC`).get(keyOf(db, 'small'))!
+    db.close()
+    const byName = new Map(sessions.map((one: { session: string }) => [one.session, one]))
+    assert.deepEqual([...byName.keys()].toSorted(), ['empty', 'fork', 'small'])
+    assert.deepEqual(byName.get('small'), { session: 'small', events: 20, hash: last['hash'], at: last['at'] })
+    assert.deepEqual(Object.entries(byName.get('empty')!).slice(1, 3), [
+      ['events', 0],
+      ['hash', GENESIS],
+    ])
+  })
+
+  test('of one session is that one of all', async () => {
+    const { code, stdout } = await runCli(['head', 'small', '--home', HOME])
+    const all = JSON.parse(readFileSync(HEADS, 'utf8'))
+    const of = all.sessions.filter((one: { session: string }) => one.session === 'small')
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { ...all, sessions: of }])
+    assert.equal((await runCli(['head', 'nobody', '--home', HOME])).code, 3)
+  })
+
+  test('is not given of a ledger that does not verify', async () => {
+    const home = homeAfter(db => db.exec("UPDATE events SET body = body || ' ' WHERE type = 'edit'"))
+    const { code, stdout, stderr } = await runCli(['head', '--home', home])
+    assert.deepEqual([code, stdout], [6, ''])
+    assert.match(stderr, /does not fit its hash.*LEDGER_CORRUPT/)
+  })
+})
+
+describe('verify --head', () => {
+  test('passes a ledger that is as it was, and one that has grown', async () => {
+    const home = homeAfter(() => {})
+    assert.deepEqual(await verify(home, '--head', HEADS), { code: 0, stderr: '', found: [] })
+    {
+      await using pal = await openPalimpsest({ home })
+      const small = await pal.session('small')
+      await small.append({ role: 'user', parts: [{ type: 'text', text: 'And now?' }] })
+      await pal.session('later')
+    }
+    assert.deepEqual(await verify(home, '--head', HEADS), { code: 0, stderr: '', found: [] })
+    assert.deepEqual(await verify(home, 'small', '--head', HEADS), { code: 0, stderr: '', found: [] })
+  })
+
+  test('finds that the last event was cut off', async () => {
+    const home = homeAfter(db => {
+      const key = keyOf(db, 'small')
+      db.prepare(`DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE ${OWN})`).run(key)
+    })
+    await assertFoundByHead(home, 'small', /has 19 events, and the head that was kept has 20/)
+  })
+
+  test('finds that a session was emptied', async () => {
+    const home = homeAfter(db => {
+      db.exec("DELETE FROM sessions WHERE id = 'fork'")
+      db.prepare(`DELETE FROM events WHERE ${OWN}`).run(keyOf(db, 'small'))
+    })
+    assert.deepEqual(await verify(home, 'small'), { code: 0, stderr: '', found: [] })
+    const { code, found } = await verify(home, 'small', '--head', HEADS)
+    assert.equal(code, 6)
+    assert.match(found[0][2], /has 0 events/)
+  })
+
+  test('finds that a session was removed, also an empty one and the whole home', async () => {
+    const without = (name: string) => homeAfter(db => db.prepare('DELETE FROM sessions WHERE id = ?').run(name))
+    await assertFoundByHead(without('fork'), 'fork', /was removed/)
+    await assertFoundByHead(without('empty'), 'empty', /was removed/)
+    const { code, found } = await verify(join(folder, 'none'), '--head', HEADS)
+    assert.equal(code, 6)
+    assert.deepEqual(found.map(([session]: string[]) => session).toSorted(), ['empty', 'fork', 'small'])
+  })
+
+  test('finds that an event was changed and every hash computed anew', async () => {
+    const home = homeAfter(db => {
+      db.exec("DELETE FROM sessions WHERE id = 'fork'")
+      db.exec("UPDATE events SET body = replace(body, 'Now the tests', 'Now no tests')")
+      let prev = GENESIS
+      const rows = db.prepare(`SELECT * FROM events WHERE ${OWN} ORDER BY id`).all(keyOf(db, 'small'))
+      assert.equal(rows.length, 20)
+      for (const [seq, { id, at, type, light, body }] of rows.entries()) {
+        const row = { seq, at: Number(at), type: String(type), light: String(light), body: String(body) }
+        prev = chainHash(prev, row)
+        db.prepare('UPDATE events SET hash = ? WHERE id = ?').run(prev, id!)
+      }
+    })
+    assert.deepEqual(await verify(home, 'small'), { code: 0, stderr: '', found: [] })
+    const { code, found } = await verify(home, 'small', '--head', HEADS)
+    assert.equal(code, 6)
+    assert.match(found[0][2], /was written anew/)
+  })
+
+  test('refuses a file that is no head, and a session that is not in it', async () => {
+    const broken = join(folder, 'broken.json')
+    for (const text of ['{}', '{"format":"palimpsest-heads","version":1,"sessions":[{"session":"small"}]}', '[]']) {
+      writeFileSync(broken, text)
+      const { code, stderr } = await runCli(['verify', '--head', broken, '--home', HOME])
+      assert.equal(code, 5, text)
+      assert.match(stderr, /not a file of heads.*palimpsest head/)
+    }
+    assert.equal((await runCli(['verify', '--head', join(folder, 'nothing'), '--home', HOME])).code, 3)
+    const { code, stderr } = await runCli(['verify', 'other', '--head', HEADS, '--home', HOME])
+    assert.equal(code, 2)
+    assert.match(stderr, /no head of the session other/)
+  })
+})
