@@ -15,8 +15,8 @@ export type Turn = {
   text?: string
   /** Sent as a thinking block, as `reasoning_content`, or as a reasoning item with `encrypted_content`. */
   thinking?: Thought | Thought[]
-  /** `arguments` is how the model spells them, where that matters. */
-  calls?: { id?: string; name: string; input: unknown; arguments?: string }[]
+  /** `arguments` is how the model spells them, where that matters; `custom`: of a tool of Responses that takes plain text. */
+  calls?: { id?: string; name: string; input: unknown; arguments?: string; custom?: { namespace?: string } }[]
   usage?: {
     input?: number
     cacheRead?: number
@@ -137,12 +137,11 @@ const DIALECTS: Record<string, ProviderDialect> = {
   '/v1/responses': { whole: responseObject, events: responseEvents },
 }
 
-function callsOf({ turn, index }: Answer): { id: string; name: string; input: unknown; text: string }[] {
-  return (turn.calls ?? []).map(({ id, name, input, arguments: text }, i) => ({
+function callsOf({ turn, index }: Answer) {
+  return (turn.calls ?? []).map(({ id, arguments: text, ...call }, i) => ({
+    ...call,
     id: id ?? `call_${index}_${i}`,
-    name,
-    input,
-    text: text ?? JSON.stringify(input),
+    text: text ?? JSON.stringify(call.input),
   }))
 }
 
@@ -315,14 +314,26 @@ function responseItems(answer: Answer): Wire[] {
     content: [{ type: 'output_text', annotations: [], logprobs: [], text }],
     role: 'assistant',
   }
-  const calls = callsOf(answer).map(({ id, name, text: spelled }) => ({
-    id: `fc_${id}`,
-    type: 'function_call',
-    status: 'completed',
-    arguments: spelled,
-    call_id: id,
-    name,
-  }))
+  const calls = callsOf(answer).map(({ id, name, text: spelled, input, custom }) =>
+    custom
+      ? {
+          id: `ctc_${id}`,
+          type: 'custom_tool_call',
+          status: 'completed',
+          call_id: id,
+          name,
+          ...custom,
+          input,
+        }
+      : {
+          id: `fc_${id}`,
+          type: 'function_call',
+          status: 'completed',
+          arguments: spelled,
+          call_id: id,
+          name,
+        },
+  )
   return [...(thinking ? [reasoning] : []), ...(text === undefined ? [] : [message]), ...calls]
 }
 
@@ -371,13 +382,18 @@ function* responseEvents(answer: Answer): Generator<SseEvent> {
 function emptyItem(item: Wire): Wire {
   if (item.type === 'message') return { ...item, status: 'in_progress', content: [] }
   if (item.type === 'reasoning') return { ...item, summary: [], encrypted_content: '' }
-  return { ...item, status: 'in_progress', arguments: '' }
+  return { ...item, status: 'in_progress', ...(item.type === 'function_call' ? { arguments: '' } : { input: '' }) }
 }
 
 function* itemEvents(item: Wire): Generator<[string, Wire]> {
   if (item.type === 'function_call') {
     for (const delta of pieces(String(item.arguments))) yield ['function_call_arguments.delta', { delta }]
     yield ['function_call_arguments.done', { name: item.name, arguments: item.arguments }]
+    return
+  }
+  if (item.type === 'custom_tool_call') {
+    for (const delta of pieces(String(item.input))) yield ['custom_tool_call_input.delta', { delta }]
+    yield ['custom_tool_call_input.done', { input: item.input }]
     return
   }
   const summary = item.type === 'reasoning'

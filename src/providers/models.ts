@@ -42,6 +42,8 @@ export type Model = {
   /** Every lifetime that can be asked for, the default first. `write` and `ttl` are of the one in use. */
   lifetimes: readonly Lifetime[]
   bands: readonly Band[]
+  /** What a service tier or speed costs, as a factor of the prices, by the name that answers use. */
+  tiers: Readonly<Record<string, number>>
   shape: Shape
   binding: Binding
   /** Whether an edit invalidates the reasoning behind it: `binding` is not `none`. */
@@ -126,6 +128,7 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     ttl: lifetimes[0]!.ttl,
     lifetimes,
     bands: row.bands ?? [],
+    tiers: { ...provider.tiers, ...row.tiers },
     shape: row.shape ?? provider.shape,
     binding,
     bindsReasoning: binding !== 'none',

@@ -1,4 +1,4 @@
-/** Dollars for what providers report: by the lifetime that was written for, and by the size of the request. */
+/** Dollars for what providers report: by the lifetime that was written for, the size of the request, and its tier. */
 import type { Usage } from '../model/types.ts'
 import type { Band, Model } from './models.ts'
 
@@ -8,7 +8,8 @@ export function dollarsOf(usage: Usage, model: Model): number {
   const band = bandAt(model, input + cacheRead + cacheWrite)
   const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
   const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
-  return (tokens * model.input + output * model.output * (band?.output ?? 1)) / 1e6
+  const times = usage.tier === undefined ? 1 : (model.tiers[usage.tier] ?? 1)
+  return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * times) / 1e6
 }
 
 /** The price band of a request with so many tokens of input; `undefined` for the plain price. */

@@ -16,6 +16,10 @@ const shape = z.enum(['marked', 'breakpoints', 'intervals', 'prefix'])
 const binding = z.enum(['none', 'drop', 'refuse'])
 const lifetimes = z.record(z.string(), count).describe('Milliseconds by the name that requests use, the default first')
 
+export const tiersSchema = z
+  .record(z.string(), z.number().gt(0))
+  .describe('The price of a service tier or speed, as a factor')
+
 const prices = z
   .strictObject({
     from: day.optional().describe('The first day of these prices'),
@@ -41,6 +45,7 @@ const row = z.strictObject({
   prices: z.array(prices).min(1).describe('Oldest first'),
   factors: z.strictObject({ read: z.number() }).optional().describe('Where input costs nothing'),
   bands: z.array(bandSchema).optional(),
+  tiers: tiersSchema.optional(),
   shape: shape.optional(),
   binding: binding.optional(),
   minimum: count.optional(),
@@ -57,6 +62,7 @@ const provider = z.strictObject({
   minimum: count,
   binding,
   tokenizer: z.string(),
+  tiers: tiersSchema.optional(),
   regional: z.number().min(1).optional().describe('The price of a regional endpoint, as a factor'),
 })
 

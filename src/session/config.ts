@@ -24,7 +24,7 @@ import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/keep.ts'
 import { findPreset, presets } from '../planner/presets.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
-import { bandSchema } from '../providers/table.ts'
+import { bandSchema, tiersSchema } from '../providers/table.ts'
 
 export const CONFIG_FILE = 'palimpsest.json'
 
@@ -75,6 +75,7 @@ const modelSchema = z
     binding: z.enum(['none', 'drop', 'refuse']),
     shape: z.enum(['marked', 'breakpoints', 'intervals', 'prefix']),
     bands: z.array(bandSchema),
+    tiers: tiersSchema,
     lifetimes: z.array(z.strictObject({ name: z.string().min(1), ttl: z.int().min(0), write: z.number().min(0) })),
     asOf: z.string(),
     source: z.string(),

@@ -16,6 +16,7 @@ import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Told, Usage } from '../model/types.ts'
 import type { Plan, Planner, PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
+import { scaleLearned, TokenFit } from '../providers/token-fit.ts'
 import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
 import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
 import { explainStale, StaleReasoning } from '../view/binding.ts'
@@ -80,11 +81,10 @@ export class SessionState {
   #legalUpTo = 0
   #lastDecision: string | undefined
   #lastView: View | undefined
-  #overhead: number
+  readonly #fit = new TokenFit()
 
   constructor(store: LedgerStore, id: string, options: SessionOptions) {
     this.options = options
-    this.#overhead = options.overhead
     this.#store = store
     this.#ledger = new Ledger(store, id)
     this.#fold = views.createFold(text => this.#counter!(text))
@@ -191,7 +191,10 @@ export class SessionState {
   /** What the provider reported for the last call. */
   async reportUsage(usage: Usage, told: Told = {}): Promise<void> {
     const shown = this.#lastView?.tokens
+    const believed = this.#fit.scale ?? this.options.model.scale
     await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}), ...told })
+    const text = scaleLearned(believed, this.#fit.scale)
+    if (text) await this.record({ type: 'decision', text })
     this.#planner.prepare?.(this.#fold)
   }
 
@@ -236,7 +239,7 @@ export class SessionState {
   }
 
   async #planAndApply(now: number): Promise<View> {
-    const { model, tools } = this.options
+    const { model, tools, overhead } = this.options
     extendUnits(this.#units, this.#fold, tools)
     const plan = this.#planner.plan({
       fold: this.#fold,
@@ -247,7 +250,8 @@ export class SessionState {
       lastCallAt: this.#lastCallAt,
       calls: this.#callsMade,
       unchanged: this.#unchanged,
-      overhead: this.#overhead,
+      overhead: this.#fit.overhead(model.scale) ?? overhead,
+      ...(this.#fit.scale === undefined ? {} : { scale: this.#fit.scale }),
       session: this.id,
       ...(this.options.home === undefined ? {} : { home: this.options.home }),
     })
@@ -401,7 +405,7 @@ export class SessionState {
   }
 
   #take({ seq, at, event }: Placed): void {
-    if (event.type === 'usage') this.#noteUsage(event)
+    if (event.type === 'usage' && event.shown !== undefined) this.#fit.note(event.usage, event.shown)
     if (event.type === 'file') this.#files.push({ seq, ...lightFile(event) })
     if (event.type === 'entry') {
       this.#noteCall(event.message.role, at)
@@ -418,12 +422,6 @@ export class SessionState {
     this.#callsMade++
     this.#lastCallAt = at
     this.#unchanged = views.peek(this.#fold).length
-  }
-
-  /** What the provider counted beyond our messages is system prompt, tools, and the difference of tokenizers. */
-  #noteUsage({ usage, shown }: Extract<Event, { type: 'usage' }>): void {
-    const total = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
-    if (shown !== undefined && total > shown) this.#overhead = total - shown
   }
 
   #noteChange(event?: Event): void {

@@ -15,6 +15,7 @@ import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
 import { type Model, type ModelTable, modelInfo, withLifetime } from '../providers/models.ts'
 import { dollarsOf } from '../providers/pricing.ts'
+import { TokenFit } from '../providers/token-fit.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
 import { type Bar, PartMap } from './part-map.ts'
 import { createUnits, extendUnits, type Unit } from './units.ts'
@@ -107,9 +108,7 @@ export class Timeline {
   /** The model of the last call, with the cache lifetime that was seen last. */
   #own: Model
   #long = false
-  /** How the provider's count grows with ours, over the calls so far. */
-  readonly #growth = { ours: 0, theirs: 0 }
-  #counted: { ours: number; theirs: number; model: string } | undefined
+  readonly #fit = new TokenFit()
   #unanswered = 0
   /** Reported before the answer that it is of. */
   #usage: { usage: Usage; shown: number | undefined } | undefined
@@ -339,7 +338,8 @@ export class Timeline {
     last.model = usage.model ?? last.model
     if ((usage.cacheWrite ?? 0) > 0) this.#long = (usage.cacheWriteLong ?? 0) > 0
     this.#own = this.#modelFor(last.model, last.at)
-    this.#fit(usage, shown ?? this.#last.shown, last.model)
+    this.#fit.note({ ...usage, model: last.model }, shown ?? this.#last.shown)
+    this.#overhead = Math.round((this.#fit.overhead(this.#own.scale) ?? this.#overhead * this.scale) / this.scale)
     Object.assign(last, this.#sums(), { overhead: this.#overhead })
     this.#account(last)
   }
@@ -360,25 +360,7 @@ export class Timeline {
 
   /** The provider's tokens for one of ours: fitted to what this session's calls reported, by the table before that. */
   get scale(): number {
-    const { ours, theirs } = this.#growth
-    return ours < MIN_FITTED_TOKENS ? this.#own.scale : theirs / ours
-  }
-
-  /** What the provider counted beyond our messages is system prompt and tools. */
-  #fit(usage: Usage, ours: number, model: string): void {
-    const theirs = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
-    if (theirs === 0) return
-    const before = this.#counted
-    this.#counted = { ours, theirs, model }
-    if (before?.model === model && ours > before.ours) {
-      const ratio = (theirs - before.theirs) / (ours - before.ours)
-      if (ratio >= LEAST_SCALE && ratio <= MOST_SCALE) {
-        this.#growth.ours += ours - before.ours
-        this.#growth.theirs += theirs - before.theirs
-      }
-    }
-    const overhead = Math.round(theirs / this.scale) - ours
-    if (overhead > 0) this.#overhead = overhead
+    return this.#fit.scale ?? this.#own.scale
   }
 
   /** What a call comes to: as the provider reported it, or else by the model of costs. */
@@ -405,10 +387,6 @@ function bytesOf({ parts }: Message): string {
 }
 
 const MILLION = 1_000_000
-/** Growth of a session by our count before its own scale is believed, and what a scale can be. */
-const MIN_FITTED_TOKENS = 5_000
-const LEAST_SCALE = 0.5
-const MOST_SCALE = 3
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 

@@ -1,5 +1,5 @@
 /**
- * An OpenAI that checks, as a script for upstream.ts: it takes the Responses API, drops reasoning behind a change
+ * An OpenAI that checks, as a script for upstream.ts: it takes the Responses API (and Chat, without reasoning), drops reasoning behind a change
  * without a word, refuses items that do not pair, caches at the ends of messages only (the latest 80 are looked up, one is
  * written), and bills by the band of the whole prompt. Models before GPT-5.6 keep every prefix and bind nothing.
  */
@@ -36,6 +36,9 @@ const MINIMUM = 1024
 const MINUTE = 60_000
 const NEWER = /^gpt-(?:5\.6|6)/
 
+const CALLS = new Set(['function_call', 'custom_tool_call'])
+const OUTPUTS = new Set(['function_call_output', 'custom_tool_call_output'])
+
 class Refused extends Error {}
 
 export function checkingOpenAI(
@@ -50,6 +53,7 @@ export function checkingOpenAI(
 
   function script(received: Received, index: number): Turn {
     const { json } = received
+    const isChat = json.messages !== undefined
     let prompt: Prompt
     try {
       prompt = read(json)
@@ -61,7 +65,7 @@ export function checkingOpenAI(
     const turn = answer(received, index)
     if (turn.error) return turn
     const used = readAndWrite(cache, json, prompt)
-    const [thought] = thoughtsOf(turn)
+    const [thought] = isChat ? [] : thoughtsOf(turn)
     const id = `r${made++}`
     const reasoning = thought ? sizeOf(thought.text) : 0
     const seal = { id, model: json.model, prefix: prompt.prefix, before: prompt.thoughts, run: [id], tokens: reasoning }
@@ -71,14 +75,16 @@ export function checkingOpenAI(
     const compared = json.prompt_cache_options?.comparison_response_id
     const diagnosis = compared ? { prompt_cache_diagnostics: diagnose(sent.get(compared), prompt) } : {}
     sent.set(`resp_${index}`, prompt)
-    return { ...turn, ...thinking, usage: { ...used, output, reasoning }, more: { ...diagnosis, ...turn.more } }
+    const { thinking: _, ...said } = turn
+    return { ...said, ...thinking, usage: { ...used, output, reasoning }, more: { ...diagnosis, ...turn.more } }
   }
 
   function read(json: Json): Prompt {
-    checkPairs(json.input)
+    const items = json.messages ? json.messages.flatMap(itemsOf) : json.input
+    checkPairs(items)
     const prompt = new Prompt(json)
     let dropping = false
-    for (const item of json.input) {
+    for (const item of items) {
       if (item.type !== 'reasoning') {
         prompt.take(item)
         continue
@@ -93,6 +99,15 @@ export function checkingOpenAI(
     }
     return prompt
   }
+}
+
+/** A message of Chat as items of Responses. */
+function itemsOf({ role, content, tool_calls = [], tool_call_id: call_id }: Json): Json[] {
+  if (role === 'tool') return [{ type: 'function_call_output', call_id, output: content }]
+  const calls = tool_calls.map(({ id, function: { name, arguments: text } }: Json) => {
+    return { type: 'function_call', call_id: id, name, arguments: text }
+  })
+  return content || calls.length === 0 ? [{ type: 'message', role, content }, ...calls] : calls
 }
 
 /** `ends`: whether an entry may be written here. */
@@ -117,12 +132,12 @@ class Prompt {
   take(item: Json): void {
     const { id: _, status: __, ...said } = item
     this.prefix = hashOf(this.prefix, sorted(said))
-    const result = item.type === 'function_call_output'
+    const result = OUTPUTS.has(item.type)
     const last = this.blocks.at(-1)!
     // Of a run of outputs only the last one ends.
     if (result && this.#ranResult) last.ends = false
     this.#ranResult = result
-    this.#add(said, sizeOf(said), result || item.role === 'user' || item.role === 'developer')
+    this.#add(said, sizeOf(said), result || ['user', 'developer', 'system'].includes(item.role))
   }
 
   think(id: string, item: Json, tokens: number): void {
@@ -160,12 +175,12 @@ function checkPairs(input: Json[]): void {
   const open = new Set<string>()
   for (const [i, item] of input.entries()) {
     const next = input[i + 1]
-    const leads = next && (next.role === 'assistant' || next.type === 'function_call' || next.type === 'reasoning')
+    const leads = next && (next.role === 'assistant' || CALLS.has(next.type) || next.type === 'reasoning')
     if (item.type === 'reasoning' && !leads) {
       throw new Refused(`Item '${item.id}' of type 'reasoning' was provided without its required following item.`)
     }
-    if (item.type === 'function_call') open.add(item.call_id)
-    if (item.type !== 'function_call_output') continue
+    if (CALLS.has(item.type)) open.add(item.call_id)
+    if (!OUTPUTS.has(item.type)) continue
     if (!open.delete(item.call_id)) throw new Refused(`No tool call found for function call output ${item.call_id}.`)
   }
   if (open.size > 0) throw new Refused(`No tool output found for function call ${[...open]}.`)

@@ -171,6 +171,15 @@ test('a call is paid by its size and by the lifetime of what it writes', () => {
   assert.equal(dollarsOf({ cacheWrite: 1_000_000, cacheWriteLong: 1_000_000 }, sonnet), 4)
 })
 
+test('a call is paid by the tier or the speed that the provider billed', () => {
+  const paid = (name: string, tier: string) => dollarsOf({ input: 1_000_000, tier }, modelInfo(name))
+  assert.equal(paid('claude-opus-5-5', 'fast'), 8)
+  assert.equal(paid('claude-opus-4-6', 'fast'), 30)
+  assert.equal(paid('claude-sonnet-5-5', 'batch'), 1)
+  assert.equal(paid('gpt-6.1-sol', 'flex'), 2 * paid('gpt-6.1-sol', 'some tier') * 0.25)
+  assert.equal(paid('gpt-5.1-codex', 'priority'), 2.5)
+})
+
 test('regional endpoints cost a tenth more', () => {
   assert.equal(modelInfo('us.anthropic.claude-opus-5-5').input, 4.4)
   assert.equal(modelInfo('global.anthropic.claude-opus-5-5').input, 4)

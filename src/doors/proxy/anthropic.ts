@@ -130,10 +130,11 @@ function takeUsage(answer: Answer, data: Wire): void {
   answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
   answer.usage.cacheWrite = numberIn(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
-  const { cache_creation: writes, output_tokens_details: details, service_tier: tier } = usage
+  const { cache_creation: writes, output_tokens_details: details, service_tier: tier, speed } = usage
   if (isWire(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
   if (isWire(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
   takeTier(answer.usage, tier)
+  takeTier(answer.usage, speed)
 }
 
 function summaryIn({ content }: Wire): { summary?: string } {

@@ -1,0 +1,279 @@
+/**
+ * The agents that people use, headless, as scripts/clients.sh installs them: how each is told its provider, how a prompt
+ * is given, and how a later prompt goes on in the same conversation. A scripted model calls the shell that each declares.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { launchOf } from '../../../src/doors/commands/launch.ts'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
+import type { ProxyDialect } from '../../../src/doors/proxy/dialect.ts'
+import { gemini } from '../../../src/doors/proxy/gemini.ts'
+import { openaiChat } from '../../../src/doors/proxy/openai-chat.ts'
+import { openaiResponses } from '../../../src/doors/proxy/openai-responses.ts'
+import type { Received, Turn } from '../../upstream.ts'
+
+export const CLIENTS = process.env['PALIMPSEST_CLIENTS'] ?? ''
+export const TASK = 'Build every part with build.sh, one after the other.'
+
+export type Ask = {
+  prompt: string
+  model: string
+  /** It goes on in the conversation of the prompt before. */
+  again: boolean
+}
+
+export type Client = {
+  name: string
+  program: string
+  /** The folder of a Python environment that it is in. */
+  python?: string
+  dialect: ProxyDialect
+  model: string
+  /** Whether it shortens what it has sent before, so that the conversation forks. */
+  forks?: true
+  /** Whether it gives up by itself when a stream breaks off. */
+  needsWholeStreams?: true
+  /** Files in the home of the agent. */
+  files?: (url: string, model: string) => Record<string, string>
+  args: (ask: Ask) => string[]
+  env: (home: string, url: string) => Record<string, string>
+}
+
+const pi = (dialect: ProxyDialect, api: string, base: string): Client => ({
+  name: `pi (${dialect.name})`,
+  program: 'pi',
+  dialect,
+  model: 'fake-model',
+  files: (url, id) => ({
+    '.pi/agent/models.json': JSON.stringify({
+      providers: {
+        fake: {
+          baseUrl: `${url}${base}`,
+          api,
+          apiKey: 'dummy',
+          models: [{ id, contextWindow: 200_000, maxTokens: 8192 }],
+        },
+      },
+    }),
+  }),
+  args: ({ prompt, model, again }) => [
+    ...['-p', '--mode', 'json', '--provider', 'fake', '--model', model],
+    ...(again ? ['--continue', prompt] : [prompt]),
+  ],
+  env: () => ({ PI_OFFLINE: '1' }),
+})
+
+const codexConfig = (model: string) => `model = "${model}"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+`
+
+const opencode = (dialect: ProxyDialect, npm: string, base: string): Client => ({
+  name: dialect === openaiChat ? 'opencode' : `opencode (${dialect.name})`,
+  program: 'opencode',
+  dialect,
+  model: 'fake-model',
+  files: (url, model) => ({
+    'opencode.json': JSON.stringify({
+      provider: {
+        fake: {
+          npm,
+          options: { baseURL: `${url}${base}`, apiKey: 'dummy' },
+          models: { [model]: { limit: { context: 200_000, output: 8192 } } },
+        },
+      },
+      model: `fake/${model}`,
+      small_model: `fake/${model}`,
+      enabled_providers: ['fake'],
+      permission: { '*': 'allow' },
+      autoupdate: false,
+      share: 'disabled',
+    }),
+  }),
+  args: ({ prompt, again }) => ['run', '--format', 'json', ...(again ? ['--continue'] : []), prompt],
+  env: home => ({
+    OPENCODE_CONFIG: join(home, 'opencode.json'),
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+  }),
+})
+
+/** All that the tests of the proxy run with, each in its usual dialect. */
+export const USUAL: Client[] = [
+  pi(anthropic, 'anthropic-messages', '/anthropic'),
+  pi(openaiChat, 'openai-completions', '/openai/v1'),
+  pi(openaiResponses, 'openai-responses', '/openai/v1'),
+  {
+    name: 'Claude Code',
+    program: 'claude',
+    dialect: anthropic,
+    model: 'claude-sonnet-4-5',
+    args: ({ prompt, model, again }) => [
+      ...['-p', prompt, '--model', model, '--dangerously-skip-permissions', '--output-format', 'json'],
+      ...(again ? ['--continue'] : []),
+    ],
+    env: () => ({
+      ANTHROPIC_API_KEY: 'sk-ant-dummy',
+      IS_SANDBOX: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      DISABLE_AUTOUPDATER: '1',
+    }),
+  },
+  {
+    name: 'Codex',
+    program: 'codex',
+    dialect: openaiResponses,
+    model: 'gpt-5.1-codex',
+    files: (_, model) => ({ '.codex/config.toml': codexConfig(model) }),
+    args: ({ prompt, again }) => [
+      ...['exec', ...(again ? ['resume', '--last'] : [])],
+      ...['--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
+    ],
+    env: () => ({ CODEX_API_KEY: 'dummy' }),
+  },
+  opencode(openaiChat, '@ai-sdk/openai-compatible', '/openai/v1'),
+  {
+    name: 'Gemini CLI',
+    program: 'gemini',
+    dialect: gemini,
+    model: 'gemini-2.5-pro',
+    forks: true,
+    needsWholeStreams: true,
+    files: () => ({
+      '.gemini/settings.json': JSON.stringify({
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        privacy: { usageStatisticsEnabled: false },
+        general: { disableAutoUpdate: true },
+      }),
+    }),
+    args: ({ prompt, model, again }) => [
+      ...['-p', prompt, '--yolo', '-m', model, '-o', 'json'],
+      ...(again ? ['--resume', 'latest'] : []),
+    ],
+    env: () => ({ GEMINI_API_KEY: 'dummy', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
+  },
+]
+
+/** More of them, for runs on providers that check. */
+export const MORE: Client[] = [
+  opencode(anthropic, '@ai-sdk/anthropic', '/anthropic/v1'),
+  opencode(openaiResponses, '@ai-sdk/openai', '/openai/v1'),
+  {
+    name: 'qwen-code',
+    program: 'qwen',
+    dialect: openaiChat,
+    model: 'fake-model',
+    forks: true,
+    args: ({ prompt, again }) => [
+      ...['-p', prompt, '--yolo', '--auth-type', 'openai', '-o', 'json'],
+      ...(again ? ['--continue'] : []),
+    ],
+    env: () => ({ OPENAI_API_KEY: 'dummy', OPENAI_MODEL: 'gpt-6.1-sol' }),
+  },
+  {
+    name: 'cline',
+    program: 'cline',
+    dialect: openaiChat,
+    model: 'fake-model',
+    forks: true,
+    args: ({ prompt, model }) => ['--json', '-P', 'openai-compatible', '-m', model, '-t', '300', prompt],
+    env: () => ({}),
+  },
+  {
+    name: 'mini-swe-agent',
+    program: 'mini',
+    python: 'mini',
+    dialect: openaiChat,
+    model: 'fake-model',
+    args: ({ prompt, model }) => [
+      ...['-m', `openai/${model}`, '-t', prompt, '-y', '--exit-immediately', '-l', '0', '-o', 'traj.json'],
+    ],
+    env: (_, url) => ({
+      MSWEA_CONFIGURED: 'true',
+      MSWEA_COST_TRACKING: 'ignore_errors',
+      MSWEA_SILENT_STARTUP: '1',
+      LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+      OPENAI_API_KEY: 'dummy',
+      OPENAI_API_BASE: `${url}/openai/v1`,
+    }),
+  },
+]
+
+export const programOf = ({ program, python }: Pick<Client, 'program' | 'python'>) =>
+  python ? join(CLIENTS, 'python', python, 'bin', program) : join(CLIENTS, 'node_modules', '.bin', program)
+
+export const isThere = (client: Pick<Client, 'program' | 'python'>) => CLIENTS !== '' && existsSync(programOf(client))
+
+export type Ran = { out: string; err: string; code: number | null }
+
+/** A folder to work in, and the agent's own files. */
+export async function furnish({ files }: Client, { url, home, model }: { url: string; home: string; model: string }) {
+  const work = join(home, 'work')
+  await mkdir(work)
+  await writeFile(join(work, 'build.sh'), BUILD)
+  for (const [path, content] of Object.entries(files?.(url, model) ?? {})) {
+    await mkdir(dirname(join(home, path)), { recursive: true })
+    await writeFile(join(home, path), content)
+  }
+}
+
+const BUILD = '#!/bin/sh\nseq -f "part $1 step %g: compiled without a warning in 12 ms" 1 $2\n'
+
+/** One prompt, in a folder that is furnished. */
+export async function runPrompt(client: Client, { url, home }: { url: string; home: string }, ask: Ask): Promise<Ran> {
+  const folder = join(home, `run-${runs++}`)
+  await mkdir(folder)
+  const own = { HOME: home, PATH: process.env['PATH'], LANG: 'C.UTF-8', ...client.env(home, url) }
+  const launch = await launchOf(programOf(client), { url, args: client.args(ask), env: own, folder })
+  const cwd = join(home, 'work')
+  const child = spawn(launch.command, launch.args, { cwd, env: launch.env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  return { out, err, code }
+}
+
+let runs = 0
+
+type Schema = { properties?: Record<string, { type?: string }>; required?: string[] }
+
+/** A call of the shell of whoever asks, made from the schema that it declares. */
+export function shellCall({ json }: Received, line: string): NonNullable<Turn['calls']>[number] | undefined {
+  // biome-ignore lint/suspicious/noExplicitAny: tools of four dialects
+  const tools: any[] = (json.tools ?? []).flatMap((tool: any) => tool.functionDeclarations ?? tool.function ?? tool)
+  const tool = tools.find(({ name }) => SHELLS.test(name ?? ''))
+  if (!tool) return scriptCall(json, line)
+  const { properties = {}, required = [] }: Schema =
+    tool.input_schema ?? tool.parameters ?? tool.parametersJsonSchema ?? {}
+  const key = ['cmd', 'commands'].find(name => properties[name]) ?? 'command'
+  const rest = required.filter(name => name !== key).map(name => [name, valueFor(properties[name]?.type)])
+  const isList = properties[key]?.type === 'array'
+  const command = isList ? (key === 'commands' ? [line] : ['sh', '-c', line]) : line
+  return { name: tool.name, input: { ...Object.fromEntries(rest), [key]: command } }
+}
+
+/** Newer models of Codex are told their tools in the input, and call them from a script. */
+// biome-ignore lint/suspicious/noExplicitAny: items of many shapes
+function scriptCall({ input = [] }: any, line: string): NonNullable<Turn['calls']>[number] | undefined {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const namespaces: any[] = input.flatMap(({ type, tools }: any) => (type === 'additional_tools' ? tools : []))
+  const space = namespaces.find(({ tools }) => tools?.some(({ name }: { name: string }) => name === 'exec'))
+  if (!space) return undefined
+  const script = `text((await tools.exec_command({ cmd: ${JSON.stringify(line)} })).output)`
+  return { name: 'exec', input: script, custom: { namespace: space.name } }
+}
+
+const SHELLS = /^(?:bash|shell|shell_command|exec_command|execute_command|run_shell_command|run_commands)$/i
+
+function valueFor(type: string | undefined): unknown {
+  return type === 'boolean' ? false : type === 'number' || type === 'integer' ? 1 : 'x'
+}
