@@ -35,6 +35,11 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Install Python 3.9 or later.',
   },
   {
+    name: 'tests with faults of the disk (no cc, or not on Linux)',
+    isHere: hasCompiler,
+    how: 'Install a C compiler (apt-get install gcc).',
+  },
+  {
     name: 'tests of the web UI in a browser (no chromium)',
     isHere: () => findChromium() !== undefined,
     how: 'Install it (apt-get install chromium), or set CHROMIUM_PATH.',
@@ -50,6 +55,10 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get them with: npm run bench:install',
   },
 ]
+
+export function hasCompiler(): boolean {
+  return process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
+}
 
 /** Where scripts/clients.sh puts the agents. */
 function clientsFolder(): string {

@@ -4,10 +4,11 @@
  * Those that ship lie in the package; a user's own lie in the home, as `personas/NAME.json`, and come before them. A
  * file is checked when it is read: an error names the file and the key.
  */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { changeOwnFile } from '../files/atomic.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
@@ -63,9 +64,9 @@ export async function createPersona(home: string, persona: Persona): Promise<str
   const folder = join(home, 'personas')
   const path = join(folder, `${checked.name}.json`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeFile(path, `${JSON.stringify(checked, null, 2)}\n`, { flag: 'wx', mode: 0o600 }).catch(cause => {
-    if (cause.code !== 'EEXIST') throw cause
-    throw new PalimpsestError('ALREADY', `There is a persona ${checked.name} already: edit ${path}.`, { path }, cause)
+  await changeOwnFile(path, { isPrivate: true }, now => {
+    if (now === null) return `${JSON.stringify(checked, null, 2)}\n`
+    throw new PalimpsestError('ALREADY', `There is a persona ${checked.name} already: edit ${path}.`, { path })
   })
   return path
 }
@@ -75,7 +76,7 @@ export async function choosePersona(home: string, name: string): Promise<Persona
   const persona = await findPersona(home, name)
   const folder = join(home, 'personas')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeFile(join(folder, CHOSEN), `${name}\n`, { mode: 0o600 })
+  await changeOwnFile(join(folder, CHOSEN), { isPrivate: true }, () => `${name}\n`)
   return persona
 }
 

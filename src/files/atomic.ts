@@ -10,11 +10,12 @@
 
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, type FileHandle, link, lstat, open, readdir, rename, unlink } from 'node:fs/promises'
+import { access, type FileHandle, link, lstat, open, readdir, realpath, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
 import { PalimpsestError } from '../model/errors.ts'
 import { type FileJournal, hashContent } from './journal.ts'
 import { withLocks } from './lock.ts'
-import { codeOf, type Folder, notFound, openFile, type Place, type Where, withPlace } from './root.ts'
+import { codeOf, type Folder, notFound, openFile, openRoot, type Place, type Where, withPlace } from './root.ts'
 import { decodeText, grouped, MAX_FILE_BYTES } from './text.ts'
 
 /** A file as it was found. */
@@ -66,6 +67,16 @@ export async function changeFile(
   change: (now: string | null, key: string) => string | null | Promise<string | null>,
 ): Promise<Changed> {
   return withPlace(where, place => changePlace(place, options, change))
+}
+
+/** As `changeFile`, for a path of our own that no model gave: links on it may lead anywhere. */
+export async function changeOwnFile(
+  path: string,
+  options: ChangeOptions,
+  change: (now: string | null) => string | null,
+): Promise<Changed> {
+  const real = await realpath(path).catch(() => resolve(path))
+  return changeFile({ root: await openRoot(dirname(real)), path: basename(real) }, options, change)
 }
 
 async function changePlace(

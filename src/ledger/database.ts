@@ -120,6 +120,7 @@ const KNOWN: Record<number, [ErrorCode, string]> = {
   5: ['STORE_LOCKED', LOCKED],
   6: ['STORE_LOCKED', LOCKED],
   8: ['STORE_READONLY', 'The database cannot be written. Check the permissions of its folder.'],
+  10: ['STORE_FAILED', 'The disk could not be read or written. Check it; nothing acknowledged was lost.'],
   11: ['LEDGER_CORRUPT', 'The database file is damaged. Restore it from a backup.'],
   13: ['STORE_FULL', 'The disk is full. Free some space; nothing acknowledged was lost.'],
   14: ['STORE_FAILED', 'The database cannot be opened. Check that its folder exists and can be written.'],

@@ -141,6 +141,7 @@ export class ThreadedLedger implements LedgerStore {
   }
 
   async #writeHere<T>(waits: boolean, method: Write, args: unknown[]): Promise<T> {
+    this.#log.check()
     const write = this.#here[method] as (...args: unknown[]) => Promise<T>
     const result = await write.apply(this.#here, args)
     if (waits) await this.#log.sync()
@@ -181,11 +182,15 @@ export class ThreadedLedger implements LedgerStore {
   }
 }
 
-/** A file whose content is brought to the disk by the system's threads; those who ask meanwhile share the next time. */
+/**
+ * A file whose content is brought to the disk by the system's threads; those who ask meanwhile share the next time.
+ * After a failure it stays failed: the system forgets what it could not write, and a later success would not cover it.
+ */
 class SyncedFile {
   readonly #file: number
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
+  #failure: PalimpsestError | undefined
 
   constructor(path: string) {
     this.#file = openSync(path, 'r+')
@@ -195,12 +200,22 @@ class SyncedFile {
     closeSync(folder)
   }
 
+  /** Throws when an earlier sync has failed. */
+  check(): void {
+    if (this.#failure) throw this.#failure
+  }
+
   /** Resolves when everything that was written before the call is on disk. */
   sync(): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure)
     if (!this.#running) {
-      this.#running = toDisk(this.#file).finally(() => {
-        this.#running = undefined
-      })
+      this.#running = toDisk(this.#file)
+        .catch(cause => {
+          throw (this.#failure = unsynced(cause))
+        })
+        .finally(() => {
+          this.#running = undefined
+        })
       return this.#running
     }
     // The one that is running may have begun before the last write.
@@ -222,6 +237,11 @@ const toDisk = promisify(fdatasync)
 
 function isLocked(error: unknown): boolean {
   return isPalimpsestError(error) && error.code === 'STORE_LOCKED'
+}
+
+function unsynced(cause: Error): PalimpsestError {
+  const message = 'The ledger could not be brought to the disk. Check the disk, and start Palimpsest again.'
+  return new PalimpsestError('STORE_FAILED', `${message} Until then nothing more is written.`, {}, cause)
 }
 
 function closed(): PalimpsestError {

@@ -4,11 +4,12 @@
  * The file stands beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
  * read: an error says which key, where, and what is allowed. The same definition gives the published JSON Schema.
  */
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { defineTools, type ToolSpec, type ToolTable } from '../calls/tool-kinds.ts'
+import { changeOwnFile } from '../files/atomic.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson } from '../model/json.ts'
 import type { ToolKind } from '../model/types.ts'
@@ -221,19 +222,17 @@ export type ConfigModels = { written: string[]; kept: string[] }
 
 /** Writes rows of models into a configuration. Rows that the user wrote stay: those of an update say their source. */
 export async function updateModels(path: string, rows: ModelTable): Promise<ConfigModels> {
-  const text = await readFile(path, 'utf8').catch(error => {
-    if (isMissing(error)) return '{}'
-    throw error
+  let kept: string[] = []
+  let written: string[] = []
+  await changeOwnFile(path, {}, now => {
+    const value = jsonIn(now ?? '{}', path)
+    const { models: before = {} } = parseConfig(value, path)
+    kept = Object.keys(rows).filter(id => before[id] && before[id].source === undefined)
+    written = Object.keys(rows).filter(id => !kept.includes(id))
+    if (written.length === 0) return now
+    const models = { ...before, ...Object.fromEntries(written.map(id => [id, rows[id]])) }
+    return `${JSON.stringify({ ...(isRecord(value) ? value : {}), models }, null, 2)}\n`
   })
-  const value = jsonIn(text, path)
-  const { models: before = {} } = parseConfig(value, path)
-  const kept = Object.keys(rows).filter(id => before[id] && before[id].source === undefined)
-  const written = Object.keys(rows).filter(id => !kept.includes(id))
-  if (written.length === 0) return { written, kept }
-  const models = { ...before, ...Object.fromEntries(written.map(id => [id, rows[id]])) }
-  const temporary = `${path}.${process.pid}.tmp`
-  await writeFile(temporary, `${JSON.stringify({ ...(isRecord(value) ? value : {}), models }, null, 2)}\n`)
-  await rename(temporary, path)
   return { written, kept }
 }
 

@@ -4,9 +4,10 @@
  * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
  * memory. Sessions share the store; several processes may hold the same home.
  */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import { changeOwnFile } from '../files/atomic.ts'
 import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
@@ -340,9 +341,10 @@ export class Palimpsest {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
     const whole = join(this.#folderOf(id), path)
     await mkdir(dirname(whole), { recursive: true, mode: 0o700 })
-    const taken = await readFile(whole, 'utf8').catch(() => undefined)
-    if (taken === undefined) await writeFile(whole, text, { flag: 'wx', mode: 0o600 })
-    else if (taken !== text) throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+    await changeOwnFile(whole, { isPrivate: true }, taken => {
+      if (taken === null || taken === text) return text
+      throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+    })
   }
 
   /** Nothing points to an archive, so one whose name is taken gets a number. */
