@@ -73,19 +73,24 @@ function makePrivate(path: string): void {
 }
 
 /**
- * A check that a file is still the one that was opened. SQLite goes on writing into a file that was deleted or replaced,
- * and what it commits there is gone with the process. Call it after a commit, before anybody is told.
+ * A check that a database and its log are still the files that were opened. SQLite goes on writing into files that were
+ * deleted or replaced, and what it commits there is gone with the process. Call it after a commit, before anybody is told.
  */
 export function watchFile(path: string): () => void {
   if (path === ':memory:') return () => {}
   const whole = resolve(path)
-  const { dev, ino } = statSync(whole)
+  const opened = [whole, `${whole}-wal`].flatMap(file => {
+    const { dev, ino } = statSync(file, { throwIfNoEntry: false }) ?? {}
+    return ino === undefined ? [] : [{ file, dev, ino }]
+  })
   return () => {
-    const now = statSync(whole, { throwIfNoEntry: false })
-    if (now?.dev === dev && now.ino === ino) return
-    const what = now ? 'replaced' : 'deleted'
-    const advice = 'What is written now is not kept. Put the file back, and start Palimpsest again.'
-    throw new PalimpsestError('STORE_FAILED', `${whole} was ${what} while it was open. ${advice}`, { path: whole })
+    for (const { file, dev, ino } of opened) {
+      const now = statSync(file, { throwIfNoEntry: false })
+      if (now?.dev === dev && now?.ino === ino) continue
+      const what = now ? 'replaced' : 'deleted'
+      const advice = 'What is written now is not kept. Put the file back, and start Palimpsest again.'
+      throw new PalimpsestError('STORE_FAILED', `${file} was ${what} while it was open. ${advice}`, { path: file })
+    }
   }
 }
 
@@ -100,10 +105,10 @@ export function migrate(db: DatabaseSync, path: string, migrations: Migrations):
       { path },
     )
   }
-  db.exec('BEGIN IMMEDIATE')
-  for (const [, sql] of migrations.slice(version())) db.exec(sql)
-  db.exec(`PRAGMA user_version = ${migrations.length}`)
-  db.exec('COMMIT')
+  inTransaction(db, () => {
+    for (const [, sql] of migrations.slice(version())) db.exec(sql)
+    db.exec(`PRAGMA user_version = ${migrations.length}`)
+  })
 }
 
 /** Does something with a database; its failures come out under our codes. */

@@ -74,7 +74,6 @@ export class SqliteLedger implements LedgerStore {
   constructor(path: string, options: SqliteOptions = {}) {
     const { readOnly = false } = options
     this.#db = openDatabase(path, { readOnly })
-    this.#checkFile = watchFile(path)
     guard(() => {
       this.#db.exec(`PRAGMA busy_timeout = ${options.busyMs ?? 5000}`)
       if (options.maxPages) this.#db.exec(`PRAGMA max_page_count = ${options.maxPages}`)
@@ -85,6 +84,7 @@ export class SqliteLedger implements LedgerStore {
       if (options.checkpoints === false) this.#db.exec('PRAGMA wal_autocheckpoint = 0')
       migrate(this.#db, path, MIGRATIONS)
     })
+    this.#checkFile = watchFile(path)
     this.#index = new SqliteIndex(this.#db, {
       sync: options.sync === 'normal' ? 'NORMAL' : 'FULL',
       lineageOf: key => this.#lineage(this.#nameOf(key)),

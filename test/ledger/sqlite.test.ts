@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { ThreadedLedger } from '../../src/ledger/threaded.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
@@ -69,24 +70,28 @@ test('a database that is read only is an error that says so', async () => {
   await store.close()
 })
 
-test('a file that is deleted or replaced while it is open is noticed before an append is acknowledged', async () => {
+test('a file or its log that is deleted or replaced while it is open is noticed before an append is acknowledged', async () => {
   for (const change of ['deleted', 'replaced'] as const) {
-    const path = join(folder, `${change}.sqlite`)
-    await using pal = { store: new SqliteLedger(path), [Symbol.asyncDispose]: () => pal.store.close() }
-    const ledger = new Ledger(pal.store, 'a')
-    await pal.store.open('a', { at: 0, meta: '{}' })
-    const event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } } as const
-    assert.ok(await ledger.append([event as never], 0))
-    if (change === 'deleted') rmSync(path)
-    else {
-      copyFileSync(path, `${path}.copy`)
-      renameSync(`${path}.copy`, path)
+    for (const suffix of ['', '-wal']) {
+      for (const Store of [SqliteLedger, ThreadedLedger]) {
+        const path = join(folder, `${change}${suffix}-${Store.name}.sqlite`)
+        const store = new Store(path)
+        const ledger = new Ledger(store, 'a')
+        await store.open('a', { at: 0, meta: '{}' })
+        const event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } } as const
+        assert.ok(await ledger.append([event as never], 0))
+        const file = path + suffix
+        if (change === 'deleted') rmSync(file)
+        else {
+          copyFileSync(file, `${file}.copy`)
+          renameSync(`${file}.copy`, file)
+        }
+        const message = new RegExp(`sqlite${suffix} was ${change}`)
+        await assert.rejects(ledger.append([event as never], 0), { code: 'STORE_FAILED', message })
+        await assert.rejects(store.setMeta('a', '{}'), { code: 'STORE_FAILED' })
+        await assert.rejects(store.open('b', { at: 0, meta: '{}' }), { code: 'STORE_FAILED' })
+        await store.close()
+      }
     }
-    await assert.rejects(ledger.append([event as never], 0), {
-      code: 'STORE_FAILED',
-      message: new RegExp(`was ${change}`),
-    })
-    await assert.rejects(pal.store.setMeta('a', '{}'), { code: 'STORE_FAILED' })
-    await assert.rejects(pal.store.open('b', { at: 0, meta: '{}' }), { code: 'STORE_FAILED' })
   }
 })
