@@ -46,9 +46,8 @@ export async function* ask(model: AgentModel, question: Question): AsyncGenerato
         delete model.temperature
         continue
       }
-      if (trouble.kind !== 'passing' || attempt >= retry.attempts) throw failed(model, trouble.reason, attempt, error)
       const wait = pauseBefore(attempt, trouble, retry)
-      if (wait > retry.longest) throw failed(model, trouble.reason, attempt, error)
+      if (wait === undefined) throw failed(model, trouble.reason, attempt, error)
       yield { type: 'retry', attempt, wait, reason: trouble.reason }
       await delay(wait, undefined, signal ? { signal } : {})
     }

@@ -39,9 +39,14 @@ export function troubleOf(error: unknown): Trouble {
   return { kind: 'passing', reason: said, ...(after === undefined ? {} : { after }) }
 }
 
-/** The pause before the next attempt: what the provider says, or a growing one with some chance in it. */
-export function pauseBefore(attempt: number, { after }: Trouble, { base, longest }: RetryOptions): number {
-  if (after !== undefined) return after
+/**
+ * The pause before the next attempt: what the provider says, or a growing one with some chance in it. Undefined when
+ * there is none: the trouble does not pass, or not soon.
+ */
+export function pauseBefore(attempt: number, { kind, after }: Trouble, retry: RetryOptions): number | undefined {
+  const { attempts, base, longest } = retry
+  if (kind !== 'passing' || attempt >= attempts) return undefined
+  if (after !== undefined) return after > longest ? undefined : after
   const grown = Math.min(longest, base * 2 ** (attempt - 1))
   return Math.round(grown * (0.75 + Math.random() / 4))
 }

@@ -15,21 +15,25 @@ export function similarTexts(texts: Iterable<string>, pattern: string, most = 3)
   const pairs = pairsOf(wanted)
   if (pairs.size === 0) return []
   const found = new Map<string, number>()
-  let seen = 0
-  for (const text of texts) {
-    if ((seen += text.length) > MAX_CHARS) break
-    for (const line of text.split('\n')) {
-      for (const candidate of candidatesIn(line.trim(), wanted.length, pairs)) {
-        if (candidate.length < 4 || found.has(candidate)) continue
-        const score = closeness(pairs, pairsOf(candidate))
-        if (score >= CLOSE) found.set(candidate, score)
-      }
+  for (const line of linesOf(texts)) {
+    for (const candidate of candidatesIn(line.trim(), wanted.length, pairs)) {
+      if (candidate.length < 4 || found.has(candidate)) continue
+      const score = closeness(pairs, pairsOf(candidate))
+      if (score >= CLOSE) found.set(candidate, score)
     }
   }
   return [...found]
     .sort((a, b) => b[1] - a[1])
     .slice(0, most)
     .map(([text]) => text)
+}
+
+function* linesOf(texts: Iterable<string>): Generator<string> {
+  let seen = 0
+  for (const text of texts) {
+    if ((seen += text.length) > MAX_CHARS) return
+    yield* text.split('\n')
+  }
 }
 
 /** The line itself, or those stretches of a long one in which most pairs are wanted ones. */

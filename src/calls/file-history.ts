@@ -5,6 +5,7 @@
  * is based on, and says that it cannot know rather than guess. A turn is a call of the model, counted from 1.
  */
 import { textOf } from '../model/leaves.ts'
+import { amount } from '../model/text.ts'
 import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { applyPatchTo } from './patches.ts'
 import {
@@ -77,8 +78,8 @@ export function fileStateAt(messages: Iterable<Message>, path: string, turn: num
   for (const step of stepsOf(messages, tools)) {
     if (step.turn > turn) continue
     if (step.info.kind === 'shell') runs++
-    if (failed(step.info, step.result) || !touches(step.info, wanted)) continue
-    const next = follow(state.content, step, wanted)
+    const concerns = !failed(step.info, step.result) && touches(step.info, wanted)
+    const next = concerns ? follow(state.content, step, wanted) : undefined
     if (!next) continue
     state.content = next.content
     if (next.fresh) state.basis = []
@@ -86,9 +87,8 @@ export function fileStateAt(messages: Iterable<Message>, path: string, turn: num
     runs = 0
   }
   if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
-  if (state.content !== undefined && runs > 0) {
-    state.basis.push(`not followed: ${runs} ${runs === 1 ? 'command' : 'commands'} run since, whatever they did to it`)
-  }
+  if (state.content !== undefined && runs > 0)
+    state.basis.push(`not followed: ${amount(runs, 'command')} run since, whatever they did to it`)
   return state
 }
 
@@ -104,16 +104,23 @@ function follow(content: string | undefined, { call, info, result }: Step, path:
     return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
   }
   if (info.edits) return followEdits(content, info.edits)
-  const unknown = { content: undefined, how: `changed by ${call.name}, in a way that cannot be followed` }
-  if (info.content === undefined) return CHANGING.has(info.kind) ? unknown : undefined
-  if (info.how === undefined) return { content: info.content, how: `written by ${call.name}`, fresh: true }
-  if (info.how === 'append')
-    return { content: content === undefined ? undefined : content + info.content, how: 'appended' }
-  if (info.how === 'prepend')
-    return { content: content === undefined ? undefined : info.content + content, how: 'prepended' }
-  return info.how === 'insert' && content !== undefined && info.range
-    ? { content: inserted(content, info.content, info.range[0]), how: 'inserted' }
-    : unknown
+  if (info.content !== undefined && info.how === undefined)
+    return { content: info.content, how: `written by ${call.name}`, fresh: true }
+  if (info.content === undefined && !CHANGING.has(info.kind)) return undefined
+  return (
+    followAddition(content, info) ?? {
+      content: undefined,
+      how: `changed by ${call.name}, in a way that cannot be followed`,
+    }
+  )
+}
+
+function followAddition(content: string | undefined, { how, content: added, range }: CallInfo): Next | undefined {
+  if (added === undefined) return undefined
+  if (how === 'append') return { content: content === undefined ? undefined : content + added, how: 'appended' }
+  if (how === 'prepend') return { content: content === undefined ? undefined : added + content, how: 'prepended' }
+  if (how !== 'insert' || content === undefined || !range) return undefined
+  return { content: inserted(content, added, range[0]), how: 'inserted' }
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'shell-write'])

@@ -24,6 +24,10 @@ type Section = {
   hunks: Hunk[]
   /** Whether the last line of the old and of the new file ends without a newline, where the patch says so. */
   bare: { old: boolean; new: boolean }
+  /** Lines of the running hunk that are still to come, where the hunk says how many there are. */
+  left: { old: number; new: number }
+  /** How the line before began: `+`, `-` or a blank. */
+  side: string
 }
 
 /** The content behind the patch, or `undefined` where it cannot be told. */
@@ -59,30 +63,47 @@ function readPatch(patch: string): Section[] {
   const sections: Section[] = []
   const lines = patch.split('\n')
   if (lines.at(-1) === '') lines.pop()
-  const left = { old: 0, new: 0 }
   let section: Section | undefined
-  let side = ' '
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!
-    const counted = left.old > 0 || left.new > 0
-    if (section && line.startsWith('\\')) {
-      if (side !== '+') section.bare.old = true
-      if (side !== '-') section.bare.new = true
+    if (section && isInside(section, line)) {
+      takeLine(section, line)
       continue
     }
-    const header = counted ? undefined : headerOf(line, lines[i + 1])
+    const header = headerOf(line, lines[i + 1])
     if (header) {
-      section = { kind: header.kind, path: header.path, hunks: [], bare: { old: false, new: false } }
+      section = newSection(header)
       sections.push(section)
       i += header.more
-    } else if (!counted && isBetween(line)) {
-      const moved = /^\*\*\* Move to: (.+)$/.exec(line)
-      if (moved && section) section.movedTo = normalizePath(moved[1]!.trim())
-      else if (!line.startsWith('*** End of File')) section = undefined
-    } else if (section && !counted && line.startsWith('@@')) Object.assign(left, startHunk(section, line))
-    else if (section) side = addLine(section, line, left)
+    } else if (isBetween(line)) section = section && between(section, line)
+    else if (section) takeLine(section, line)
   }
   return sections
+}
+
+/** True for a line that cannot be a header: its hunk says that more lines come, or it speaks of the line before. */
+function isInside({ left }: Section, line: string): boolean {
+  return left.old > 0 || left.new > 0 || line.startsWith('\\')
+}
+
+function newSection({ kind, path }: { kind: Section['kind']; path: string }): Section {
+  return { kind, path, hunks: [], bare: { old: false, new: false }, left: { old: 0, new: 0 }, side: ' ' }
+}
+
+/** A line between sections ends the section, unless it only says more about it. */
+function between(section: Section, line: string): Section | undefined {
+  const moved = /^\*\*\* Move to: (.+)$/.exec(line)
+  if (moved) section.movedTo = normalizePath(moved[1]!.trim())
+  return moved || line.startsWith('*** End of File') ? section : undefined
+}
+
+function takeLine(section: Section, line: string): void {
+  const { left, bare, side } = section
+  if (line.startsWith('\\')) {
+    if (side !== '+') bare.old = true
+    if (side !== '-') bare.new = true
+  } else if (left.old <= 0 && left.new <= 0 && line.startsWith('@@')) startHunk(section, line)
+  else addLine(section, line)
 }
 
 /** Lines between the sections of a patch. */
@@ -110,16 +131,16 @@ function withoutSide(path: string): string {
   return normalizePath(path.replace(/^[ab]\//, ''))
 }
 
-/** Begins a hunk; gives the lines that are to come, where the hunk says how many. */
-function startHunk(section: Section, line: string): { old: number; new: number } {
+function startHunk(section: Section, line: string): void {
   const range = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
   const anchor = line.replace(/^@@ ?/, '').replace(/ ?@@$/, '')
   if (range) section.hunks.push({ before: [], after: [], line: Number(range[1]) })
   else section.hunks.push({ before: [], after: [], ...(anchor.trim() === '' ? {} : { anchor }) })
-  return range ? { old: Number(range[2] ?? 1), new: Number(range[3] ?? 1) } : { old: 0, new: 0 }
+  section.left = range ? { old: Number(range[2] ?? 1), new: Number(range[3] ?? 1) } : { old: 0, new: 0 }
 }
 
-function addLine(section: Section, line: string, left: { old: number; new: number }): string {
+function addLine(section: Section, line: string): void {
+  const { left } = section
   let hunk = section.hunks.at(-1)
   if (!hunk) section.hunks.push((hunk = { before: [], after: [] }))
   const side = line[0] ?? ' '
@@ -131,7 +152,7 @@ function addLine(section: Section, line: string, left: { old: number; new: numbe
     hunk.after.push(line.slice(1))
     left.new--
   }
-  return side
+  section.side = side
 }
 
 function applyHunks(content: string, { hunks, bare }: Section): string | undefined {
@@ -139,15 +160,12 @@ function applyHunks(content: string, { hunks, bare }: Section): string | undefin
   const lines = content === '' ? [] : content.replace(/\n$/, '').split('\n')
   let from = 0
   let shift = 0
-  for (const { before, after, line, anchor } of hunks) {
-    if (anchor !== undefined) {
-      from = findAnchor(lines, anchor, from) + 1
-      if (from === 0) return undefined
-    }
+  for (const hunk of hunks) {
+    const { before, after, anchor } = hunk
+    if (anchor !== undefined) from = findAnchor(lines, anchor, from) + 1
+    if (anchor !== undefined && from === 0) return undefined
     if (before.length + after.length === 0) continue
-    const expected = line === undefined ? undefined : line + shift - (before.length === 0 ? 0 : 1)
-    const at =
-      before.length === 0 ? Math.min(expected ?? Infinity, lines.length) : findLines(lines, before, { from, expected })
+    const at = placeOf(hunk, lines, { from, shift })
     if (at < 0) return undefined
     lines.splice(at, before.length, ...after)
     from = at + after.length
@@ -155,6 +173,13 @@ function applyHunks(content: string, { hunks, bare }: Section): string | undefin
   }
   if (lines.length === 0) return ''
   return lines.join('\n') + (endsBare ? '' : '\n')
+}
+
+/** The index at which a hunk applies; −1: nowhere. `shift`: how many lines the hunks before it have added. */
+function placeOf({ before, line }: Hunk, lines: readonly string[], { from, shift }: { from: number; shift: number }) {
+  const expected = line === undefined ? undefined : line + shift
+  if (before.length === 0) return Math.min(expected ?? Infinity, lines.length)
+  return findLines(lines, before, { from, expected: expected === undefined ? undefined : expected - 1 })
 }
 
 function findAnchor(lines: readonly string[], anchor: string, from: number): number {

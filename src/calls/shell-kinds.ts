@@ -115,14 +115,16 @@ function walk(commands: SimpleCommand[], start: Place, options: ShellOptions): S
       continue
     }
     const step = resolve(redirected(classify(name, words, command), name, words, command), place)
-    const source = command.piped ? steps.at(-1) : undefined
-    if (source && step.rank === NEUTRAL && step.range && source.rank === READ) {
-      source.range = within(source.range ?? [1, Infinity], step.range)
-      continue
-    }
-    steps.push(step)
+    if (!(command.piped && narrows(step, steps.at(-1)))) steps.push(step)
   }
   return steps
+}
+
+/** `cat file | head -5`: the filter narrows what the read shows and is no step of its own. */
+function narrows(filter: Step, source: Step | undefined): boolean {
+  if (source?.rank !== READ || filter.rank !== NEUTRAL || !filter.range) return false
+  source.range = within(source.range ?? [1, Infinity], filter.range)
+  return true
 }
 
 function changeDirectory(place: Place, target: string | undefined): void {
@@ -157,23 +159,11 @@ function selectLines(info: ShellInfo, reads: Step[]): void {
 
 /** What the words alone say; redirections come after. */
 function classify(name: string, words: string[], command: SimpleCommand): Step {
-  if (name === '') return { rank: NEUTRAL }
-  if (name === 'xargs') return fromXargs(words, command)
-  if (name === 'git') return classifyGit(words)
-  if (name === 'sed') return classifySed(words, command)
-  if (name === 'awk' || name === 'gawk') return classifyAwk(words, command)
-  if (name === 'find') return classifyFind(words)
-  if (name === 'head' || name === 'tail') return reading(name, words, command, headOrTail(name, words))
-  if (name === 'apply_patch' || name === 'applypatch') return patching(words[1] ?? command.heredoc)
-  if (name === 'patch') return patching(command.heredoc)
-  if (name === 'perl' && words.some(word => /^-[a-z]*i/.test(word)))
-    return { rank: WRITE, paths: operands('perl', words).slice(1) }
-  const tool = Object.hasOwn(SWE_TOOLS, name) ? SWE_TOOLS[name] : undefined
-  if (tool) return tool(words)
-  if (NOTHING.has(name)) return { rank: NEUTRAL }
+  const own = ownForm(name, words, command)
+  if (own) return own
+  if (name === '' || NOTHING.has(name)) return { rank: NEUTRAL }
   const files = operands(name, words)
   if (WRITERS.has(name)) return writing(files, command, words.includes('-a') || name === 'add-content')
-  if (name === 'cp' || name === 'mv') return moving(name, files)
   if (CHANGERS.has(name)) return changing(files)
   if (MODES.has(name)) return changing(files.slice(1))
   if (REMOVERS.has(name)) return changing(files, true)
@@ -181,6 +171,39 @@ function classify(name: string, words: string[], command: SimpleCommand): Step {
     return reading(name, words, command, optionRange(name, words))
   if (SEARCHERS.has(name)) return searching(name, words, files)
   return { rank: RUN }
+}
+
+/** Commands whose arguments say what they do, each in a form of its own. */
+function ownForm(name: string, words: string[], command: SimpleCommand): Step | undefined {
+  switch (name) {
+    case 'xargs':
+      return fromXargs(words, command)
+    case 'git':
+      return classifyGit(words)
+    case 'sed':
+      return classifySed(words, command)
+    case 'awk':
+    case 'gawk':
+      return classifyAwk(words, command)
+    case 'find':
+      return classifyFind(words)
+    case 'head':
+    case 'tail':
+      return reading(name, words, command, headOrTail(name, words))
+    case 'apply_patch':
+    case 'applypatch':
+      return patching(words[1] ?? command.heredoc)
+    case 'patch':
+      return patching(command.heredoc)
+    case 'cp':
+    case 'mv':
+      return moving(name, operands(name, words))
+    case 'perl':
+      if (!words.some(word => /^-[a-z]*i/.test(word))) return undefined
+      return { rank: WRITE, paths: operands('perl', words).slice(1) }
+    default:
+      return Object.hasOwn(SWE_TOOLS, name) ? SWE_TOOLS[name]!(words) : undefined
+  }
 }
 
 function reading(name: string, words: string[], command: SimpleCommand, range?: LineRange): Step {
@@ -243,6 +266,16 @@ function classifyGit(words: string[]): Step {
 }
 
 function classifySed(words: string[], command: SimpleCommand): Step {
+  const { quiet, inPlace, script, rest } = sedArguments(words)
+  const files = [...rest, ...command.in]
+  if (inPlace) return { rank: WRITE, paths: rest.filter(path => path !== ''), query: plain(script) }
+  const range = sedRange(script, quiet)
+  if (range) return { rank: files.length > 0 ? READ : NEUTRAL, paths: files, range }
+  if (files.length === 0) return { rank: NEUTRAL }
+  return { rank: quiet ? READ : SEARCH, paths: files, query: plain(script) }
+}
+
+function sedArguments(words: string[]) {
   let quiet = false
   let inPlace = false
   const scripts: string[] = []
@@ -255,24 +288,18 @@ function classifySed(words: string[], command: SimpleCommand): Step {
     else rest.push(word)
   }
   const script = scripts.length > 0 ? scripts.join(';') : (rest.shift() ?? '')
-  const files = [...rest, ...command.in]
-  if (inPlace) return { rank: WRITE, paths: rest.filter(path => path !== ''), query: plain(script) }
-  const lines = /^(\d+)(?:,(\d+|\$|\+\d+))?(p|q)(?:;\s*\d+q)?;?$/.exec(script.trim())
-  if (lines && (quiet || lines[3] === 'q')) {
-    const first = Number(lines[1])
-    const last =
-      lines[2] === undefined
-        ? first
-        : lines[2] === '$'
-          ? Infinity
-          : lines[2].startsWith('+')
-            ? first + Number(lines[2])
-            : Number(lines[2])
-    const range: LineRange = lines[3] === 'q' ? [1, first] : [first, last]
-    return { rank: files.length > 0 ? READ : NEUTRAL, paths: files, range }
-  }
-  if (files.length === 0) return { rank: NEUTRAL }
-  return { rank: quiet ? READ : SEARCH, paths: files, query: plain(script) }
+  return { quiet, inPlace, script, rest }
+}
+
+/** The lines that `5,9p` or `20q` print; undefined for a script that does anything else. */
+function sedRange(script: string, quiet: boolean): LineRange | undefined {
+  const [, from, to, verb] = /^(\d+)(?:,(\d+|\$|\+\d+))?(p|q)(?:;\s*\d+q)?;?$/.exec(script.trim()) ?? []
+  const first = Number(from)
+  if (verb === 'q') return [1, first]
+  if (verb !== 'p' || !quiet) return undefined
+  if (to === undefined) return [first, first]
+  if (to === '$') return [first, Infinity]
+  return [first, to.startsWith('+') ? first + Number(to) : Number(to)]
 }
 
 function classifyAwk(words: string[], command: SimpleCommand): Step {

@@ -108,13 +108,19 @@ class Splitter {
       else this.#append(next ?? '', 2)
       return
     }
-    if (char === '$' && next === '(') return this.#dynamic(substitutionEnd(this.#text, this.#at + 2))
-    if (char === '$' && next !== undefined && /[\w{@*?!]/.test(next)) return this.#dynamic(this.#at + 1)
-    if (char === '`' && !this.#powershell) {
-      const end = this.#text.indexOf('`', this.#at + 1)
-      return this.#dynamic(end < 0 ? this.#text.length : end + 1)
-    }
-    this.#append(char, 1)
+    const expansion = this.#expansionEnd(char)
+    if (expansion !== undefined) return this.#dynamic(expansion)
+    if (char !== '`' || this.#powershell) return this.#append(char, 1)
+    const end = this.#text.indexOf('`', this.#at + 1)
+    this.#dynamic(end < 0 ? this.#text.length : end + 1)
+  }
+
+  /** Where `$(…)` ends, or the dollar of a variable; undefined for a character that expands to nothing. */
+  #expansionEnd(char: string): number | undefined {
+    if (char !== '$') return undefined
+    const next = this.#text[this.#at + 1] ?? ''
+    if (next === '(') return substitutionEnd(this.#text, this.#at + 2)
+    return /[\w{@*?!]/.test(next) ? this.#at + 1 : undefined
   }
 
   #append(text: string, length: number): void {
@@ -133,20 +139,17 @@ class Splitter {
 
   #doubleQuote(): void {
     this.#append('', 1)
-    while (this.#at < this.#text.length) {
-      const char = this.#text[this.#at]!
-      if (char === '"') {
-        this.#at++
-        return
-      }
-      const next = this.#text[this.#at + 1] ?? ''
-      if (char === '\\' && !this.#powershell && next === '\n') this.#at += 2
-      else if (char === '\\' && !this.#powershell && '"\\$`'.includes(next)) this.#append(next, 2)
-      else if (char === '$' && next === '(') this.#dynamic(substitutionEnd(this.#text, this.#at + 2))
-      else if ((char === '$' && /[\w{@*?!]/.test(next)) || (char === '`' && !this.#powershell))
-        this.#dynamic(this.#at + 1)
-      else this.#append(char, 1)
-    }
+    while (this.#at < this.#text.length && this.#text[this.#at] !== '"') this.#quotedLetter(this.#text[this.#at]!)
+    this.#at++
+  }
+
+  #quotedLetter(char: string): void {
+    const next = this.#text[this.#at + 1] ?? ''
+    if (char === '\\' && !this.#powershell && '"\\$`\n'.includes(next))
+      return this.#append(next === '\n' ? '' : next, 2)
+    const expansion = char === '`' && !this.#powershell ? this.#at + 1 : this.#expansionEnd(char)
+    if (expansion === undefined) this.#append(char, 1)
+    else this.#dynamic(expansion)
   }
 
   #operator(char: string): void {
@@ -260,27 +263,36 @@ function substitutionEnd(text: string, from: number, nesting = 0): number {
   if (nesting > MAX_NESTING) return text.length
   let depth = 1
   let at = from
-  let delimiter: { word: string; indented: boolean } | undefined
+  let heredoc: RegExpExecArray | null = null
   while (at < text.length) {
-    const char = text[at]
-    if (char === '\\') at++
-    else if (char === "'") at = closing(text, at, "'", nesting)
-    else if (char === '"') at = closing(text, at, '"', nesting)
-    else if (char === '(') depth++
-    else if (char === ')' && --depth === 0) return at + 1
-    else if (char === '<' && text[at + 1] === '<' && text[at + 2] !== '<') {
-      const head = /^<<(-?)[ \t]*['"\\]?([\w-]+)['"]?/.exec(text.slice(at, at + 200))
-      if (head) {
-        delimiter = { word: head[2]!, indented: head[1] === '-' }
-        at += head[0].length - 1
-      }
-    } else if (char === '\n' && delimiter) {
-      at = heredocBody(text, at + 1, delimiter.word, delimiter.indented).end - 1
-      delimiter = undefined
+    const char = text[at]!
+    if (char === '\n' && heredoc) {
+      at = heredocBody(text, at + 1, heredoc[2]!, heredoc[1] === '-').end
+      heredoc = null
+      continue
     }
-    at++
+    depth += DEPTHS[char] ?? 0
+    if (depth === 0) return at + 1
+    const head = heredocHead(text, at)
+    heredoc = head ?? heredoc
+    at = head ? at + head[0].length : behind(text, at, nesting)
   }
   return text.length
+}
+
+const DEPTHS: Record<string, number> = { '(': 1, ')': -1 }
+
+/** The place behind a character, an escaped one or a quoted text. */
+function behind(text: string, at: number, nesting: number): number {
+  const char = text[at]
+  if (char === "'" || char === '"') return closing(text, at, char, nesting) + 1
+  return at + (char === '\\' ? 2 : 1)
+}
+
+/** `<<EOF`, but not `<<<`. */
+function heredocHead(text: string, at: number): RegExpExecArray | null {
+  if (text[at] !== '<') return null
+  return /^<<(?!<)(-?)[ \t]*['"\\]?([\w-]+)['"]?/.exec(text.slice(at, at + 200))
 }
 
 function closing(text: string, from: number, quote: string, nesting: number): number {

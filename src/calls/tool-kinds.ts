@@ -285,13 +285,8 @@ function pathArguments(args: Arguments, own: string | readonly string[] | undefi
 
 /** `offset` + `limit`, `start_line` + `end_line`, `view_range` or `line_number`, as agents have it. */
 function lineRange(args: Arguments, spec: ToolSpec): LineRange | undefined {
-  const number = (...names: string[]) => {
-    const value = first(args, names)
-    const parsed = typeof value === 'string' && value !== '' ? Number(value) : value
-    return typeof parsed === 'number' && Number.isFinite(parsed) ? parsed : undefined
-  }
   if (spec.how === 'insert') {
-    const line = number('insert_line', 'line')
+    const line = number(args, ['insert_line', 'line'])
     return line === undefined ? undefined : [line, line]
   }
   if (spec.kind !== 'read') return undefined
@@ -300,21 +295,23 @@ function lineRange(args: Arguments, spec: ToolSpec): LineRange | undefined {
     const end = typeof view[1] === 'number' && view[1] >= 0 ? view[1] : Infinity
     return [Math.max(1, view[0]), end]
   }
-  const start = number(
-    'start_line',
-    'startLine',
-    'offset',
-    'line_number',
-    'start_line_one_indexed',
-    'line_start',
-    'start',
-  )
-  const end = number('end_line', 'endLine', 'end_line_one_indexed_inclusive', 'line_end', 'end')
-  const limit = number('limit', 'lines', 'max_lines')
-  if ((start ?? 0) <= 0 && limit === undefined && (end ?? -1) < 0) return undefined
-  const from = Math.max(1, start ?? 1)
-  if (end !== undefined && end >= 0) return [from, end]
+  const start = number(args, START) ?? 0
+  const end = number(args, END) ?? -1
+  const limit = number(args, LIMIT)
+  if (start <= 0 && limit === undefined && end < 0) return undefined
+  const from = Math.max(1, start)
+  if (end >= 0) return [from, end]
   return [from, limit === undefined ? Infinity : from + limit - 1]
+}
+
+const START = ['start_line', 'startLine', 'offset', 'line_number', 'start_line_one_indexed', 'line_start', 'start']
+const END = ['end_line', 'endLine', 'end_line_one_indexed_inclusive', 'line_end', 'end']
+const LIMIT = ['limit', 'lines', 'max_lines']
+
+function number(args: Arguments, names: readonly string[]): number | undefined {
+  const value = first(args, names)
+  const parsed = typeof value === 'string' && value !== '' ? Number(value) : value
+  return typeof parsed === 'number' && Number.isFinite(parsed) ? parsed : undefined
 }
 
 function named(own: string | readonly string[] | undefined, usual: readonly string[]): readonly string[] {

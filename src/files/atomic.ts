@@ -13,10 +13,11 @@ import { constants } from 'node:fs'
 import { access, type FileHandle, link, lstat, open, readdir, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { PalimpsestError } from '../model/errors.ts'
+import { withCommas } from '../model/text.ts'
 import { type FileJournal, hashContent } from './journal.ts'
 import { withLocks } from './lock.ts'
 import { codeOf, type Folder, notFound, openFile, openRoot, type Place, type Where, withPlace } from './root.ts'
-import { decodeText, grouped, MAX_FILE_BYTES } from './text.ts'
+import { decodeText, MAX_FILE_BYTES } from './text.ts'
 
 /** A file as it was found. */
 export type Found = { text: string; bytes: number; hash: string; mode: number; uid: number; gid: number }
@@ -109,7 +110,7 @@ export async function find(place: Place): Promise<Found | undefined> {
   try {
     const { size, mode, uid, gid } = await handle.stat()
     if (size > MAX_FILE_BYTES) {
-      const message = `${place.given} is too large (${grouped(size)} bytes; the limit is ${grouped(MAX_FILE_BYTES)}).`
+      const message = `${place.given} is too large (${withCommas(size)} bytes; the limit is ${withCommas(MAX_FILE_BYTES)}).`
       throw new PalimpsestError('TOO_LARGE', message, { path: place.given, size })
     }
     const bytes = await handle.readFile()

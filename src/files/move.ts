@@ -15,19 +15,26 @@ export async function moveEntry(root: Root, from: string, to: string, journal: F
   return withPlace({ root, path: from }, async source => {
     if (!(await stat(source))) throw notFound(from)
     return withPlace({ root, path: to, make: true }, async destination =>
-      withLocks([await lockKey(source), await lockKey(destination)], async () => {
-        const kind = await stat(source)
-        if (!kind) throw notFound(from)
-        if (await stat(destination)) return false
-        if (kind.isDirectory()) {
-          if (`${destination.key}/`.startsWith(`${source.key}/`)) throw refusal(to, 'it lies inside the folder to move')
-          await rename(source.folder.at(source.name), destination.folder.at(destination.name))
-        } else if (!(await moveFile(source, destination, journal))) return false
-        await Promise.all([source.folder.handle.sync(), destination.folder.handle.sync()])
-        return true
-      }),
+      withLocks([await lockKey(source), await lockKey(destination)], () => moveLocked(source, destination, journal)),
     )
   })
+}
+
+async function moveLocked(source: Place, destination: Place, journal: FileJournal): Promise<boolean> {
+  const kind = await stat(source)
+  if (!kind) throw notFound(source.key)
+  if (await stat(destination)) return false
+  const move = kind.isDirectory() ? moveFolder : moveFile
+  if (!(await move(source, destination, journal))) return false
+  await Promise.all([source.folder.handle.sync(), destination.folder.handle.sync()])
+  return true
+}
+
+async function moveFolder(source: Place, destination: Place): Promise<boolean> {
+  if (`${destination.key}/`.startsWith(`${source.key}/`))
+    throw refusal(destination.key, 'it lies inside the folder to move')
+  await rename(source.folder.at(source.name), destination.folder.at(destination.name))
+  return true
 }
 
 /** Removes a file, or a folder with all that is in it. */

@@ -6,7 +6,7 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
-import { headOf } from '../model/text.ts'
+import { headOf, withCommas } from '../model/text.ts'
 
 export const BOM = '\uFEFF'
 export const MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -39,7 +39,7 @@ export function checkContent(argument: string, text: string): void {
     throw new PalimpsestError('NOT_TEXT', `${argument} contains a NUL character: only text can be written.`)
   }
   if (encoder.encode(text).length > MAX_FILE_BYTES) {
-    throw new PalimpsestError('TOO_LARGE', `${argument} is larger than ${grouped(MAX_FILE_BYTES)} bytes.`)
+    throw new PalimpsestError('TOO_LARGE', `${argument} is larger than ${withCommas(MAX_FILE_BYTES)} bytes.`)
   }
 }
 
@@ -71,11 +71,6 @@ export function countChars(text: string): number {
   let count = 0
   for (const _ of text) count++
   return count
-}
-
-/** 1234567 → "1,234,567". */
-export function grouped(number: number): string {
-  return number.toLocaleString('en-US')
 }
 
 /** Lines without their endings; a newline at the end starts no further line. */

@@ -198,11 +198,9 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => {
       let left = steps
       const keys = sessions?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
-      for (const key of new Set(keys)) {
-        while (this.#index.step(key)) if (--left <= 0) return true
-      }
-      while (merge && this.#index.merge()) if (--left <= 0) return true
-      return false
+      for (const key of new Set(keys)) while (left > 0 && this.#index.step(key)) left--
+      while (left > 0 && merge && this.#index.merge()) left--
+      return left <= 0
     })
   }
 

@@ -137,20 +137,13 @@ export class DoltMemory implements MemoryStore {
     const decided = await this.#transaction(async session => {
       if (change && !(await isAsExpected(session, change))) return false
       if (from === 'open') {
-        const row = await session.row(`${OPEN} AND id = ?`, [userId, userId, id])
-        branch = row && branchOf({ userId, id, label: String(row['label']) })
-        if (!branch || !(await hasBranch(session, branch))) {
-          // Somebody merged or deleted it with plain dolt: the next use records that first.
-          this.#prepared = undefined
-          return false
-        }
+        branch = await openBranch(session, userId, id)
+        // Without one somebody merged or deleted it with plain dolt: the next use records that first.
+        if (!branch) this.#prepared = undefined
+        if (!branch) return false
         await bringToMain(session, { userId, id, branch, decision })
       }
-      if (!(await recordDecision(session, { userId, id, decision }))) return false
-      if (change) await apply(session, change, decision.note.at)
-      if (branch && change) await session.plain('DELETE FROM dolt_conflicts_blocks')
-      await commit(session, decision.note, change ? [change] : [])
-      return true
+      return carryOut(session, { userId, id, decision })
     })
     if (decided && branch) await this.#dropBranch(branch)
     return decided
@@ -211,12 +204,27 @@ export class DoltMemory implements MemoryStore {
   }
 }
 
-/** Asks for the branch itself: `dolt_branches` reads all of them to find one. */
-async function hasBranch(session: DoltSession, branch: string): Promise<boolean> {
+type Deciding = { userId: string; id: string; decision: Decision }
+
+/** Records a decision and makes its change, in one commit. False when it was decided otherwise meanwhile. */
+async function carryOut(session: DoltSession, { userId, id, decision }: Deciding): Promise<boolean> {
+  const { from, change, note } = decision
+  if (!(await recordDecision(session, { userId, id, decision }))) return false
+  if (change) await apply(session, change, note.at)
+  if (change && from === 'open') await session.plain('DELETE FROM dolt_conflicts_blocks')
+  await commit(session, note, change ? [change] : [])
+  return true
+}
+
+/** The branch of an open proposal. Asks for the branch itself: `dolt_branches` reads all of them to find one. */
+async function openBranch(session: DoltSession, userId: string, id: string): Promise<string | undefined> {
+  const row = await session.row(`${OPEN} AND id = ?`, [userId, userId, id])
+  if (!row) return undefined
+  const branch = branchOf({ userId, id, label: String(row['label']) })
   try {
-    return (await session.row('SELECT DOLT_HASHOF(?) AS hash', [branch])) !== undefined
+    return (await session.row('SELECT DOLT_HASHOF(?) AS hash', [branch])) && branch
   } catch (error) {
-    if (isNoBranch(error)) return false
+    if (isNoBranch(error)) return undefined
     throw error
   }
 }

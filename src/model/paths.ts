@@ -12,19 +12,24 @@ export function normalizePath(path: string, cwd?: string): string {
   if (cwd !== undefined && cwd !== '' && !isAbsolutePath(text)) text = `${cwd.replaceAll('\\', '/')}/${text}`
   if (/^[a-z]:/.test(text)) text = text[0]!.toUpperCase() + text.slice(1)
   const root = /^(?:[A-Z]:)?\/+|^[A-Z]:/i.exec(text)?.[0] ?? ''
-  const steps: string[] = []
-  for (const step of text.slice(root.length).split('/')) {
-    if (step === '' || step === '.') continue
-    if (step !== '..') steps.push(step)
-    else if (steps.length > 0 && steps.at(-1) !== '..') steps.pop()
-    else if (root === '') steps.push(step)
-  }
+  const steps = stepsOf(text.slice(root.length), root === '')
   // A share of another machine keeps both of its slashes.
   const isShare = root === '//' && steps.length > 0
   const clean = isShare ? root : root.replace(/\/+/, '/')
   // A name that looks like a drive is none behind a dot.
   const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? './' : ''
   return dot + clean + steps.join('/') || '.'
+}
+
+function stepsOf(path: string, relative: boolean): string[] {
+  const steps: string[] = []
+  for (const step of path.split('/')) {
+    if (step === '' || step === '.') continue
+    if (step !== '..') steps.push(step)
+    else if (steps.length > 0 && steps.at(-1) !== '..') steps.pop()
+    else if (relative) steps.push(step)
+  }
+  return steps
 }
 
 /**

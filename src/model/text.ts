@@ -41,6 +41,11 @@ export function withCommas(number: number): string {
   return number.toLocaleString('en-US')
 }
 
+/** "1 call", "2,000 calls". */
+export function amount(count: number, thing: string, several = `${thing}s`): string {
+  return `${withCommas(count)} ${count === 1 ? thing : several}`
+}
+
 export function linesIn(text: string): number {
   if (text === '') return 0
   let lines = text.endsWith('\n') ? 0 : 1

@@ -159,7 +159,7 @@ async function termsAlike(
 
 /** Which positions pass the filters; undefined where there are none. */
 async function allowedBy(index: RecallIndex, filters: Filters, layout: Layout): Promise<Uint8Array | undefined> {
-  const { terms = [], since = 0, until = Number.POSITIVE_INFINITY } = filters
+  const { terms = [] } = filters
   const isTimed = filters.since !== undefined || filters.until !== undefined
   if (terms.length === 0 && !isTimed) return undefined
   const passed = new Uint8Array(layout.kinds.length)
@@ -173,17 +173,24 @@ async function allowedBy(index: RecallIndex, filters: Filters, layout: Layout): 
     }
     for (let i = 0; i < own.length; i++) passed[i]! += own[i]!
   }
-  if (isTimed) {
-    for (const { segment, from, count, base } of layout.stretches) {
-      for (let i = 0; i < count; i++) {
-        const at = segment.times[from + i]! * 1000
-        if (at >= Math.floor(since / 1000) * 1000 && at <= until) passed[base + i]! += 1
-      }
-    }
-  }
+  if (isTimed) countTimes(layout, filters, passed)
   const needed = terms.length + (isTimed ? 1 : 0)
   for (let i = 0; i < passed.length; i++) passed[i] = passed[i] === needed ? 1 : 0
   return passed
+}
+
+function countTimes(
+  { stretches }: Layout,
+  { since = 0, until = Number.POSITIVE_INFINITY }: Filters,
+  passed: Uint8Array,
+) {
+  const first = Math.floor(since / 1000) * 1000
+  for (const { segment, from, count, base } of stretches) {
+    for (let i = 0; i < count; i++) {
+      const at = segment.times[from + i]! * 1000
+      if (at >= first && at <= until) passed[base + i]! += 1
+    }
+  }
 }
 
 function eachPosition(
@@ -249,9 +256,20 @@ type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: n
 /** `counts` is all zero between two terms. */
 type Sums = { scores: Float32Array; counts: Float32Array; touched: number[] }
 
-function addTerm(layout: Layout, term: Term, { scores, counts, touched }: Sums): void {
-  const { kinds, lengths, meanLength } = layout
-  const { positions, size, rarity, refines } = term
+function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums): void {
+  const { scores, counts, touched } = sums
+  for (const at of countTerm(kinds, term, sums)) {
+    if (scores[at] === 0) touched.push(at)
+    const count = counts[at]!
+    counts[at] = 0
+    const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
+    scores[at]! += (term.rarity * count * (SATURATION + 1)) / (count + norm)
+  }
+}
+
+/** Counts a term for the documents that hold it and for their neighbours; gives where. */
+function countTerm(kinds: Uint8Array, term: Term, { scores, counts }: Sums): number[] {
+  const { positions, size, refines } = term
   const reached: number[] = []
   // A term that is everywhere says nothing by standing next to a document.
   const isCommon = size > MAX_SCORED_POSTINGS
@@ -265,14 +283,7 @@ function addTerm(layout: Layout, term: Term, { scores, counts, touched }: Sums):
       counts[other]! += term.counts[i]! * (other === at ? 1 : neighbourWeight(kinds, at, other))
     }
   }
-  for (let i = 0; i < reached.length; i++) {
-    const at = reached[i]!
-    if (scores[at] === 0) touched.push(at)
-    const count = counts[at]!
-    counts[at] = 0
-    const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
-    scores[at]! += (rarity * count * (SATURATION + 1)) / (count + norm)
-  }
+  return reached
 }
 
 function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {

@@ -80,14 +80,20 @@ function takeResult(working: Working, unit: Unit): void {
   const code = unit.call?.command === undefined ? undefined : exitCode(output)
   const failed = (unit.original.type === 'tool-result' && unit.original.isError === true) || (code ?? 0) !== 0
   if (failed) working.failed = `- error in ${name}: ${errorLine(output)}`
-  const { call } = unit
-  if (call?.command !== undefined && call.kind === 'shell') {
-    const outcome = code === undefined ? (failed ? ': failed' : '') : `: exit ${code}`
-    notes.commands.push(`- ran \`${shorten(call.command)}\`${outcome}`)
-    working.broken.delete(call.command)
-    if (failed) working.broken.set(call.command, `- open: \`${shorten(call.command)}\` failed when last run`)
-  }
+  const outcome = code === undefined ? (failed ? ': failed' : '') : `: exit ${code}`
+  if (unit.call?.kind === 'shell') noteCommand(working, unit.call.command, { failed, outcome })
   if (!failed) noteFiles(notes, unit)
+}
+
+function noteCommand(
+  { notes, broken }: Working,
+  command: string | undefined,
+  { failed, outcome }: { failed: boolean; outcome: string },
+): void {
+  if (command === undefined) return
+  notes.commands.push(`- ran \`${shorten(command)}\`${outcome}`)
+  broken.delete(command)
+  if (failed) broken.set(command, `- open: \`${shorten(command)}\` failed when last run`)
 }
 
 function noteFiles(notes: Notes, { call }: Unit): void {

@@ -240,14 +240,17 @@ async function insert(input: Input, target: Target): Promise<void> {
         `Error: Invalid \`insert_line\` parameter: ${input.insert_line}. It should be within the range of lines of the file: [0, ${lines.length}]`,
       )
     }
-    const eol = now.includes('\r\n') ? '\r\n' : '\n'
-    const above = lines.slice(0, after).join('')
-    const below = lines.slice(after).join('')
-    const fitted = inLineEndingsOf(now, text)
-    const start = above !== '' && !above.endsWith('\n') ? eol : ''
-    const end = fitted.endsWith('\n') || (below === '' && start !== '') ? '' : eol
-    return bom + above + start + fitted + end + below
+    const [above, below] = [lines.slice(0, after).join(''), lines.slice(after).join('')]
+    return bom + above + asLines(inLineEndingsOf(now, text), { now, above, below }) + below
   })
+}
+
+/** A text as whole lines between two others. */
+function asLines(text: string, { now, above, below }: { now: string; above: string; below: string }): string {
+  const eol = now.includes('\r\n') ? '\r\n' : '\n'
+  const start = above !== '' && !above.endsWith('\n') ? eol : ''
+  const end = text.endsWith('\n') || (below === '' && start !== '') ? '' : eol
+  return start + text + end
 }
 
 /** Texts of the text editor for what goes wrong below it. */

@@ -12,8 +12,8 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { codeOf, openRoot, withFolder } from '../files/root.ts'
-import { grouped } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { withCommas } from '../model/text.ts'
 import { defineTool } from './tool.ts'
 
 const DEFAULT_SECONDS = 120
@@ -183,7 +183,7 @@ export class BoundedText {
   toString(): string {
     if (this.#total <= 2 * this.#half) return this.#head + this.#tail
     const left = this.#total - 2 * this.#half
-    const note = `\n... [${grouped(left)} of ${grouped(this.#total)} chars left out] ...\n`
+    const note = `\n... [${withCommas(left)} of ${withCommas(this.#total)} chars left out] ...\n`
     return (this.#head + note + this.#tail.slice(-this.#half)).toWellFormed()
   }
 }

@@ -9,13 +9,13 @@
 
 import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
-import { grouped } from '../files/text.ts'
+
 import { PalimpsestError } from '../model/errors.ts'
-import { headOf } from '../model/text.ts'
+import { amount, headOf, withCommas } from '../model/text.ts'
 import type { EditResult, Session } from '../session/session.ts'
 import { describeTarget } from '../view/edits.ts'
 import type { EditRecord } from '../view/fold.ts'
-import { amount, hiddenByUser, quote, recallTool, type SessionToolContext } from './recall.ts'
+import { hiddenByUser, quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 const LISTED = 30
@@ -113,7 +113,7 @@ function idsIn(action: string, targets: readonly Given[]): string[] {
 function describeEdits({ edits, replacements, tokensSaved }: EditResult): string {
   const lines = replacements.map(({ operation, entry, originalLength, newLength, tokensSaved: saved }, i) => {
     const what = `${edits[i]?.why} ${'start' in operation ? quote(operation.start) : operationName(operation)}`
-    const size = `${grouped(originalLength)} chars to ${grouped(newLength)}`
+    const size = `${withCommas(originalLength)} chars to ${withCommas(newLength)}`
     return `- ${edits[i]?.id}: ${what} (entry ${entry}), ${size}, ${tokens(saved)}`
   })
   const ids = JSON.stringify(edits.map(({ id }) => [id]))
@@ -139,7 +139,7 @@ async function describeContext(session: Session): Promise<string> {
   const lines = named.slice(0, LISTED).map(({ hash, tool, entry, tokens: size, preview }) => {
     return `- ${hash}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
   })
-  const more = named.length > LISTED ? [`[${grouped(named.length - LISTED)} smaller ones]`] : []
+  const more = named.length > LISTED ? [`[${withCommas(named.length - LISTED)} smaller ones]`] : []
   const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
   const shown = edits.slice(-LISTED).map(({ edit }) => {
     return `- ${edit.id} by ${edit.by} (${quote(edit.why)}), ${describeTarget(edit.target)}, ${tokens(edit.saved)}`
@@ -158,7 +158,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
       throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
     const note =
       text.length > RESTORED_CHARS
-        ? `\n[The first ${grouped(RESTORED_CHARS)} of ${grouped(text.length)} characters; find the rest with recall]`
+        ? `\n[The first ${withCommas(RESTORED_CHARS)} of ${withCommas(text.length)} characters; find the rest with recall]`
         : ''
     texts.push(`[${id}, entry ${entry}]\n${headOf(text, RESTORED_CHARS)}${note}`)
   }

@@ -12,8 +12,9 @@ import { replaceSection } from '../files/markdown.ts'
 import { explainMiss } from '../files/nearest.ts'
 import { replaceUnique } from '../files/replace.ts'
 import { notFound, openRoot, type Where } from '../files/root.ts'
-import { BOM, checkContent, countChars, grouped, inLineEndingsOf, lineEndings } from '../files/text.ts'
+import { BOM, checkContent, countChars, inLineEndingsOf, lineEndings } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { withCommas } from '../model/text.ts'
 import { defineTool, type ToolContext } from './tool.ts'
 
 const path = z.string().describe('Path of the file, relative to the working folder.')
@@ -135,7 +136,7 @@ export const writeFile = defineTool({
     checkContent('content', content)
     const { journal } = context
     const { key, before } = await changeFile(await place(context, path, true), { journal }, () => content)
-    const done = `Written: ${path} (${grouped(Buffer.byteLength(content))} bytes)`
+    const done = `Written: ${path} (${withCommas(Buffer.byteLength(content))} bytes)`
     if (before === null || before === content) return done
     const warnings = [...((await journal.wasRead(key)) ? [] : [unread(path, before)]), ...formChanges(before, content)]
     return [done, ...warnings].join('\n')
@@ -166,7 +167,7 @@ export const undoEdit = defineTool({
       return last.before
     })
     if (after === null) return `Undone: ${path} is removed again; it did not exist before.`
-    return `Undone: ${path} is as it was before the last change (${grouped(Buffer.byteLength(after))} bytes)`
+    return `Undone: ${path} is as it was before the last change (${withCommas(Buffer.byteLength(after))} bytes)`
   },
 })
 
@@ -198,7 +199,7 @@ function ambiguous(path: string, lines: number[]): PalimpsestError {
 
 function unread(path: string, before: string): string {
   return (
-    `Warning: ${path} already existed (${grouped(Buffer.byteLength(before))} bytes) and had not been read; its old ` +
+    `Warning: ${path} already existed (${withCommas(Buffer.byteLength(before))} bytes) and had not been read; its old ` +
     `content was replaced. To change part of a file use edit_file, append_to_file or update_section. ` +
     `undo_edit brings the old content back.`
   )

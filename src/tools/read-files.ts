@@ -6,9 +6,10 @@
 import { z } from 'zod'
 import { find, readWhole } from '../files/atomic.ts'
 import { type Folder, openRoot, withFolder } from '../files/root.ts'
-import { BOM, clip, grouped, lineEndings, splitLines } from '../files/text.ts'
+import { BOM, clip, lineEndings, splitLines } from '../files/text.ts'
 import { type Entry, globFilter, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { withCommas } from '../model/text.ts'
 import { defineTool } from './tool.ts'
 
 const READ_LINES = 2_000
@@ -21,7 +22,7 @@ const DEEPEST = 40
 export const readFile = defineTool({
   name: 'read_file',
   description: [
-    `Read a text file: up to ${grouped(READ_LINES)} lines or ${grouped(READ_CHARS)} characters at once, without line`,
+    `Read a text file: up to ${withCommas(READ_LINES)} lines or ${withCommas(READ_CHARS)} characters at once, without line`,
     'numbers. For a longer file the result says how to read on; give offset and limit to see one part. You need not',
     'read a file to change it with edit_file, append_to_file or update_section, but read it before write_file.',
   ].join(' '),
@@ -35,7 +36,7 @@ export const readFile = defineTool({
     const { text, hash, key } = await readWhole({ root: await openRoot(context.root), path })
     const page = pageOf(text, offset, limit)
     if (page.lines === 0 && offset > 1) {
-      const message = `offset ${offset} is past the end: ${path} has ${grouped(page.of)} lines.`
+      const message = `offset ${offset} is past the end: ${path} has ${withCommas(page.of)} lines.`
       throw new PalimpsestError('INVALID_INPUT', message, { path, lines: page.of })
     }
     const whole = page.lines === page.of && !page.cut
@@ -62,14 +63,12 @@ export const listFiles = defineTool({
     return withFolder({ root, path }, async folder => {
       const lines: string[] = []
       let more = 0
-      const fits = globFilter(glob)
-      for await (const entry of walk(folder, depth ?? (glob ? DEEPEST : 2))) {
-        if (glob && !(entry.kind === 'file' && fits(entry.parts))) continue
+      for await (const entry of glob ? fittingFiles(folder, glob, depth) : walk(folder, depth ?? 2)) {
         if (lines.length < LISTED) lines.push(listed(folder, entry))
         else more++
       }
       if (lines.length === 0) return glob ? `No file fits ${glob}.` : 'The folder is empty.'
-      if (more > 0) lines.push(`[${grouped(more)} more; give a path, a depth or a glob to see fewer]`)
+      if (more > 0) lines.push(`[${withCommas(more)} more; give a path, a depth or a glob to see fewer]`)
       return lines.join('\n')
     })
   },
@@ -90,24 +89,17 @@ export const searchFiles = defineTool({
   annotations: { readOnly: true },
   run: async ({ query, path = '.', glob, ignore_case = false }, context) => {
     if (/[\r\n]/.test(query)) throw new PalimpsestError('INVALID_INPUT', 'query must be one line.')
-    const fold = (text: string) => (ignore_case ? text.toLowerCase() : text)
-    const wanted = fold(query)
     const hits: string[] = []
     const seen = { files: 0, skipped: 0, more: 0 }
-    const fits = globFilter(glob)
     const root = await openRoot(context.root)
     await withFolder({ root, path }, async folder => {
-      for await (const entry of walk(folder, DEEPEST)) {
+      for await (const entry of fittingFiles(folder, glob)) {
         context.signal?.throwIfAborted()
-        if (entry.kind !== 'file' || !fits(entry.parts)) continue
         const text = await textOf(entry)
         if (text === undefined) seen.skipped++
         else seen.files++
-        if (!text || !fold(text).includes(wanted)) continue
-        for (const [index, line] of splitLines(text).entries()) {
-          if (!fold(line).includes(wanted)) continue
-          if (hits.length < FOUND)
-            hits.push(`${listed(folder, entry)}:${index + 1}: ${aroundMatch(line, fold(line).indexOf(wanted))}`)
+        for (const hit of matchesIn(text ?? '', query, ignore_case)) {
+          if (hits.length < FOUND) hits.push(`${listed(folder, entry)}:${hit}`)
           else seen.more++
         }
       }
@@ -115,6 +107,22 @@ export const searchFiles = defineTool({
     return searchReport(query, hits, seen)
   },
 })
+
+async function* fittingFiles(folder: Folder, glob: string | undefined, depth = DEEPEST): AsyncGenerator<Entry> {
+  const fits = globFilter(glob)
+  for await (const entry of walk(folder, depth)) if (entry.kind === 'file' && fits(entry.parts)) yield entry
+}
+
+/** The lines that contain a query, each with its number. */
+function* matchesIn(text: string, query: string, ignoreCase: boolean): Generator<string> {
+  const fold = (given: string) => (ignoreCase ? given.toLowerCase() : given)
+  const wanted = fold(query)
+  if (!fold(text).includes(wanted)) return
+  for (const [index, line] of splitLines(text).entries()) {
+    const at = fold(line).indexOf(wanted)
+    if (at >= 0) yield `${index + 1}: ${aroundMatch(line, at)}`
+  }
+}
 
 type Page = {
   text: string
@@ -146,10 +154,11 @@ function pageOf(text: string, offset: number, limit: number): Page {
 function pageNotes({ lines, of, cut }: Page, path: string, offset: number): string[] {
   const last = offset + lines - 1
   const notes: string[] = []
-  if (cut) notes.push(`[Line ${offset} has ${grouped(cut)} characters; the first ${grouped(READ_CHARS)} are shown.]`)
+  if (cut)
+    notes.push(`[Line ${offset} has ${withCommas(cut)} characters; the first ${withCommas(READ_CHARS)} are shown.]`)
   if (lines === of) return notes
   const on = last < of ? ` Read on with read_file(path=${JSON.stringify(path)}, offset=${last + 1}).` : ''
-  return [...notes, `[Lines ${grouped(offset)}-${grouped(last)} of ${grouped(of)}.${on}]`]
+  return [...notes, `[Lines ${withCommas(offset)}-${withCommas(last)} of ${withCommas(of)}.${on}]`]
 }
 
 function formNotes(text: string): string[] {
@@ -182,8 +191,8 @@ function aroundMatch(line: string, at: number): string {
 }
 
 function searchReport(query: string, hits: string[], seen: { files: number; skipped: number; more: number }): string {
-  const skipped = seen.skipped > 0 ? ` (${grouped(seen.skipped)} binary or unreadable files left out)` : ''
-  if (hits.length === 0) return `No match for ${JSON.stringify(query)} in ${grouped(seen.files)} files${skipped}.`
-  if (seen.more > 0) hits.push(`[${grouped(seen.more)} more matching lines; narrow the search with path or glob]`)
+  const skipped = seen.skipped > 0 ? ` (${withCommas(seen.skipped)} binary or unreadable files left out)` : ''
+  if (hits.length === 0) return `No match for ${JSON.stringify(query)} in ${withCommas(seen.files)} files${skipped}.`
+  if (seen.more > 0) hits.push(`[${withCommas(seen.more)} more matching lines; narrow the search with path or glob]`)
   return hits.join('\n')
 }

@@ -6,9 +6,9 @@
  */
 
 import { z } from 'zod'
-import { grouped } from '../files/text.ts'
+
 import { PalimpsestError } from '../model/errors.ts'
-import { boundedTo, cut } from '../model/text.ts'
+import { amount, boundedTo, cut, withCommas } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
 import { type Nearby, parseTime, type RecallOptions } from '../session/recall.ts'
@@ -121,7 +121,7 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
   for (const hit of [...away, ...hits.filter(({ inView }) => inView)]) lines.push(await describeHit(context, hit))
   const how =
     away.length > 0 ? ['Next: recall(around="<id>") for what stood near it, recall(text="<id>") for all of it.'] : []
-  const count = `${amount(hits.length, 'hit')}, ${grouped(away.length)} of them not in view:`
+  const count = `${amount(hits.length, 'hit')}, ${withCommas(away.length)} of them not in view:`
   return [count, ...lines, ...how, ...notes].join('\n')
 }
 
@@ -161,7 +161,7 @@ async function describeText(session: Session, id: string, from: number): Promise
   const shown = cut(text, from, from + TEXT_CHARS)
   const end = from + shown.length
   const more =
-    end < text.length ? `\n[${grouped(text.length - end)} characters more: recall(text="${id}", from=${end})]` : ''
+    end < text.length ? `\n[${withCommas(text.length - end)} characters more: recall(text="${id}", from=${end})]` : ''
   return `[${id}, entry ${entry}]\n${shown}${more}`
 }
 
@@ -191,10 +191,6 @@ export function hiddenByUser(session: Session, entry: number, part: number): Edi
       if (entry < from || entry > to) return false
       return isRange(target) || (target.type === 'part' && target.part === part)
     })
-}
-
-export function amount(count: number, thing: string, several = `${thing}s`): string {
-  return `${grouped(count)} ${count === 1 ? thing : several}`
 }
 
 export function quote(text: string, most = 80): string {

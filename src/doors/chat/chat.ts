@@ -4,15 +4,17 @@
  *
  * Everything that matters is in the ledger: leaving, Ctrl-C and a crash lose nothing but what was on the screen.
  */
+
 import type { Agent } from '../../agent/agent.ts'
 import type { ApprovalRequest } from '../../agent/approval.ts'
 import type { AgentEvent, ContextUse } from '../../agent/events.ts'
 import type { Home } from '../../agent/open.ts'
 import { describeCall } from '../../calls/tool-kinds.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import type { Io } from '../terminal/command.ts'
 import type { Input } from '../terminal/input.ts'
-import { amount, oneLine, printable } from '../terminal/output.ts'
+import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { clipLine, type Line, type Look, span, wrap } from '../terminal/spans.ts'
 import { clip } from '../terminal/width.ts'

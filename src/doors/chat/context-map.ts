@@ -1,11 +1,12 @@
 /** `/context`: what fills the window, as bars by kind, and what edits have to do with it. */
 
 import { describeCall } from '../../calls/tool-kinds.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import { loadCounter, partTokens } from '../../model/tokens.ts'
 import type { Part, Role, ToolKind } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import { explainView, tokensSaved } from '../../view/explain.ts'
-import { amount, grouped, oneLine, printable } from '../terminal/output.ts'
+import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { clipLine, type Line, span } from '../terminal/spans.ts'
 import { padEnd, padStart } from '../terminal/width.ts'
@@ -24,7 +25,7 @@ export async function contextLines(session: Session, { width }: Pick<Screen, 'wi
   const saved = tokensSaved(slots)
   const pinned = slots.filter(slot => slot.pinned).map(({ from }) => `#${from}`)
   const most = Math.max(1, ...shares.map(share => share.tokens))
-  const size = `${grouped(tokens)} of ${short(window)} tokens in ${grouped(messages.length)} messages`
+  const size = `${withCommas(tokens)} of ${short(window)} tokens in ${withCommas(messages.length)} messages`
   const wide = width >= 70
   const lines: Line[] = [
     [...barOf(tokens / window, wide ? BAR : 10), span(` ${percent(tokens / window)} `, 'bold'), span(size, 'dim')],
@@ -33,8 +34,8 @@ export async function contextLines(session: Session, { width }: Pick<Screen, 'wi
       ({ kind, tokens: own, parts }): Line => [
         span(`  ${padEnd(kind, 16)} `),
         ...barOf(own / most, wide ? 20 : 8, kind === EDITED ? 'magenta' : 'cyan'),
-        span(` ${padStart(grouped(own), 8)}`),
-        span(`  ${padStart(percent(own / Math.max(1, tokens)), 4)}  ${grouped(parts)}×`, 'dim'),
+        span(` ${padStart(withCommas(own), 8)}`),
+        span(`  ${padStart(percent(own / Math.max(1, tokens)), 4)}  ${withCommas(parts)}×`, 'dim'),
       ],
     ),
     [],
@@ -48,7 +49,9 @@ export async function contextLines(session: Session, { width }: Pick<Screen, 'wi
 function editsSentence(count: number, saved: number, tokens: number): string {
   if (count === 0) return 'No edits: everything is shown as it happened.'
   const gain =
-    saved >= 0 ? `${amount(saved, 'token')} saved of ${grouped(tokens + saved)}` : `${grouped(-saved)} tokens added`
+    saved >= 0
+      ? `${amount(saved, 'token')} saved of ${withCommas(tokens + saved)}`
+      : `${withCommas(-saved)} tokens added`
   return `${amount(count, 'edit')} in force, ${gain}: /edits`
 }
 
@@ -113,7 +116,7 @@ async function largestLines(session: Session, width: number): Promise<Line[]> {
     .slice(0, LARGEST)
     .map(
       ({ entry, tool, tokens, preview }): Line => [
-        span(`  ${padStart(`#${entry}`, 5)} ${padStart(grouped(tokens), 8)}  `, 'dim'),
+        span(`  ${padStart(`#${entry}`, 5)} ${padStart(withCommas(tokens), 8)}  `, 'dim'),
         span(`${printable(tool ?? 'text')} `, 'bold'),
         span(oneLine(preview, Math.max(20, width - 40)), 'dim'),
       ],

@@ -4,7 +4,8 @@
  */
 
 import { type CallInfo, describeCall, exitCode } from '../../calls/tool-kinds.ts'
-import { amount, beginning, grouped, oneLine } from '../terminal/output.ts'
+import { amount, withCommas } from '../../model/text.ts'
+import { beginning, oneLine } from '../terminal/output.ts'
 import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'
 import { clip, clipStart, padStart, widthOf } from '../terminal/width.ts'
 
@@ -92,21 +93,21 @@ function outcomeOf({ name, input }: CallFold, { text, isError }: { text: string;
 function changeOf({ edits = [], content, how }: CallInfo): string {
   const lines = (text: string) => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
   if (content !== undefined)
-    return `  ${how ?? 'wrote'} ${grouped(lines(content))} lines`.replace(/ 1 lines$/, ' 1 line')
+    return `  ${how ?? 'wrote'} ${withCommas(lines(content))} lines`.replace(/ 1 lines$/, ' 1 line')
   const added = edits.reduce((sum, { newText }) => sum + lines(newText), 0)
   const removed = edits.reduce((sum, { oldText }) => sum + lines(oldText), 0)
-  return edits.length === 0 ? '' : `  +${grouped(added)} −${grouped(removed)}`
+  return edits.length === 0 ? '' : `  +${withCommas(added)} −${withCommas(removed)}`
 }
 
 export function sizeOf(text: string): string {
   const lines = text === '' ? 0 : text.replace(/\n$/, '').split('\n').length
   const size = text.length < 1000 ? amount(text.length, 'char') : `${(text.length / 1000).toFixed(1)}k chars`
-  return lines > 1 ? `${grouped(lines)} lines, ${size}` : size
+  return lines > 1 ? `${withCommas(lines)} lines, ${size}` : size
 }
 
 export function thoughtLine({ number, text }: ThoughtFold, width: number): Line {
   const words = text.split(/\s+/).filter(word => word !== '').length
-  const head = `${padStart(String(number), 3)} ∴ thought, ${grouped(words)} words: `
+  const head = `${padStart(String(number), 3)} ∴ thought, ${withCommas(words)} words: `
   return [
     span(head, 'dim'),
     span(clip(oneLine(text, 300), Math.max(12, Math.min(width, 10_000) - widthOf(head))), 'dim', 'italic'),

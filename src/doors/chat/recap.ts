@@ -1,10 +1,12 @@
 /** What a chat says when it opens a session: which one it is, and where it stood. */
+
 import type { Agent } from '../../agent/agent.ts'
 import { requestIn } from '../../calls/requests.ts'
 import { textOf } from '../../model/leaves.ts'
+import { amount } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
-import { amount, beginning, oneLine, printable, timeOf } from '../terminal/output.ts'
+import { beginning, oneLine, printable, timeOf } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, span } from '../terminal/spans.ts'
 

@@ -4,11 +4,12 @@
  */
 
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import { blockActions } from '../commands/memory-blocks.ts'
 import type { Action, MemoryContext } from '../commands/memory-desk.ts'
 import { proposalActions } from '../commands/memory-proposals.ts'
 import type { Context } from '../terminal/command.ts'
-import { amount } from '../terminal/output.ts'
+
 import { printReport } from './cli-report.ts'
 import type { Desk, Slash } from './desk.ts'
 

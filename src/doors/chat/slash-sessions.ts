@@ -1,10 +1,12 @@
 /** Slash commands about sessions: /cost /sessions /resume /fork /continue /model /persona /export /clear /quit. */
+
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import { sessions } from '../commands/sessions.ts'
 import { reasonOf } from '../terminal/command.ts'
-import { amount, grouped } from '../terminal/output.ts'
+
 import { span } from '../terminal/spans.ts'
 import { padEnd } from '../terminal/width.ts'
 import { runCommand } from './cli-report.ts'
@@ -62,9 +64,9 @@ async function cost(desk: Desk): Promise<void> {
   const { calls, input, cacheRead, cacheWrite, output, dollars: money } = await desk.agent.cost()
   const all = input + cacheRead + cacheWrite
   const rows: [string, string][] = [
-    ['calls of the model', grouped(calls)],
-    ['tokens in', `${grouped(all)}, ${percent(all > 0 ? cacheRead / all : 0)} read from the cache`],
-    ['tokens out', grouped(output)],
+    ['calls of the model', withCommas(calls)],
+    ['tokens in', `${withCommas(all)}, ${percent(all > 0 ? cacheRead / all : 0)} read from the cache`],
+    ['tokens out', withCommas(output)],
     ['cost', `${dollars(money)} by the price table for ${desk.agent.model.name}`],
   ]
   desk.screen.print(...rows.map(([name, value]) => [span(`  ${padEnd(name, 20)}`, 'dim'), span(value)]))
@@ -90,7 +92,7 @@ async function model(desk: Desk, [name]: readonly string[]): Promise<void> {
   if (name === undefined) {
     const { window, input, output } = agent.session.options.model
     return desk.say(
-      `${agent.model.name}: a window of ${grouped(window)} tokens, ${dollars(input)} in and ${dollars(output)} out for a million. Change it with /model NAME`,
+      `${agent.model.name}: a window of ${withCommas(window)} tokens, ${dollars(input)} in and ${dollars(output)} out for a million. Change it with /model NAME`,
     )
   }
   if (home.demo) throw new PalimpsestError('INVALID_INPUT', 'The demo has one model: its script.')

@@ -4,9 +4,11 @@
  *
  * It is fed events and knows nothing else of the agent. What was printed is never taken back.
  */
+
 import type { AgentEvent, ContextUse, DoneReason } from '../../agent/events.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import { MarkdownStream } from '../terminal/markdown-stream.ts'
-import { amount, grouped, oneLine, printable } from '../terminal/output.ts'
+import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, lineWidth, type Span, span, wrap } from '../terminal/spans.ts'
 import { clip } from '../terminal/width.ts'
@@ -219,7 +221,7 @@ function plainLines(text: string): Line[] {
 }
 
 function editsLine({ ids, saved, decision }: Extract<AgentEvent, { type: 'edits' }>, width: number): Line {
-  const gain = saved >= 0 ? `${grouped(saved)} tokens saved` : `${grouped(-saved)} tokens added`
+  const gain = saved >= 0 ? `${withCommas(saved)} tokens saved` : `${withCommas(-saved)} tokens added`
   const head = `    ~ ${amount(ids.length, 'edit')} (${idsOf(ids)}), ${gain}`
   const why = decision === '' ? '' : `: ${oneLine(decision, 600)}`
   return [span(clip(`${head}${why}`, Math.min(width, 10_000)), 'dim')]

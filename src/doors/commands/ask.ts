@@ -74,24 +74,31 @@ async function tell(agent: Agent, request: string | undefined, { io, values }: A
   const stop = new AbortController()
   const interrupt = () => stop.abort()
   process.once('SIGINT', interrupt)
-  let said = ''
+  const narrate = asJson || values.quiet ? () => [] : narrator(paint)
   try {
-    const events =
-      request === undefined ? agent.resume({ signal: stop.signal }) : agent.run(request, { signal: stop.signal })
+    const { signal } = stop
+    const events = request === undefined ? agent.resume({ signal }) : agent.run(request, { signal })
     for await (const event of events) {
       if (asJson) io.stdout.write(`${JSON.stringify(event)}\n`)
       if (event.type === 'done') return event
-      if (event.type === 'text') said += event.text
-      if (event.type === 'retry') said = ''
-      const lines = asJson || values.quiet ? [] : linesOf(event, said, paint)
-      // What is said before calls is no answer: it is told with the first of them.
-      if (event.type === 'call') said = ''
-      for (const line of lines) io.stderr.write(`${line}\n`)
+      for (const line of narrate(event)) io.stderr.write(`${line}\n`)
     }
   } finally {
     process.off('SIGINT', interrupt)
   }
   throw new PalimpsestError('MODEL_FAILED', 'The turn ended without an answer.')
+}
+
+/** What is said before calls is no answer: it is told with the first of them. */
+function narrator(paint: Paint): (event: AgentEvent) => string[] {
+  let said = ''
+  return event => {
+    if (event.type === 'text') said += event.text
+    if (event.type === 'retry') said = ''
+    const lines = linesOf(event, said, paint)
+    if (event.type === 'call') said = ''
+    return lines
+  }
 }
 
 function linesOf(event: AgentEvent, said: string, paint: Paint): string[] {

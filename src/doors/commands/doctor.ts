@@ -7,10 +7,11 @@
 
 import { isWireDialect, WIRE_DIALECTS, type WireDialect } from '../../formats/wire-form.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import type { Conversation } from '../../session/conversation-file.ts'
 import type { Violation } from '../../view/legality.ts'
 import { defineCommand, reasonOf } from '../terminal/command.ts'
-import { amount, type Paint, printable } from '../terminal/output.ts'
+import { type Paint, printable } from '../terminal/output.ts'
 
 type Finding = { session: string; messages: number; violations: (Violation & { role?: string })[] }
 
@@ -80,14 +81,16 @@ function* lines({ format, problems, sessions }: Findings, paint: Paint): Generat
     yield `${paint.red('damaged')}  ${line === undefined ? '' : `line ${line}: `}${printable(message)}`
   }
   for (const { session, violations } of sessions) {
-    for (const { rule, message, index, role } of violations) {
-      const place = index === undefined ? '' : `message ${index}${role ? ` (${role})` : ''}: `
-      const name = sessions.length > 1 ? `${printable(session)}  ` : ''
-      yield `${paint.red(rule)}  ${name}${place}${printable(message)}`
-    }
+    const name = sessions.length > 1 ? `${printable(session)}  ` : ''
+    for (const violation of violations) yield `${paint.red(violation.rule)}  ${name}${placed(violation)}`
   }
   const broken = problems.length > 0 || sessions.some(({ violations }) => violations.length > 0)
   if (!broken) yield paint.green('No rule is broken.')
+}
+
+function placed({ message, index, role }: Finding['violations'][number]): string {
+  const place = index === undefined ? '' : `message ${index}${role ? ` (${role})` : ''}: `
+  return place + printable(message)
 }
 
 function choose(conversations: readonly Conversation[], id: string | undefined): Conversation {

@@ -1,7 +1,9 @@
 /** Everything that changes what the model is shown, and takes it back: edits, edit, undo, redo, pin, unpin, fork. */
+
 import { type ContextTarget, type EditOperation, toOperations } from '../../asked/context-edits.ts'
 import type { Suggestion } from '../../asked/suggest.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { EditResult, Session } from '../../session/session.ts'
 import { describeTarget } from '../../view/edits.ts'
 import {
@@ -13,7 +15,7 @@ import {
   readInput,
   wholeNumber,
 } from '../terminal/command.ts'
-import { amount, grouped, oneLine, type Paint, printable, table } from '../terminal/output.ts'
+import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 
 export const edits = defineCommand({
   name: 'edits',
@@ -37,7 +39,7 @@ export const edits = defineCommand({
           { name: 'WHY' },
         ]
         const rows = list.map(({ id, active, by, saved, target, why }) => {
-          return [id, active ? 'in force' : 'undone', by, grouped(saved), describeTarget(target), oneLine(why, 80)]
+          return [id, active ? 'in force' : 'undone', by, withCommas(saved), describeTarget(target), oneLine(why, 80)]
         })
         yield* table(columns, rows, paint)
       },
@@ -127,7 +129,7 @@ function reportEdit({ id }: Session, result: EditResult): Report {
     json: { session: id, ...result },
     *text(paint) {
       for (const [index, { entry, originalLength, newLength, tokensSaved }] of result.replacements.entries()) {
-        const size = `${grouped(originalLength)} → ${amount(newLength, 'character')}`
+        const size = `${withCommas(originalLength)} → ${amount(newLength, 'character')}`
         yield `${paint.bold(result.edits[index]!.id)}  #${entry}  ${size}, ${amount(tokensSaved, 'token')} saved`
       }
       yield `${amount(result.tokensSaved, 'token')} saved. Take it back with: ${undoLine(id, result)}`
@@ -245,7 +247,7 @@ export const fork = defineCommand({
     const entries = made.fold.entries.length
     return {
       json: { session: made.id, parent: parent.id, entries },
-      text: () => `${printable(made.id)}: ${grouped(entries)} entries of ${printable(parent.id)}.\n`,
+      text: () => `${printable(made.id)}: ${withCommas(entries)} entries of ${printable(parent.id)}.\n`,
     }
   },
 })

@@ -1,7 +1,8 @@
 /** `import`: recorded sessions of any known agent into the ledger. Doing it twice does no harm. */
+import { amount, withCommas } from '../../model/text.ts'
 import type { Imported } from '../../session/import-transcript.ts'
 import { defineCommand } from '../terminal/command.ts'
-import { amount, grouped, printable } from '../terminal/output.ts'
+import { printable } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { sessionsFound, transcriptFiles } from './transcript-files.ts'
 
@@ -42,7 +43,7 @@ export const importFiles = defineCommand({
       *text(paint) {
         for (const { session, messages, added, healed, format } of imported) {
           const what = added === 0 ? paint.dim('nothing new') : `${amount(added, 'message')} added`
-          yield `${paint.bold(printable(session))}  ${format}, ${grouped(messages)} messages: ${what}`
+          yield `${paint.bold(printable(session))}  ${format}, ${withCommas(messages)} messages: ${what}`
           for (const line of healed.slice(0, HEALED)) yield `  ${paint.yellow('healed')}  ${printable(line)}`
           if (healed.length > HEALED) yield `  ${paint.dim(`… and ${healed.length - HEALED} more of this kind`)}`
         }

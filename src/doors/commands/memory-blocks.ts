@@ -3,8 +3,9 @@
 import { exportMemory, importMemory, readMemoryDocument } from '../../memory/exchange.ts'
 import { allBlocks } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import { jsonIn, numberOption, type Report, readInput } from '../terminal/command.ts'
-import { amount, grouped, oneLine, printable, table, timeOf } from '../terminal/output.ts'
+import { oneLine, printable, table, timeOf } from '../terminal/output.ts'
 import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
 
 export const blockActions: readonly (readonly [string, Action])[] = [
@@ -29,7 +30,7 @@ async function list({ memory, user }: Desk): Promise<Report> {
         blocks.map(({ label, title, body, updatedAt }) => [
           printable(label),
           oneLine(title, 40),
-          grouped(body.length),
+          withCommas(body.length),
           timeOf(updatedAt),
         ]),
         paint,
@@ -111,7 +112,7 @@ async function importAll({ memory, user, by, context }: Desk, [path = '']: reado
   return {
     json: done,
     text: () =>
-      `${amount(done.blocks, 'block')} written, ${grouped(done.same)} the same already, ${amount(done.proposals, 'proposal')}\n`,
+      `${amount(done.blocks, 'block')} written, ${withCommas(done.same)} the same already, ${amount(done.proposals, 'proposal')}\n`,
     notes: done.refused.map(line => `Not proposed: ${printable(line)}`),
   }
 }

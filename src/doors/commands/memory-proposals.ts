@@ -5,8 +5,9 @@ import type { ProposalInput } from '../../memory/memory.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Confidence, Proposal, ProposalState } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import { numberOption, type Report } from '../terminal/command.ts'
-import { amount, oneLine, type Paint, printable, table, timeOf } from '../terminal/output.ts'
+import { oneLine, type Paint, printable, table, timeOf } from '../terminal/output.ts'
 import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
 
 export const proposalActions: readonly (readonly [string, Action])[] = [

@@ -1,10 +1,11 @@
 /** `models`: what is known of models, and how to bring it up to date from a source that the user names. */
 
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { Model } from '../../providers/models.ts'
 import type { ConfigModels } from '../../session/config.ts'
 import { type Context, defineCommand, jsonIn, type Report, readInput, reasonOf } from '../terminal/command.ts'
-import { amount, grouped, printable, table } from '../terminal/output.ts'
+import { printable, table } from '../terminal/output.ts'
 
 const OPTIONS = {
   'cache-ttl': { type: 'string', value: 'NAME', about: 'show: prices for this cache lifetime, such as 1h' },
@@ -58,7 +59,16 @@ async function list({ home }: ModelsContext): Promise<Report> {
 
 function cells(model: Model): string[] {
   const { window, input, output, read, write, ttl, shape, binding } = model
-  return [grouped(window), `${input}`, `${output}`, `${read}`, `${write}`, `${ttl / 60_000}`, shape, BINDINGS[binding]]
+  return [
+    withCommas(window),
+    `${input}`,
+    `${output}`,
+    `${read}`,
+    `${write}`,
+    `${ttl / 60_000}`,
+    shape,
+    BINDINGS[binding],
+  ]
 }
 
 const BINDINGS: Record<Model['binding'], string> = { none: 'free', drop: 'bound, dropped', refuse: 'bound, refused' }

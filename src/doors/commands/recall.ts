@@ -1,10 +1,12 @@
 /** `recall` and `restore`: find what is no longer in view, and bring it back. */
+
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import type { SessionHit } from '../../session/engine.ts'
 import { parseTime, type RecallOptions } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
 import { defineCommand, numberOption, type Report } from '../terminal/command.ts'
-import { amount, oneLine, printable } from '../terminal/output.ts'
+import { oneLine, printable } from '../terminal/output.ts'
 
 export const recall = defineCommand({
   name: 'recall',

@@ -5,12 +5,13 @@
 
 import { writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
-import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { type Paint, printable, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { readFound, transcriptFiles } from './transcript-files.ts'
 
@@ -194,15 +195,15 @@ function toCells(row: PricedRow): string[] {
   const share = (value: number) => value.toFixed(3)
   return [
     row.policy,
-    grouped(row.tokens),
+    withCommas(row.tokens),
     share(row.sentShare),
     share(row.costShare),
     row.dollars.toFixed(2),
     share(row.evidence),
     share(row.effectiveShare),
     row.worst.toFixed(2),
-    grouped(row.busts),
-    grouped(row.peak),
+    withCommas(row.busts),
+    withCommas(row.peak),
   ]
 }
 
@@ -218,7 +219,7 @@ function* decisionLines(policy: string, played: readonly Played[], all: boolean,
   yield paint.bold(`${policy}: edits at ${amount(made.length, 'call')}${more}`)
   for (const { session, call, text, saved } of order) {
     const where = played.length > 1 ? `${printable(session)} ` : ''
-    yield `  ${where}call ${call + 1}: ${printable(text)} ${paint.dim(`(${grouped(saved)} tokens)`)}`
+    yield `  ${where}call ${call + 1}: ${printable(text)} ${paint.dim(`(${withCommas(saved)} tokens)`)}`
   }
   yield ''
 }

@@ -2,11 +2,13 @@
  * `report`: what one's own sessions cost, where the waste is, and what Palimpsest would have saved. Everything
  * happens on this machine, and the page that it writes loads nothing from anywhere.
  */
+
 import { stat, writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { SessionReport } from '../../replay/report.ts'
 import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
-import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { type Paint, printable, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
 
@@ -108,8 +110,8 @@ function* lines(
   ]
   const rows = Object.values(waste).map(({ name, times, tokens, dollars: cost }) => [
     name,
-    grouped(times),
-    grouped(tokens),
+    withCommas(times),
+    withCommas(tokens),
     cost.toFixed(2),
   ])
   yield* table(columns, rows, paint)

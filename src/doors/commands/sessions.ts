@@ -1,8 +1,9 @@
 /** `sessions`: what there is in a home. */
 
+import { withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
-import { grouped, printable, table, timeOf } from '../terminal/output.ts'
+import { printable, table, timeOf } from '../terminal/output.ts'
 
 export const sessions = defineCommand({
   name: 'sessions',
@@ -52,7 +53,7 @@ export async function allNames(pal: Palimpsest): Promise<string[]> {
 }
 
 function toCells({ id, updatedAt, length, policy, model, parent }: SessionInfo): string[] {
-  return [printable(id), timeOf(updatedAt), grouped(length), policy, printable(model), printable(parent?.id ?? '')]
+  return [printable(id), timeOf(updatedAt), withCommas(length), policy, printable(model), printable(parent?.id ?? '')]
 }
 
 function defined<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -1,6 +1,7 @@
 /** `show`: the view of a session as the model gets it, with what is hidden, by whom and why. */
 
 import { textOf } from '../../model/leaves.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { Edit, Message, Part } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
@@ -13,7 +14,7 @@ import {
   tokensSaved,
 } from '../../view/explain.ts'
 import { defineCommand, numberOption, type Report } from '../terminal/command.ts'
-import { amount, beginning, grouped, oneLine, type Paint, printable } from '../terminal/output.ts'
+import { beginning, oneLine, type Paint, printable } from '../terminal/output.ts'
 
 export const show = defineCommand({
   name: 'show',
@@ -156,6 +157,6 @@ function roleOf({ role }: Message, paint: Paint): string {
 
 /** Who made an edit, why, and what it saves. */
 export function describeEdit({ id, by, why, saved }: Edit): string {
-  const gain = saved >= 0 ? `saves ${amount(saved, 'token')}` : `adds ${grouped(-saved)} tokens`
+  const gain = saved >= 0 ? `saves ${amount(saved, 'token')}` : `adds ${withCommas(-saved)} tokens`
   return `${id} by ${by}: ${oneLine(why, 100)}, ${gain}`
 }

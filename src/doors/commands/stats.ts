@@ -1,8 +1,9 @@
 /** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
+import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Statistics } from '../proxy/statistics.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
-import { amount, grouped, type Paint, printable, table } from '../terminal/output.ts'
+import { type Paint, printable, table } from '../terminal/output.ts'
 import { everySession } from './sessions.ts'
 
 export const stats = defineCommand({
@@ -73,8 +74,8 @@ type Groups = Record<'all' | 'edited' | 'holdout', Statistics>
 function* describe({ all, edited, holdout }: Groups, read: readonly Read[], paint: Paint): Generator<string> {
   const less = all.tokensIn > 0 ? Math.round((1 - all.tokensSent / all.tokensIn) * 100) : 0
   yield `${amount(read.length, 'session')}, ${amount(all.calls, 'call')}`
-  yield `messages      ${grouped(all.tokensIn)} tokens came in, ${grouped(all.tokensSent)} were sent (${less}% less)`
-  yield `reported      ${grouped(all.input)} input, ${grouped(all.cacheRead)} from the cache, ${grouped(all.cacheWrite)} to it, ${grouped(all.output)} output`
+  yield `messages      ${withCommas(all.tokensIn)} tokens came in, ${withCommas(all.tokensSent)} were sent (${less}% less)`
+  yield `reported      ${withCommas(all.input)} input, ${withCommas(all.cacheRead)} from the cache, ${withCommas(all.cacheWrite)} to it, ${withCommas(all.output)} output`
   yield `paid          ${dollars(all.cost)}`
   yield `edits saved   ${paint.bold(dollars(all.saved))}, after what they made the provider write again`
   yield `edits         ${counts(all.edits)}`
@@ -92,12 +93,12 @@ function* describe({ all, edited, holdout }: Groups, read: readonly Read[], pain
 
 function perCall(name: string, { calls, tokensSent, cost }: Statistics): string[] {
   const each = (amount: number) => (calls > 0 ? amount / calls : 0)
-  return [name, grouped(calls), grouped(Math.round(each(tokensSent))), each(cost).toFixed(4)]
+  return [name, withCommas(calls), withCommas(Math.round(each(tokensSent))), each(cost).toFixed(4)]
 }
 
 function counts(of: Record<string, number>): string {
   const some = Object.entries(of).filter(([, count]) => count > 0)
-  return some.length === 0 ? 'none' : some.map(([name, count]) => `${printable(name)} ${grouped(count)}`).join(', ')
+  return some.length === 0 ? 'none' : some.map(([name, count]) => `${printable(name)} ${withCommas(count)}`).join(', ')
 }
 
 function dollars(amount: number): string {

@@ -2,10 +2,11 @@
 
 import type { Head } from '../../ledger/head.ts'
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Violation } from '../../view/legality.ts'
 import { defineCommand, type Io, jsonIn, readInput } from '../terminal/command.ts'
-import { amount, grouped, printable, printableJson } from '../terminal/output.ts'
+import { printable, printableJson } from '../terminal/output.ts'
 import { allNames } from './sessions.ts'
 
 type Checked = { session: string; events: number; entries: number; edits: number; violations: Violation[] }
@@ -42,7 +43,7 @@ export const verify = defineCommand({
           }
           const { session, events, entries, edits, violations } = result
           const state = violations.length > 0 ? paint.red('illegal') : paint.green('whole  ')
-          yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${grouped(entries)} entries, ${amount(edits, 'edit')}`
+          yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${withCommas(entries)} entries, ${amount(edits, 'edit')}`
           for (const { rule, message } of violations) yield `         ${rule}: ${printable(message)}`
         }
       },

@@ -46,14 +46,10 @@ export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
     const id = idIn(headers, header)
     if (id === undefined) continue
     const base = name + id
-    if (!child) {
-      const above = parent ? idIn(headers, parent) : undefined
-      return { key: base, by: header, ...(above ? { parent: name + above } : {}) }
-    }
-    const agent = idIn(headers, child)
-    if (agent === undefined) return { key: base, by: header }
-    const above = parent ? idIn(headers, parent) : undefined
-    return { key: childKey(base, agent), by: child, parent: above ? childKey(base, above) : base }
+    const agent = child && idIn(headers, child)
+    const above = parent && idIn(headers, parent)
+    if (child && agent) return { key: childKey(base, agent), by: child, parent: above ? childKey(base, above) : base }
+    return { key: base, by: header, ...(above && !child ? { parent: name + above } : {}) }
   }
   return undefined
 }

@@ -69,6 +69,13 @@ function findList(bytes: Buffer, key: Buffer): number | undefined {
   return undefined
 }
 
+const DEPTHS = new Map([
+  [OPEN_OBJECT, 1],
+  [OPEN_LIST, 1],
+  [CLOSE_OBJECT, -1],
+  [CLOSE_LIST, -1],
+])
+
 function endOfValue(bytes: Buffer, start: number): number | undefined {
   let depth = 0
   let at = start
@@ -79,14 +86,12 @@ function endOfValue(bytes: Buffer, start: number): number | undefined {
       const end = endOfString(bytes, at)
       if (end === undefined) return undefined
       at = end
-    } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
-      depth++
-      at++
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-      depth--
-      at++
-    } else if (depth > 0) at++
-    else return endOfWord(bytes, at)
+      continue
+    }
+    const step = DEPTHS.get(byte)
+    if (depth === 0 && step === undefined) return endOfWord(bytes, at)
+    depth += step ?? 0
+    at++
   } while (depth > 0)
   return at
 }

@@ -63,38 +63,51 @@ type Elements = { pieces: Buffer[]; sameFrom: number }
 
 function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Elements {
   const { same, at } = counterparts(from, to, says)
-  const pieces: Buffer[] = []
-  // What lies between these two is copied as it is, as soon as it is known where it ends.
-  let start = span.open
-  let end = span.open
+  const copy = new Copy(bytes, span.open)
   let last: number | undefined = -1
-  const flush = () => {
-    if (end > start) pieces.push(bytes.subarray(start, end))
-  }
   for (const [i, value] of to.entries()) {
     const known = at(i)
-    const follows = known !== undefined && last !== undefined && known === last + 1
-    if (follows) end = startOf(bytes, span, known)
-    else {
-      flush()
-      if (i > 0) pieces.push(COMMA)
-      start = end = known === undefined ? end : startOf(bytes, span, known)
-    }
-    if (known === undefined) pieces.push(Buffer.from(JSON.stringify(value)))
-    else {
-      const written = i < same ? undefined : rewritten(bytes, span, known, from[known], value)
-      if (written) {
-        flush()
-        pieces.push(written)
-        start = span.ends[known]!
-      }
-      end = span.ends[known]!
-    }
+    const comma = i > 0 ? [COMMA] : []
+    const follows = last !== undefined && known === last + 1
     last = known
+    if (known === undefined) {
+      copy.breakAt(undefined, [...comma, Buffer.from(JSON.stringify(value))])
+      continue
+    }
+    const start = startOf(bytes, span, known)
+    if (!follows) copy.breakAt(start, comma)
+    copy.upTo(start)
+    const written = i < same ? undefined : rewritten(bytes, span, known, from[known], value)
+    if (written) copy.breakAt(span.ends[known], [written])
+    copy.upTo(span.ends[known]!)
   }
-  if (last === from.length - 1) return { pieces, sameFrom: start }
-  flush()
-  return { pieces, sameFrom: span.close }
+  if (last === from.length - 1) return { pieces: copy.pieces, sameFrom: copy.start }
+  copy.breakAt(undefined, [])
+  return { pieces: copy.pieces, sameFrom: span.close }
+}
+
+/** Pieces of the bytes that there were, and others between them. A stretch is taken when it is known where it ends. */
+class Copy {
+  readonly pieces: Buffer[] = []
+  readonly #bytes: Buffer
+  start: number
+  #end: number
+
+  constructor(bytes: Buffer, start: number) {
+    this.#bytes = bytes
+    this.start = this.#end = start
+  }
+
+  upTo(end: number): void {
+    this.#end = end
+  }
+
+  /** Ends the stretch, puts others behind it, and goes on elsewhere where that is said. */
+  breakAt(next: number | undefined, others: Buffer[]): void {
+    if (this.#end > this.start) this.pieces.push(this.#bytes.subarray(this.start, this.#end))
+    this.pieces.push(...others)
+    this.start = this.#end = next ?? this.#end
+  }
 }
 
 function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number {

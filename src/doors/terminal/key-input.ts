@@ -91,21 +91,24 @@ export class KeyInput implements Input {
       // A line that was begun before the question is ended first: it was not typed as an answer.
       let isOwn = textOf(this.#ahead).split(ENTER).at(-1) === ''
       this.#choosing = (text, key) => {
-        const isEnter = key.name === 'return' || key.name === 'enter'
-        if (key.ctrl && key.name === 'c') {
+        if (isStop(key)) {
           end()
-          return this.interrupted()
+          return key.ctrl ? this.interrupted() : undefined
         }
-        if (key.name === 'escape') return end()
-        const word = isEnter && isOwn ? answerIn(textOf(this.#answer), words) : undefined
+        const word = isOwn && isEnter(key) ? answerIn(textOf(this.#answer), words) : undefined
         if (word !== undefined) return end(word)
-        const line = isOwn ? this.#answer : this.#ahead
-        line.push([text, key])
-        if (isEnter && isOwn) this.#keepAnswer()
-        isOwn ||= isEnter
+        this.#typed(text, key, isOwn)
+        isOwn ||= isEnter(key)
         changed()
       }
     })
+  }
+
+  /** A key that decides nothing yet: part of the answer, or of what was typed before the question. */
+  #typed(text: string | undefined, key: Key, isAnswer: boolean): void {
+    const line = isAnswer ? this.#answer : this.#ahead
+    line.push([text, key])
+    if (isAnswer && isEnter(key)) this.#keepAnswer()
   }
 
   close(): void {
@@ -206,4 +209,12 @@ function textOf(keys: readonly Pressed[]): string {
     else if (piece && !ctrl && !meta) text += piece
   }
   return text
+}
+
+function isEnter({ name }: Key): boolean {
+  return name === 'return' || name === 'enter'
+}
+
+function isStop({ name, ctrl }: Key): boolean {
+  return name === 'escape' || (name === 'c' && ctrl === true)
 }

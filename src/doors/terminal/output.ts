@@ -6,7 +6,7 @@
  */
 
 import { styleText } from 'node:util'
-import { boundedTo, headOf } from '../../model/text.ts'
+import { amount, boundedTo, headOf } from '../../model/text.ts'
 
 type Style = (text: string) => string
 export type Paint = { bold: Style; dim: Style; red: Style; green: Style; yellow: Style; cyan: Style }
@@ -58,14 +58,6 @@ export function beginning(text: string, { lines, width }: { lines: number; width
   const kept = all.slice(0, lines).map(line => (line.length > width ? `${line.slice(0, width - 1)}…` : line))
   const more = all.length - lines
   return more > 0 ? [...kept, `… ${amount(more, 'more line')}`] : kept
-}
-
-export function amount(count: number, thing: string, several = `${thing}s`): string {
-  return `${grouped(count)} ${count === 1 ? thing : several}`
-}
-
-export function grouped(count: number): string {
-  return count.toLocaleString('en-US')
 }
 
 /** A time as people in this place write it, to the minute. */

@@ -80,58 +80,62 @@ export function padLine(line: Line, width: number, align: 'left' | 'right' | 'ce
 
 /** Lines of at most `width` columns, broken at spaces where that is possible; `\n` always breaks. */
 export function wrap(spans: Line, width: number): Line[] {
-  const most = Math.max(1, width)
-  const lines: Span[][] = [[]]
-  let used = 0
+  const page = new Page(Math.max(1, width))
   let space: Span | undefined
-  const newLine = () => {
-    lines.push([])
-    used = 0
-    space = undefined
-  }
   for (const word of wordsOf(spans)) {
-    if (word === 'break') {
-      newLine()
-      continue
-    }
-    if (word.type === 'space') {
-      space = word.spans[0]
-      continue
-    }
-    const size = lineWidth(word.spans)
-    if (used > 0 && used + (space ? 1 : 0) + size > most) newLine()
-    if (space && used > 0) {
-      lines.at(-1)!.push({ text: ' ', looks: space.looks })
-      used += 1
-    }
-    space = undefined
-    for (const { text, looks } of word.spans) {
-      for (const [index, piece] of piecesOf(text, most - used, most).entries()) {
-        if (index > 0) newLine()
-        lines.at(-1)!.push({ text: piece, looks })
-        used += widthOf(piece)
+    if (word.type === 'word') page.add(word.spans, space)
+    if (word.type === 'break') page.newLine()
+    space = word.type === 'space' ? word.spans[0] : undefined
+  }
+  return page.lines
+}
+
+/** Lines that are filled word by word. */
+class Page {
+  readonly lines: Span[][] = [[]]
+  readonly #width: number
+  #used = 0
+
+  constructor(width: number) {
+    this.#width = width
+  }
+
+  newLine(): void {
+    this.lines.push([])
+    this.#used = 0
+  }
+
+  add(word: readonly Span[], space: Span | undefined): void {
+    if (this.#used > 0 && this.#used + (space ? 1 : 0) + lineWidth(word) > this.#width) this.newLine()
+    if (space && this.#used > 0) this.#put(space)
+    for (const { text, looks } of word) {
+      for (const [index, piece] of piecesOf(text, this.#width - this.#used, this.#width).entries()) {
+        if (index > 0) this.newLine()
+        this.#put({ text: piece, looks })
       }
     }
   }
-  return lines
+
+  #put(span: Span): void {
+    this.lines.at(-1)!.push(span)
+    this.#used += widthOf(span.text)
+  }
 }
 
-type Word = { type: 'word' | 'space'; spans: Span[] }
+type Word = { type: 'word' | 'space' | 'break'; spans: Span[] }
 
 /** Letters without a space between them are one word, whatever their looks. */
-function* wordsOf(spans: Line): Generator<Word | 'break'> {
+function* wordsOf(spans: Line): Generator<Word> {
   let word: Span[] = []
   for (const { text, looks } of spans) {
-    for (const part of text.split(/(\n|[ \t]+)/)) {
-      if (part === '') continue
-      const isSpace = /^[ \t\n]/.test(part)
-      if (!isSpace) {
+    for (const part of text.split(/(\n|[ \t]+)/).filter(part => part !== '')) {
+      if (!/^[ \t\n]/.test(part)) {
         word.push({ text: part, looks })
         continue
       }
       if (word.length > 0) yield { type: 'word', spans: word }
       word = []
-      yield part === '\n' ? 'break' : { type: 'space', spans: [{ text: ' ', looks }] }
+      yield { type: part === '\n' ? 'break' : 'space', spans: [{ text: ' ', looks }] }
     }
   }
   if (word.length > 0) yield { type: 'word', spans: word }

@@ -43,20 +43,20 @@ function readEvents(session: SessionRecorder, history: readonly Fields[], line: 
     const at = time(event['timestamp'])
     const kind = text(event['action']) || text(event['observation'])
     if (SILENT.has(kind)) continue
-    if (!('action' in event)) {
-      observe(session, event, { previous, at, line })
-      continue
-    }
-    const args = fields(event['args'])
-    if (kind === 'system') session.system(text(args['content']), { at })
-    else if (kind === 'message' && event['source'] === 'user') session.user(messageParts(args), { at })
-    else if (kind === 'message')
-      session.assistant(textParts(text(args['content']) || text(event['message'])), { at, key: keyOf(event) })
+    if (!('action' in event)) observe(session, event, { previous, at, line })
+    else if (kind === 'system' || kind === 'message') say(session, event, at)
     else {
       previous = `event-${asText(event['id'] ?? history.indexOf(event))}`
       act(session, event, { id: previous, at })
     }
   }
+}
+
+function say(session: SessionRecorder, event: Fields, at: number | undefined): void {
+  const args = fields(event['args'])
+  if (event['action'] === 'system') session.system(text(args['content']), { at })
+  else if (event['source'] === 'user') session.user(messageParts(args), { at })
+  else session.assistant(textParts(text(args['content']) || text(event['message'])), { at, key: keyOf(event) })
 }
 
 function observe(

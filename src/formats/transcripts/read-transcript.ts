@@ -109,17 +109,16 @@ export async function* readSessions(
   for await (const event of readTranscriptStream(path, options)) {
     if (event.type === 'format') format = event.format
     else if (event.type === 'problem') {
-      if (problems.length === 0) problems.push(event.problem)
+      problems[0] ??= event.problem
       report(event.problem)
     } else {
       if (event.type === 'session') places.set(event.session.id, ++last)
       else isEmpty &&= event.type === 'end'
       collector.add(event)
-      for (const session of collector.takeComplete()) {
-        if (session.messages.length > 0) yield read(session)
-        // One that ends before anything is said takes no place.
-        else if (places.get(session.id) === last) last--
-      }
+      const complete = collector.takeComplete()
+      yield* complete.filter(session => session.messages.length > 0).map(read)
+      // One that ends before anything is said takes no place.
+      last -= complete.filter(session => session.messages.length === 0 && places.get(session.id) === last).length
     }
   }
   if (isEmpty) throw nothingIn(path, problems)

@@ -37,24 +37,31 @@ function readRun(recorder: Recorder, run: Fields, name: string): void {
   for (const message of items(run['history']).filter(isFields)) {
     const content = contentText(message['content'])
     if (message['role'] === 'assistant') {
-      const calls = items(message['tool_calls']).filter(isFields)
-      const action = text(message['action'])
-      waiting = calls.length === 0 && action !== '' ? `action-${++steps}` : undefined
-      session.assistant(waiting === undefined ? spoken(content, calls) : acted(message, content, waiting))
+      waiting = actsByText(message) ? `action-${++steps}` : undefined
+      session.assistant(waiting ? acted(message, content, waiting) : spoken(message, content))
       session.endResponse()
-    } else if (message['role'] === 'tool') answer(session, items(message['tool_call_ids']), content)
-    else if (message['role'] === 'system') session.system(content)
-    else if (waiting !== undefined && message['is_demo'] !== true) {
+    } else if (message['role'] === 'user' && waiting !== undefined && message['is_demo'] !== true) {
       session.result(waiting, { output: content })
       waiting = undefined
-    } else session.user(content)
+    } else hear(session, message, content)
   }
   const last = text(fields(items(run['trajectory']).at(-1))['observation'])
   if (waiting !== undefined && last !== '') session.result(waiting, { output: last })
   session.flush()
 }
 
-function spoken(content: string, calls: readonly Fields[]): Part[] {
+function hear(session: SessionRecorder, message: Fields, content: string): void {
+  if (message['role'] === 'tool') answer(session, items(message['tool_call_ids']), content)
+  else if (message['role'] === 'system') session.system(content)
+  else session.user(content)
+}
+
+function actsByText(message: Fields): boolean {
+  return !items(message['tool_calls']).some(isFields) && text(message['action']) !== ''
+}
+
+function spoken(message: Fields, content: string): Part[] {
+  const calls = items(message['tool_calls']).filter(isFields)
   const parts = calls.map(call => {
     const called = fields(call['function'])
     return callPart(text(call['id']), text(called['name']), callInput(called['arguments']))

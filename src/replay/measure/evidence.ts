@@ -138,20 +138,22 @@ export function gather(messages: readonly Message[], { normalize, hear, learn, c
   const quotes = new Map<number, Quote[]>()
   let call = 0
   for (const message of messages) {
-    if (message.role === 'assistant') {
-      const found = collect(message)
-      if (found.length > 0) quotes.set(call, found)
-      call++
-    }
+    const found = message.role === 'assistant' ? collect(message) : undefined
+    if (found?.length) quotes.set(call, found)
+    if (found) call++
     for (const part of message.parts) {
-      if (part.type === 'tool-call' || part.type === 'tool-result') {
-        const source = { key: keyOf(part)!, part, born: call, text: sourceText(part, normalize) }
-        sources.push(source)
-        learn(source)
-      } else if (part.type === 'text' || part.type === 'reasoning') hear(part.text)
+      if (part.type === 'text' || part.type === 'reasoning') hear(part.text)
+      if (!isExchange(part)) continue
+      const source = { key: keyOf(part)!, part, born: call, text: sourceText(part, normalize) }
+      sources.push(source)
+      learn(source)
     }
   }
   return { sources, quotes, normalize }
+}
+
+function isExchange(part: Part): part is ToolCallPart | ToolResultPart {
+  return part.type === 'tool-call' || part.type === 'tool-result'
 }
 
 /** Names a call or a result, in the transcript and in any view of it. */

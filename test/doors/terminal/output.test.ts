@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  amount,
   beginning,
   createPaint,
   oneLine,
@@ -10,6 +9,7 @@ import {
   table,
   wantsColour,
 } from '../../../src/doors/terminal/output.ts'
+import { amount } from '../../../src/model/text.ts'
 
 test('colour is for terminals, unless somebody says otherwise', () => {
   assert.equal(wantsColour({}, true), true)
