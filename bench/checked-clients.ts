@@ -58,17 +58,18 @@ function pauseBefore(prompt: number): number {
 }
 
 /** A model that thinks and builds one part after the other, and stops after so many calls until it is asked again. */
-function builder({ calls, prompts }: Size, clock: Clock, oneTurn: boolean): (received: Received) => Turn {
+function builder({ calls, prompts }: Size, clock: Clock, { single, program }: Client): (received: Received) => Turn {
+  const perTurn = single ? calls * prompts : calls
   let made = 0
   let part = 0
   return received => {
     clock.now += CALL
     const next = `sh build.sh ${part} ${25 + ((part * 37) % 11) * 15}`
-    const call = shellCall(received, oneTurn && part >= calls * prompts ? LAST : next)
+    const call = shellCall(received, program === 'mini' && part >= perTurn ? LAST : next)
     if (!call) return { text: 'A title' }
     made++
     const thinking = { text: `Part ${part} is next, because the one before it was built. So I go on.`, signature: '' }
-    if (!oneTurn && made % (calls + 1) === 0) return { thinking, text: DONE }
+    if (program !== 'mini' && made % (perTurn + 1) === 0) return { thinking, text: DONE }
     part++
     return { thinking, text: `Part ${part}.`, calls: [call] }
   }
@@ -90,8 +91,7 @@ async function startProvider(
 
 async function run(client: Client, size: Size, policy: string): Promise<Result> {
   const clock = { now: START }
-  const oneTurn = client.program === 'mini'
-  const provider = await startProvider(client, builder(size, clock, oneTurn), clock)
+  const provider = await startProvider(client, builder(size, clock, client), clock)
   const { url } = provider.upstream
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-checked-'))
   const faults: string[] = []
@@ -103,10 +103,10 @@ async function run(client: Client, size: Size, policy: string): Promise<Result> 
   const place = { url: front.url, home, model }
   await furnish(client, place)
   let failed: string | undefined
-  for (let prompt = 0; prompt < (oneTurn ? 1 : size.prompts) && !failed; prompt++) {
+  for (let prompt = 0; prompt < (client.single ? 1 : size.prompts) && !failed; prompt++) {
     clock.now += pauseBefore(prompt)
     const ask = { prompt: prompt === 0 ? TASK : `Now part ${prompt}, please.`, model, again: prompt > 0 }
-    failed = failureOf(await runPrompt(client, place, ask), oneTurn)
+    failed = failureOf(await runPrompt(client, place, ask), client)
     await proxy.idle()
   }
   const sessions = await pal.sessions({ limit: 500 })
@@ -119,8 +119,8 @@ async function run(client: Client, size: Size, policy: string): Promise<Result> 
   return { bill, refusals, faults, edits: proxy.meter.totals.edits, forks, ...(failed ? { failed } : {}) }
 }
 
-function failureOf({ out, err, code }: Ran, oneTurn: boolean): string | undefined {
-  if (code === 0 && (oneTurn || /all of it works/.test(out))) return undefined
+function failureOf({ out, err, code }: Ran, { program }: Client): string | undefined {
+  if (code === 0 && (program === 'mini' || /all of it works/.test(out))) return undefined
   return `ended with ${code}: ${err.slice(-600)}${out.slice(-600)}`
 }
 

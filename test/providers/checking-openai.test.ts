@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { thinkingModel } from '../doors/proxy/anthropic-agent.ts'
 import { ResponsesAgent } from '../doors/proxy/responses-agent.ts'
+import { setUp } from '../doors/proxy/setup.ts'
 import { startUpstream } from '../upstream.ts'
 import { checkingOpenAI } from './checking-openai.ts'
 
@@ -59,4 +60,20 @@ test('after the lifetime nothing is read, and above the band all costs twice', a
   const { input_tokens_details: details } = it.agent.last.usage
   const cost = it.provider.bill.dollars - before
   assert.ok(cost > (2 * details.cache_write_tokens * 2.5) / 1e6, `${cost}`)
+})
+
+test('tools in the list of messages stay where they are, whatever is folded', async () => {
+  const clock = { now: Date.parse('2026-11-17T00:00:00Z') }
+  const provider = checkingOpenAI(thinkingModel(), { clock: () => clock.now })
+  await using it = await setUp(provider.script, { clock: () => clock.now })
+  const agent = new ResponsesAgent(it.url)
+  for (let round = 0; round < 90; round++) {
+    clock.now += round % 12 === 0 ? 40 * 60_000 : 20_000
+    await agent.round()
+    await it.proxy.idle()
+  }
+  assert.deepEqual([...it.faults, ...provider.refusals], [])
+  const last = it.upstream.requests.at(-1)!
+  assert.ok(last.json.input.length < agent.input.length / 2, 'nothing was folded')
+  for (const { json } of it.upstream.requests) assert.deepEqual(json.input.slice(0, 2), agent.input.slice(0, 2))
 })

@@ -123,8 +123,10 @@ export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Mess
   return isAnswered && (side === 'title' || side === 'commit') ? undefined : side
 }
 
-export function hasTools({ tools }: Wire): boolean {
-  return Array.isArray(tools) && tools.length > 0
+/** Newer models of OpenAI are told their tools in the list of messages. */
+export function hasTools({ tools, input }: Wire): boolean {
+  if (Array.isArray(tools) && tools.length > 0) return true
+  return Array.isArray(input) && input.some(item => isWire(item) && item['type'] === 'additional_tools')
 }
 
 function isCodexCompaction(headers: SomeHeaders, { input }: Wire): boolean {

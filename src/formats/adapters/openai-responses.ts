@@ -57,7 +57,9 @@ export function fromOpenAIResponses(input: string | readonly unknown[], instruct
 
 /** `I`: the item type of the SDK that the input goes to. */
 export function toOpenAIResponses<I = OpenAIResponsesItem>(messages: readonly Message[]): OpenAIResponsesPrompt<I> {
-  const rest = messages.findIndex(message => message.role !== 'system' || originalOf(message, DIALECT))
+  const rest = messages.findIndex(
+    message => message.role !== 'system' || originalOf(message, DIALECT) || isSettings(message),
+  )
   const count = rest < 0 ? messages.length : rest
   const instructions = messages.slice(0, count).flatMap(message => message.parts.map(plainText))
   const items = messages.slice(count).flatMap(writeMessage)
@@ -79,7 +81,13 @@ function readItem(item: Wire, names: CallNames): Message {
     return { role: 'tool', parts: [readResult(item, names)] }
   }
   if (type === 'reasoning') return { role: 'assistant', parts: [readReasoning(item)] }
-  return { role: String(type).endsWith('_output') ? 'tool' : 'assistant', parts: [rawPart(DIALECT, item)] }
+  return { role: roleOfRaw(item), parts: [rawPart(DIALECT, item)] }
+}
+
+/** Tools and settings in the list of messages are the client's, and stay as system prompts do. */
+function roleOfRaw({ type, role }: Wire): Role {
+  if (role === 'developer' || role === 'system' || type === 'configuration_update') return 'system'
+  return String(type).endsWith('_output') ? 'tool' : 'assistant'
 }
 
 function readMessage(item: Wire, role: 'user' | 'system' | 'developer'): Message {
@@ -159,6 +167,7 @@ function writeMessage(message: Message): Wire[] {
     })
     return beside.length === 0 ? items : [...items, ...writePlain({ role: 'user', parts: beside })]
   }
+  if (isSettings(message)) return message.parts.filter(isOwnRaw).map(({ value }) => value)
   return writePlain(message)
 }
 
@@ -262,6 +271,12 @@ function writeBlock(part: Part): unknown[] {
 
 function plainText(part: Part): string {
   return part.type === 'text' ? part.text : part.type === 'raw' ? rawNote(part) : ''
+}
+
+/** An item of its own that holds tools or settings. */
+function isSettings(message: Message): boolean {
+  const { role, parts } = message
+  return role === 'system' && parts.length > 0 && !originalOf(message, DIALECT) && parts.every(isOwnRaw)
 }
 
 function isOwnRaw(part: Part): part is Part & { type: 'raw'; value: Wire } {

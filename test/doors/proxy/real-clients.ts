@@ -34,6 +34,8 @@ export type Client = {
   model: string
   /** Whether it shortens what it has sent before, so that the conversation forks. */
   forks?: true
+  /** It takes one prompt only; or a later one does not go on well in the same conversation. */
+  single?: true
   /** Whether it gives up by itself when a stream breaks off. */
   needsWholeStreams?: true
   /** Files in the home of the agent. */
@@ -156,10 +158,9 @@ export const USUAL: Client[] = [
         general: { disableAutoUpdate: true },
       }),
     }),
-    args: ({ prompt, model, again }) => [
-      ...['-p', prompt, '--yolo', '-m', model, '-o', 'json'],
-      ...(again ? ['--resume', 'latest'] : []),
-    ],
+    // What it resumes has each result twice, which Gemini refuses.
+    single: true,
+    args: ({ prompt, model }) => ['-p', prompt, '--yolo', '-m', model, '-o', 'json'],
     env: () => ({ GEMINI_API_KEY: 'dummy', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
   },
 ]
@@ -186,6 +187,7 @@ export const MORE: Client[] = [
     dialect: openaiChat,
     model: 'fake-model',
     forks: true,
+    single: true,
     args: ({ prompt, model }) => ['--json', '-P', 'openai-compatible', '-m', model, '-t', '300', prompt],
     env: () => ({}),
   },
@@ -193,6 +195,7 @@ export const MORE: Client[] = [
     name: 'mini-swe-agent',
     program: 'mini',
     python: 'mini',
+    single: true,
     dialect: openaiChat,
     model: 'fake-model',
     args: ({ prompt, model }) => [

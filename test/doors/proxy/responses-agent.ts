@@ -7,7 +7,9 @@ type Json = any
 
 export class ResponsesAgent {
   readonly url: string
+  /** Newer models are told their tools here. */
   readonly input: Json[] = [
+    { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'bash' }] },
     { type: 'message', role: 'developer', content: `You build software. ${'Be careful. '.repeat(400)}` },
     { type: 'message', role: 'user', content: 'Build all parts, one after the other.' },
   ]
@@ -23,12 +25,11 @@ export class ResponsesAgent {
   }
 
   async round(): Promise<void> {
-    const tools = [{ type: 'function', name: 'bash', parameters: { type: 'object' } }]
     const compared = this.last ? { prompt_cache_options: { comparison_response_id: this.last.id } } : {}
     const answer = await fetch(`${this.url}/v1/responses`, {
       method: 'POST',
       headers: { 'x-palimpsest-session': this.#session },
-      body: JSON.stringify({ model: this.#model, store: false, tools, input: this.input, ...compared }),
+      body: JSON.stringify({ model: this.#model, store: false, input: this.input, ...compared }),
     })
     this.last = await answer.json()
     assert.equal(answer.status, 200, JSON.stringify(this.last))

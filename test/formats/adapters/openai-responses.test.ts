@@ -32,6 +32,12 @@ const opaque = wire({
   type: fc.constantFrom('web_search_call', 'compaction', 'local_shell_call_output', 'item_reference'),
 })
 
+/** Tools and settings that newer models are told in the list of messages. */
+const settings = fc.oneof(
+  wire({ type: fc.constant('additional_tools'), role: fc.constant('developer'), tools: fc.constant([]) }, { id: ids }),
+  wire({ type: fc.constant('configuration_update') }, { reasoning: fc.constant({ effort: 'low' }) }),
+)
+
 const step = fc
   .uniqueArray(ids, { minLength: 1, maxLength: 3 })
   .chain(calls =>
@@ -60,7 +66,7 @@ function pair(id: string) {
   )
 }
 
-const items = fc.array(fc.oneof(step, step, ...[user, answer, opaque].map(one => one.map(item => [item]))))
+const items = fc.array(fc.oneof(step, step, ...[user, answer, opaque, settings].map(one => one.map(item => [item]))))
 const conversations = fc
   .record(
     { instructions: texts, input: fc.oneof({ weight: 9, arbitrary: items.map(list => list.flat()) }, texts) },
