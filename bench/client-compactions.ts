@@ -10,8 +10,9 @@ import { textOf } from '../src/model/leaves.ts'
 import { type Counter, loadCounter, messageTokens } from '../src/model/tokens.ts'
 import type { Message, Part } from '../src/model/types.ts'
 import { thrifty } from '../src/planner/thrifty.ts'
+import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
 import { type Evidence, keyOf, sourceText } from '../src/replay/measure/evidence.ts'
-import { type Measures, Meter, OVERHEAD, pricesOf } from '../src/replay/measure/measure.ts'
+import { type Measures, Meter, pricesOf } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { replay } from '../src/replay/replay.ts'
 import { type Chain, joinChain } from './chains.ts'
@@ -49,7 +50,7 @@ export async function compareWithClient(chain: Chain): Promise<Across> {
   for await (const { messages: shown } of replay(recorded.messages, {
     policy: thrifty(),
     ...TABLES[MAIN],
-    overhead: OVERHEAD,
+    overhead: TYPICAL_OVERHEAD,
   })) {
     const index = indexOfCall(recorded.messages, ++call)
     const border = borders.findLast(({ at }) => at <= index)
@@ -99,7 +100,7 @@ function bordersOf({ stretches }: Chain, messages: readonly Message[]): Border[]
 }
 
 function sideOf(recorded: Recorded, count: Counter): Side {
-  const options = { count, prices: tablePrices(), evidence: recorded.evidence, overhead: OVERHEAD }
+  const options = { count, prices: tablePrices(), evidence: recorded.evidence, overhead: TYPICAL_OVERHEAD }
   return { meter: new Meter(recorded.messages, options), kept: 0 }
 }
 
@@ -116,7 +117,7 @@ function summaryCosts(messages: readonly Message[], borders: readonly Border[], 
     const before = borders[number - 1]
     const view = [...(before?.head ?? []), ...messages.slice(before?.at ?? 0, at)]
     const summary = head.filter(({ parts }) => !parts.some(part => part.type === 'raw' || known.has(textOf(part))))
-    return sum + (OVERHEAD + size(view)) * read + size(summary) * output
+    return sum + (TYPICAL_OVERHEAD + size(view)) * read + size(summary) * output
   }, 0)
 }
 

@@ -8,8 +8,8 @@ import { presets } from '../src/planner/presets.ts'
 import { thrifty } from '../src/planner/thrifty.ts'
 import { THRIFTY } from '../src/planner/tuning.ts'
 import type { PlannerFactory } from '../src/policies/policy.ts'
-import { type Model, modelInfo } from '../src/providers/models.ts'
-import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
+import { type Model, modelInfo, TYPICAL_OVERHEAD } from '../src/providers/models.ts'
+import { type Measures, Meter, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
 import { OWN, type Recorded, tryPolicy } from '../src/replay/measure/policies.ts'
 import type { Peer } from './peers/peer.ts'
 
@@ -79,7 +79,7 @@ export function engine(
     source: 'palimpsest',
     ...(tables ? { tables } : {}),
     async run(session, table) {
-      const options = { ...TABLES[table], overhead: OVERHEAD, prices: tablePrices() }
+      const options = { ...TABLES[table], overhead: TYPICAL_OVERHEAD, prices: tablePrices() }
       return (await tryPolicy(session, policy, options)).measures
     },
   }
@@ -105,7 +105,7 @@ export async function measurePeer(
     count,
     prices: tablePrices(),
     evidence: session.evidence,
-    overhead: OVERHEAD,
+    overhead: TYPICAL_OVERHEAD,
   })
   const run = peer.start(count)
   let fresh = 0
@@ -114,7 +114,7 @@ export async function measurePeer(
     if (message.role !== 'assistant') continue
     const at = session.messages[i - 1]?.at || message.at || 0
     const messages = session.messages.slice(0, i)
-    meter.add(await run.view({ messages, fresh, at, before, overhead: OVERHEAD }))
+    meter.add(await run.view({ messages, fresh, at, before, overhead: TYPICAL_OVERHEAD }))
     fresh = i
     before = message.at || at
     if (cpuTime() > until) break

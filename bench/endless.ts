@@ -13,8 +13,9 @@ import { parseArgs } from 'node:util'
 import { loadCounter } from '../src/model/tokens.ts'
 import type { Message } from '../src/model/types.ts'
 import { thrifty } from '../src/planner/thrifty.ts'
+import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
 import { findQuotes } from '../src/replay/measure/evidence.ts'
-import { type Measures, Meter, OVERHEAD } from '../src/replay/measure/measure.ts'
+import { type Measures, Meter } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { toSvg } from '../src/replay/plot.ts'
 import { replay } from '../src/replay/replay.ts'
@@ -174,7 +175,7 @@ function keptOf({ evidence }: Measures): number {
 
 async function runThrifty(session: Recorded): Promise<Own> {
   const { evidence } = session
-  const options = { count: await loadCounter(), prices: tablePrices(), evidence, overhead: OVERHEAD }
+  const options = { count: await loadCounter(), prices: tablePrices(), evidence, overhead: TYPICAL_OVERHEAD }
   const meter = new Meter(session.messages, options)
   const strict = new Meter(session.messages, { ...options, inPlace: true })
   const ms: number[] = []
@@ -182,7 +183,7 @@ async function runThrifty(session: Recorded): Promise<Own> {
   for await (const { messages } of replay(session.messages, {
     policy: thrifty(),
     ...TABLES[MAIN],
-    overhead: OVERHEAD,
+    overhead: TYPICAL_OVERHEAD,
   })) {
     ms.push(performance.now() - started)
     meter.add(messages)

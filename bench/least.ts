@@ -13,8 +13,9 @@
 import { isReport } from '../src/calls/requests.ts'
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message } from '../src/model/types.ts'
+import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
 import { keyOf } from '../src/replay/measure/evidence.ts'
-import { OVERHEAD, type Prices } from '../src/replay/measure/measure.ts'
+import type { Prices } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 
 export type Least = {
@@ -37,7 +38,7 @@ export async function leastPerCall(session: Recorded, prices: Prices, options: L
   const { messages } = session
   const count = await loadCounter()
   const perToken = pricesPerCall(session, prices)
-  const [old, fresh] = [perToken.map(() => OVERHEAD), perToken.map(() => 0)]
+  const [old, fresh] = [perToken.map(() => TYPICAL_OVERHEAD), perToken.map(() => 0)]
   let call = 0
   for (const { role, parts } of messages) {
     if (role === 'assistant') call++

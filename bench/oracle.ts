@@ -10,7 +10,8 @@
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message, Part } from '../src/model/types.ts'
 import { bestCut, dueReason, type Situation } from '../src/planner/planner.ts'
-import { type Measures, Meter, OVERHEAD, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
+import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
+import { type Measures, Meter, type Prices, pricesOf } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { type Contender, modelOf, TABLE_NAMES, tablePrices } from './contenders.ts'
 
@@ -42,7 +43,7 @@ export const oracle: Contender = {
       count,
       prices: tablePrices(),
       evidence: session.evidence,
-      overhead: OVERHEAD,
+      overhead: TYPICAL_OVERHEAD,
     })
     const items = await itemsOf(session)
     const prices = pricesOf(modelOf(table))
@@ -177,7 +178,7 @@ function floorCost({ messages, calls }: Recorded, items: readonly Item[], { read
     if (message.role !== 'assistant' || call >= calls) continue
     const at = messages[i - 1]?.at || message.at || 0
     const cold = at - lastAnswer > ttl
-    let [old, fresh] = [OVERHEAD, 0]
+    let [old, fresh] = [TYPICAL_OVERHEAD, 0]
     for (const item of items) {
       if (item.message >= i) break
       const tokens = item.born >= call || item.needed >= call ? item.tokens : Math.min(item.tokens, item.stubTokens)

@@ -156,7 +156,7 @@ export class Agent {
 
   /** What the session has used and cost so far. */
   cost(): Promise<Cost> {
-    return costOfSession(this.session, this.model.name)
+    return costOfSession(this.#options.pal, this.session)
   }
 
   async *#turn({ signal }: RunOptions, begin?: () => Promise<void>): Events {

@@ -1,9 +1,12 @@
 /** What calls of a model cost, and what a turn may spend. */
 
 import type { Usage } from '../model/types.ts'
-import { type Model, modelInfo } from '../providers/models.ts'
+import type { Model } from '../providers/models.ts'
 import { dollarsOf } from '../providers/pricing.ts'
+import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
+import { Timelines } from '../session/timelines.ts'
+import { noStatistics, type Statistics, statisticsOf } from '../view/statistics.ts'
 import type { DoneReason } from './events.ts'
 
 export type Limits = {
@@ -53,28 +56,13 @@ function stop(reason: DoneReason, limit: string): { reason: DoneReason; message:
   return { reason, message: `Stopped at the limit of ${limit} for one turn. Say "go on" to continue.` }
 }
 
-export type Cost = {
-  calls: number
-  input: number
-  cacheRead: number
-  cacheWrite: number
-  output: number
-  dollars: number
-}
+export type Cost = Pick<Statistics, 'calls' | 'input' | 'cacheRead' | 'cacheWrite' | 'output'> & { dollars: number }
 
-/** What a session's calls used and cost so far, as the provider reported it. */
-export async function costOfSession(session: Session, name: string): Promise<Cost> {
-  const total: Cost = { calls: 0, input: 0, cacheRead: 0, cacheWrite: 0, output: 0, dollars: 0 }
-  for (const { event } of await session.events()) {
-    if (event.type !== 'usage') continue
-    const { usage } = event
-    total.calls++
-    total.input += usage.input ?? 0
-    total.cacheRead += usage.cacheRead ?? 0
-    total.cacheWrite += usage.cacheWrite ?? 0
-    total.output += usage.output ?? 0
-    const own = usage.model === undefined || usage.model === name
-    total.dollars += dollarsOf(usage, own ? session.options.model : modelInfo(usage.model))
-  }
-  return total
+/** What a session's calls used and cost so far, by the account that every door shows. */
+export async function costOfSession(pal: Palimpsest, session: Session): Promise<Cost> {
+  const info = await pal.find(session.id)
+  if (!info) return { ...noStatistics(), dollars: 0 }
+  const timeline = await new Timelines(pal.models, { most: 1 }).of(session, info)
+  const { calls, input, cacheRead, cacheWrite, output, cost } = statisticsOf(timeline)
+  return { calls, input, cacheRead, cacheWrite, output, dollars: cost }
 }

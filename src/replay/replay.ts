@@ -10,10 +10,9 @@ import { heal } from '../formats/doctor.ts'
 import type { Message } from '../model/types.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
-import { DEFAULT_MODEL } from '../providers/models.ts'
+import { DEFAULT_MODEL, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
-import { OVERHEAD } from './measure/measure.ts'
 
 export type ReplayOptions = {
   /** A preset by name, or a planner of one's own. */
@@ -46,7 +45,7 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
   const session = await pal.session('replay', {
     planner: options.policy ?? 'thrifty',
     model: options.model ?? DEFAULT_MODEL,
-    overhead: options.overhead ?? OVERHEAD,
+    overhead: options.overhead ?? TYPICAL_OVERHEAD,
     ...(options.cacheTtl === undefined ? {} : { cacheTtl: options.cacheTtl }),
   })
   let turn = 0

@@ -12,7 +12,8 @@
 import { requestIn } from '../calls/requests.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { type Counter, messageTokens } from '../model/tokens.ts'
-import type { Author, Edit, Event, Message, Usage } from '../model/types.ts'
+import type { Author, CacheMiss, Edit, Event, Message, Usage } from '../model/types.ts'
+import { lostTokens } from '../providers/cache.ts'
 import { type Model, type ModelTable, modelInfo, withLifetime } from '../providers/models.ts'
 import { dollarsOf } from '../providers/pricing.ts'
 import { TokenFit } from '../providers/token-fit.ts'
@@ -37,12 +38,16 @@ export type TimelineCall = {
   overhead: number
   /** The call was made before the session was forked: its parent has paid. */
   inherited?: true
+  /** The provider reported the call, and its answer has not come into the ledger (yet). */
+  unanswered?: true
   sent: Sum
   /** The same call with nothing edited. */
   raw: Sum
-  /** Why less was cached than had been sent before; `lost` tokens of it. */
+  /** Why less was cached than had been sent before, by the model of costs; `lost` tokens of it. */
   miss?: { kind: 'cold' | 'edit'; lost: number; cause: string }
-  edits: { ids: string[]; saved: number; undone: string[] }
+  /** What the provider really had cached and did not read again; where it reports no cache, what `miss` says. */
+  missed?: CacheMiss
+  edits: { ids: string[]; saved: number; undone: string[]; ours: boolean }
   /** The planner's sentence before this call. */
   decision?: string
   /** What the provider counted. */
@@ -75,7 +80,16 @@ type Made = {
   rawPrefix: number | undefined
   messages: number
 }
-type Since = { ids: string[]; saved: number; undone: string[]; decision?: string; cause?: string; note?: string }
+type Since = {
+  ids: string[]
+  saved: number
+  undone: string[]
+  /** An edit of ours, and not only of the engine: that one says what the client changed. */
+  ours: boolean
+  decision?: string
+  cause?: string
+  note?: string
+}
 
 export class Timeline {
   readonly fold: Fold
@@ -100,7 +114,7 @@ export class Timeline {
   #before: readonly Message[] | undefined
   #answeredAt: number | undefined
   #lastAt = 0
-  #since: Since = { ids: [], saved: 0, undone: [] }
+  #since: Since = newSince()
   readonly #inherited: { events: number; entries: number }
   readonly #models: ModelTable
   readonly #name: string
@@ -109,9 +123,6 @@ export class Timeline {
   #own: Model
   #long = false
   readonly #fit = new TokenFit()
-  #unanswered = 0
-  /** Reported before the answer that it is of. */
-  #usage: { usage: Usage; shown: number | undefined } | undefined
 
   constructor({ count, model, name = '', models = {}, overhead = 0, tools, inherited = {} }: TimelineOptions) {
     this.model = model
@@ -128,12 +139,6 @@ export class Timeline {
   /** The number of events that were taken. */
   get length(): number {
     return this.#length
-  }
-
-  /** Dollars for calls whose answers never came into the ledger. */
-  get unanswered(): number {
-    const { usage } = this.#usage ?? {}
-    return this.#unanswered + (usage ? dollarsOf(usage, this.#modelFor(usage.model ?? this.#name, this.#lastAt)) : 0)
   }
 
   /** The cache lifetime that calls were last seen to write for, where it is not the default. */
@@ -181,7 +186,9 @@ export class Timeline {
 
   /** The next event of the ledger. */
   take({ seq, at, event }: Placed): void {
-    if (event.type === 'entry' && event.message.role === 'assistant') this.#call(at, seq)
+    if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
+    if (event.type === 'usage' && this.calls.at(-1)?.reported !== undefined) this.#unanswered(at, seq)
+    else if (event.type === 'usage' && this.calls.length === 0) this.#unanswered(at, seq)
     if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
       this.#before ??= shown(this.fold).slice(0, this.#last.messages)
     }
@@ -204,7 +211,7 @@ export class Timeline {
         this.#map.pin(event.entry, event.part, { on: event.on, call: this.calls.length })
         return
       case 'usage':
-        this.#report(event.usage, event.shown)
+        this.#report(event)
         return
       case 'decision':
         this.#since.note = event.text
@@ -221,12 +228,29 @@ export class Timeline {
     if (message.role === 'assistant') {
       this.#answeredAt = at
       this.#answer = tokens
-      this.#account(this.calls.at(-1)!)
+      const call = this.calls.at(-1)!
+      delete call.unanswered
+      this.#account(call)
     }
     const request = requestIn(message)
     if (request === undefined) return
     this.#requests++
     this.#title ??= request
+  }
+
+  /** The provider reported a call before its answer came into the ledger: the next assistant message is the answer. */
+  #unanswered(at: number, seq: number): void {
+    // A request that is sent again was made now, not when its last message was.
+    if (this.calls.at(-1)?.entry === this.fold.entries.length) this.#lastAt = at
+    this.#call(at, seq)
+    this.calls.at(-1)!.unanswered = true
+    this.#answer = 0
+    this.#answeredAt = at
+  }
+
+  #isAwaited(): boolean {
+    const last = this.calls.at(-1)
+    return last?.unanswered === true && last.entry === this.fold.entries.length
   }
 
   /** Everything before an assistant message was sent. */
@@ -237,7 +261,7 @@ export class Timeline {
     const prefix = this.#prefix()
     const shown = shownTokens(this.fold)
     const miss = isFirst ? undefined : this.#missOf(cold, this.#last.shown - prefix, at)
-    const { ids, saved, undone, decision, note } = this.#since
+    const { ids, saved, undone, ours, decision, note } = this.#since
     const said = decision ?? note
     const rawPrefix = cold ? undefined : this.#last.raw
     const { length: messages } = peek(this.fold)
@@ -254,14 +278,12 @@ export class Timeline {
       ...(inherited ? { inherited: true as const } : {}),
       ...this.#sums(),
       ...(miss ? { miss } : {}),
-      edits: { ids, saved, undone },
+      edits: { ids, saved, undone, ours },
       ...(said === undefined ? {} : { decision: said }),
     })
-    this.#since = { ids: [], saved: 0, undone: [] }
+    this.#since = newSince()
     this.#before = undefined
     this.#unchanged = messages
-    if (this.#usage) this.#report(this.#usage.usage, this.#usage.shown)
-    this.#usage = undefined
   }
 
   #missOf(cold: boolean, lost: number, at: number): TimelineCall['miss'] {
@@ -309,6 +331,7 @@ export class Timeline {
       this.moments.set(edit.id, { at, call, ...(decision === undefined ? {} : { decision }) })
       this.#since.ids.push(edit.id)
       this.#since.saved += edit.saved
+      this.#since.ours ||= edit.by !== 'engine'
       this.#since.cause ??= `${edit.id} by ${edit.by}: ${edit.why}`
     }
     if (decision !== undefined) this.#since.decision = decision
@@ -318,30 +341,46 @@ export class Timeline {
     const edits = ids.map(id => recordOf(this.fold, id).edit)
     this.#map.follow(edits, this.calls.length)
     const verb = type === 'revert' ? 'undid' : 'redid'
+    this.#since.ours ||= by !== 'engine'
     this.#since.cause ??= `${by} ${verb} ${ids.join(', ')}`
     if (type === 'revert') this.#since.undone.push(...ids)
     else this.#since.ids.push(...ids)
   }
 
-  /**
-   * Usage is recorded behind the answer that it is of; before it, where a door learns of it first. What the provider
-   * counted beyond our messages stands in front of them: system prompt and tools.
-   */
-  #report(usage: Usage, shown: number | undefined): void {
-    const last = this.calls.at(-1)
-    if (!last || last.reported) {
-      this.#unanswered = this.unanswered
-      this.#usage = { usage, shown }
-      return
-    }
+  /** What the provider counted beyond our messages stands in front of them: system prompt and tools. */
+  #report({ usage, shown, miss: told }: Extract<Event, { type: 'usage' }>): void {
+    const last = this.calls.at(-1)!
+    const before = this.calls.at(-2)
     last.reported = usage
     last.model = usage.model ?? last.model
     if ((usage.cacheWrite ?? 0) > 0) this.#long = (usage.cacheWriteLong ?? 0) > 0
     this.#own = this.#modelFor(last.model, last.at)
     this.#fit.note({ ...usage, model: last.model }, shown ?? this.#last.shown)
     this.#overhead = Math.round((this.#fit.overhead(this.#own.scale) ?? this.#overhead * this.scale) / this.scale)
+    if (before && before.model !== last.model) this.#forget(last, `the model was ${before.model} before`)
     Object.assign(last, this.#sums(), { overhead: this.#overhead })
+    const missed = told ?? this.#missedBy(last, before)
+    if (missed) last.missed = missed
     this.#account(last)
+  }
+
+  /** A model has a cache of its own. */
+  #forget(call: TimelineCall, cause: string): void {
+    call.miss = { kind: 'cold', lost: this.#last.shown + this.#overhead, cause }
+    this.#last = { ...this.#last, prefix: undefined, rawPrefix: undefined }
+  }
+
+  /** Tokens that were cached and not read, and why, as far as the ledger tells. */
+  #missedBy(call: TimelineCall, before: TimelineCall | undefined): CacheMiss | undefined {
+    const { miss, reported = {} } = call
+    if (!before) return undefined
+    const isBlind = reported.cacheRead === undefined
+    const tokens = isBlind ? (miss?.lost ?? 0) : lostTokens(before.reported, reported, this.#own)
+    if (tokens === 0) return undefined
+    if (before.model !== call.model) return { cause: 'model', tokens }
+    if (miss?.kind === 'cold') return { cause: 'pause', tokens }
+    if (miss) return { cause: call.edits.ours ? 'edit' : 'client', tokens }
+    return { cause: 'provider', tokens }
   }
 
   /** The row of a model at a time, with the lifetime that writes had last. */
@@ -374,6 +413,10 @@ export class Timeline {
       ? { dollars: dollarsOf(reported, this.#own), estimated: false }
       : { dollars: call.modelled, estimated: true }
   }
+}
+
+function newSince(): Since {
+  return { ids: [], saved: 0, undone: [], ours: false }
 }
 
 function isSame(a: Message, b: Message | undefined): boolean {

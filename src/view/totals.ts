@@ -34,7 +34,7 @@ export function summaryOf(timeline: Timeline): Summary {
   const { calls, fold, model, overhead } = timeline
   const own = calls.filter(({ inherited }) => !inherited)
   const total = (pick: (call: (typeof calls)[number]) => number) => own.reduce((sum, call) => sum + pick(call), 0)
-  const paid = total(call => call.paid.dollars) + timeline.unanswered
+  const paid = total(call => call.paid.dollars)
   const { raw, shown } = timeline.tokens
   const { count: turns, first = '' } = timeline.requests
   return {
@@ -48,7 +48,7 @@ export function summaryOf(timeline: Timeline): Summary {
     money: {
       without: paid + total(call => call.raw.cost - call.sent.cost),
       with: paid,
-      modelled: total(call => call.modelled) + timeline.unanswered,
+      modelled: total(call => call.modelled),
       estimated: own.filter(call => call.paid.estimated).length,
     },
     series: {

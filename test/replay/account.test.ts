@@ -1,15 +1,16 @@
 /**
- * One account for all doors: the report, the session page, Compare, replay and stats say the same sum of a session, and
- * that is the sum of what the provider reported.
+ * One account for all doors: the report, the session page, Compare, replay, stats, /metrics and the terminal say the
+ * same sum of a session, and that is the sum of what the provider reported.
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { statisticsOf } from '../../src/doors/proxy/statistics.ts'
+import { costOfSession } from '../../src/agent/spending.ts'
+import { ProxyAccount } from '../../src/doors/proxy/account.ts'
+import { Meter } from '../../src/doors/proxy/meter.ts'
 import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
-import { loadCounter } from '../../src/model/tokens.ts'
 import type { Message, Usage } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
 import { dollarsOf } from '../../src/providers/pricing.ts'
@@ -18,12 +19,22 @@ import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
 import { billsBy, reportOn, totalsOf } from '../../src/replay/report.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { importSession } from '../../src/session/import-transcript.ts'
+import { Timelines } from '../../src/session/timelines.ts'
+import { statisticsOf } from '../../src/view/statistics.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 
 const TRACES = join(import.meta.dirname, '../../../shared/traces')
 const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
 
 const isCent = (a: number, b: number) => Math.abs(a - b) < 0.005
+
+/** Of Prometheus' text, over all models. */
+function costIn(metrics: string): number {
+  const values = [...metrics.matchAll(/^palimpsest_cost_dollars_total(?:\{.*\})? (.*)$/gm)].map(([, value]) =>
+    Number(value),
+  )
+  return values.reduce((total, value) => total + value, 0)
+}
 
 function recorded(turns: number, usage: (call: number) => Usage | undefined, carried = 0): TranscriptSession {
   const messages: Message[] = []
@@ -63,7 +74,6 @@ test('calls that a parent has paid are left out', async () => {
 })
 
 test('every door says the same of every recorded session with usage, to the cent', { skip }, async () => {
-  const count = await loadCounter()
   const pal = await openPalimpsest({ home: ':memory:' })
   let checked = 0
   for (const file of globSync('{claude-code,codex,opencode,pi}/*', { cwd: TRACES })) {
@@ -84,9 +94,19 @@ test('every door says the same of every recorded session with usage, to the cent
       assert.ok(isCent(money.with, bill + rest), `${name}: ${money.with} and ${bill} + ${rest}`)
       const imported = await importSession(pal, session, { name: `s${checked}` })
       const info = await pal.find(imported.session)
-      const stored = await (await pal.session(imported.session)).events()
-      const stats = statisticsOf(stored, info!, count)
-      assert.ok(isCent(stats.cost, money.with), `${name}: stats ${stats.cost}, account ${money.with}`)
+      const opened = await pal.session(imported.session)
+      const account = new ProxyAccount()
+      account.touch(name, { find: async () => info, open: async () => opened, before: 0 })
+      const page = await new Timelines().summary(opened, info!)
+      const said = {
+        page: page.money.with,
+        stats: statisticsOf(await new Timelines().of(opened, info!)).cost,
+        terminal: (await costOfSession(pal, opened)).dollars,
+        run: (await account.totals()).cost,
+        metrics: costIn(new Meter().text(await account.byModel({ all: true }))),
+      }
+      for (const [door, dollars] of Object.entries(said))
+        assert.ok(isCent(dollars, money.with), `${name}: ${door} says ${dollars}, the account ${money.with}`)
       assert.ok(calls > 0 || session.carried > 0, name)
       checked++
     }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { loadCounter, messageTokens } from '../../src/model/tokens.ts'
-import type { Edit, Event, Message } from '../../src/model/types.ts'
+import type { CacheMiss, Edit, Event, Message, Usage } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
 import { replay } from '../../src/replay/replay.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -125,7 +125,7 @@ describe('what a call cost', () => {
     assert.deepEqual(calls[1]!.miss, { kind: 'edit', lost: 2500, cause: 'it pays back after 3 calls' })
     assert.deepEqual(calls[1]!.sent, { tokens: 1004, cached: 1000, written: 4, cost: dollars(1000, 4) })
     assert.equal(calls[1]!.raw.cost, dollars(3500, 3))
-    assert.deepEqual(calls[1]!.edits, { ids: ['e1'], saved: 2499, undone: [] })
+    assert.deepEqual(calls[1]!.edits, { ids: ['e1'], saved: 2499, undone: [], ours: true })
     assert.equal(calls[2]!.miss, undefined)
     assert.ok(calls[2]!.sent.cost < calls[2]!.raw.cost)
   })
@@ -188,6 +188,75 @@ test('usage that a door learns of before the answer is that of the answer', () =
   for (const [seq, event] of events.entries()) timeline.take({ seq, at: seq, event })
   assert.equal(timeline.calls[0]!.reported!.input, 4000)
   assert.equal(timeline.calls[0]!.sent.tokens, Math.round(4000 / model.scale))
+})
+
+describe('a call whose answer has not come into the ledger', () => {
+  const said = (role: 'user' | 'assistant', text: string): Event => {
+    return { type: 'entry', message: { role, parts: [{ type: 'text', text }] } }
+  }
+  const used = (input: number): Event => ({ type: 'usage', usage: { input, output: 10 } })
+  const follow = (...events: Event[]) => {
+    const timeline = new Timeline({ count, model, name: 'claude' })
+    for (const [seq, event] of events.entries()) timeline.take({ seq, at: seq * 1000, event })
+    return timeline
+  }
+
+  test('is a call, and the answer makes no second one of it', () => {
+    const { calls: waiting } = follow(said('user', 'a'), used(500))
+    assert.deepEqual([waiting.length, waiting[0]!.unanswered, waiting[0]!.paid.estimated], [1, true, false])
+    const { calls } = follow(said('user', 'a'), used(500), said('assistant', 'b'), said('user', 'c'), used(600))
+    assert.deepEqual(
+      calls.map(({ entry, unanswered, reported }) => [entry, unanswered, reported?.input]),
+      [
+        [1, undefined, 500],
+        [3, true, 600],
+      ],
+    )
+  })
+
+  test('stays one when the client asks something else instead, or sends it again', () => {
+    const { calls } = follow(said('user', 'a'), used(500), used(510), said('user', 'b'), said('assistant', 'c'))
+    assert.deepEqual(
+      calls.map(({ unanswered, reported }) => [unanswered, reported?.input]),
+      [
+        [true, 500],
+        [true, 510],
+        [undefined, undefined],
+      ],
+    )
+  })
+})
+
+describe('what the provider had cached and did not read', () => {
+  const calls = (...usages: (Usage & { after?: number; miss?: CacheMiss })[]) => {
+    const timeline = new Timeline({ count, model: modelInfo('claude-sonnet-4-5'), name: 'claude-sonnet-4-5' })
+    let [seq, at] = [0, 1_700_000_000_000]
+    const take = (event: Event) => timeline.take({ seq: seq++, at, event })
+    for (const { after = 1000, miss, ...usage } of usages) {
+      at += after
+      take({ type: 'entry', message: { role: 'user', at, parts: [{ type: 'text', text: 'go' }] } })
+      take({ type: 'entry', message: { role: 'assistant', at, parts: [{ type: 'text', text: 'on' }] } })
+      take({ type: 'usage', usage, ...(miss ? { miss } : {}) })
+    }
+    return timeline.calls
+  }
+  const first: Usage = { cacheRead: 0, cacheWrite: 30_000 }
+  const causeOf = (...usages: Parameters<typeof calls>) => calls(...usages).at(-1)!.missed
+
+  test('has the cause that the ledger tells', () => {
+    assert.equal(causeOf(first, { cacheRead: 30_000, cacheWrite: 100 }), undefined)
+    assert.deepEqual(causeOf(first, { cacheRead: 0, cacheWrite: 30_100 }), { cause: 'provider', tokens: 30_000 })
+    assert.deepEqual(causeOf(first, { cacheRead: 0, after: 10 * MINUTE }), { cause: 'pause', tokens: 30_000 })
+    assert.deepEqual(causeOf(first, { cacheRead: 0, model: 'claude-haiku-4-5' }), { cause: 'model', tokens: 30_000 })
+    const told = { cause: 'client', tokens: 9 } as const
+    assert.deepEqual(causeOf(first, { cacheRead: 0, miss: told }), told)
+  })
+
+  test('another model finds nothing cached, and the model of costs knows it', () => {
+    const [, second] = calls(first, { cacheRead: 0, cacheWrite: 30_100, model: 'claude-haiku-4-5' })
+    assert.equal(second!.sent.cached, 0)
+    assert.match(second!.miss!.cause, /the model was claude-sonnet-4-5 before/)
+  })
 })
 
 test('the numbers of a real replay are those of the measure, call by call', async () => {

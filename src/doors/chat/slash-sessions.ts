@@ -67,7 +67,7 @@ async function cost(desk: Desk): Promise<void> {
     ['calls of the model', withCommas(calls)],
     ['tokens in', `${withCommas(all)}, ${percent(all > 0 ? cacheRead / all : 0)} read from the cache`],
     ['tokens out', withCommas(output)],
-    ['cost', `${dollars(money)} by the price table for ${desk.agent.model.name}`],
+    ['cost', `${dollars(money)} by the price table`],
   ]
   desk.screen.print(...rows.map(([name, value]) => [span(`  ${padEnd(name, 20)}`, 'dim'), span(value)]))
 }

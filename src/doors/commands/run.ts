@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { PalimpsestError } from '../../model/errors.ts'
-import type { Totals } from '../proxy/meter.ts'
+import type { Totals } from '../proxy/proxy.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
 import type { Launch } from './launch.ts'
@@ -42,7 +42,7 @@ export const runAgent = defineCommand({
     try {
       const exit = await runIt(await launchOf(command, { url: front.url, args, env: io.env, folder }))
       await proxy.idle()
-      const { totals } = proxy.meter
+      const totals = await proxy.totals()
       const notes = [summaryOf(totals), ...faults.slice(0, 5)]
       return { json: { exit, ...totals, faults }, text: () => '', notes, exit }
     } finally {
@@ -54,12 +54,19 @@ export const runAgent = defineCommand({
 })
 
 /** What a run saved, in one line. Caching by the provider is not in it. */
-export function summaryOf({ calls, passed, tokensIn, tokensSent, saved, rewritten, edits, cost }: Totals): string {
+export function summaryOf({
+  calls,
+  passed,
+  tokensIn,
+  tokensSent,
+  saved,
+  edits,
+  cost,
+}: Pick<Totals, 'calls' | 'passed' | 'tokensIn' | 'tokensSent' | 'saved' | 'edits' | 'cost'>): string {
   if (calls === 0 && passed === 0) return 'palimpsest: nothing went through the proxy'
   if (calls === 0) return `palimpsest: ${passed} request${passed === 1 ? '' : 's'} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
-  const net = saved - rewritten
-  const money = `${net < 0 ? 'lost' : 'saved'} ${dollars(Math.abs(net))} of ${dollars(cost + Math.max(0, net))}`
+  const money = `${saved < 0 ? 'lost' : 'saved'} ${dollars(Math.abs(saved))} of ${dollars(cost + Math.max(0, saved))}`
   const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
   return `palimpsest: ${calls} calls, ${edits} edits; ${sums}; ${money} by the price table, cache costs counted`
 }

@@ -38,7 +38,11 @@ export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): 
   })
   return [
     ...proxyMounts(proxy),
-    { prefix: '/metrics', roles: ADMINS, handle: async () => new Response(proxy.metrics(), { headers: METRICS }) },
+    {
+      prefix: '/metrics',
+      roles: ADMINS,
+      handle: async () => new Response(await proxy.metrics(), { headers: METRICS }),
+    },
     { prefix: '/mcp', roles: EVERYBODY, handle: (request, context) => mcpFor(context)(request) },
     agentChat(agent, log),
     ...webMounts(),

@@ -1,7 +1,7 @@
 /** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
 import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
-import type { Statistics } from '../proxy/statistics.ts'
+import type { Statistics } from '../../view/statistics.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
 import { everySession } from './sessions.ts'
@@ -24,7 +24,7 @@ export const stats = defineCommand({
     const days = numberOption(values.days, '--days')
     const since = days === undefined ? 0 : Date.now() - days * 86_400_000
     const read = pal ? await readAll(pal, { only, since }) : []
-    const { addStatistics, noStatistics } = await import('../proxy/statistics.ts')
+    const { addStatistics, noStatistics } = await import('../../view/statistics.ts')
     const sum = (list: readonly Read[]) => list.map(({ of }) => of).reduce(addStatistics, noStatistics())
     const groups = {
       all: sum(read),
@@ -35,7 +35,7 @@ export const stats = defineCommand({
     return {
       json: { sessions, ...groups },
       text: paint => describe(groups, read, paint),
-      notes: groups.all.calls === 0 ? [`No call in ${home} has told what it used.`] : [],
+      notes: groups.all.calls === 0 ? [`There is no call in ${home} yet.`] : [],
     }
   },
 })
@@ -43,18 +43,16 @@ export const stats = defineCommand({
 type Read = { id: string; holdout: boolean; of: Statistics }
 
 async function readAll(pal: Palimpsest, { only, since }: { only: string | undefined; since: number }): Promise<Read[]> {
-  const { statisticsOf } = await import('../proxy/statistics.ts')
-  const { loadCounter } = await import('../../model/tokens.ts')
-  const count = await loadCounter()
+  const { statisticsOf } = await import('../../view/statistics.ts')
+  const { Timelines } = await import('../../session/timelines.ts')
   const read: Read[] = []
   for await (const info of sessionsOf(pal, only)) {
     const { id } = info
     if (info.updatedAt < since) continue
-    const events = await (await pal.session(id, { mustExist: true })).events()
-    const holdout = events.some(
-      ({ event }) => event.type === 'decision' && event.text.endsWith('Holdout: never edited.'),
-    )
-    read.push({ id, holdout, of: statisticsOf(events, info, count) })
+    const session = await pal.session(id, { mustExist: true, asGuest: true })
+    const timeline = await new Timelines(pal.models, { most: 1 }).of(session, info)
+    const holdout = timeline.calls.some(({ decision }) => decision?.endsWith('Holdout: never edited.'))
+    read.push({ id, holdout, of: statisticsOf(timeline) })
   }
   return read
 }

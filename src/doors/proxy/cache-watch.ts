@@ -9,6 +9,7 @@
 import { sameJson } from '../../formats/adapters/original.ts'
 import type { CacheMiss, Usage } from '../../model/types.ts'
 import { thousands } from '../../planner/planner.ts'
+import { cachedBy, lostTokens } from '../../providers/cache.ts'
 import type { Model } from '../../providers/models.ts'
 import type { Answer } from './dialect.ts'
 
@@ -23,11 +24,7 @@ export type Watched = {
   clientChanged: boolean
 }
 
-type Call = Watched & { cached: number }
-
-/** Less than this is the rounding of providers, and their own additions. */
-const SMALL = 2048
-const MOST_LOST = 0.2
+type Call = Watched & { usage: Usage; cached: number }
 
 export class CacheWatch {
   #last: Call | undefined
@@ -37,13 +34,12 @@ export class CacheWatch {
     const { usage } = answer
     const last = this.#last
     const read = usage.cacheRead ?? 0
-    this.#last = { ...sent, cached: cachedBy(usage, model) }
-    if (!last || last.cached < Math.max(model.minimum, SMALL)) return {}
+    this.#last = { ...sent, usage, cached: cachedBy(usage, model) }
+    if (!last) return {}
     const gap = sent.at - last.at
-    const lost = last.cached - read
-    const isMiss = lost > Math.max(SMALL, last.cached * MOST_LOST)
-    if (!isMiss) {
-      const keptLonger = gap > model.ttl && read > 0
+    const lost = lostTokens(last.usage, usage, model)
+    if (lost === 0) {
+      const keptLonger = gap > model.ttl && read > 0 && last.cached >= model.minimum
       return keptLonger ? { ttl: gap, sentence: `${belief(last, model)} is over; ${thousands(read)} came from it` } : {}
     }
     const cause = causeOf({ sent, last, answer, gap, ttl: model.ttl })
@@ -66,12 +62,6 @@ export type Outcome = {
 
 function belief({ cached }: Call, { ttl }: Model): string {
   return `Believed: ${thousands(cached)} tokens in the cache, for ${Math.round(ttl / 60_000)} minutes`
-}
-
-/** What a provider keeps after a call: what it wrote and read; all of the prompt where it caches by itself. */
-function cachedBy({ input = 0, cacheRead = 0, cacheWrite = 0 }: Usage, { shape }: Model): number {
-  const cached = cacheRead + cacheWrite
-  return shape === 'marked' || cacheWrite > 0 ? cached : cached + input
 }
 
 type Given = { sent: Watched; last: Call; answer: Answer; gap: number; ttl: number }

@@ -57,8 +57,6 @@ type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits
 /** What was sent in place of a body. */
 export type Sent = {
   body: Spliced
-  /** Tokens that the edits in it save. */
-  saved: number
   /** They are the same as long as this is so of the session's; not known where more than the edits decides. */
   edits: { fold: Readonly<Fold>; edited: number } | undefined
 }

@@ -15,12 +15,14 @@ import { parseJson } from '../../model/json.ts'
 import { headOf } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { Statistics } from '../../view/statistics.ts'
+import { ProxyAccount } from './account.ts'
 import { anthropic } from './anthropic.ts'
 import { clientKeyOf } from './client.ts'
 import { type Answer, isOverflow, isOverflowText, type ProxyDialect, refusesReasoning } from './dialect.ts'
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
-import { Meter } from './meter.ts'
+import { type Counts, Meter } from './meter.ts'
 import { collected } from './node-body.ts'
 import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
 import { openaiChat } from './openai-chat.ts'
@@ -65,13 +67,18 @@ export type ProxyOptions = {
 /** Who asks, where that is known: whose memory is told, and whose the session is (nobody's: the home's). */
 export type Who = { user?: string | undefined; owner?: string | undefined }
 
+/** What the account says, and what the proxy itself counted. */
+export type Totals = Omit<Statistics, 'edits'> & Counts
+
 export type PalimpsestProxy = {
   (request: Request, who?: Who): Promise<Response>
   /** The same for one who has Node's streams already. */
   (request: NodeRequest, who?: Who): Promise<NodeAnswer>
   readonly meter: Meter
+  /** What went through since the start, by the account of the sessions. */
+  totals(): Promise<Totals>
   /** The numbers in Prometheus' text format. */
-  metrics(): string
+  metrics(): Promise<string>
   /** Resolves when everything that was answered is recorded. */
   idle(): Promise<void>
 }
@@ -86,7 +93,8 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
   }
   return Object.assign(proxy, {
     meter: handler.meter,
-    metrics: () => handler.meter.text(),
+    totals: async () => ({ ...(await handler.account.totals()), ...handler.meter.totals }),
+    metrics: async () => handler.meter.text(await handler.account.byModel()),
     idle: () => handler.idle(),
   })
 }
@@ -96,6 +104,7 @@ type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who }
 
 class Handler {
   readonly meter = new Meter()
+  readonly account = new ProxyAccount()
   readonly #turns: TurnsByOwner
   /** Resolves when what is recorded so far is on disk. */
   readonly #synced: () => Promise<void>
@@ -224,8 +233,11 @@ class Handler {
 
   async #prepare(found: Found): Promise<Turn | undefined> {
     try {
-      const turn = await this.#turns.of(found.incoming).prepare(found)
+      const turns = this.#turns.of(found.incoming)
+      const turn = await turns.prepare(found)
       this.meter.edits(turn.made)
+      const { id } = turn.live.session
+      this.account.touch(`${found.incoming.owner ?? ''}/${id}`, { ...turns.sessionOf(id), before: turn.before })
       return turn
     } catch (error) {
       return this.#unprepared(error)
@@ -318,14 +330,6 @@ class Handler {
     const work = this.#turns
       .of(turn.incoming)
       .finish(turn, said)
-      .then(({ tokens, miss }) => {
-        const { live, saved, bust } = turn
-        const cause = miss?.cause ?? (said.usage.cacheRead === undefined ? bust?.cause : undefined)
-        if (cause) this.meter.add('palimpsest_busts_total', { cause })
-        const model = said.usage.model ?? live.model
-        const rewritten = bust?.tokens ?? 0
-        this.meter.call({ usage: said.usage, tokensSent: tokens, tokensSaved: saved, model, rewritten })
-      })
       .catch(error => this.#fault('record', error))
       .finally(() => this.#recording.delete(work))
     this.#recording.add(work)

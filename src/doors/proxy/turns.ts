@@ -7,17 +7,17 @@
  * for the caller to swallow: the conversation goes on without us.
  */
 import type { Wire } from '../../formats/adapters/original.ts'
-import type { CacheMiss, Edit, Message, ServerEdit, Usage } from '../../model/types.ts'
+import type { Edit, Message, ServerEdit, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
 import { leaveOutAll, STALE } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
-import { tokensOf } from '../../view/fold.ts'
 import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
+import type { Seen } from './account.ts'
 import type { Watched } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
 import { Conversations, type Place } from './conversation.ts'
@@ -48,12 +48,10 @@ export type Turn = {
   live: Live
   /** What to send in place of the client's bytes; nothing where those stand as they are. */
   edited?: Spliced
-  /** Tokens of the edits in force: what the client sent and we did not. */
-  saved: number
+  /** Entries of the session that were there before this turn, an answer to the last of them included. */
+  before: number
   /** The authors of the edits that this turn made. */
   made: string[]
-  /** Tokens that the provider had cached and must write again, and why. */
-  bust?: Bust
   /** For the watch over the provider's cache. */
   sent: Watched
 }
@@ -62,8 +60,6 @@ export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
   /** The conversation is only recorded, and nobody has edited it: the client's bytes need not wait for us. */
   asIs: boolean
 }
-
-export type Bust = { cause: 'edit' | 'pause' | 'client'; tokens: number }
 
 export type TurnsOptions = LiveOptions & { clock: () => number; newName: () => string }
 
@@ -112,7 +108,6 @@ export class Turns {
       const sent = editedBody(incoming, view, { ...live, session }, messages)
       const before = turn.edited ? piecesOf(turn.edited) : [incoming.bytes]
       if (!sent || Buffer.concat(piecesOf(sent.body)).equals(Buffer.concat(before))) return undefined
-      turn.saved = sent.saved
       live.last = { bytes: incoming.bytes, sent }
       return sent.body
     })
@@ -131,7 +126,6 @@ export class Turns {
       await session.record({ type: 'decision', text })
       const sent = editedBody(incoming, await session.view({ plan: false }), live, messages)
       if (!sent) return undefined
-      turn.saved = sent.saved
       live.last = { bytes: incoming.bytes, sent }
       return sent.body
     })
@@ -156,7 +150,7 @@ export class Turns {
   }
 
   /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
-  async finish({ live, place, sent }: Turn, answer: Answer): Promise<{ tokens: number; miss?: CacheMiss }> {
+  async finish({ live, place, sent }: Turn, answer: Answer): Promise<void> {
     const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
     if (!place.side) this.#conversations.answered(session.id, { calls, text })
@@ -164,7 +158,7 @@ export class Turns {
     for (const call of late) live.lateCalls.set(call.id, call)
     live.answeredAt = this.#options.clock()
     return this.#inTurn(session.id, async () => {
-      if (usage.input === undefined) return { tokens: (await session.view({ plan: false })).tokens }
+      if (usage.input === undefined) return
       const { miss, ttl, sentence } = live.watch.note(sent, answer, session.options.model)
       const told = {
         ...(miss ? { miss } : {}),
@@ -175,8 +169,16 @@ export class Turns {
       const learned = [sentence, learnLifetime(live, usage), ...serverEdits.map(explainServerEdit)]
       for (const text of learned) if (text !== undefined) await session.record({ type: 'decision', text })
       if (ttl !== undefined) live.seen.cacheKept = ttl
-      return { tokens: (await session.view({ plan: false })).tokens, ...told }
     })
+  }
+
+  /** For the account: the session as it is in use, or read anew where it is not any more. */
+  sessionOf(id: string): Omit<Seen, 'before'> {
+    const { pal } = this.#options
+    return {
+      find: () => pal.find(id),
+      open: async () => this.#live.known(id)?.session ?? pal.session(id, { mustExist: true, asGuest: true }),
+    }
   }
 
   async #passesAsIs({ session: name }: Place): Promise<boolean> {
@@ -191,7 +193,7 @@ export class Turns {
     const live = await this.#live.open(place, incoming)
     const now = this.#options.clock()
     const sentNow = { at: now, model: live.model, frame: frameOf(incoming.body), edited: false, clientChanged: false }
-    const turn: Turn = { ...given, live, saved: 0, made: [], sent: sentNow }
+    const turn: Turn = { ...given, live, before: 0, made: [], sent: sentNow }
     if (live.last?.bytes.equals(incoming.bytes)) return { ...turn, ...whatWasSent(live.last.sent) }
     dateAnswers(messages, live)
     const sentBefore = live.session.fold.entries.length
@@ -204,11 +206,13 @@ export class Turns {
     const fresh = current === live ? editsSince(current.session, known) : []
     const sent = place.side ? undefined : editedBody(incoming, view, current, messages)
     current.last = { bytes: incoming.bytes, sent }
-    const bust = current === live ? this.#bust(live, fresh, sentBefore) : ({ cause: 'client', tokens: 0 } as const)
     const made = fresh.map(({ by }) => by)
-    const edited = bust?.cause === 'edit' || fresh.some(({ mark }) => mark === STALE)
+    const before = current === live && sentBefore > 0 ? sentBefore + 1 : 0
+    const edited = fresh.some(({ by, mark, target }) => {
+      return mark === STALE || (by !== 'engine' && entriesOf(target).from < sentBefore)
+    })
     Object.assign(turn.sent, { edited, clientChanged: current !== live || fresh.some(isClients) })
-    return { ...turn, live: current, made, ...whatWasSent(sent), ...(bust ? { bust } : {}) }
+    return { ...turn, live: current, before, made, ...whatWasSent(sent) }
   }
 
   /** The view with the answers of our own tools, where the model has called one. */
@@ -219,16 +223,6 @@ export class Turns {
     const answered = await answerLateCalls(session, lateFrom, late)
     live.lateFrom = session.fold.entries.length
     return answered ? session.view() : undefined
-  }
-
-  /** What this turn does to the provider's cache of the entries that were sent before. */
-  #bust({ session, answeredAt }: Live, fresh: readonly Edit[], sent: number): Bust | undefined {
-    if (answeredAt !== undefined && this.#options.clock() - answeredAt > session.options.model.ttl) {
-      return { cause: 'pause', tokens: 0 }
-    }
-    const first = Math.min(...fresh.filter(({ by }) => by !== 'engine').map(({ target }) => entriesOf(target).from))
-    if (first >= sent) return undefined
-    return { cause: 'edit', tokens: tokensOf(session.fold, first, sent - 1) }
   }
 
   /** Work on one session, one after the other. */
@@ -244,8 +238,8 @@ export class Turns {
   }
 }
 
-function whatWasSent(sent: Sent | undefined): Pick<Turn, 'saved' | 'edited'> {
-  return sent ? { saved: sent.saved, edited: sent.body } : { saved: 0 }
+function whatWasSent(sent: Sent | undefined): Pick<Turn, 'edited'> {
+  return sent ? { edited: sent.body } : {}
 }
 
 /** The client's body with the view in place of its messages; nothing where it would say the same. */
@@ -262,7 +256,7 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const written = edited ? dialect.write(body, shown) : body
   const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
   const edits = injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
-  return { body: spliced, saved: savedBy(view), edits }
+  return { body: spliced, edits }
 }
 
 /** Whether an edit changes what the client said: what the engine repairs for the ledger does not. */
@@ -337,10 +331,6 @@ function explainServerEdit({ type, tokens, toolUses }: ServerEdit): string {
   const what = toolUses === undefined ? '' : ` of ${toolUses} tool uses`
   const freed = tokens === undefined ? '' : `, ${tokens} tokens`
   return `The provider edited the history by itself (${type})${what}${freed}. The originals are in the ledger.`
-}
-
-function savedBy({ edits }: View): number {
-  return edits.reduce((sum, { saved }) => sum + saved, 0)
 }
 
 /**

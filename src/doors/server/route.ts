@@ -9,12 +9,12 @@ import { z } from 'zod'
 import type { AgentDesk } from '../../agent/desk.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { Timelines } from '../../session/timelines.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
 import type { Slots } from './rates.ts'
 import type { Role, ServerStore } from './server-store.ts'
 import type { SessionDesk } from './session-desk.ts'
-import type { Timelines } from './timelines.ts'
 
 /** What routes work with. */
 export type Doors = {

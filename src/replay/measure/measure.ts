@@ -55,8 +55,6 @@ export type Measures<T extends string = string, E extends string = string> = {
 
 export type Call = { messages: readonly Message[] }
 
-/** Tokens of system prompt and tools in every measured call. */
-export const OVERHEAD: number = TYPICAL_OVERHEAD
 const REFETCH_EVERY = 20
 const REFETCH_OUTPUT = 150
 
@@ -114,7 +112,7 @@ export class Meter<T extends string = string, E extends string = string> {
     const moment = this.#moments[call] ?? { at: 0, answered: 0, userTokens: 0 }
     const parts = messages.flatMap(message => message.parts)
     const { shared, sizes } = this.#sizes(parts)
-    const overhead = this.#options.overhead ?? OVERHEAD
+    const overhead = this.#options.overhead ?? TYPICAL_OVERHEAD
     const tokens = overhead + sizes.shared + sizes.rest
     this.#result.sent += tokens
     this.#result.peak = Math.max(this.#result.peak, tokens)

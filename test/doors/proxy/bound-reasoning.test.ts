@@ -121,7 +121,7 @@ test('a refusal is answered once without reasoning, remembered and told', async 
   await it.play(5)
   assert.equal(it.provider.refusals.length, 1)
   assert.match(it.faults.join('\n'), /refused reasoning in one/)
-  assert.match(it.proxy.metrics(), /palimpsest_reasoning_refused_total\{outcome="sent again"\} 1/)
+  assert.match(await it.proxy.metrics(), /palimpsest_reasoning_refused_total\{outcome="sent again"\} 1/)
   await it.proxy.idle()
   const sessions = await it.pal.sessions()
   const all = await Promise.all(sessions.map(async ({ id }) => (await it.pal.session(id)).events()))

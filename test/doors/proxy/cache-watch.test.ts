@@ -62,7 +62,7 @@ test('each miss has its cause: our edit, a pause, the client', async () => {
     causes.filter(cause => cause !== undefined),
     ['edit', 'pause', 'client'],
   )
-  assert.match(it.proxy.metrics(), /palimpsest_busts_total\{cause="pause"\} 1/)
+  assert.match(await it.proxy.metrics(), /palimpsest_busts_total\{cause="pause"\} 1/)
 })
 
 test('a provider that forgets is named, with what was believed and what came', async () => {

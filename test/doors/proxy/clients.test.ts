@@ -114,7 +114,7 @@ for (const one of USUAL) {
       assert.match(out, /all of it works/)
       assert.deepEqual(world.faults, [])
       assert.ok(world.proxy.meter.totals.edits > 5, `only ${world.proxy.meter.totals.edits} edits`)
-      const { tokensIn, tokensSent } = world.proxy.meter.totals
+      const { tokensIn, tokensSent } = await world.proxy.totals()
       assert.ok(tokensSent < tokensIn * 0.9, `${tokensSent} of ${tokensIn} tokens were sent`)
       const sent = longest(world, client.dialect).map(keyOf)
       assert.ok(sent.length > ROUNDS)
@@ -274,7 +274,7 @@ test(`Google's SDK completes ${ROUNDS} rounds with edits, and the ledger holds w
   assert.match(await sdkChat(world.front.url), /all of it works/)
   await world.proxy.idle()
   assert.deepEqual(world.faults, [])
-  const { edits, tokensIn, tokensSent } = world.proxy.meter.totals
+  const { edits, tokensIn, tokensSent } = await world.proxy.totals()
   assert.ok(edits > 5 && tokensSent < tokensIn * 0.9, `${edits} edits, ${tokensSent} of ${tokensIn} tokens sent`)
   const [session, ...more] = await world.pal.sessions({ limit: 100 })
   assert.deepEqual(more, [])

@@ -116,7 +116,7 @@ for (const [method, ids] of LOOPS) {
     assert.deepEqual(more, [], 'one conversation is one session')
     const sent = fromGemini(whole.json.contents, whole.json.systemInstruction)
     assert.deepEqual((await entriesOf(it.pal, session!)).map(keyOf), sent.map(keyOf))
-    const { totals } = it.proxy.meter
+    const totals = await it.proxy.totals()
     assert.equal(totals.calls, ROUNDS + 1)
     assert.ok(totals.tokensSent < totals.tokensIn && totals.input > 0)
   })

@@ -40,7 +40,7 @@ for (const { name, run } of LOOPS) {
     const [session, ...more] = await sessionNames(it.pal)
     assert.deepEqual(more, [], 'one conversation is one session')
     assert.deepEqual((await entriesOf(it.pal, session!)).map(keyOf), sent.at(-1)!.map(keyOf))
-    const { totals } = it.proxy.meter
+    const totals = await it.proxy.totals()
     assert.equal(totals.calls, ROUNDS + 1)
     assert.ok(totals.tokensSent < totals.tokensIn)
     assert.ok(totals.input > 0, 'usage was read')

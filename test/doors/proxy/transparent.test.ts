@@ -116,7 +116,7 @@ test('a compressed answer stays compressed, and its usage is read all the same',
   assert.equal(response.headers['content-encoding'], 'gzip')
   assert.deepEqual(Buffer.concat(chunks), answer)
   await it.proxy.idle()
-  assert.equal(it.proxy.meter.totals.input, 70)
+  assert.equal((await it.proxy.totals()).input, 70)
 })
 
 test('chunks of a stream arrive as they come, event lines and pings included', async () => {

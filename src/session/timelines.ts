@@ -6,14 +6,14 @@
  * it grows.
  */
 
-import { loadCounter } from '../../model/tokens.ts'
-import type { ModelTable } from '../../providers/models.ts'
-import type { SessionInfo } from '../../session/engine.ts'
-import type { Session } from '../../session/session.ts'
-import { Timeline } from '../../view/timeline.ts'
-import { type Summary, summaryOf } from '../../view/totals.ts'
+import { loadCounter } from '../model/tokens.ts'
+import type { ModelTable } from '../providers/models.ts'
+import { Timeline } from '../view/timeline.ts'
+import { type Summary, summaryOf } from '../view/totals.ts'
+import type { SessionInfo } from './engine.ts'
+import type { Session } from './session.ts'
 
-/** A timeline holds the texts of its session. */
+/** Timelines that are kept by default: each holds the texts of its session. */
 const KEPT = 8
 const SUMMARIES = 2000
 /** New events that are read one by one; for more the ledger is read as a whole. */
@@ -27,11 +27,13 @@ type Kept = { model: string; timeline: Promise<Timeline> }
 
 export class Timelines {
   readonly #models: ModelTable
+  readonly #most: number
   readonly #kept = new Map<string, Kept>()
   readonly #summaries = new Map<string, { length: number; model: string; summary: Summary }>()
 
-  constructor(models: ModelTable = {}) {
+  constructor(models: ModelTable = {}, { most = KEPT }: { most?: number } = {}) {
     this.#models = models
+    this.#most = most
   }
 
   /** The timeline of a session up to the length that the list says; `id` is the one in the ledger, here and below. */
@@ -41,7 +43,7 @@ export class Timelines {
     const before = known?.model === model ? known.timeline : undefined
     // One after the other: each goes on where the one before has ended.
     const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
-    remember(this.#kept, id, { model, timeline }, KEPT)
+    remember(this.#kept, id, { model, timeline }, this.#most)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
     return timeline
   }

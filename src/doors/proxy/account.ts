@@ -1,0 +1,62 @@
+/**
+ * The account of the sessions that went through a proxy since it started, by model. Nothing is done while requests
+ * pass: the ledger is read when somebody asks, and then only what is new.
+ */
+
+import type { SessionInfo } from '../../session/engine.ts'
+import type { Session } from '../../session/session.ts'
+import { Timelines } from '../../session/timelines.ts'
+import { addStatistics, noStatistics, type Statistics, statisticsOfCall } from '../../view/statistics.ts'
+
+/** As many as the proxy keeps open are not read anew each time that somebody asks. */
+const MOST_KEPT = 32
+
+/** A session that a proxy has seen. */
+export type Seen = {
+  find(): Promise<SessionInfo | undefined>
+  open(): Promise<Session>
+  /** Entries that the session had before: their calls were made before the proxy started. */
+  before: number
+}
+type Touched = Seen & { known?: { length: number; byModel: Map<string, Statistics> } }
+
+export class ProxyAccount {
+  readonly #touched = new Map<string, Touched>()
+  readonly #timelines = new Timelines({}, { most: MOST_KEPT })
+
+  /** The key is the id of the session in the ledger. */
+  touch(key: string, seen: Seen): void {
+    if (!this.#touched.has(key)) this.#touched.set(key, { ...seen })
+  }
+
+  /** Over all models. */
+  async totals(): Promise<Statistics> {
+    return [...(await this.byModel({ all: true })).values()].reduce(addStatistics, noStatistics())
+  }
+
+  /** Calls that may still be told about are left out unless `all` is asked for, so that no number ever falls. */
+  async byModel({ all = false }: { all?: boolean } = {}): Promise<Map<string, Statistics>> {
+    const sums = new Map<string, Statistics>()
+    for (const [key, touched] of this.#touched) {
+      for (const [model, statistics] of await this.#read(key, touched, all))
+        sums.set(model, addStatistics(sums.get(model) ?? noStatistics(), statistics))
+    }
+    return sums
+  }
+
+  async #read(key: string, touched: Touched, all: boolean): Promise<Map<string, Statistics>> {
+    const info = await touched.find()
+    if (!info) return touched.known?.byModel ?? new Map()
+    if (!all && touched.known?.length === info.length) return touched.known.byModel
+    const about = { ...info.about, carried: Math.max(info.about.carried ?? 0, touched.before) }
+    const { calls } = await this.#timelines.of(await touched.open(), { ...info, id: key, about })
+    const last = calls.at(-1)
+    const settled = all || !last || last.reported ? calls : calls.slice(0, -1)
+    const own = settled.filter(({ inherited }) => !inherited)
+    const byModel = new Map<string, Statistics>()
+    for (const call of own)
+      byModel.set(call.model, addStatistics(byModel.get(call.model) ?? noStatistics(), statisticsOfCall(call)))
+    touched.known = { length: info.length, byModel }
+    return byModel
+  }
+}

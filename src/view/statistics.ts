@@ -1,0 +1,73 @@
+/**
+ * What sessions cost and what edits saved: the account of their timelines, which every door shows, summed up for
+ * `stats`, `run`, the terminal and Prometheus. Pure.
+ */
+
+import type { CacheMiss, Usage } from '../model/types.ts'
+import type { Timeline, TimelineCall } from './timeline.ts'
+
+export type Cause = CacheMiss['cause']
+
+export type Statistics = {
+  calls: number
+  /** Tokens of messages: of all that was said by then, and of what was sent. */
+  tokensIn: number
+  tokensSent: number
+  input: number
+  output: number
+  cacheRead: number
+  cacheWrite: number
+  /** Dollars: what was paid, and what edits saved, after what they made the provider write again. */
+  cost: number
+  saved: number
+  /** The part of `saved` that is a loss: of calls that edits made more expensive. */
+  rewritten: number
+  edits: Record<string, number>
+  /** Calls for which a cached beginning was lost. */
+  busts: Record<Cause, number>
+}
+
+export function noStatistics(): Statistics {
+  const busts = { edit: 0, pause: 0, client: 0, model: 0, server: 0, provider: 0 }
+  const tokens = { tokensIn: 0, tokensSent: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  return { calls: 0, ...tokens, cost: 0, saved: 0, rewritten: 0, edits: {}, busts }
+}
+
+export function statisticsOf({ calls, moments, fold }: Timeline): Statistics {
+  const own = calls.filter(({ inherited }) => !inherited)
+  const first = calls.length - own.length
+  const statistics = own.map(statisticsOfCall).reduce(addStatistics, noStatistics())
+  for (const { edit } of fold.records.values()) {
+    const isOwn = edit.by !== 'engine' && (moments.get(edit.id)?.call ?? 0) >= first
+    if (isOwn) statistics.edits[edit.by] = (statistics.edits[edit.by] ?? 0) + 1
+  }
+  return statistics
+}
+
+export function statisticsOfCall({ sent, raw, overhead, paid, reported = {}, missed }: TimelineCall): Statistics {
+  const statistics = noStatistics()
+  const saved = raw.cost - sent.cost
+  Object.assign(statistics, {
+    calls: 1,
+    tokensIn: raw.tokens - overhead,
+    tokensSent: sent.tokens - overhead,
+    cost: paid.dollars,
+    saved,
+    rewritten: Math.max(0, -saved),
+  })
+  for (const kind of REPORTED) statistics[kind] = reported[kind] ?? 0
+  if (missed) statistics.busts[missed.cause] = 1
+  return statistics
+}
+
+export function addStatistics(one: Statistics, other: Statistics): Statistics {
+  const sum = { ...one, edits: { ...one.edits }, busts: { ...one.busts } }
+  for (const key of SUMMED) sum[key] += other[key]
+  for (const [by, count] of Object.entries(other.edits)) sum.edits[by] = (sum.edits[by] ?? 0) + count
+  for (const cause of CAUSES) sum.busts[cause] += other.busts[cause]
+  return sum
+}
+
+const REPORTED = ['input', 'output', 'cacheRead', 'cacheWrite'] as const satisfies (keyof Usage)[]
+const SUMMED = ['calls', 'tokensIn', 'tokensSent', ...REPORTED, 'cost', 'saved', 'rewritten'] as const
+const CAUSES: readonly Cause[] = ['edit', 'pause', 'client', 'model', 'server', 'provider']
