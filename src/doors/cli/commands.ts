@@ -8,6 +8,7 @@ import { dolt } from '../commands/dolt.ts'
 import { edit, edits, fork, pin, redo, undo, unpin } from '../commands/edits.ts'
 import { exportSessions } from '../commands/export.ts'
 import { importFiles } from '../commands/import.ts'
+import { install, logs, status, uninstall } from '../commands/install.ts'
 import { mcp } from '../commands/mcp.ts'
 import { memory } from '../commands/memory.ts'
 import { models } from '../commands/models.ts'
@@ -56,6 +57,10 @@ export const COMMANDS: readonly Command[] = [
   memory,
   mcp,
   runAgent,
+  install,
+  uninstall,
+  status,
+  logs,
   stats,
   serve,
   token,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
 import { createPaint, printable, printableJson, wantsColour } from '../terminal/output.ts'
@@ -51,7 +52,7 @@ async function dispatch({ command, args, values }: Parsed, io: Io, commands: Com
 function contextOf(given: { args: string[]; values: Record<string, unknown>; io: Io; opened: Palimpsest[] }): Context {
   const { args, values, io, opened } = given
   const named = values['home']
-  const home = typeof named === 'string' && named !== '' ? named : homeIn(io.env)
+  const home = typeof named === 'string' && named !== '' ? named : usualHome(io.env)
   const start = async (threaded = false): Promise<Palimpsest> => {
     const { openPalimpsest } = await import('../../session/engine.ts')
     const { ThreadedLedger } = await import('../../ledger/threaded.ts')
@@ -72,6 +73,15 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
   }
   const session = async (id: string) => (await open()).session(id, { mustExist: true })
   return { args, values: values as Context['values'], home, io, open, openIfThere, session }
+}
+
+/** The home of the environment, the one of this folder, or that of the installed service. */
+function usualHome(env: Io['env']): string {
+  const home = homeIn(env)
+  const installed = join(env['HOME'] ?? env['USERPROFILE'] ?? '', '.palimpsest', 'installed.json')
+  if (env['PALIMPSEST_HOME'] || existsSync(home) || !existsSync(installed)) return home
+  const { service } = parseJson<{ service?: { home: string } }>(readFileSync(installed, 'utf8'))
+  return service?.home ?? home
 }
 
 function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boolean): number {

@@ -1,8 +1,9 @@
 /** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
 import type { Memory } from '../../memory/memory.ts'
 import type { ProxyOptions } from '../proxy/proxy.ts'
+import type { Upstreams } from '../proxy/upstream.ts'
 import { type Options, shareOption, type Values } from '../terminal/command.ts'
-import { type Environment, upstreamsIn } from './launch.ts'
+import { type Environment, upstreamsIn } from './agents.ts'
 
 export const PROXY_OPTIONS = {
   policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
@@ -17,12 +18,15 @@ export const PROXY_OPTIONS = {
 
 export type ProxyValues = Values<typeof PROXY_OPTIONS>
 
-/** `home`: where users of a server have their workspaces; one who has no users needs none. */
-type Around = { env: Environment; memory: () => Promise<Memory>; home?: string }
+/**
+ * `home`: where users of a server have their workspaces; one who has no users needs none. `upstreams`: what is known
+ * beside the environment.
+ */
+type Around = { env: Environment; memory: () => Promise<Memory>; home?: string; upstreams?: Partial<Upstreams> }
 
 export function proxyOptionsFrom(
   values: ProxyValues,
-  { env, memory, home }: Around,
+  { env, memory, home, upstreams = {} }: Around,
 ): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject'> {
   const named = {
     anthropic: values['anthropic-upstream'],
@@ -31,7 +35,11 @@ export function proxyOptionsFrom(
   }
   const system = systemFrom(values, { env, memory, ...(home === undefined ? {} : { home }) })
   return {
-    upstreams: { ...upstreamsIn(env), ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)) },
+    upstreams: {
+      ...upstreamsIn(env),
+      ...upstreams,
+      ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)),
+    },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
     ...(values.policy ? { policy: values.policy } : {}),
     inject: { tools: values.tools === true, ...(system ? { system } : {}) },

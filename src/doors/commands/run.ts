@@ -8,7 +8,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Totals } from '../proxy/proxy.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
-import type { Launch } from './launch.ts'
+import type { Agent, Launch } from './agents.ts'
 import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
 
 export const runAgent = defineCommand({
@@ -27,20 +27,27 @@ export const runAgent = defineCommand({
     const { join } = await import('node:path')
     const { createProxy } = await import('../proxy/proxy.ts')
     const { serveProxy } = await import('../proxy/front.ts')
-    const { launchOf } = await import('./launch.ts')
+    const { agentOf, basesAt, launchOf, upstreamsOf } = await import('./agents.ts')
+    const { upstreamsBehind } = await import('./installed.ts')
     const { openMemory } = await import('../../memory/open.ts')
     warnOfReaders(home, io)
+    const agent = agentOf(command)
     const faults: string[] = []
     const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
     const proxy = createProxy({
       pal: await open({ create: true, threaded: true }),
       log: line => faults.push(line),
-      ...proxyOptionsFrom(values, { env: io.env, memory: async () => memory! }),
+      ...proxyOptionsFrom(values, {
+        env: io.env,
+        memory: async () => memory!,
+        upstreams: await upstreamsBehind(agent ? upstreamsOf(agent, io.env) : {}, io.env),
+      }),
     })
     const front = await serveProxy(proxy)
     const folder = await mkdtemp(join(tmpdir(), 'palimpsest-run-'))
     try {
-      const exit = await runIt(await launchOf(command, { url: front.url, args, env: io.env, folder }))
+      const launch = await launchOf(command, { bases: basesAt(front.url), args, env: io.env, folder })
+      const exit = await runIt(launch, agent)
       await proxy.idle()
       const totals = await proxy.totals()
       const notes = [summaryOf(totals), ...faults.slice(0, 5)]
@@ -80,14 +87,14 @@ function short(tokens: number): string {
   return tokens < 1_000_000 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1_000_000).toFixed(2)}M`
 }
 
-function runIt({ command, args, env }: Launch): Promise<number> {
+function runIt({ command, args, env }: Launch, agent: Agent | undefined): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env, stdio: 'inherit' })
     // A Ctrl-C reaches the agent by itself, and it may have its own idea of what that means.
     const stay = () => {}
     const end = () => child.kill('SIGTERM')
     process.on('SIGINT', stay).on('SIGTERM', end)
-    child.on('error', cause => reject(notStarted(command, cause)))
+    child.on('error', cause => reject(notStarted(command, agent, cause)))
     child.on('exit', (code, signal) => {
       process.off('SIGINT', stay).off('SIGTERM', end)
       resolve(code ?? 128 + (signal ? constants.signals[signal] : 0))
@@ -95,6 +102,10 @@ function runIt({ command, args, env }: Launch): Promise<number> {
   })
 }
 
-function notStarted(command: string, cause: Error): PalimpsestError {
+function notStarted(command: string, agent: Agent | undefined, cause: Error): PalimpsestError {
+  if (agent && 'code' in cause && cause.code === 'ENOENT') {
+    const message = `${agent.title} is not on this machine: there is no ${command}. Get it: ${agent.get}`
+    return new PalimpsestError('INVALID_INPUT', message, { command }, cause)
+  }
   return new PalimpsestError('INVALID_INPUT', `Cannot start ${command}: ${cause.message}.`, { command }, cause)
 }

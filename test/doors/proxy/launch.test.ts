@@ -3,9 +3,10 @@ import { mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { launchOf, upstreamsIn } from '../../../src/doors/commands/launch.ts'
+import { agentOf, basesAt, launchOf, upstreamsIn, upstreamsOf } from '../../../src/doors/commands/agents.ts'
 
 const url = 'http://127.0.0.1:4711'
+const bases = basesAt(url)
 
 async function emptyFolder(t: { after(work: () => Promise<void>): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
@@ -14,7 +15,7 @@ async function emptyFolder(t: { after(work: () => Promise<void>): void }): Promi
 }
 
 test('claude, aider, qwen and gemini are told by variables, codex by an argument', async () => {
-  const given = { url, args: ['x'], env: { HOME: '/nowhere', OTHER: '1' }, folder: '/nowhere' }
+  const given = { bases, args: ['x'], env: { HOME: '/nowhere', OTHER: '1' }, folder: '/nowhere' }
   const claude = await launchOf('/usr/bin/claude', given)
   assert.deepEqual(claude.args, ['x'])
   assert.equal(claude.env['ANTHROPIC_BASE_URL'], `${url}/anthropic`)
@@ -26,7 +27,7 @@ test('claude, aider, qwen and gemini are told by variables, codex by an argument
 })
 
 test('an unknown program gets every variable', async () => {
-  const { env } = await launchOf('my-agent', { url, args: [], env: {}, folder: '/nowhere' })
+  const { env } = await launchOf('my-agent', { bases, args: [], env: {}, folder: '/nowhere' })
   assert.deepEqual(env, {
     ANTHROPIC_BASE_URL: `${url}/anthropic`,
     ANTHROPIC_API_BASE: `${url}/anthropic`,
@@ -44,7 +45,7 @@ test('pi gets a folder of its own that leads back to the user’s', async t => {
   const models = JSON.stringify({ providers: { openai: { apiKey: 'mine' }, local: { baseUrl: 'http://localhost' } } })
   await writeFile(join(own, 'models.json'), models)
   await writeFile(join(own, 'settings.json'), '{}')
-  const { env } = await launchOf('pi', { url, args: [], env: { HOME: home }, folder })
+  const { env } = await launchOf('pi', { bases, args: [], env: { HOME: home }, folder })
   const dir = env['PI_CODING_AGENT_DIR']!
   assert.equal(await readlink(join(dir, 'settings.json')), join(own, 'settings.json'))
   assert.deepEqual(JSON.parse(await readFile(join(dir, 'models.json'), 'utf8')).providers, {
@@ -55,12 +56,26 @@ test('pi gets a folder of its own that leads back to the user’s', async t => {
   assert.equal(await readFile(join(own, 'models.json'), 'utf8'), models)
 })
 
-test('opencode gets a config of its own, made from the user’s', async t => {
-  const folder = await emptyFolder(t)
-  const own = join(folder, 'mine.json')
-  await writeFile(own, '{"model":"anthropic/claude","provider":{"anthropic":{"options":{"apiKey":"k"}}}}')
-  const { env } = await launchOf('opencode', { url, args: [], env: { OPENCODE_CONFIG: own }, folder })
-  assert.deepEqual(JSON.parse(await readFile(env['OPENCODE_CONFIG']!, 'utf8')), {
+test('claude is told by an argument where its settings would win over the environment', async t => {
+  const home = await emptyFolder(t)
+  await mkdir(join(home, '.claude'))
+  await writeFile(join(home, '.claude', 'settings.json'), '{"env":{"ANTHROPIC_BASE_URL":"http://gateway"}}')
+  const { args, env } = await launchOf('claude', { bases, args: ['-p', 'x'], env: { HOME: home }, folder: home })
+  const told = { ANTHROPIC_BASE_URL: `${url}/anthropic` }
+  assert.deepEqual(args, ['--settings', JSON.stringify({ env: told }), '-p', 'x'])
+  assert.equal(env['ANTHROPIC_BASE_URL'], told.ANTHROPIC_BASE_URL)
+  assert.deepEqual(upstreamsOf(agentOf('claude')!, { HOME: home }), { anthropic: 'http://gateway' })
+})
+
+test('opencode gets the addresses in the variable that it merges over its files', async () => {
+  const own = '{"model":"anthropic/claude","provider":{"anthropic":{"options":{"apiKey":"k"}}}}'
+  const { env } = await launchOf('opencode', {
+    bases,
+    args: [],
+    env: { OPENCODE_CONFIG_CONTENT: own },
+    folder: '/nowhere',
+  })
+  assert.deepEqual(JSON.parse(env['OPENCODE_CONFIG_CONTENT']!), {
     model: 'anthropic/claude',
     provider: {
       anthropic: { options: { apiKey: 'k', baseURL: `${url}/anthropic/v1` } },

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { launchOf } from '../../../src/doors/commands/launch.ts'
+import { basesAt, launchOf } from '../../../src/doors/commands/agents.ts'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import type { ProxyDialect } from '../../../src/doors/proxy/dialect.ts'
 import { gemini } from '../../../src/doors/proxy/gemini.ts'
@@ -237,7 +237,7 @@ export async function runPrompt(client: Client, { url, home }: { url: string; ho
   const folder = join(home, `run-${runs++}`)
   await mkdir(folder)
   const own = { HOME: home, PATH: process.env['PATH'], LANG: 'C.UTF-8', ...client.env(home, url) }
-  const launch = await launchOf(programOf(client), { url, args: client.args(ask), env: own, folder })
+  const launch = await launchOf(programOf(client), { bases: basesAt(url), args: client.args(ask), env: own, folder })
   const cwd = join(home, 'work')
   const child = spawn(launch.command, launch.args, { cwd, env: launch.env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>(resolve => child.on('exit', resolve))

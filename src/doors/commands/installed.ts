@@ -1,0 +1,181 @@
+/**
+ * What `install` changed, so that `uninstall` can take it back: in `~/.palimpsest`, the settings of each agent as they
+ * were, and which service was started.
+ *
+ * Guarantee: settings that nobody changed since become the very bytes that they were. Where somebody did, only the
+ * addresses that we wrote are taken back, each if it is still ours.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, realpath, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import {
+  depthOfSetting,
+  rawSetting,
+  readSetting,
+  removeSetting,
+  type SettingPath,
+  type SettingsForm,
+  writeRawSetting,
+} from '../../files/settings-text.ts'
+import { parseJson } from '../../model/json.ts'
+import type { Upstreams } from '../proxy/upstream.ts'
+import { type Address, type Agent, type Environment, homeOf, withAddresses } from './agents.ts'
+import type { ServiceKind } from './service.ts'
+
+export type InstalledService = {
+  url: string
+  port: number
+  home: string
+  kind: ServiceKind
+  command: string[]
+  /** Where the agents went before, if not to the provider itself. */
+  upstreams: Partial<Upstreams>
+  /** Where nobody else looks after it. */
+  pid?: number
+}
+
+export type InstalledAgent = {
+  file: string
+  form: SettingsForm
+  /** The copy of the file as it was; null: there was none. */
+  backup: string | null
+  /** Folders that had to be made for it, innermost first. */
+  made: string[]
+  /** The hash of the file as we wrote it. */
+  after: string
+  /** `depth`: how many of the objects around a value were there before. */
+  settings: { at: SettingPath; value: string; before: string | null; depth: number }[]
+}
+
+export type Installed = { service?: InstalledService; agents: Record<string, InstalledAgent> }
+
+/** The folder of the user in which everything about the service is. */
+export function userFolder(env: Environment): string {
+  return join(homeOf(env), '.palimpsest')
+}
+
+const stateFile = (env: Environment) => join(userFolder(env), 'installed.json')
+
+export async function readInstalled(env: Environment): Promise<Installed> {
+  const path = stateFile(env)
+  return existsSync(path) ? parseJson<Installed>(await readFile(path, 'utf8')) : { agents: {} }
+}
+
+export async function writeInstalled(env: Environment, installed: Installed): Promise<void> {
+  const path = stateFile(env)
+  if (installed.service || Object.keys(installed.agents).length > 0) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await writeWhole(path, Buffer.from(`${JSON.stringify(installed, null, 2)}\n`))
+  } else await rm(path, { force: true })
+}
+
+/** Addresses from the settings of an agent; in place of our own service, the one that it goes to. */
+export async function upstreamsBehind(upstreams: Partial<Upstreams>, env: Environment): Promise<Partial<Upstreams>> {
+  const { service } = await readInstalled(env)
+  const isOurs = (url: string) => service !== undefined && url.startsWith(`${service.url}/`)
+  const behind = Object.entries(upstreams).filter(([, url]) => !isOurs(url))
+  return { ...service?.upstreams, ...Object.fromEntries(behind) }
+}
+
+/** What would be written into the settings of an agent. */
+export type SettingsChange = {
+  file: string
+  form: SettingsForm
+  before: string | undefined
+  after: string
+  addresses: Address[]
+}
+
+export async function changeFor(agent: Agent, bases: Upstreams, env: Environment): Promise<SettingsChange> {
+  const { form, path: file } = agent.settings!(env)
+  const before = existsSync(file) ? await readFile(file, 'utf8') : undefined
+  const addresses = agent.addresses(bases)
+  return { file, form, before, after: withAddresses(form, before ?? '', addresses), addresses }
+}
+
+/** Writes the change, and says how to take it back. What an earlier `install` wrote is taken back first. */
+export async function applyChange(
+  name: string,
+  given: { agent: Agent; bases: Upstreams; env: Environment; earlier: InstalledAgent | undefined },
+): Promise<InstalledAgent> {
+  const { agent, bases, env, earlier } = given
+  if (earlier) await takeBack(earlier)
+  const { file, form, before, after, addresses } = await changeFor(agent, bases, env)
+  const backups = join(userFolder(env), 'backups')
+  const backup = before === undefined ? null : join(backups, `${name}-${hashOf(Buffer.from(before)).slice(0, 12)}`)
+  await mkdir(backups, { recursive: true, mode: 0o700 })
+  if (backup !== null) await writeFile(backup, await readFile(file), { mode: 0o600 })
+  const made = missingFolders(dirname(file))
+  await mkdir(dirname(file), { recursive: true })
+  await writeWhole(file, Buffer.from(after))
+  return {
+    file,
+    form,
+    backup,
+    made,
+    after: hashOf(Buffer.from(after)),
+    settings: addresses.map(({ at, value }) => ({
+      at,
+      value,
+      before: rawSetting(form, before ?? '', at) ?? null,
+      depth: depthOfSetting(form, before ?? '', at),
+    })),
+  }
+}
+
+export type TakenBack = 'restored' | 'removed' | 'taken out' | 'changed since'
+
+/** Takes a change back, and says how far that went. */
+export async function takeBack({ file, form, backup, made, after, settings }: InstalledAgent): Promise<TakenBack> {
+  const now = existsSync(file) ? await readFile(file) : undefined
+  if (now && hashOf(now) === after) {
+    if (backup !== null) {
+      await writeWhole(file, await readFile(backup))
+      await rm(backup, { force: true })
+      return 'restored'
+    }
+    await rm(file)
+    for (const folder of made) await rmdir(folder).catch(() => undefined)
+    return 'removed'
+  }
+  if (!now) return 'changed since'
+  const text = now.toString()
+  const ours = settings.filter(({ at, value }) => readSetting(form, text, at) === value)
+  const without = ours.reduce(
+    (left, { at, before, depth }) =>
+      before === null ? removeSetting(form, left, at, depth) : writeRawSetting(form, left, at, before),
+    text,
+  )
+  await writeWhole(file, Buffer.from(without))
+  return ours.length > 0 ? 'taken out' : 'changed since'
+}
+
+/** Whether the settings still say what was written into them. */
+export async function isInPlace({ file, form, settings }: InstalledAgent): Promise<boolean> {
+  if (!existsSync(file)) return false
+  const text = await readFile(file, 'utf8')
+  try {
+    return settings.every(({ at, value }) => readSetting(form, text, at) === value)
+  } catch {
+    return false
+  }
+}
+
+function missingFolders(folder: string): string[] {
+  return existsSync(folder) ? [] : [folder, ...missingFolders(dirname(folder))]
+}
+
+/** The whole file or nothing, through links, with the mode that it has. */
+async function writeWhole(path: string, bytes: Buffer): Promise<void> {
+  const target = existsSync(path) ? await realpath(path) : path
+  const mode = existsSync(target) ? (await stat(target)).mode & 0o777 : 0o600
+  const temporary = `${target}.${process.pid}.tmp`
+  await writeFile(temporary, bytes, { mode })
+  await chmod(temporary, mode)
+  await rename(temporary, target)
+}
+
+function hashOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
