@@ -25,3 +25,40 @@ export function requestIn(message: Message | undefined): string | undefined {
   const text = texts.join('\n').trim()
   return text === '' ? undefined : text
 }
+
+/** A request that only carries a conversation on: a summary of what was before it. */
+const CONTINUED =
+  /^(?:This session is being continued from|# Context Checkpoint|\[hook additional context\]|Another language model started)/i
+/** What agents and benchmarks write before a request: a heading of its own, or a sentence that is always the same. */
+const PREAMBLE =
+  /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/
+const MOST_PREAMBLES = 200
+const TAG = /^<([A-Za-z][\w-]{0,40})(?:\s[^>]{0,200})?>/
+/** Tags whose content is what is asked for. */
+const SPOKEN = new Set(['pr_description', 'user_query', 'request', 'task'])
+
+/**
+ * The first paragraph of a request, without what agents put before it in the user's name; `undefined` where nothing is
+ * left that a person typed.
+ */
+export function titleIn(request: string): string | undefined {
+  let text = request.trimStart()
+  for (let times = 0; times < MOST_PREAMBLES; times++) {
+    if (CONTINUED.test(text)) return undefined
+    const rest = withoutTag(text).replace(PREAMBLE, '').trimStart()
+    if (rest === text) break
+    text = rest
+  }
+  const end = text.indexOf('\n\n')
+  return text === '' ? undefined : end < 0 ? text : text.slice(0, end)
+}
+
+/** Without the element at the beginning; a tag around what is asked for goes alone. */
+function withoutTag(text: string): string {
+  const [opening, name] = TAG.exec(text) ?? []
+  if (opening === undefined || name === undefined) return text
+  const closing = `</${name}>`
+  const end = text.indexOf(closing)
+  if (SPOKEN.has(name) || end < 0) return text.slice(opening.length).trimStart()
+  return text.slice(end + closing.length).trimStart()
+}

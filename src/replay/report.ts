@@ -12,7 +12,7 @@ import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 import { type Model, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
-import { summaryOf } from '../view/totals.ts'
+import { dayOf, summaryOf } from '../view/totals.ts'
 import { replayOptionsOf, savingsOf, sum, timelineOf } from './account.ts'
 import type { Measures } from './measure/measure.ts'
 import { prepareSession, tryPolicy } from './measure/policies.ts'
@@ -152,14 +152,6 @@ function grouped(
 
 function byCost(bills: NamedBill[]): NamedBill[] {
   return bills.sort((a, b) => b.billedUsd - a.billedUsd)
-}
-
-/** The day where the user is. */
-function dayOf(at: number): string {
-  if (at === 0) return 'unknown'
-  const date = new Date(at)
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
 type Money = { model: Model; toDollars: (units: number) => number }

@@ -8,6 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { changeOwnFile } from '../files/atomic.ts'
+import type { SessionReason } from '../formats/transcripts/transcript.ts'
 import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
@@ -76,10 +77,19 @@ export type OpenOptions = {
 }
 
 /**
- * Who works in a session, what it is called, and which session started it (a subagent's has one). `carried`: how many
- * messages at the beginning are those of the parent.
+ * Who works in a session and in which folder, what it is called, and which session it goes on from or was started by:
+ * `reason` says which. `carried`: how many messages at the beginning are those of the parent.
  */
-export type About = { client?: string; title?: string; parent?: string; carried?: number }
+export type About = {
+  client?: string
+  project?: string
+  title?: string
+  parent?: string
+  reason?: SessionReason
+  carried?: number
+  /** It was brought in from the file of an agent. */
+  recorded?: true
+}
 
 export type SessionInfo = Omit<SessionRow, 'meta'> & {
   policy: string
@@ -157,7 +167,7 @@ export class Palimpsest {
   }
 
   /** The same sessions, with some options of their own. */
-  with(options: Pick<PalimpsestOptions, 'summarize' | 'workspace'>): Palimpsest {
+  with(options: Pick<PalimpsestOptions, 'summarize' | 'workspace' | 'clock'>): Palimpsest {
     return new Palimpsest(this.home, this.#store, { ...this.#options, ...options }, this.#owner)
   }
 
@@ -264,6 +274,15 @@ export class Palimpsest {
   /** The sessions, the last used first. */
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
     return (await this.#store.list(options)).map(row => this.#toInfo(row))
+  }
+
+  /** Gives a session a title; an empty one takes it back, and the first request is its title again. */
+  async entitle(id: string, title: string): Promise<void> {
+    const row = await this.#store.find(id)
+    if (!row) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
+    const meta: Meta = parseJson(row.meta)
+    const { title: _, ...about } = meta.about ?? {}
+    await this.#store.setMeta(id, JSON.stringify({ ...meta, about: { ...about, ...(title ? { title } : {}) } }))
   }
 
   /** What the list says of one session; `undefined` where there is none of that name. */

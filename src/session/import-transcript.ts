@@ -10,7 +10,7 @@ import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
 import type { Message, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
-import type { Palimpsest } from './engine.ts'
+import type { About, Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
 
 export type Imported = {
@@ -22,19 +22,28 @@ export type Imported = {
   healed: string[]
 }
 
+export type ImportOptions = {
+  name?: string
+  /** The agent whose recording it is. */
+  client?: string
+  step?: (added: number) => void
+}
+
 const NAME = 200
 const BATCH = 100
 
 export async function importSession(
   pal: Palimpsest,
   recorded: TranscriptSession,
-  { name = recorded.id, step = () => undefined }: { name?: string; step?: (added: number) => void } = {},
+  { name = recorded.id, client, step = () => undefined }: ImportOptions = {},
 ): Promise<Imported> {
   const { messages, healed } = heal(recorded.messages)
-  const { model, carried } = recorded
-  const session = await pal.session(headOf(name, NAME), {
+  const { model } = recorded
+  // Everything gets the time of the message that it belongs to: repairs and reports of usage, too.
+  let now = messages.find(({ at }) => at)?.at
+  const session = await (now === undefined ? pal : pal.with({ clock: () => now ?? 0 })).session(headOf(name, NAME), {
     ...(model ? { model } : {}),
-    ...(carried > 0 ? { about: { carried } } : {}),
+    about: aboutOf(recorded, client),
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
   })
   const there = await messagesOf(session)
@@ -43,6 +52,7 @@ export async function importSession(
   const usage = usageByMessage(recorded, messages)
   for (let next = there.length; next < messages.length; ) {
     const end = endOfBatch(messages, next, usage)
+    now = messages.slice(next, end).findLast(({ at }) => at)?.at ?? now
     await session.append(...messages.slice(next, end))
     const reported = usage.get(end - 1)
     if (reported) await session.record({ type: 'usage', usage: reported })
@@ -50,6 +60,17 @@ export async function importSession(
     next = end
   }
   return { session: session.id, messages: messages.length, added: Math.max(0, messages.length - there.length), healed }
+}
+
+function aboutOf({ carried, cwd, parent, reason }: TranscriptSession, client: string | undefined): About {
+  return {
+    ...(client === undefined ? {} : { client }),
+    ...(cwd ? { project: cwd } : {}),
+    ...(parent === undefined ? {} : { parent: headOf(parent, NAME) }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(carried > 0 ? { carried } : {}),
+    recorded: true,
+  }
 }
 
 /** Up to and including the next message with reported usage, which is recorded behind it. */

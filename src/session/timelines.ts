@@ -1,11 +1,12 @@
 /**
- * The timelines of sessions, kept for as long as somebody looks at them.
+ * The timelines of sessions, kept for as long as somebody looks at them, and the few numbers of every session.
  *
  * The first look reads the whole ledger; after that only what is new. Long ledgers are taken in portions, so that other
- * requests are served in between. Of every session that was looked at, its few numbers for the list stay known until
- * it grows.
+ * requests are served in between. The numbers of a session are kept in a store, where one is given, until it grows, so that a
+ * list of thousands can be sorted by them. `fill` reads the sessions that nobody has looked at yet, one at a time.
  */
 
+import { parseJson } from '../model/json.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { Timeline } from '../view/timeline.ts'
@@ -15,23 +16,36 @@ import type { Session } from './session.ts'
 
 /** Timelines that are kept by default: each holds the texts of its session. */
 const KEPT = 8
-const SUMMARIES = 2000
 /** New events that are read one by one; for more the ledger is read as a whole. */
 const FEW = 100
 const PORTION = 250
+/** Raised when a summary gets other fields or other sums: those of before are made anew. */
+const SUMMARY_VERSION = 1
 
 /** What is known of a session before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
 
+/** Keeps the numbers of sessions as JSON, by the session's id in the ledger. */
+export type SummaryStore = {
+  summaries(version: number): KeptSummary[]
+  keepSummary(summary: KeptSummary, version: number): void
+}
+export type KeptSummary = { session: string; length: number; model: string; summary: string }
+
 type Kept = { model: string; timeline: Promise<Timeline> }
+type Known = { length: number; model: string; summary: Summary }
 
 export class Timelines {
   readonly #models: ModelTable
   readonly #most: number
+  readonly #store: SummaryStore | undefined
   readonly #kept = new Map<string, Kept>()
-  readonly #summaries = new Map<string, { length: number; model: string; summary: Summary }>()
+  #summaries: Map<string, Known> | undefined
+  #filling: Promise<void> | undefined
+  #closed = false
 
-  constructor(models: ModelTable = {}, { most = KEPT }: { most?: number } = {}) {
+  constructor(models: ModelTable = {}, { most = KEPT, store }: { most?: number; store?: SummaryStore } = {}) {
+    this.#store = store
     this.#models = models
     this.#most = most
   }
@@ -43,7 +57,10 @@ export class Timelines {
     const before = known?.model === model ? known.timeline : undefined
     // One after the other: each goes on where the one before has ended.
     const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
-    remember(this.#kept, id, { model, timeline }, this.#most)
+    this.#kept.delete(id)
+    this.#kept.set(id, { model, timeline })
+    // The most recently used ones stay.
+    if (this.#kept.size > this.#most) this.#kept.delete(this.#kept.keys().next().value!)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
     return timeline
   }
@@ -56,16 +73,67 @@ export class Timelines {
 
   /** The numbers of a session, if they are known without reading it. */
   known({ id, length, model }: Timed): Summary | undefined {
-    const found = this.#summaries.get(id)
+    const found = this.#known.get(id)
     return found?.length === length && found.model === model ? found.summary : undefined
   }
 
+  /** The same as it was when the session was last read, for lists: `isOld` where it has grown since. */
+  latest(info: Timed): { summary: Summary | undefined; isOld: boolean } {
+    return { summary: this.#known.get(info.id)?.summary, isOld: this.known(info) === undefined }
+  }
+
   async summary(session: Session, info: Timed): Promise<Summary> {
-    const known = this.known(info)
-    if (known) return known
-    const summary = summaryOf(await this.of(session, info))
-    remember(this.#summaries, info.id, { length: info.length, model: info.model, summary }, SUMMARIES)
+    return this.known(info) ?? this.#keep(info, await this.of(session, info))
+  }
+
+  /** Reads the sessions whose numbers are not known, in their order; one round at a time. */
+  fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): void {
+    this.#filling ??= this.#fill(sessions, open).finally(() => {
+      this.#filling = undefined
+    })
+  }
+
+  /** Ends a round of filling; what is being read is finished first. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#filling
+  }
+
+  async #fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): Promise<void> {
+    for (const info of sessions) {
+      if (this.#closed) return
+      if (this.known(info)) continue
+      try {
+        const session = await open(info.id)
+        const timeline = this.#kept.has(info.id)
+          ? this.of(session, info)
+          : this.#start(session, info).then(made => catchUp(made, session, info.length))
+        this.#keep(info, await timeline)
+      } catch {
+        // A session that cannot be read says so on its own page; the list goes on without its numbers.
+      }
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  #keep({ id, model }: Timed, timeline: Timeline): Summary {
+    const { length } = timeline
+    const summary = summaryOf(timeline)
+    this.#known.set(id, { length, model, summary })
+    if (!this.#closed) {
+      this.#store?.keepSummary({ session: id, length, model, summary: JSON.stringify(summary) }, SUMMARY_VERSION)
+    }
     return summary
+  }
+
+  get #known(): Map<string, Known> {
+    this.#summaries ??= new Map(
+      (this.#store?.summaries(SUMMARY_VERSION) ?? []).map(({ session, summary, ...rest }) => [
+        session,
+        { ...rest, summary: parseJson(summary) },
+      ]),
+    )
+    return this.#summaries
   }
 }
 
@@ -82,11 +150,4 @@ async function catchUp(timeline: Timeline, session: Session, length: number): Pr
     await new Promise(resolve => setImmediate(resolve))
   }
   return timeline
-}
-
-/** The most recently used ones stay. */
-function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > most) map.delete(map.keys().next().value!)
 }

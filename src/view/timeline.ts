@@ -9,7 +9,7 @@
  * provider reported for the call, priced; where it reported nothing, the model of costs, marked as estimated.
  */
 
-import { requestIn } from '../calls/requests.ts'
+import { requestIn, titleIn } from '../calls/requests.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, CacheMiss, Edit, Event, Message, Usage } from '../model/types.ts'
@@ -105,6 +105,7 @@ export class Timeline {
   #answer = 0
   #raw = 0
   #requests = 0
+  #first: string | undefined
   #title: string | undefined
   /** Of the last call: tokens as shown and raw, without the overhead, and what of them was cached; its messages. */
   #last: Made = { shown: 0, prefix: undefined, raw: 0, rawPrefix: undefined, messages: 0 }
@@ -155,9 +156,9 @@ export class Timeline {
     return { raw: this.#raw, shown: shownTokens(this.fold) }
   }
 
-  /** How often the user asked for something, and the first request. */
+  /** How often the user asked for something, and the first request that a person typed. */
   get requests(): { count: number; first: string | undefined } {
-    return { count: this.#requests, first: this.#title }
+    return { count: this.#requests, first: this.#title ?? this.#first }
   }
 
   /** Every part as policies see them, those that are hidden included. */
@@ -235,7 +236,8 @@ export class Timeline {
     const request = requestIn(message)
     if (request === undefined) return
     this.#requests++
-    this.#title ??= request
+    this.#first ??= request
+    this.#title ??= titleIn(request)
   }
 
   /** The provider reported a call before its answer came into the ledger: the next assistant message is the answer. */

@@ -3,7 +3,7 @@
  * without them. Pure; the numbers are those of its timeline.
  */
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
-import type { Timeline } from './timeline.ts'
+import type { Timeline, TimelineCall } from './timeline.ts'
 
 export type Summary = {
   /** The first thing that was asked for. */
@@ -19,13 +19,17 @@ export type Summary = {
   sent: { raw: number; shown: number }
   /**
    * In dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for
-   * the `estimated` calls that it reported nothing of. `without` adds what our edits saved, `modelled` is what the
+   * the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`, `modelled` is what the
    * model of costs says for all calls. Calls that a parent session has paid are left out.
    */
-  money: { without: number; with: number; modelled: number; estimated: number }
+  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
   /** Tokens sent, call by call, in at most 40 steps: the largest of each. */
   series: { raw: number[]; shown: number[] }
+  /** The same money by the day of each call, with the tokens of input and how many of them came from the cache. */
+  days: Day[]
 }
+
+export type Day = { day: string; calls: number; billed: number; saved: number; input: number; cacheRead: number }
 
 const TITLE = 120
 const STEPS = 40
@@ -35,6 +39,7 @@ export function summaryOf(timeline: Timeline): Summary {
   const own = calls.filter(({ inherited }) => !inherited)
   const total = (pick: (call: (typeof calls)[number]) => number) => own.reduce((sum, call) => sum + pick(call), 0)
   const paid = total(call => call.paid.dollars)
+  const saved = total(call => call.raw.cost - call.sent.cost)
   const { raw, shown } = timeline.tokens
   const { count: turns, first = '' } = timeline.requests
   return {
@@ -46,8 +51,9 @@ export function summaryOf(timeline: Timeline): Summary {
     tokens: { raw: raw + overhead, shown: shown + overhead, window: model.window },
     sent: { raw: total(call => call.raw.tokens), shown: total(call => call.sent.tokens) },
     money: {
-      without: paid + total(call => call.raw.cost - call.sent.cost),
+      without: paid + saved,
       with: paid,
+      saved,
       modelled: total(call => call.modelled),
       estimated: own.filter(call => call.paid.estimated).length,
     },
@@ -61,7 +67,38 @@ export function summaryOf(timeline: Timeline): Summary {
         STEPS,
       ),
     },
+    days: daysOf(own, timeline),
   }
+}
+
+function daysOf(calls: readonly TimelineCall[], { scale }: Timeline): Day[] {
+  const days = new Map<string, Day>()
+  for (const { at, paid, raw, sent, reported } of calls) {
+    const day = dayOf(at)
+    const sum = days.get(day) ?? { day, calls: 0, billed: 0, saved: 0, input: 0, cacheRead: 0 }
+    const {
+      input = 0,
+      cacheRead = 0,
+      cacheWrite = 0,
+    } = paid.estimated
+      ? { input: (sent.tokens - sent.cached) * scale, cacheRead: sent.cached * scale }
+      : (reported ?? {})
+    sum.calls++
+    sum.billed += paid.dollars
+    sum.saved += raw.cost - sent.cost
+    sum.input += Math.round(input + cacheRead + cacheWrite)
+    sum.cacheRead += Math.round(cacheRead)
+    days.set(day, sum)
+  }
+  return [...days.values()]
+}
+
+/** The day where the user is. */
+export function dayOf(at: number): string {
+  if (at === 0) return 'unknown'
+  const date = new Date(at)
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
 /** A long series as a short one: the largest of each stretch. */

@@ -30,6 +30,8 @@ type Audience = 'everybody' | 'people' | 'admins' | 'public'
 const ROUTES: Record<Audience, readonly string[]> = {
   everybody: [
     'get /sessions',
+    'get /families',
+    'get /overview',
     'post /sessions',
     'get /sessions/{session}',
     'post /sessions/{session}/messages',
@@ -73,6 +75,7 @@ const ROUTES: Record<Audience, readonly string[]> = {
   ],
   people: [
     'post /sessions/{session}/edits/apply',
+    'put /sessions/{session}/title',
     'post /sessions/{session}/pin',
     'post /sessions/{session}/compact/preview',
     'post /sessions/{session}/compact',

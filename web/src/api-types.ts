@@ -11,9 +11,22 @@ export type Summary = {
   edits: number
   tokens: { raw: number; shown: number; window: number }
   sent: { raw: number; shown: number }
-  money: { without: number; with: number; modelled: number; estimated: number }
+  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
   series: { raw: number[]; shown: number[] }
 }
+
+export type Overview = {
+  days: { day: string; billed: number; saved: number; calls: number }[]
+  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
+  agents: Named[]
+  projects: Named[]
+  models: Named[]
+  sessions: number
+  /** Sessions whose numbers are known so far. */
+  counted: number
+  live: number
+}
+export type Named = { name: string; sessions: number }
 
 export type SessionInfo = {
   id: string
@@ -24,11 +37,17 @@ export type SessionInfo = {
   createdAt: number
   updatedAt: number
   parent?: { id: string; seq: number }
-  about: { client?: string; title?: string; parent?: string }
+  about: { client?: string; project?: string; title?: string; parent?: string; reason?: string; recorded?: true }
 }
 
-export type SessionRow = SessionInfo & { summary: Summary | null }
+export type SessionRow = SessionInfo & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
 export type SessionList = { sessions: SessionRow[]; next: string | null }
+/** A session with those that go on from it, or that it started. */
+export type Family = SessionRow & {
+  children: SessionRow[]
+  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
+}
+export type Families = { families: Family[]; next: string | null; found: number; sessions: number; billed: number }
 
 export type Imported = {
   format: string

@@ -73,6 +73,7 @@ function Page({ route: { path } }: { route: Route }): ReactNode {
 
 function Header({ onSignOut }: { onSignOut(): void }) {
   const [current = 'sessions'] = useRoute().path
+  const [open, setOpen] = useState(false)
   return (
     <header className="top" data-sticks>
       <a className="brand" href={hrefOf('sessions')} aria-label="Palimpsest, to the sessions">
@@ -82,7 +83,18 @@ function Header({ onSignOut }: { onSignOut(): void }) {
         </svg>
         <span>Palimpsest</span>
       </a>
-      <nav aria-label="Main">
+      <Button
+        kind="quiet"
+        small
+        className="menu-button"
+        label="Menu"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        ☰
+      </Button>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a choice closes the menu; Enter on a link is a click */}
+      <nav aria-label="Main" data-open={open} onClick={() => setOpen(false)}>
         {NAVIGATION.map(([key, label]) => (
           <a key={key} href={hrefOf(key)} aria-current={key === current ? 'page' : undefined}>
             {label}

@@ -32,7 +32,7 @@ export const importFiles = defineCommand({
       for await (const { format, session, place } of sessionsFound(file, notes)) {
         const number = before + place
         const name = values.as === undefined ? session.id : number === 1 ? values.as : `${values.as}-${number}`
-        const done = await importSession(pal, session, { name })
+        const done = await importSession(pal, session, { name, client: format })
         found.push({ number, imported: { ...done, file: file.path, format } })
       }
     }

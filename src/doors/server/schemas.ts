@@ -181,15 +181,33 @@ export const SummaryOut = z
       .describe('Of the next call: everything that happened, and what is shown of it.'),
     sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
     money: z
-      .object({ without: z.number(), with: z.number(), modelled: z.number(), estimated: z.number() })
+      .object({
+        without: z.number(),
+        with: z.number(),
+        saved: z.number(),
+        modelled: z.number(),
+        estimated: z.number(),
+      })
       .describe(
         'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
-          'the `estimated` calls that it reported nothing of. `without` adds what our edits saved. `modelled` is what the ' +
+          'the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`. `modelled` is what the ' +
           'model of costs says for all calls.',
       ),
     series: z
       .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
       .describe('Tokens sent call by call, in at most 40 steps.'),
+    days: z
+      .array(
+        z.object({
+          day: z.string().describe('YYYY-MM-DD, where the server is.'),
+          calls: z.number(),
+          billed: z.number(),
+          saved: z.number(),
+          input: z.number().describe('Tokens of input.'),
+          cacheRead: z.number().describe('Of them, those that were read from the cache.'),
+        }),
+      )
+      .describe('The same money by the day of each call.'),
   })
   .meta({ id: 'Summary' })
 
@@ -204,15 +222,40 @@ export const SessionOut = z
     updatedAt: Time,
     parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('Where it was forked from.'),
     about: z
-      .object({ client: z.string().optional(), title: z.string().optional(), parent: z.string().optional() })
-      .describe('Who works in it, what it is called, and which session started it.'),
+      .object({
+        client: z.string().optional(),
+        project: z.string().optional().describe('The folder that the agent works in.'),
+        title: z.string().optional().describe('As somebody named it.'),
+        parent: z.string().optional(),
+        reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional().describe('Why it has a parent.'),
+        recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
+      })
+      .describe('Who works in it, what it is called, and which session it goes on from or was started by.'),
   })
   .meta({ id: 'Session' })
 
 /** A row of the list. */
 export const SessionRow = SessionOut.extend({
+  title: z.string().describe('As somebody named it, or its first request; empty where that is not known yet.'),
+  live: z.boolean().describe('Written to in the last minute and a half.'),
+  isOld: z.boolean().describe('Whether the session has grown since its numbers were read.'),
   summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
+
+/** A session and what came of it. */
+export const FamilyOut = SessionRow.extend({
+  children: z.array(SessionRow),
+  total: z
+    .object({
+      calls: z.number(),
+      billed: z.number(),
+      without: z.number(),
+      saved: z.number(),
+      updatedAt: Time,
+      known: z.boolean().describe('Whether the numbers of all of them are in it.'),
+    })
+    .describe('Dollars and calls of the whole family.'),
+}).meta({ id: 'Family' })
 
 const nearby = {
   entry: z.number(),

@@ -1,6 +1,6 @@
 /**
- * What the server itself must remember, in `server.sqlite` in the home: tokens (as hashes), and the answers to
- * requests that came with an idempotency key.
+ * What the server itself must remember, in `server.sqlite` in the home: tokens (as hashes), the answers to requests
+ * that came with an idempotency key, and the numbers of sessions that were read once (a copy: the ledger has the truth).
  *
  * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
  * it well; the token itself is known only to whoever was given it.
@@ -9,6 +9,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { type Migrations, SqliteFile, type SqlRow } from '../../ledger/database.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import type { KeptSummary } from '../../session/timelines.ts'
 
 export const ROLES = ['user', 'agent', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -46,6 +47,12 @@ const MIGRATIONS: Migrations = [
        status INTEGER, type TEXT, body TEXT, PRIMARY KEY (scope, key)
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX keys_by_time ON keys (at);`,
+  ],
+  [
+    'summaries',
+    `CREATE TABLE summaries (
+       session TEXT PRIMARY KEY, length INTEGER NOT NULL, model TEXT NOT NULL, version INTEGER NOT NULL, summary TEXT NOT NULL
+     ) STRICT, WITHOUT ROWID;`,
   ],
 ]
 
@@ -159,6 +166,24 @@ export class ServerStore {
         key,
       ])
     }
+  }
+
+  /** The numbers of every session, as they were at a length. */
+  summaries(version: number): KeptSummary[] {
+    const rows = this.#file.all('SELECT session, length, model, summary FROM summaries WHERE version = ?', [version])
+    return rows.map(row => ({
+      session: String(row['session']),
+      length: Number(row['length']),
+      model: String(row['model']),
+      summary: String(row['summary']),
+    }))
+  }
+
+  keepSummary({ session, length, model, summary }: KeptSummary, version: number): void {
+    this.#file.run(
+      'INSERT OR REPLACE INTO summaries (session, length, model, version, summary) VALUES (?, ?, ?, ?, ?)',
+      [session, length, model, version, summary],
+    )
   }
 
   close(): void {

@@ -32,6 +32,7 @@ import type { Role, ServerStore } from './server-store.ts'
 import { compactRoutes } from './session-compact.ts'
 import { SessionDesk } from './session-desk.ts'
 import { editRoutes } from './session-edits.ts'
+import { listRoutes } from './session-list.ts'
 import { lookRoutes } from './session-look.ts'
 import { mapRoutes } from './session-map.ts'
 import { timelineRoutes } from './session-timeline.ts'
@@ -110,7 +111,7 @@ export function createServer(options: ServerOptions): Server {
   const hub = new EventHub()
   const desk = new SessionDesk(pal, hub)
   const workspace = options.workspace ?? workspaceIn(process.env)
-  const timelines = new Timelines(pal.models)
+  const timelines = new Timelines(pal.models, { store })
   const heavy = new Slots(HEAVY_AT_ONCE)
   const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
   const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
@@ -169,6 +170,7 @@ export function createServer(options: ServerOptions): Server {
       hub.close()
       await options.agent?.close()
       await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
+      await timelines.close()
       await memory.close()
       store.close()
       await pal.close()
@@ -178,6 +180,7 @@ export function createServer(options: ServerOptions): Server {
 
 /** Every route but those about the server itself, which need the document of them all. */
 const allRoutes: readonly Route[] = [
+  ...listRoutes,
   ...sessionRoutes,
   ...editRoutes,
   ...lookRoutes,

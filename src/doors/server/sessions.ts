@@ -1,4 +1,4 @@
-/** Routes: the sessions themselves. List, make, append, look at the entries and at the view. */
+/** Routes: the sessions themselves. Make, append, look at the entries and at the view. */
 import { z } from 'zod'
 import type { Message as EngineMessage } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
@@ -7,49 +7,12 @@ import { renderEntry } from '../../view/edits.ts'
 import { explainView, tokensSaved } from '../../view/explain.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
 import { forbidden } from './refusals.ts'
-import {
-  defineRoute,
-  EVERYBODY,
-  Next,
-  nameSchema,
-  numberIn,
-  PageQuery,
-  pageOf,
-  type Route,
-  SessionParam,
-  Time,
-} from './route.ts'
-import { type EditState, Message, Messages, SessionOut, SessionRow, View } from './schemas.ts'
+import { defineRoute, EVERYBODY, nameSchema, numberIn, PageQuery, type Route, SessionParam, Time } from './route.ts'
+import { type EditState, Message, Messages, SessionOut, View } from './schemas.ts'
 
 const MAX_OVERHEAD = 10_000_000
 const DEFAULT_PAGE = 50
 const LARGEST = 2 ** 31
-
-const list = defineRoute({
-  method: 'get',
-  path: '/sessions',
-  tag: 'sessions',
-  summary: 'List the sessions, the last used first',
-  roles: EVERYBODY,
-  query: {
-    ...PageQuery,
-    contains: z.string().min(1).max(200).optional().describe('Only with this text in name, policy or model.'),
-  },
-  answer: z.object({ sessions: z.array(SessionRow), next: Next }),
-  refusals: [404],
-  async run({ query, caller, doors }) {
-    const { contains } = query
-    const page = await pageOf(
-      query,
-      page => doors.desk.list(caller, { ...page, contains }),
-      ({ id }) => id,
-    )
-    const sessions = page.items.map(row => {
-      return { ...row, summary: doors.timelines.known({ ...row, id: doors.desk.idOf(caller, row.id) }) ?? null }
-    })
-    return { sessions, next: page.next }
-  },
-})
 
 const create = defineRoute({
   method: 'post',
@@ -255,7 +218,7 @@ const stats = defineRoute({
   },
 })
 
-export const sessionRoutes: readonly Route[] = [list, create, show, append, entries, look, plan, explained, stats]
+export const sessionRoutes: readonly Route[] = [create, show, append, entries, look, plan, explained, stats]
 
 /** An edit with its state, flat. */
 export function editStates(session: Session): z.input<typeof EditState>[] {

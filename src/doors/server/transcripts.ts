@@ -12,8 +12,7 @@ import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../repla
 import { importSession } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
 import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
@@ -23,6 +22,7 @@ const MAX_SESSIONS = 1000
 const MAX_POLICIES = 8
 const MAX_CALLS = 5000
 const NAME_LENGTH = 200
+const MAX_FILE_NAME = 255
 const SERIES = 300
 const DECISIONS = 100
 
@@ -37,6 +37,11 @@ const importRoute = defineRoute({
   roles: EVERYBODY,
   query: {
     name: nameSchema(NAME_LENGTH).optional().describe('For the session, if there is one only.'),
+    file: z
+      .string()
+      .max(MAX_FILE_NAME)
+      .optional()
+      .describe('What the file is called: some formats name their session so.'),
   },
   bytes: MAX_TRANSCRIPT,
   answer: z.object({
@@ -50,13 +55,12 @@ const importRoute = defineRoute({
   refusals: [404, 409],
   run: ({ query, bytes, caller, doors }) =>
     doors.heavy.run(async () => {
-      const { format, sessions, problems } = await readBytesAsTranscript(bytes)
+      const { format, sessions, problems } = await readBytesAsTranscript(bytes, query.file)
       if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
       const imported = []
       for (const recorded of sessions) {
         const name = (sessions.length === 1 ? query.name : undefined) ?? headOf(recorded.id, NAME_LENGTH)
-        await makeOwn(doors, caller, name)
-        imported.push(await importSession(doors.desk.of(caller), recorded, { name }))
+        imported.push(await importSession(doors.desk.of(caller), recorded, { name, client: format }))
       }
       return { format, sessions: imported, problems }
     }),
@@ -147,16 +151,16 @@ function costsOf(policy: string, outcome: Outcome, base: Outcome, timeline: Time
 
 export const transcriptRoutes: readonly Route[] = [importRoute, compare]
 
-/** A session of that name that the caller may write to. */
-async function makeOwn({ desk }: Doors, caller: Caller, name: string): Promise<void> {
-  if (await desk.find(caller, name)) return
-  await desk.create(caller, name, {})
+/** The last name in a path, where a file system takes it. */
+function fileNameIn(path: string): string {
+  const name = path.split(/[/\\\0]/).at(-1) ?? ''
+  return /[^.]/.test(name) && Buffer.byteLength(name) <= MAX_FILE_NAME ? name : 'transcript'
 }
 
 /** Readers take files, so the bytes become one for as long as it is read. Errors do not tell where it lay. */
-async function readBytesAsTranscript(bytes: Uint8Array): Promise<Transcript> {
+async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Transcript> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
-  const path = join(folder, 'transcript')
+  const path = join(folder, fileNameIn(name))
   try {
     await writeFile(path, bytes, { mode: 0o600 })
     return await readTranscript(path)

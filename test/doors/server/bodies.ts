@@ -11,6 +11,7 @@ export const BODIES: Record<string, unknown> = {
     edits: [{ target: { type: 'entry', entry: 0 }, replacement: 'x', why: 'y' }],
   },
   'post /sessions/{session}/pin': { entry: 0 },
+  'put /sessions/{session}/title': { title: 'renamed' },
   'post /sessions/{session}/restore': { id: 'e1' },
   'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
   'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },

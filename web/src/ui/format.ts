@@ -1,6 +1,7 @@
 /** Numbers, money and times as people read them. Pure. */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const cents = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 /** 12,345 */
@@ -13,12 +14,19 @@ export function tokens(value: number): string {
   return Math.abs(value) < 1000 ? whole.format(value) : short.format(value)
 }
 
-/** $1.23; small sums keep two digits that say something. */
+/** $1.23: to the cent; what is less than half a cent and not nothing says so. */
 export function money(dollars: number): string {
   const size = Math.abs(dollars)
-  if (size === 0) return '$0'
-  const digits = size >= 0.1 ? 2 : size >= 0.001 ? 4 : 6
-  return `${dollars < 0 ? '−' : ''}$${size.toFixed(digits)}`
+  const sign = dollars < 0 ? '−' : ''
+  if (size > 0 && size < 0.005) return `${sign}<$0.01`
+  return `${sign}$${cents.format(size)}`
+}
+
+/** For single calls, which cost fractions of a cent. */
+export function price(dollars: number): string {
+  const size = Math.abs(dollars)
+  if (size === 0 || size >= 0.1) return money(dollars)
+  return `${dollars < 0 ? '−' : ''}$${size.toFixed(size >= 0.001 ? 4 : 6)}`
 }
 
 export function percent(share: number): string {

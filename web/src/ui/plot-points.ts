@@ -22,3 +22,12 @@ export function maxOf(values: readonly (number | null)[]): number {
   for (const value of values) if (value !== null && value > most) most = value
   return most
 }
+
+/** Round values from 0 that cover a range: 1, 2, 2.5 or 5 times a power of ten apart. */
+export function ticksTo(highest: number, about = 3): number[] {
+  if (!(highest > 0)) return [0]
+  const rough = highest / about
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 2.5, 5, 10].map(times => times * power).find(one => one >= rough) ?? rough
+  return Array.from({ length: Math.floor(highest / step + 1e-9) + 1 }, (_, i) => i * step)
+}

@@ -163,7 +163,7 @@ function JobState({ job: { result, error, sent } }: { job: Job }) {
 function upload(file: File, progress: (share: number) => void): Promise<Imported> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open('POST', '/import')
+    request.open('POST', `/import?file=${encodeURIComponent(file.name)}`)
     const token = storedToken()
     if (token) request.setRequestHeader('authorization', `Bearer ${token}`)
     request.setRequestHeader('content-type', 'application/octet-stream')

@@ -1,89 +1,209 @@
 /**
- * The list itself. The numbers of a session are read when its row comes into sight, two at a time: a home may hold
- * thousands, and reading one means reading its ledger.
+ * The list itself: a row for each family of sessions, with what goes on from a session or was started by it folded
+ * under it. Sums are the family's.
  */
-import { useEffect, useRef, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import type { SessionRow, Summary } from '../../api-types.ts'
-import { hrefOf } from '../../route.ts'
+import { Fragment, memo, useState } from 'react'
+import type { Family, SessionRow, Summary } from '../../api-types.ts'
+import { hrefOf, replaceQuery } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
 import { ago, count, dateTime, money, percent, plural, tokens } from '../../ui/format.ts'
+import { Info } from '../../ui/info.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { InlineText } from '../../ui/text.tsx'
+import type { Wanted } from './session-filters.tsx'
 
-export function SessionTable({ rows }: { rows: readonly SessionRow[] }) {
+export type TableProps = { rows: readonly Family[]; wanted: Wanted; onRename(row: SessionRow): void }
+
+const COLUMNS = 8
+
+export function SessionTable({ rows, wanted, onRename }: TableProps) {
   const [now] = useState(() => Date.now())
   return (
     <table className="sessions card">
       <thead>
         <tr>
-          <th scope="col">Session</th>
-          <th scope="col" className="number">
-            Turns
+          <Head name="title" label="Session" wanted={wanted} />
+          <th scope="col" className="column-project">
+            Project
           </th>
-          <th scope="col">Tokens by call</th>
-          <th scope="col" className="number">
-            Tokens sent
+          <th scope="col" className="column-agent">
+            Agent and model
           </th>
-          <th
-            scope="col"
-            className="number"
-            title="Of input, by the price table, with the provider's caching in both sums"
-          >
-            Cost
+          <Head name="calls" label="Calls" wanted={wanted} number />
+          <th scope="col" className="column-spark">
+            Tokens by call
           </th>
-          <th scope="col" className="number">
-            Used
-          </th>
+          <Head
+            name="cost"
+            label="Billed"
+            wanted={wanted}
+            number
+            info="What the provider reported, at list prices, input, cache and output; estimated where it reported nothing."
+          />
+          <Head name="saved" label="Saved" wanted={wanted} number />
+          <Head name="used" label="Used" wanted={wanted} number />
         </tr>
       </thead>
       <tbody>
-        {rows.map(row => (
-          <Row key={row.id} row={row} now={now} />
-        ))}
+        {rows.map((row, i) => {
+          const group = wanted.sort === 'used' ? groupOf(row.total.updatedAt, now) : undefined
+          const before = rows[i - 1]
+          const isFirst = group !== undefined && (!before || groupOf(before.total.updatedAt, now) !== group)
+          return (
+            <Fragment key={row.id}>
+              {isFirst && (
+                <tr className="session-group">
+                  <th colSpan={COLUMNS} scope="colgroup">
+                    {group}
+                  </th>
+                </tr>
+              )}
+              <FamilyRows family={row} now={now} onRename={onRename} />
+            </Fragment>
+          )
+        })}
       </tbody>
     </table>
   )
 }
 
-function Row({ row, now }: { row: SessionRow; now: number }) {
-  const element = useRef<HTMLTableRowElement>(null)
-  const summary = useSummary(row, element)
-  const title = row.about.title ?? summary?.title
+type HeadProps = { name: string; label: string; wanted: Wanted; number?: boolean; info?: string }
+
+function Head({ name, label, wanted: { sort, order }, number, info }: HeadProps) {
+  const isSorted = sort === name
+  const isUp = order === 'up'
+  const choose = () => replaceQuery({ sort: name, order: isSorted && !isUp ? 'up' : undefined })
   return (
-    <tr ref={element} data-session={row.id}>
+    <th
+      scope="col"
+      className={number ? 'number' : undefined}
+      aria-sort={isSorted ? (isUp ? 'ascending' : 'descending') : 'none'}
+    >
+      <button type="button" className="sort" onClick={choose}>
+        {label}
+        <span aria-hidden="true">{isSorted ? (isUp ? ' ↑' : ' ↓') : ''}</span>
+      </button>
+      {info && <Info text={info} />}
+    </th>
+  )
+}
+
+type RowsProps = { family: Family; now: number; onRename(row: SessionRow): void }
+
+const FamilyRows = memo(function FamilyRows({ family, now, onRename }: RowsProps) {
+  const { children, total, ...row } = family
+  const [open, setOpen] = useState(false)
+  return (
+    <>
+      <Row row={row} sums={total} now={now} onRename={onRename}>
+        {children.length > 0 && (
+          <button
+            type="button"
+            className="session-fold"
+            aria-expanded={open}
+            aria-label={`Show ${kindsOf(children)} of ${row.title || row.id}`}
+            onClick={() => setOpen(!open)}
+          >
+            <span className="badge">
+              <span aria-hidden="true">{open ? '▾' : '▸'}</span> {kindsOf(children)}
+            </span>
+          </button>
+        )}
+      </Row>
+      {open &&
+        [row, ...children].map(child => (
+          <Row
+            key={child.id}
+            row={child}
+            sums={child.summary && sumsOf(child.summary, child.updatedAt)}
+            now={now}
+            onRename={onRename}
+            nested={child.id === row.id ? 'first' : kindOf(child)}
+          />
+        ))}
+    </>
+  )
+})
+
+type Sums = { calls: number; billed: number; without: number; saved: number; updatedAt: number }
+
+function sumsOf({ calls, money: sum }: Summary, updatedAt: number): Sums {
+  return { calls, billed: sum.with, without: sum.without, saved: sum.saved, updatedAt }
+}
+
+type RowProps = {
+  row: SessionRow
+  sums: Sums | null
+  now: number
+  onRename(row: SessionRow): void
+  nested?: string
+  children?: React.ReactNode
+}
+
+function Row({ row, sums, now, onRename, nested, children }: RowProps) {
+  const { summary, about, live } = row
+  const project = about.project?.split(/[/\\]/).findLast(Boolean)
+  const used = sums?.updatedAt ?? row.updatedAt
+  return (
+    <tr data-session={nested ? undefined : row.id} className={nested ? 'session-row session-nested' : 'session-row'}>
       <td className="session-name">
-        <a href={hrefOf('sessions', row.id)}>
-          <InlineText text={row.id} />
-        </a>
-        {title && (
-          <span className="session-title">
-            <InlineText text={title} />
+        <div>
+          {live && (
+            <span
+              className="live-dot"
+              role="img"
+              aria-label="at work"
+              title="Written to in the last minute and a half"
+            />
+          )}
+          {nested && <span className="session-kind">{nested}</span>}
+          <a href={hrefOf('sessions', row.id)} title={`${row.title}\n${row.id}`.trim()}>
+            <InlineText text={row.title || row.id} />
+          </a>
+          {children}
+          {row.title && (
+            <span className="session-id">
+              <InlineText text={row.id} />
+            </span>
+          )}
+          <Button kind="quiet" small className="session-rename" label="Rename" onClick={() => onRename(row)}>
+            ✎
+          </Button>
+        </div>
+      </td>
+      <td className="column-project">
+        {project && (
+          <span className="chip" title={about.project}>
+            <InlineText text={project} />
           </span>
         )}
-        <span className="session-tags">
-          {row.about.client && <span className="badge badge-accent">{row.about.client}</span>}
-          <span>{row.model}</span>
-          <span>{row.policy === 'none' ? 'no policy' : row.policy}</span>
-          {row.parent && <span>fork of {row.parent.id}</span>}
-        </span>
       </td>
-      {summary ? <Numbers summary={summary} /> : <td className="dim" colSpan={4} aria-busy="true" />}
-      <td className="number dim session-used" title={dateTime(row.updatedAt)}>
-        {ago(row.updatedAt, now)}
+      <td className="column-agent">
+        {about.client && <span className="chip chip-agent">{about.client}</span>}{' '}
+        <span className="dim">{row.model}</span>
+      </td>
+      {sums && summary ? (
+        <Numbers sums={sums} summary={summary} />
+      ) : (
+        <td className="dim session-waiting" colSpan={4} aria-busy="true" />
+      )}
+      <td className="number dim session-used" title={dateTime(used)}>
+        {live ? <span className="live">now</span> : ago(used, now)}
       </td>
     </tr>
   )
 }
 
-function Numbers({ summary: { turns, calls, series, sent, money: cost } }: { summary: Summary }) {
-  const saved = cost.without > 0 ? 1 - cost.with / cost.without : 0
+function Numbers({ sums, summary: { series } }: { sums: Sums; summary: Summary }) {
+  const share = sums.without > 0 ? sums.saved / sums.without : 0
+  const isSaving = Math.abs(sums.saved) >= 0.005
   return (
     <>
-      <td className="number session-turns" data-label="Turns">
-        {count(turns)}
-        <span className="under">{plural(calls, 'call')}</span>
+      <td className="number session-calls">
+        <span className="on-phone">{plural(sums.calls, 'call')}</span>
+        <span className="on-desk">{count(sums.calls)}</span>
       </td>
-      <td className="session-spark">
+      <td className="session-spark column-spark">
         {series.shown.length > 1 && (
           <Sparkline
             values={series.shown}
@@ -92,72 +212,51 @@ function Numbers({ summary: { turns, calls, series, sent, money: cost } }: { sum
           />
         )}
       </td>
-      <td className="number session-sent" data-label="Tokens sent">
-        <FromTo from={tokens(sent.raw)} to={tokens(sent.shown)} what="tokens" />
-      </td>
-      <td className="number session-cost" data-label="Cost">
-        <FromTo from={money(cost.without)} to={money(cost.with)} what="cost" />
-        {Math.abs(saved) >= 0.005 && (
-          <span className={saved > 0 ? 'under saved' : 'under lost'}>
-            {saved > 0 ? `${percent(saved)} less` : `${percent(-saved)} more`}
-          </span>
+      <td className="number session-cost">{money(sums.billed)}</td>
+      <td
+        className={`number session-saved ${isSaving ? (share > 0 ? 'saved' : 'lost') : 'dim'}`}
+        title={isSaving ? `${money(sums.without)} without edits` : undefined}
+      >
+        {isSaving ? (
+          <>
+            {share > 0 ? money(sums.saved) : `${money(-sums.saved)} more`}{' '}
+            {share > 0 && <small>{percent(share)}</small>}
+          </>
+        ) : (
+          '–'
         )}
       </td>
     </>
   )
 }
 
-/** Without our edits → with them; one number where they are the same. */
-function FromTo({ from, to, what }: { from: string; to: string; what: string }) {
-  if (from === to) return <span>{to}</span>
-  return (
-    <span>
-      <span className="visually-hidden">{what} without edits </span>
-      <span className="dim">{from}</span>
-      <span aria-hidden="true"> → </span>
-      <span className="visually-hidden">, with them </span>
-      <b>{to}</b>
-    </span>
-  )
+const NAMES: Record<string, [one: string, many: string]> = {
+  compaction: ['segment', 'segments'],
+  rewind: ['rewind', 'rewinds'],
+  'sub-agent': ['subagent', 'subagents'],
+  fork: ['fork', 'forks'],
 }
 
-function useSummary(row: SessionRow, element: React.RefObject<HTMLElement | null>): Summary | undefined {
-  const [read, setRead] = useState<{ length: number; summary: Summary }>()
-  const known = row.summary ?? undefined
-  const { id, length } = row
-  const isMissing = known === undefined && read?.length !== length
-  useEffect(() => {
-    if (!isMissing || !element.current) return
-    const stop = new AbortController()
-    const observer = new IntersectionObserver(seen => {
-      if (!seen.some(({ isIntersecting }) => isIntersecting)) return
-      observer.disconnect()
-      inTurn(() => getJson<Summary>(sessionPath(id, 'summary'), { signal: stop.signal })).then(
-        summary => setRead({ length, summary }),
-        // The row stays without numbers; the page itself says when the server is away.
-        () => {},
-      )
-    })
-    observer.observe(element.current)
-    return () => {
-      observer.disconnect()
-      stop.abort()
-    }
-  }, [id, length, isMissing, element])
-  return known ?? read?.summary
+function reasonOf({ parent, about }: SessionRow): string {
+  return parent ? 'fork' : (about.reason ?? 'sub-agent')
 }
 
-const AT_ONCE = 2
-const waiting: (() => void)[] = []
-let running = 0
+function kindOf(row: SessionRow): string {
+  return NAMES[reasonOf(row)]?.[0] ?? ''
+}
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= AT_ONCE) await new Promise<void>(resolve => waiting.push(resolve))
-  running++
-  try {
-    return await work()
-  } finally {
-    running--
-    waiting.shift()?.()
-  }
+/** `4 segments, 1 fork`. */
+function kindsOf(children: readonly SessionRow[]): string {
+  const kinds = Map.groupBy(children, reasonOf)
+  return [...kinds].map(([kind, own]) => plural(own.length, ...(NAMES[kind] ?? ['more', 'more']))).join(', ')
+}
+
+const DAY = 24 * 60 * 60 * 1000
+
+function groupOf(at: number, now: number): string {
+  const today = new Date(now).setHours(0, 0, 0, 0)
+  if (at >= today) return 'Today'
+  if (at >= today - DAY) return 'Yesterday'
+  if (at >= today - 6 * DAY) return 'Last 7 days'
+  return new Date(at).toLocaleDateString('en', { month: 'long', year: 'numeric' })
 }

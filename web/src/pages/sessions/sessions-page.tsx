@@ -1,55 +1,97 @@
-/** The sessions: what each cost with its edits and without, a search over names and over all that was said, import. */
-import { useDeferredValue, useRef, useState } from 'react'
+/**
+ * The sessions: what agents cost this week and by day, and the list, with filters, a search over titles and over all
+ * that was said, and import.
+ */
+import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { getJson } from '../../api.ts'
-import type { Hit, SessionList, SessionRow } from '../../api-types.ts'
+import type { Families, Family, Hit, Overview, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
+import { replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { money, plural } from '../../ui/format.ts'
 import { HitList } from '../../ui/hit-list.tsx'
 import { useKeys } from '../../ui/keyboard.ts'
+import { useThrottled } from '../../ui/throttle.ts'
 import { ImportArea, useImports } from './import-area.tsx'
+import { OverviewStrip } from './overview-strip.tsx'
+import { RenameDialog } from './rename-dialog.tsx'
+import { clearFilters, isNarrowed, SessionFilters, toQuery, type Wanted, wantedIn } from './session-filters.tsx'
 import { SessionTable } from './session-table.tsx'
 import './sessions.css'
 
-const PAGE = 50
+const PAGE = 100
 const SAMPLE = 'sample'
+/** A busy agent writes many times a second. */
+const RELOAD_MS = 1500
 
 export function SessionsPage() {
-  const [query, setQuery] = useState('')
+  const { query: address } = useRoute()
+  const wanted = wantedIn(address)
+  const [query, setQuery] = useState(wanted.contains ?? '')
   const asked = useDeferredValue(query.trim())
+  useEffect(() => replaceQuery({ q: asked || undefined }), [asked])
   const [pages, setPages] = useState(1)
+  const [renaming, setRenaming] = useState<SessionRow>()
   const search = useRef<HTMLInputElement>(null)
-  const list = useResource(`${asked}\n${pages}`, signal => readPages(asked, pages, signal), { keep: true })
-  const imports = useImports(list.reload)
+  const overview = useResource('overview', signal => getJson<Overview>('/overview', { signal }))
+  const list = useResource(`${JSON.stringify(wanted)}\n${pages}`, signal => readPages(wanted, pages, signal), {
+    keep: true,
+  })
+  const reload = () => {
+    overview.reload()
+    list.reload()
+  }
+  const reloadSoon = useThrottled(reload, RELOAD_MS)
+  const imports = useImports(reloadSoon)
   useLive(event => {
-    if (event.type === 'session.changed' || event.type === 'reset') list.reload()
+    if (event.type === 'session.changed' || event.type === 'reset') reloadSoon()
   })
   useKeys({ '/': () => search.current?.focus() })
+  const isReading = overview.value !== undefined && overview.value.counted < overview.value.sessions
+  useWhile(isReading || list.value?.families.some(({ isOld }) => isOld) === true, reloadSoon)
+  const onRename = useCallback((row: SessionRow) => setRenaming(row), [])
   const shown = list.value
+  const isFirst = !isNarrowed(wanted) && shown?.families.every(({ id }) => id === SAMPLE) === true
   return (
     <ImportArea imports={imports}>
       <header className="page-head">
         <h1>Sessions</h1>
-        <input
-          ref={search}
-          type="search"
-          className="sessions-search"
-          placeholder="Search names and everything that was said"
-          aria-label="Search sessions"
-          value={query}
-          onChange={event => setQuery(event.target.value)}
-        />
         <div className="page-actions">
           <Button onClick={imports.choose}>Import a transcript</Button>
         </div>
       </header>
-      {list.error !== undefined && <Failure error={list.error} retry={list.reload} />}
-      {shown && <Welcome rows={shown.sessions} searching={asked !== ''} />}
-      {shown && shown.sessions.length > 0 && <SessionTable rows={shown.sessions} />}
-      {shown && shown.sessions.length === 0 && asked !== '' && (
-        <p className="sessions-none dim">No session has this in its name, policy or model.</p>
+      {list.error !== undefined && <Failure error={list.error} retry={reload} />}
+      {isFirst && <Welcome isEmpty={shown?.families.length === 0} />}
+      {overview.value && !isFirst && (
+        <OverviewStrip overview={overview.value} day={wanted.when} onDay={when => replaceQuery({ when })} />
+      )}
+      {!isFirst && (
+        <div className="sessions-bar">
+          <SessionFilters {...{ wanted, query, search }} overview={overview.value} onQuery={setQuery} />
+          {shown && (
+            <p className="sessions-count dim" role="status">
+              {plural(shown.sessions, 'session')} · {money(shown.billed)} billed
+            </p>
+          )}
+        </div>
+      )}
+      {shown && shown.families.length > 0 && <SessionTable rows={shown.families} wanted={wanted} onRename={onRename} />}
+      {shown && shown.families.length === 0 && isNarrowed(wanted) && (
+        <div className="sessions-none dim">
+          <p>No session fits these filters.</p>
+          <Button
+            small
+            onClick={() => {
+              setQuery('')
+              clearFilters()
+            }}
+          >
+            Clear the filters
+          </Button>
+        </div>
       )}
       {shown?.next && (
         <div className="sessions-more">
@@ -57,41 +99,59 @@ export function SessionsPage() {
         </div>
       )}
       {asked.length > 1 && <Said query={asked} />}
+      {renaming && (
+        <RenameDialog
+          session={renaming}
+          onClose={renamed => {
+            setRenaming(undefined)
+            if (renamed) reload()
+          }}
+        />
+      )}
     </ImportArea>
   )
 }
 
+/** Calls now and then while something is on its way. */
+function useWhile(isWaiting: boolean, ask: () => void): void {
+  const latest = useRef(ask)
+  latest.current = ask
+  useEffect(() => {
+    if (!isWaiting) return
+    const timer = setInterval(() => latest.current(), RELOAD_MS)
+    return () => clearInterval(timer)
+  }, [isWaiting])
+}
+
 /** The first pages of the list as one: it is read anew as a whole, so that a session that moved up is there once. */
-async function readPages(contains: string, pages: number, signal: AbortSignal): Promise<SessionList> {
-  const sessions: SessionRow[] = []
+async function readPages(wanted: Wanted, pages: number, signal: AbortSignal): Promise<Families> {
+  const families: Family[] = []
   let cursor: string | undefined
-  for (let page = 0; page < pages; page++) {
-    const query = { limit: PAGE, cursor, contains: contains || undefined }
-    const found = await getJson<SessionList>('/sessions', { query, signal })
-    sessions.push(...found.sessions)
-    if (found.next === null) return { sessions, next: null }
+  for (let page = 1; ; page++) {
+    const query = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
+    const found = await getJson<Families>('/families', { query, signal })
+    families.push(...found.families)
+    if (found.next === null || page >= pages) return { ...found, families }
     cursor = found.next
   }
-  return { sessions, next: cursor ?? null }
 }
 
 /** On a first start: what to do next, in three sentences. */
-function Welcome({ rows, searching }: { rows: readonly SessionRow[]; searching: boolean }) {
-  if (searching || rows.some(({ id }) => id !== SAMPLE)) return null
+function Welcome({ isEmpty }: { isEmpty: boolean }) {
   const steps = (
     <ol className="welcome-steps">
       <li>
-        {rows.length > 0 ? 'Open the sample below to see' : 'Start with `npm start` for a sample, to see'} what an agent
-        was shown, what was left out and why, and take any of it back.
+        {isEmpty ? 'Start with `npm start` for a sample, to see' : 'Open the sample below to see'} what an agent was
+        shown, what was left out and why, and take any of it back.
       </li>
       <li>Drop a transcript of your own agent anywhere on this page to see the same for it.</li>
       <li>
-        Put the proxy in front of the agent you use, with <code>ANTHROPIC_BASE_URL={location.origin}</code> or{' '}
+        Let the agent you use talk through this server, with <code>ANTHROPIC_BASE_URL={location.origin}</code> or{' '}
         <code>OPENAI_BASE_URL={location.origin}/v1</code>, and its sessions appear here as they happen.
       </li>
     </ol>
   )
-  if (rows.length === 0) return <EmptyState title="No sessions yet">{steps}</EmptyState>
+  if (isEmpty) return <EmptyState title="No sessions yet">{steps}</EmptyState>
   return (
     <section className="welcome" aria-label="What to do next">
       <p className="welcome-title">What happened is never changed. What the model is shown is, and you can see it.</p>

@@ -1,0 +1,177 @@
+/**
+ * The list of sessions as people look for one: what goes on from another session, or was started by it, is under that
+ * one; families are filtered, sorted and summed up as a whole. Pure.
+ */
+import type { Summary } from '../../view/totals.ts'
+import type { OwnedSession } from './session-desk.ts'
+
+export type Listed = OwnedSession & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
+
+/** A session with everything that came of it. The sums are over those whose numbers are known. */
+export type Family = Listed & {
+  children: Listed[]
+  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
+}
+
+export const SORTS = ['used', 'cost', 'saved', 'calls', 'title'] as const
+export type Sort = (typeof SORTS)[number]
+
+export type Wanted = {
+  contains?: string | undefined
+  agent?: string | undefined
+  project?: string | undefined
+  model?: string | undefined
+  /** Used in this stretch of time. */
+  from?: number | undefined
+  to?: number | undefined
+  sort?: Sort | undefined
+  ascending?: boolean | undefined
+}
+
+/** A session that was written to so recently is at work. */
+const LIVE_MS = 90_000
+
+type Latest = { summary: Summary | undefined; isOld: boolean }
+
+export function toListed(session: OwnedSession, { summary, isOld }: Latest, now: number): Listed {
+  const title = session.about.title || summary?.title || ''
+  const live = !session.about.recorded && Math.abs(now - session.updatedAt) < LIVE_MS
+  return { ...session, title, live, summary: summary ?? null, isOld }
+}
+
+/** All that fits, in order. */
+export function familiesOf(sessions: readonly Listed[], wanted: Wanted = {}): Family[] {
+  const { sort = 'used', ascending = false } = wanted
+  const fits = fitting(wanted)
+  const found = grouped(sessions).filter(({ children, ...parent }) => fits(parent) || children.some(fits))
+  const keyOf = KEYS[sort]
+  const sign = ascending ? 1 : -1
+  const keyed = found.map(family => ({ family, key: keyOf(family) }))
+  keyed.sort((a, b) => sign * compare(a.key, b.key) || b.family.total.updatedAt - a.family.total.updatedAt)
+  return keyed.map(({ family }) => family)
+}
+
+const KEYS: Record<Sort, (family: Family) => number | string> = {
+  used: ({ total }) => total.updatedAt,
+  cost: ({ total }) => total.billed,
+  saved: ({ total }) => total.saved,
+  calls: ({ total }) => total.calls,
+  title: ({ title, id }) => (title || id).toLowerCase(),
+}
+
+function compare(a: number | string, b: number | string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function fitting({ contains, agent, project, model, from, to }: Wanted): (session: Listed) => boolean {
+  const words = contains?.toLowerCase()
+  return ({ id, title, policy, model: own, about, updatedAt }) =>
+    (words === undefined ||
+      [id, title, policy, own, about.client, about.project].some(text => text?.toLowerCase().includes(words))) &&
+    (agent === undefined || (about.client ?? '') === agent) &&
+    (project === undefined || projectOf(about.project) === project) &&
+    (model === undefined || own === model) &&
+    (from === undefined || updatedAt >= from) &&
+    (to === undefined || updatedAt <= to)
+}
+
+/** The name of a folder: what people call a project. */
+export function projectOf(folder: string | undefined): string {
+  return folder?.split(/[/\\]/).findLast(name => name !== '') ?? ''
+}
+
+function grouped(sessions: readonly Listed[]): Family[] {
+  const byId = new Map(sessions.map(session => [session.id, session]))
+  const children = new Map<string, Listed[]>()
+  const roots: Listed[] = []
+  for (const session of sessions) {
+    const root = rootOf(session, byId)
+    if (root === session) roots.push(session)
+    else children.set(root.id, [...(children.get(root.id) ?? []), session])
+  }
+  return roots.map(root => {
+    const own = (children.get(root.id) ?? []).sort((a, b) => a.createdAt - b.createdAt)
+    return { ...root, live: root.live || own.some(({ live }) => live), children: own, total: totalOf([root, ...own]) }
+  })
+}
+
+/** The first of its line that is in the list; one that is its own ancestor is a root. */
+function rootOf(session: Listed, byId: ReadonlyMap<string, Listed>): Listed {
+  const seen = new Set([session.id])
+  let root = session
+  for (;;) {
+    const parent = byId.get(root.parent?.id ?? root.about.parent ?? '')
+    if (!parent) return root
+    if (seen.has(parent.id)) return session
+    seen.add(parent.id)
+    root = parent
+  }
+}
+
+function totalOf(members: readonly Listed[]): Family['total'] {
+  const total = { calls: 0, billed: 0, without: 0, saved: 0, updatedAt: 0, known: true }
+  for (const { summary, updatedAt } of members) {
+    total.updatedAt = Math.max(total.updatedAt, updatedAt)
+    if (!summary) total.known = false
+    else {
+      total.calls += summary.calls
+      total.billed += summary.money.with
+      total.without += summary.money.without
+    }
+  }
+  return { ...total, saved: total.without - total.billed }
+}
+
+export type Overview = {
+  /** The last 30 days, the oldest first; the last is today. */
+  days: { day: string; billed: number; saved: number; calls: number }[]
+  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
+  agents: Named[]
+  projects: Named[]
+  models: Named[]
+  sessions: number
+  /** Sessions whose numbers are in the sums; the others are being read. */
+  counted: number
+  live: number
+}
+type Named = { name: string; sessions: number }
+
+const WEEK = 7
+
+/** `days`: the names of the days to tell of, the oldest first. */
+export function overviewOf(sessions: readonly Listed[], days: readonly string[]): Overview {
+  const byDay = new Map(days.map(day => [day, { day, billed: 0, saved: 0, calls: 0 }]))
+  const thisWeek = new Set(days.slice(-WEEK))
+  const week = { billed: 0, saved: 0, calls: 0, sessions: 0, input: 0, cacheRead: 0 }
+  for (const { summary } of sessions) {
+    const inWeek = summary?.days.filter(({ day }) => thisWeek.has(day)) ?? []
+    if (inWeek.length > 0) week.sessions++
+    for (const one of inWeek) for (const key of WEEK_SUMS) week[key] += one[key]
+    for (const { day, billed, saved, calls } of summary?.days ?? []) {
+      const sum = byDay.get(day)
+      if (!sum) continue
+      sum.billed += billed
+      sum.saved += saved
+      sum.calls += calls
+    }
+  }
+  return {
+    days: [...byDay.values()],
+    week,
+    agents: counted(sessions.map(({ about }) => about.client ?? '')),
+    projects: counted(sessions.map(({ about }) => projectOf(about.project))),
+    models: counted(sessions.map(({ model }) => model)),
+    sessions: sessions.length,
+    counted: sessions.filter(({ summary }) => summary).length,
+    live: sessions.filter(({ live }) => live).length,
+  }
+}
+
+const WEEK_SUMS = ['billed', 'saved', 'calls', 'input', 'cacheRead'] as const
+
+/** Names and how often each occurs, the most frequent first. */
+function counted(names: readonly string[]): Named[] {
+  const counts = new Map<string, number>()
+  for (const name of names) if (name !== '') counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].map(([name, sessions]) => ({ name, sessions })).sort((a, b) => b.sessions - a.sessions)
+}

@@ -1,0 +1,170 @@
+/** Routes: the list of sessions, what they cost by day, and a session's title. */
+import { z } from 'zod'
+import { onOneLine } from '../../model/text.ts'
+import { dayOf } from '../../view/totals.ts'
+import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
+import type { Caller } from './gate.ts'
+import {
+  type Doors,
+  defineRoute,
+  EVERYBODY,
+  Next,
+  numberIn,
+  PageQuery,
+  PEOPLE,
+  pageOf,
+  type Route,
+  SessionParam,
+} from './route.ts'
+import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
+
+const MAX_TITLE = 200
+const END_OF_TIME = 8.64e15
+/** More sessions than this are not sorted or summed up. */
+const MOST_SESSIONS = 100_000
+const DAYS = 30
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const contains = z
+  .string()
+  .min(1)
+  .max(200)
+  .optional()
+  .describe('Only with this text in name, title, policy, model, agent or project.')
+
+const list = defineRoute({
+  method: 'get',
+  path: '/sessions',
+  tag: 'sessions',
+  summary: 'List the sessions, the last used first',
+  roles: EVERYBODY,
+  query: { ...PageQuery, contains },
+  answer: z.object({ sessions: z.array(SessionRow), next: Next }),
+  refusals: [404],
+  async run({ query, caller, doors }) {
+    const page = await pageOf(
+      query,
+      page => doors.desk.list(caller, { ...page, contains: query.contains }),
+      ({ id }) => id,
+    )
+    return { sessions: page.items.map(row => listedIn(doors, caller, row)), next: page.next }
+  },
+})
+
+const families = defineRoute({
+  method: 'get',
+  path: '/families',
+  tag: 'sessions',
+  summary: 'List the sessions, each with those that go on from it or that it started; filtered and sorted',
+  description: 'Sums are over the sessions whose numbers are known; the others are read in the background.',
+  roles: EVERYBODY,
+  query: {
+    ...PageQuery,
+    contains,
+    agent: z.string().max(200).optional().describe('Only of this agent.'),
+    project: z.string().max(200).optional().describe('Only in a folder of this name.'),
+    model: z.string().max(200).optional(),
+    from: numberIn(0, END_OF_TIME).optional().describe('Only used since then, in milliseconds since 1970.'),
+    to: numberIn(0, END_OF_TIME).optional().describe('Only used until then.'),
+    sort: z.enum(SORTS).optional().describe('`used` if not given.'),
+    order: z.enum(['up', 'down']).optional().describe('`down`, the largest first, if not given.'),
+  },
+  answer: z.object({
+    families: z.array(FamilyOut),
+    next: Next,
+    found: z.number().describe('Families that fit.'),
+    sessions: z.number().describe('Sessions in them.'),
+    billed: z.number().describe('Dollars, over all that fit.'),
+  }),
+  refusals: [404],
+  async run({ query, caller, doors }) {
+    const { order, cursor, limit, ...wanted } = query
+    const all = familiesOf(await everything(doors, caller), { ...wanted, ascending: order === 'up' })
+    const place = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor) + 1
+    const { items, next } = await pageOf(
+      { limit },
+      page => all.slice(place, place + page.limit),
+      ({ id }) => id,
+    )
+    const members = all.reduce((sum, { children }) => sum + 1 + children.length, 0)
+    const billed = all.reduce((sum, { total }) => sum + total.billed, 0)
+    return { families: items, next, found: all.length, sessions: members, billed }
+  },
+})
+
+const Named = z.array(z.object({ name: z.string(), sessions: z.number() }))
+
+const overview = defineRoute({
+  method: 'get',
+  path: '/overview',
+  tag: 'sessions',
+  summary:
+    'What the sessions cost this week and by day, what was saved, and which agents, projects and models there are',
+  description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
+  roles: EVERYBODY,
+  answer: z.object({
+    days: z
+      .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), calls: z.number() }))
+      .describe(`The last ${DAYS} days; the last is today.`),
+    week: z.object({
+      billed: z.number(),
+      saved: z.number(),
+      calls: z.number(),
+      sessions: z.number(),
+      input: z.number(),
+      cacheRead: z.number(),
+    }),
+    agents: Named,
+    projects: Named,
+    models: Named,
+    sessions: z.number(),
+    counted: z.number(),
+    live: z.number(),
+  }),
+  async run({ caller, doors }) {
+    const sessions = await everything(doors, caller)
+    const pal = doors.pal
+    doors.timelines.fill(
+      sessions.filter(({ isOld }) => isOld).map(row => ({ ...row, id: doors.desk.idOf(caller, row.id) })),
+      id => pal.session(id, { mustExist: true, asGuest: true }),
+    )
+    return overviewOf(sessions, lastDays(doors.clock()))
+  },
+})
+
+const entitle = defineRoute({
+  method: 'put',
+  path: '/sessions/{session}/title',
+  tag: 'sessions',
+  summary: 'Give a session a title; an empty one takes it back',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({ title: z.string().max(MAX_TITLE) }),
+  answer: SessionOut,
+  refusals: [404],
+  async run({ params, body, caller, doors }) {
+    const { desk } = doors
+    await desk.of(caller).entitle(params.session, onOneLine(body.title).trim())
+    const found = (await desk.find(caller, params.session))!
+    desk.tell({ session: desk.idOf(caller, found.id), length: found.length, at: doors.clock() })
+    return found
+  },
+})
+
+export const listRoutes: readonly Route[] = [list, families, overview, entitle]
+
+async function everything(doors: Doors, caller: Caller): Promise<Listed[]> {
+  const rows = await doors.desk.list(caller, { limit: MOST_SESSIONS })
+  return rows.map(row => listedIn(doors, caller, row))
+}
+
+type Row = Awaited<ReturnType<Doors['desk']['list']>>[number]
+
+function listedIn({ desk, timelines, clock }: Doors, caller: Caller, row: Row): Listed {
+  return toListed(row, timelines.latest({ ...row, id: desk.idOf(caller, row.id) }), clock())
+}
+
+function lastDays(now: number): string[] {
+  const noon = new Date(now).setHours(12, 0, 0, 0)
+  return Array.from({ length: DAYS }, (_, i) => dayOf(noon - (DAYS - 1 - i) * DAY_MS))
+}

@@ -1,0 +1,32 @@
+/** The title of a session: what a person typed first. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { titleIn } from '../../src/calls/requests.ts'
+
+const CASES: [request: string, title: string | undefined][] = [
+  ['Mend the report.\n\nIt leaves out Sunday.', 'Mend the report.'],
+  [
+    '# AGENTS.md instructions for /work\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>\n<environment_context>\nx\n</environment_context>',
+    undefined,
+  ],
+  ['This session is being continued from a previous conversation that ran out of context.', undefined],
+  ['<current_datetime>2026-06-24</current_datetime>\n\n# Task: Brainstorm a name', 'Task: Brainstorm a name'],
+  [
+    '<pr_description>\nConsider the following PR description:\nTIME_ZONE is not used\n</pr_description>',
+    'TIME_ZONE is not used\n</pr_description>',
+  ],
+  ['> aider --lint\n> Models: x\nplease mend it', 'please mend it'],
+  ['Implement the following plan:\n\n# Plan: Tree view', 'Plan: Tree view'],
+  ['<div> is not closed in header.html', 'is not closed in header.html'],
+  ['2 < 3, why?', '2 < 3, why?'],
+  ['   ', undefined],
+]
+
+test('what agents and benchmarks put before a request is no part of a title', () => {
+  for (const [request, title] of CASES) assert.equal(titleIn(request), title, request)
+})
+
+test('a text of nothing but quotes or tags ends', () => {
+  assert.equal(typeof titleIn('> quoted\n'.repeat(100_000)), 'string')
+  assert.equal(titleIn('<a></a>'.repeat(100)), undefined)
+})

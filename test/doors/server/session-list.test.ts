@@ -1,0 +1,137 @@
+/** The list of sessions as a dashboard: families, filters, sums by day, titles, and numbers that outlive the server. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { familiesOf, type Listed } from '../../../src/doors/server/families.ts'
+import { importSession } from '../../../src/session/import-transcript.ts'
+import { openSample } from '../../../src/session/sample.ts'
+import type { Summary } from '../../../src/view/totals.ts'
+import * as fc from '../../property.ts'
+import { said, startServer } from './harness.ts'
+
+test('every session is in one family, however parents are linked, and the families add up to the sessions', () => {
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  const link = fc.option(fc.constantFrom(...ids, 'elsewhere'), { nil: undefined })
+  const sessions = fc.tuple(...ids.map(() => fc.record({ parent: link, cents: fc.nat(1000), at: fc.nat(1000) })))
+  fc.assert(
+    fc.property(sessions, fc.constantFrom('used', 'cost', 'calls', 'title'), (given, sort) => {
+      const listed = given.map(({ parent, cents, at }, i) => sessionOf(ids[i]!, { parent, cents, at }))
+      const families = familiesOf(listed, { sort: sort as 'used' })
+      const members = families.flatMap(({ id, children }) => [id, ...children.map(child => child.id)])
+      assert.deepEqual(members.sort(), ids)
+      const billed = families.reduce((sum, { total }) => sum + total.billed, 0)
+      assert.equal(
+        billed,
+        given.reduce((sum, { cents }) => sum + cents, 0),
+      )
+      const keys = families.map(({ total }) => (sort === 'cost' ? total.billed : total.updatedAt))
+      if (sort === 'cost' || sort === 'used')
+        assert.deepEqual(
+          keys,
+          keys.toSorted((a, b) => b - a),
+        )
+    }),
+  )
+})
+
+function sessionOf(id: string, { parent, cents, at }: { parent: string | undefined; cents: number; at: number }) {
+  const summary = { title: id, calls: 1, money: { with: cents, without: cents }, days: [] } as unknown as Summary
+  const about = parent === undefined ? {} : { parent }
+  const row = { id, policy: 'none', model: 'm', owner: null, length: 1, createdAt: at, updatedAt: at, about }
+  return { ...row, title: id, live: false, summary, isOld: false } satisfies Listed
+}
+
+test('the overview reads what nobody has looked at, and its days add up to what sessions say', async t => {
+  const { server, pal, call } = await startServer({ clock: () => Date.UTC(2026, 5, 20) })
+  t.after(() => server.close())
+  await openSample(pal)
+  const recorded = { id: 'r', carried: 0, messages: [], usage: [] }
+  const messages = [said('Mend the harbour light.'), said('Done.', 'assistant')].map((message, i) => {
+    return { ...message, at: Date.UTC(2026, 5, 19, 12) + i }
+  })
+  await importSession(pal, { ...recorded, messages, usage: [{ message: 1, usage: { input: 1e6, output: 10 } }] })
+  let overview = (await call('GET', '/overview')).json
+  for (let asked = 0; overview.counted < overview.sessions && asked < 10_000; asked++) {
+    await new Promise(resolve => setImmediate(resolve))
+    overview = (await call('GET', '/overview')).json
+  }
+  const summary = (await call('GET', '/sessions/r/summary')).json
+  assert.equal(overview.sessions, 2)
+  assert.equal(overview.week.billed, summary.money.with)
+  assert.ok(summary.money.with > 1)
+  const days: { billed: number }[] = overview.days
+  assert.equal(
+    days.reduce((sum, { billed }) => sum + billed, 0),
+    summary.money.with,
+    'the sample is older than 30 days',
+  )
+  const { families, billed } = (await call('GET', '/families?sort=cost')).json
+  assert.deepEqual(
+    families.map(({ id, title }: Listed) => [id, title]),
+    [
+      ['r', 'Mend the harbour light.'],
+      ['sample', families[1].title],
+    ],
+  )
+  assert.equal(billed, families[0].total.billed + families[1].total.billed)
+  assert.deepEqual((await call('GET', '/families?contains=HARBOUR')).json.found, 1, 'titles are searched')
+})
+
+test('an import keeps the dates of the recording: of repairs and reports, too', async t => {
+  const { server, pal, call } = await startServer()
+  t.after(() => server.close())
+  const at = Date.UTC(2026, 2, 1)
+  const call1 = { type: 'tool-call' as const, id: 'c1', name: 'read', input: {} }
+  const messages = [
+    { ...said('go'), at },
+    { role: 'assistant' as const, parts: [call1], at: at + 1000 },
+  ]
+  const usage = [{ message: 1, usage: { input: 10, output: 1 } }]
+  await importSession(pal, { id: 'old', messages, usage, carried: 0 }, { client: 'pi' })
+  const { json } = await call('GET', '/families')
+  assert.equal(json.families[0].createdAt, at)
+  assert.equal(json.families[0].updatedAt, at + 1000)
+  assert.equal(json.families[0].live, false)
+  for (const { at: time } of await (await pal.session('old')).events()) assert.ok(time <= at + 1000)
+})
+
+test('a title is kept beside the name, and an empty one takes it back', async t => {
+  const { server, call } = await startServer()
+  t.after(() => server.close())
+  await call('POST', '/sessions', { body: { id: 's', messages: [said('first words')] } })
+  const renamed = await call('PUT', '/sessions/s/title', { body: { title: '  Two\nlines ⚓ ' } })
+  assert.equal(renamed.json.about.title, 'Two lines ⚓')
+  assert.equal((await call('GET', '/families')).json.families[0].title, 'Two lines ⚓')
+  await call('GET', '/sessions/s/summary')
+  await call('PUT', '/sessions/s/title', { body: { title: '' } })
+  assert.equal((await call('GET', '/families')).json.families[0].title, 'first words')
+  assert.equal((await call('PUT', '/sessions/none/title', { body: { title: 'x' } })).status, 404)
+})
+
+test('a file that is dropped is the session that the command line imports: named by the file', async t => {
+  const { server, pal } = await startServer()
+  t.after(() => server.close())
+  const trajectory = {
+    messages: [said('hello'), said('hi', 'assistant')].map(({ role, parts }) => {
+      return { role, content: parts[0]!.text }
+    }),
+    info: {},
+    trajectory_format: 'mini-swe-agent-1',
+  }
+  const post = (file: string) =>
+    server.fetch(
+      new Request(`http://localhost/import?file=${encodeURIComponent(file)}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream' },
+        body: JSON.stringify(trajectory),
+      }),
+    )
+  for (const file of [
+    'django__django-1.traj.json',
+    '../../django__django-1.traj.json',
+    'C:\\work\\django__django-1.traj.json',
+  ]) {
+    const answer = JSON.parse(await (await post(file)).text())
+    assert.equal(answer.sessions?.[0]?.session, 'django__django-1', JSON.stringify(answer))
+  }
+  assert.equal((await pal.sessions()).length, 1)
+})

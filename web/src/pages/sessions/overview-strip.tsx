@@ -1,0 +1,170 @@
+/** What the agents cost this week and by day: one sentence, a few numbers, and 30 days as bars. */
+import type { Overview } from '../../api-types.ts'
+import { count, money, percent, plural } from '../../ui/format.ts'
+import { Info } from '../../ui/info.tsx'
+import { ticksTo } from '../../ui/plot-points.ts'
+import { useWidth } from '../../ui/size.ts'
+
+export type Filtered = { day?: string | undefined; onDay(day: string | undefined): void }
+
+export function OverviewStrip({ overview, ...filtered }: { overview: Overview } & Filtered) {
+  const { week, sessions, counted } = overview
+  const without = week.billed + week.saved
+  return (
+    <section className="strip card" aria-label="This week">
+      <div className="strip-week">
+        <p className="dim">Last 7 days</p>
+        <p className="verdict">
+          {week.calls === 0 ? (
+            'Nothing was spent.'
+          ) : Math.abs(week.saved) >= 0.005 ? (
+            <>
+              Agents cost <b>{money(week.billed)}</b>. Without edits it would have been {money(without)}:{' '}
+              <b className={week.saved > 0 ? 'saved' : 'lost'}>
+                {money(Math.abs(week.saved))} {week.saved > 0 ? 'saved' : 'more'}
+              </b>
+              .
+            </>
+          ) : (
+            <>
+              Agents cost <b>{money(week.billed)}</b>.
+            </>
+          )}
+        </p>
+        <dl className="strip-numbers">
+          <Amount name="Sessions" value={count(week.sessions)} note={plural(week.calls, 'call')} />
+          <Amount
+            name="Read from cache"
+            value={week.input > 0 ? percent(week.cacheRead / week.input) : '–'}
+            note="of input"
+            info="Input that the provider had in its cache, and charged a tenth for or less."
+          />
+          <Amount
+            name="Saved"
+            value={without > 0 ? percent(week.saved / without) : '–'}
+            note="of what it would have cost"
+            info="The same calls with nothing edited and the same caching by the provider, less what they cost."
+          />
+        </dl>
+        {counted < sessions && (
+          <p className="dim strip-counting" role="status">
+            {count(counted)} of {plural(sessions, 'session')} read so far …
+          </p>
+        )}
+      </div>
+      <DayBars overview={overview} {...filtered} />
+    </section>
+  )
+}
+
+function Amount({ name, value, note, info }: { name: string; value: string; note: string; info?: string }) {
+  return (
+    <div>
+      <dt>
+        {name}
+        {info && <Info text={info} />}
+      </dt>
+      <dd>
+        <b>{value}</b> <span className="dim">{note}</span>
+      </dd>
+    </div>
+  )
+}
+
+const HEIGHT = 170
+const LEFT = 44
+const BOTTOM = 20
+const TOP = 8
+
+function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overview } & Filtered) {
+  const { ref, width } = useWidth<HTMLDivElement>()
+  const highest = Math.max(...days.map(({ billed, saved }) => billed + Math.max(0, saved)))
+  const top = highest > 0 ? highest : 1
+  const y = (value: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
+  const step = (width - LEFT) / days.length
+  const ticks = highest > 0 ? ticksTo(highest) : [0]
+  return (
+    <figure className="strip-days">
+      <figcaption>
+        <h2>Dollars by day, 30 days</h2>
+        <span className="key">
+          <i className="key-billed" /> billed
+        </span>
+        <span className="key">
+          <i className="key-saved" /> saved
+        </span>
+      </figcaption>
+      <div ref={ref} className="strip-bars">
+        {width > 0 && (
+          <>
+            <svg width={width} height={HEIGHT} aria-hidden="true">
+              <defs>
+                <pattern
+                  id="hatch-saved"
+                  width="5"
+                  height="5"
+                  patternUnits="userSpaceOnUse"
+                  patternTransform="rotate(45)"
+                >
+                  <line x1="0" y1="0" x2="0" y2="5" className="hatch-line" />
+                </pattern>
+              </defs>
+              {ticks.map(tick => (
+                <g key={tick}>
+                  <line className="grid" x1={LEFT} x2={width} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
+                  <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+                    {axisMoney(tick, ticks.at(-1) ?? 0)}
+                  </text>
+                </g>
+              ))}
+              {days.map(({ day, billed, saved }, i) => {
+                const x = LEFT + i * step + step * 0.14
+                const bar = { x, width: Math.max(1, step * 0.72) }
+                return (
+                  <g key={day} className={chosen === day ? 'day day-chosen' : 'day'}>
+                    <rect {...bar} y={y(billed)} height={y(0) - y(billed)} className="day-billed" />
+                    {saved > 0 && (
+                      <rect
+                        {...bar}
+                        y={y(billed + saved)}
+                        height={y(billed) - y(billed + saved)}
+                        className="day-saved"
+                      />
+                    )}
+                    {i % 7 === (days.length - 1) % 7 && (
+                      <text x={x + bar.width / 2} y={HEIGHT - 4} textAnchor={i === days.length - 1 ? 'end' : 'middle'}>
+                        {dayName(day)}
+                      </text>
+                    )}
+                  </g>
+                )
+              })}
+            </svg>
+            {days.map(({ day, billed, saved, calls }, i) => (
+              <button
+                key={day}
+                type="button"
+                className="day-target"
+                style={{ left: LEFT + i * step, width: step, height: HEIGHT - BOTTOM }}
+                aria-pressed={chosen === day}
+                disabled={calls === 0 && chosen !== day}
+                title={`${dayName(day)}: ${money(billed)} billed${saved >= 0.005 ? `, ${money(saved)} saved` : ''}, ${plural(calls, 'call')}`}
+                aria-label={`${dayName(day)}: ${money(billed)} billed, ${money(saved)} saved, ${plural(calls, 'call')}`}
+                onClick={() => onDay(chosen === day ? undefined : day)}
+              />
+            ))}
+          </>
+        )}
+      </div>
+    </figure>
+  )
+}
+
+function axisMoney(value: number, highest: number): string {
+  return `$${value.toFixed(highest >= 3 ? 0 : 2)}`
+}
+
+function dayName(day: string): string {
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
+  return new Date(year, month - 1, date).toLocaleDateString('en', { day: 'numeric', month: 'short' })
+}
