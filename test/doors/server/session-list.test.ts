@@ -41,12 +41,12 @@ function sessionOf(id: string, { parent, cents, at }: { parent: string | undefin
 }
 
 test('the overview reads what nobody has looked at, and its days add up to what sessions say', async t => {
-  const { server, pal, call } = await startServer({ clock: () => Date.UTC(2026, 5, 20) })
+  const { server, pal, call } = await startServer({ clock: () => Date.UTC(2027, 5, 20) })
   t.after(() => server.close())
   await openSample(pal)
   const recorded = { id: 'r', carried: 0, messages: [], usage: [] }
   const messages = [said('Mend the harbour light.'), said('Done.', 'assistant')].map((message, i) => {
-    return { ...message, at: Date.UTC(2026, 5, 19, 12) + i }
+    return { ...message, at: Date.UTC(2027, 5, 19, 12) + i }
   })
   await importSession(pal, { ...recorded, messages, usage: [{ message: 1, usage: { input: 1e6, output: 10 } }] })
   let overview = (await call('GET', '/overview')).json

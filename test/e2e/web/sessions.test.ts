@@ -164,7 +164,7 @@ describe('the list of sessions', { skip }, () => {
     await row(page, 'long').hover()
     await row(page, 'long').getByRole('button', { name: 'Rename' }).click()
     await page.getByLabel('Title').fill('Harbour lights')
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await row(page, 'long').getByRole('link', { name: 'Harbour lights' }).waitFor()
     await page.getByLabel('Search sessions').fill('harbour li')
     await row(page, 'sample').waitFor({ state: 'detached' })
