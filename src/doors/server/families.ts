@@ -90,7 +90,7 @@ function grouped(sessions: readonly Listed[]): Family[] {
     else children.set(root.id, [...(children.get(root.id) ?? []), session])
   }
   return roots.map(root => {
-    const own = (children.get(root.id) ?? []).sort((a, b) => a.createdAt - b.createdAt)
+    const own = (children.get(root.id) ?? []).sort((a, b) => a.createdAt - b.createdAt || compare(a.id, b.id))
     return { ...root, live: root.live || own.some(({ live }) => live), children: own, total: totalOf([root, ...own]) }
   })
 }

@@ -132,7 +132,7 @@ describe('the list of sessions', { skip }, () => {
     await importSession(web.pal, { ...RECORDED, id: 'in-a-project', cwd: '/home/ada/harbour' }, { client: 'codex' })
     const page = await web.page()
     await row(page, 'in-a-project').waitFor()
-    await page.getByRole('button', { name: 'Billed' }).click()
+    await page.getByRole('button', { name: 'Billed', exact: true }).click()
     await page.locator('th[aria-sort=descending]', { hasText: 'Billed' }).waitFor()
     await page.locator('tr[data-session]').first().and(row(page, 'this-week')).waitFor()
     await page.getByLabel('Project').selectOption('harbour')
