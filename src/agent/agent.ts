@@ -79,6 +79,7 @@ type Events<R = void> = AsyncGenerator<AgentEvent, R>
 type Turn = { signal: AbortSignal; spent: Spending }
 
 export const AGENT_POLICY = 'agent'
+const MOST_WAITING = 100
 
 /** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
@@ -116,7 +117,8 @@ export class Agent {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
     const named = options.toolNames ?? options.persona.tools
-    const tools = toolsNamed(named, options.tools).filter(tool => this.#offers(tool.name))
+    const words = { extra: options.tools ?? [], subject: options.persona.memorySubject ?? 'user' }
+    const tools = toolsNamed(named, words).filter(tool => this.#offers(tool.name))
     this.#toolNames = tools.map(({ name }) => name)
     this.#toolbox = new Toolbox({
       tools,
@@ -164,10 +166,15 @@ export class Agent {
     this.#running = true
     const turn = { signal: signal ?? new AbortController().signal, spent: new Spending() }
     try {
+      const isFirst = !this.session.fold.entries.some(({ role }) => role === 'assistant')
+      const known = isFirst ? [] : await this.#openProposals()
       yield* this.#mend()
       await this.#prepare()
       await begin?.()
-      yield* this.#loop(turn)
+      for await (const event of this.#loop(turn)) {
+        if (event.type === 'done') yield* this.#tellOfProposals(known)
+        yield event
+      }
     } catch (error) {
       const stopped = signal?.aborted === true
       const message = error instanceof Error ? error.message : String(error)
@@ -338,6 +345,18 @@ export class Agent {
   #lastCalls(): ToolCallPart[] {
     const { entries } = this.session.fold
     return entries.slice(-200).flatMap(({ message }) => (message ? callsIn(message) : []))
+  }
+
+  /** Ids of the proposals that wait for the user, the newest first. */
+  async #openProposals(): Promise<string[]> {
+    const { memory, user } = this.#options
+    if (!memory || user === undefined || !this.#toolNames.includes('read_memory_block')) return []
+    return (await memory.proposals(user, { state: 'open', limit: MOST_WAITING })).map(({ id }) => id)
+  }
+
+  async *#tellOfProposals(known: readonly string[]): Events {
+    const ids = await this.#openProposals()
+    if (ids.some(id => !known.includes(id))) yield { type: 'proposals', user: this.#options.user!, ids }
   }
 
   #done({ spent }: Turn, reason: DoneReason, message: string): AgentEvent {

@@ -27,6 +27,12 @@ export const personaSchema = z.strictObject({
   model: z.string().min(1).optional(),
   temperature: z.number().min(0).max(2).optional(),
   memoryHeading: z.string().min(1).max(100).optional().describe('What approved memory stands under.'),
+  memorySubject: z
+    .string()
+    .min(1)
+    .max(40)
+    .optional()
+    .describe('Whom memory is about, in the words of its tools: user.'),
 })
 
 export type Persona = z.infer<typeof personaSchema>

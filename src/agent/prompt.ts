@@ -27,14 +27,13 @@ export type PromptOptions = {
 /** `stable` changes only when a user decides; `knowledge` whenever the workspace does. */
 export type Prompt = { stable: string; knowledge: string }
 
-const HEADING = 'User Context'
-
 export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
   const { persona, tools, root, workspace, memory, isSubagent } = options
-  const heading = persona.memoryHeading ?? HEADING
+  const { memoryHeading: heading, memorySubject: subject } = persona
+  const words = { ...(heading === undefined ? {} : { heading }), ...(subject === undefined ? {} : { subject }) }
   const has = (name: string) => tools.includes(name)
   const blocks =
-    memory && has('read_memory_block') ? await buildMemoryContext(memory.memory.store, memory.user, { heading }) : ''
+    memory && has('read_memory_block') ? await buildMemoryContext(memory.memory.store, memory.user, words) : ''
   const stable = [
     persona.systemPrompt.trim(),
     isSubagent ? SUBAGENT : '',
@@ -45,7 +44,7 @@ export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
     has('workspace_save_fact') ? WORKSPACE_GUIDE : '',
     has('delegate') ? DELEGATE_GUIDE : '',
     blocks.trimEnd(),
-    has('read_memory_block') ? memoryInstructions({ heading }) : '',
+    has('read_memory_block') ? memoryInstructions(words) : '',
   ]
   return {
     stable: stable.filter(text => text !== '').join('\n\n'),

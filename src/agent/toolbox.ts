@@ -13,7 +13,7 @@ import type { ToolCallPart } from '../model/types.ts'
 import { runCommand } from '../tools/command.ts'
 import { contextTools } from '../tools/context.ts'
 import { fileTools } from '../tools/files.ts'
-import { type MemoryToolContext, memoryTools } from '../tools/memory.ts'
+import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../tools/memory.ts'
 import type { SessionToolContext } from '../tools/recall.ts'
 import { runTool, type Tool, type ToolContext, type ToolResult, toJsonSchema } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
@@ -37,8 +37,12 @@ const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
 }
 
 /** The tools that a list of groups and names stands for, in a fixed order. */
-export function toolsNamed(names: readonly string[] = TOOL_GROUPS, extra: readonly AgentTool[] = []): AgentTool[] {
-  const all = [...TOOL_GROUPS.flatMap(group => GROUPS[group]), ...extra]
+export function toolsNamed(
+  names: readonly string[] = TOOL_GROUPS,
+  { extra = [], subject = 'user' }: { extra?: readonly AgentTool[]; subject?: string } = {},
+): AgentTool[] {
+  const own = { ...GROUPS, memory: memoryToolsFor(subject) }
+  const all = [...TOOL_GROUPS.flatMap(group => own[group]), ...extra]
   const known = new Set<string>([...TOOL_GROUPS, ...all.map(({ name }) => name)])
   const unknown = names.find(name => !known.has(name))
   if (unknown !== undefined) {

@@ -9,11 +9,13 @@ import { allBlocks, type Block, type MemoryStore } from './store.ts'
 
 export type MemoryContextOptions = {
   heading?: string
+  /** Whom the blocks are about: "the user", or "the student" of a tutor. */
+  subject?: string
   /** Characters. */
   most?: number
 }
 
-export const MEMORY_HEADING = 'Student Context'
+const MEMORY_HEADING = 'User Context'
 const MOST = 20_000
 
 /** The blocks of a user for the system prompt; empty where there are none. */
@@ -40,10 +42,13 @@ export async function buildMemoryContext(
 }
 
 /** What an agent is told about its memory tools. */
-export function memoryInstructions({ heading = MEMORY_HEADING }: Pick<MemoryContextOptions, 'heading'> = {}): string {
+export function memoryInstructions({
+  heading = MEMORY_HEADING,
+  subject = 'user',
+}: Pick<MemoryContextOptions, 'heading' | 'subject'> = {}): string {
   return `## Memory Blocks
 
-You have access to memory blocks that contain persistent information about the student.
+You have access to memory blocks that contain persistent information about the ${subject}.
 These blocks are shown above in "${heading}" when available.
 
 To update memory blocks, use the memory block tools:

@@ -166,6 +166,12 @@ export function settledText(merge: Merge, { id, label }: Proposal, title?: strin
   )
 }
 
+/** The body that a choice for each place in dispute gives; places are counted from 0. */
+export function settleRegions(regions: readonly Region[], choose: (place: number) => 'now' | 'proposed'): string {
+  let place = 0
+  return regions.map(region => (region.type === 'settled' ? region.text : region[choose(place++)])).join('')
+}
+
 export function blockDeleted(label: string, id: string): PalimpsestError {
   return new PalimpsestError(
     'BLOCK_DELETED',

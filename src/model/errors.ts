@@ -87,6 +87,8 @@ export const ERROR_CODES = {
   /** The server is shutting down. */
   CLOSING: 7,
   TOKEN_NOT_FOUND: 3,
+  /** A link to decide on proposals that is not ours, or has expired. */
+  LINK_INVALID: 4,
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES

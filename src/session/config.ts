@@ -134,6 +134,7 @@ export const configSchema = z
     overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
+    publicUrl: z.url().optional().describe('Where users reach the server, for links in answers'),
     agent: agentSchema.optional(),
   })
   .describe('Configuration of Palimpsest')
@@ -146,6 +147,7 @@ export type Config = {
   overhead?: number
   models?: ModelTable
   tools?: Record<string, ToolSpec>
+  publicUrl?: string
   agent?: AgentConfig
 }
 
@@ -172,7 +174,10 @@ export function parseConfig(value: unknown, source = 'config'): Config {
 }
 
 /** `source` is the file: modules are found from its folder. */
-export async function toSettings({ policy, tools, agent: _, ...config }: Config, source = '.'): Promise<Settings> {
+export async function toSettings(
+  { policy, tools, agent: _, publicUrl: __, ...config }: Config,
+  source = '.',
+): Promise<Settings> {
   const planner = await plannerOf(policy, config.keep, source)
   return { ...config, ...(planner ? { planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
 }

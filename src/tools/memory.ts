@@ -1,7 +1,8 @@
 /**
  * Tools by which an agent reads memory blocks and proposes changes to them. Its context has one user's blocks and no
  * way to approve anything. What the first three say and check is fixed word for word: prompts and tests rely on it.
- * A failure of the store is a result as well, so that a conversation goes on without its memory.
+ * They speak of the user; `memoryToolsFor('student')` are those of a tutor. A failure of the store is a result as well,
+ * so that a conversation goes on without its memory.
  */
 import { z } from 'zod'
 import { titleOf } from '../memory/checks.ts'
@@ -17,19 +18,19 @@ export type MemoryToolContext = {
   signal?: AbortSignal
 }
 
-const blockLabel = z.string().describe('The label/identifier of the block (e.g., "student", "goals")')
+const blockLabel = z.string().describe('The label/identifier of the block (e.g., "user", "goals")')
 const reasoning = z.string().describe('Brief explanation of why this edit is needed (shown to user for approval).')
 const confidence = z.enum(['low', 'medium', 'high']).optional().describe('How sure you are; medium by default.')
 
 export const listMemoryBlocks = defineTool<z.ZodObject, MemoryToolContext>({
   name: 'list_memory_blocks',
-  description: 'List all available memory blocks for the current student.',
+  description: 'List all available memory blocks for the current user.',
   input: z.object({}),
   annotations: { readOnly: true },
   run: (_, { memory }) =>
     orError('Error listing memory blocks', async () => {
       const blocks = await memory.blocks()
-      if (blocks.length === 0) return 'No memory blocks exist for this student yet.'
+      if (blocks.length === 0) return 'No memory blocks exist for this user yet.'
       const lines = blocks.map(({ label, title }) => `- ${label}: ${title || titleOf(label)}`)
       return ['Available memory blocks:', '', ...lines].join('\n')
     }),
@@ -136,7 +137,7 @@ export const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolCo
 })
 
 const blockInput = z.object({
-  block_label: z.string().describe('A short label for the new block (e.g., "student", "goals")'),
+  block_label: z.string().describe('A short label for the new block (e.g., "user", "goals")'),
   title: z.string().optional().describe('Its title; made from the label when left out.'),
   body: z.string().describe('The content of the block.'),
   reasoning,
@@ -168,6 +169,32 @@ export const memoryTools: readonly Tool<MemoryToolContext>[] = [
   proposeMemorySection,
   proposeMemoryBlock,
 ]
+
+/** The same tools in the words of a persona: a tutor's blocks are about "the student". */
+export function memoryToolsFor(subject: string): readonly Tool<MemoryToolContext>[] {
+  if (subject === 'user') return memoryTools
+  return memoryTools.map(tool => inWordsOf(tool, subject))
+}
+
+function inWordsOf(tool: Tool<MemoryToolContext>, subject: string): Tool<MemoryToolContext> {
+  const said = (text: string) =>
+    text.replace('"user", "goals"', `"${subject}", "goals"`).replace(OF_USER, `$1${subject}`)
+  const fields = Object.entries(tool.input.shape).map(([name, field]) => {
+    const described = field as z.ZodType
+    return [name, described.description === undefined ? described : described.describe(said(described.description))]
+  })
+  return {
+    ...tool,
+    description: said(tool.description),
+    input: z.object(Object.fromEntries(fields)),
+    async run(input, context) {
+      const result = await tool.run(input, context)
+      return { ...result, text: said(result.text) }
+    },
+  }
+}
+
+const OF_USER = /(for the current |exist for this )user/
 
 type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
   title?: string | undefined

@@ -112,6 +112,7 @@ const MOUNTS: Record<string, Audience> = {
   '/metrics': 'admins',
   '/mcp': 'everybody',
   '/agent/v1': 'people',
+  '/decide': 'public',
   '/': 'public',
 }
 

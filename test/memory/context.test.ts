@@ -20,7 +20,7 @@ test('approved blocks stand under the heading in the order of their labels', () 
     await memory.set('ann', 'learning_goals', { title: '', body: '', by })
     assert.equal(
       await buildMemoryContext(memory, 'ann'),
-      '# Student Context\n\n## Learning Goals (learning_goals)\n\n(empty)\n\n## Student Profile (student)\n\nlikes math\n',
+      '# User Context\n\n## Learning Goals (learning_goals)\n\n(empty)\n\n## Student Profile (student)\n\nlikes math\n',
     )
     assert.match(await buildMemoryContext(memory, 'ann', { heading: 'About the user' }), /^# About the user\n/)
   }))
@@ -51,7 +51,8 @@ test('what does not fit is left out whole and named', () =>
   }))
 
 test('the instructions name the heading and tools that exist', () => {
-  const text = memoryInstructions()
+  assert.doesNotMatch(memoryInstructions(), /student/i)
+  const text = memoryInstructions({ heading: 'Student Context', subject: 'student' })
   assert.match(
     text,
     /^## Memory Blocks\n\nYou have access to memory blocks that contain persistent information about the student\.\n/,

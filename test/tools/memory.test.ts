@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Memory } from '../../src/memory/memory.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
 import type { Actor } from '../../src/memory/store.ts'
-import { type MemoryToolContext, memoryTools } from '../../src/tools/memory.ts'
+import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../../src/tools/memory.ts'
 import { runTool, toJsonSchema } from '../../src/tools/tool.ts'
 
 const USER = 'test-user-123'
@@ -35,12 +35,21 @@ const edit = (fields: Record<string, unknown>) => ({ block_label: 'student', rea
 
 test('blocks are listed with their labels and titles, or it says that there are none', () =>
   withBlock(undefined, async ({ memory, call }) => {
-    assert.deepEqual(await call('list_memory_blocks'), { text: 'No memory blocks exist for this student yet.' })
+    assert.deepEqual(await call('list_memory_blocks'), { text: 'No memory blocks exist for this user yet.' })
     await memory.set(USER, 'student', { title: 'Student Profile', body: '', by: BY })
     await memory.set(USER, 'learning_goals', { title: '', body: '', by: BY })
     assert.deepEqual(await call('list_memory_blocks'), {
       text: 'Available memory blocks:\n\n- learning_goals: Learning Goals\n- student: Student Profile',
     })
+  }))
+
+test('a tutor has the same tools in words about a student', () =>
+  withBlock(undefined, async ({ context }) => {
+    assert.doesNotMatch(JSON.stringify(memoryTools.map(toJsonSchema)), /student/)
+    const [list, read] = memoryToolsFor('student')
+    assert.equal(list?.description, 'List all available memory blocks for the current student.')
+    assert.equal((await runTool(list!, {}, context)).text, 'No memory blocks exist for this student yet.')
+    assert.match(JSON.stringify(toJsonSchema(read!)), /e\.g\., \\"student\\", \\"goals\\"/)
   }))
 
 test('a block is read with its title', () =>

@@ -116,6 +116,8 @@ export class TurnView {
         return this.#lines(doneLines(event, this.#screen.width))
       case 'approval':
       case 'approved':
+      // The chat says itself what waits.
+      case 'proposals':
         return
     }
   }

@@ -6,6 +6,7 @@ import type { Agent, AgentEvent, Approve } from '../../agent/agent.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Context, defineCommand, type Io, readInput } from '../terminal/command.ts'
 import { createPaint, oneLine, type Paint, printable, wantsColour } from '../terminal/output.ts'
+import { waitingNote } from './memory-desk.ts'
 
 const OPTIONS = {
   session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin (a new one)' },
@@ -112,6 +113,8 @@ function linesOf(event: AgentEvent, said: string, paint: Paint): string[] {
       return [paint.yellow(`… ${oneLine(event.reason, 120)}; trying again in ${event.wait / 1000} s`)]
     case 'edits':
       return [paint.dim(`  context: ${oneLine(event.decision, 160)}`)]
+    case 'proposals':
+      return [paint.yellow(waitingNote(event.ids.length))]
     case 'interrupted':
       return [paint.yellow(`  interrupted before: ${event.calls.map(({ name }) => name).join(', ')}`)]
     case 'delegated':

@@ -41,7 +41,9 @@ export const mcp = defineCommand({
       tools,
       ...(values.session === undefined ? {} : { session: values.session }),
       ...(workspace === undefined ? {} : { workspace: resolve(workspace) }),
-      ...(memory ? { memory: { memory, user, agent: values.agent ?? 'mcp' } } : {}),
+      ...(memory
+        ? { memory: { memory, user, agent: values.agent ?? 'mcp', canAsk: !io.env['PALIMPSEST_AGENT'] } }
+        : {}),
     }).finally(() => memory?.close())
     return undefined
   },

@@ -52,3 +52,9 @@ export async function givenBody({ values, io }: MemoryContext): Promise<string |
 export function givenWhy({ values }: MemoryContext): { why?: string } {
   return values.why === undefined ? {} : { why: values.why }
 }
+
+/** Tells somebody at a terminal that proposals wait. */
+export function waitingNote(count: number): string {
+  const what = count === 1 ? '1 change to memory waits' : `${count} changes to memory wait`
+  return `${what} for your decision: palimpsest memory proposals (then: approve ID, or reject ID)`
+}

@@ -9,6 +9,7 @@ import type { Totals } from '../proxy/proxy.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
 import type { Agent, Launch } from './agents.ts'
+import { waitingNote } from './memory-desk.ts'
 import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
 
 export const runAgent = defineCommand({
@@ -50,7 +51,8 @@ export const runAgent = defineCommand({
       const exit = await runIt(launch, agent)
       await proxy.idle()
       const totals = await proxy.totals()
-      const notes = [summaryOf(totals), ...faults.slice(0, 5)]
+      const waiting = memory && (await memory.proposals(values.memory!, { state: 'open', limit: 100 })).length
+      const notes = [summaryOf(totals), ...(waiting ? [waitingNote(waiting)] : []), ...faults.slice(0, 5)]
       return { json: { exit, ...totals, faults }, text: () => '', notes, exit }
     } finally {
       await front.close()

@@ -8,12 +8,14 @@
 
 import type { AgentDesk } from '../../agent/desk.ts'
 import { userWorkspace } from '../../ledger/owners.ts'
+import { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
 import { createProxy } from '../proxy/proxy.ts'
 import { agentChat } from '../server/agent-chat.ts'
+import { decidePages } from '../server/decide.ts'
 import { LOCAL } from '../server/gate.ts'
 import { ADMINS, EVERYBODY } from '../server/route.ts'
 import type { MountContext, Mounted } from '../server/server.ts'
@@ -28,9 +30,12 @@ export type DoorOptions = {
   values: ProxyValues
   env: Record<string, string | undefined>
   log: (line: string) => void
+  /** Where users reach this server, if not where programs do. */
+  publicUrl?: string | undefined
 }
 
-export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): Mounted[] {
+export function doorsOf({ pal, memory, agent, values, env, log, publicUrl }: DoorOptions): Mounted[] {
+  const links = new DecisionLinks(pal.home)
   const proxy = createProxy({
     pal,
     log,
@@ -43,15 +48,20 @@ export function doorsOf({ pal, memory, agent, values, env, log }: DoorOptions): 
       roles: ADMINS,
       handle: async () => new Response(await proxy.metrics(), { headers: METRICS }),
     },
-    { prefix: '/mcp', roles: EVERYBODY, handle: (request, context) => mcpFor(context)(request) },
-    agentChat(agent, log),
+    {
+      prefix: '/mcp',
+      roles: EVERYBODY,
+      handle: (request, context) => mcpFor(context, new URL('/#/memory', publicUrl ?? request.url).href)(request),
+    },
+    agentChat(agent, { links, publicUrl, log }),
+    decidePages(links),
     ...webMounts(),
   ]
 }
 
 const METRICS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
 
-function mcpFor({ caller, doors }: MountContext): (request: Request) => Promise<Response> {
+function mcpFor({ caller, doors }: MountContext, where: string): (request: Request) => Promise<Response> {
   const { user = NAMELESS, name } = caller
   return createMcpHandler({
     pal: doors.desk.of(caller),
@@ -59,6 +69,6 @@ function mcpFor({ caller, doors }: MountContext): (request: Request) => Promise<
     root: '.',
     tools: ['context', 'workspace', 'memory'],
     workspace: caller.id === LOCAL.id ? doors.workspace : userWorkspace(doors.pal.home, user),
-    memory: { memory: doors.memory, user, agent: name || 'mcp' },
+    memory: { memory: doors.memory, user, agent: name || 'mcp', where },
   })
 }

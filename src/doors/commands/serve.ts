@@ -27,6 +27,7 @@ export const serve = defineCommand({
     port: { type: 'string', short: 'p', value: 'N', about: `where to listen (${PORT}; 0 for a free one)` },
     host: { type: 'string', value: 'HOST', about: 'the address to listen on (127.0.0.1)' },
     'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'a further name under which it is reached' },
+    'public-url': { type: 'string', value: 'URL', about: 'where users reach it, for links in answers (as asked)' },
     'require-token': { type: 'boolean', about: 'ask for a token on loopback too' },
     rate: { type: 'string', value: 'N', about: 'requests a second of one caller (50; 0 for no limit)' },
     ...PROXY_OPTIONS,
@@ -47,8 +48,10 @@ export const serve = defineCommand({
     const { ServerStore } = await import('../server/server-store.ts')
     const { findWeb } = await import('../server/web.ts')
     const { doorsOf } = await import('./serve-doors.ts')
+    const { configPath, readConfig } = await import('../../session/config.ts')
     const { adoptOwners } = await import('../server/adopt-owners.ts')
     warnOfReaders(home, io)
+    const publicUrl = values['public-url'] ?? (await readConfig(configPath(home), { mustExist: false }))?.publicUrl
     const store = new ServerStore(home)
     await adoptOwners(home, store)
     const pal = await open({ create: true, threaded: true })
@@ -67,7 +70,7 @@ export const serve = defineCommand({
       memory,
       store,
       agent,
-      mount: doorsOf({ pal, memory, agent, values, env: io.env, log }),
+      mount: doorsOf({ pal, memory, agent, values, env: io.env, log, publicUrl }),
       requireToken: values['require-token'] === true,
       ...(values.host === undefined ? {} : { host: values.host }),
       allowHosts: values['allow-host'] ?? [],

@@ -34,6 +34,7 @@ import { type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
 import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
 import { workspaceTools } from '../../tools/workspace.ts'
+import { askUser, noting, waitingLine } from './ask-user.ts'
 import {
   getPrompt,
   guideTo,
@@ -153,7 +154,13 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
     ask(async () => {
       const tool = tools.get(params.name)
       if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name} here`)
-      return toMcpResult(await runTool(tool, params.arguments, { ...(await contextOf()), signal }))
+      const context = await contextOf()
+      const { memory, made } = noting(context.memory)
+      const result = toMcpResult(await runTool(tool, params.arguments, { ...context, memory, signal }))
+      if (!given.memory || made.length === 0) return result
+      // The user answers in their own time; a proposal that they do not decide on stays open.
+      for (const proposal of made) void askUser(server, given.memory, proposal).catch(() => undefined)
+      return { ...result, content: [...result.content, await waitingLine(given.memory)] }
     }),
   )
   server.setRequestHandler(ListResourcesRequestSchema, () => ask(() => listResources(options)))

@@ -14,7 +14,15 @@ import { FILE_TOOL_GUIDE } from '../../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../../tools/workspace.ts'
 
 /** One user's memory, in one agent's hands. */
-export type MemoryOf = { memory: Memory; user: string; agent: string }
+export type MemoryOf = {
+  memory: Memory
+  user: string
+  agent: string
+  /** Where the user decides on proposals: a command, or the address of a page. */
+  where?: string
+  /** The client is the user's own: it may put the question to them, and what they answer is decided. */
+  canAsk?: boolean
+}
 
 type Source = { pal: Palimpsest; tools?: readonly string[]; workspace?: string; memory?: MemoryOf; now?: () => number }
 

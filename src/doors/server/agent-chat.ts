@@ -5,25 +5,29 @@
  * A chat is one session, told by the headers that OpenWebUI sends, by `user`, or by what was said. Nobody can be asked
  * here, so what needs approval is refused unless the configuration allows it. A front end's own questions (a title,
  * tags) are answered beside the session. A client that goes away stops the turn; the session stays.
+ * What an agent proposed to remember is told below the answer with a link, and decided there or by a word
+ * (decide-by-word.ts). The link is taken out of everything that comes back, so that the model never reads it.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { askQuietly } from '../../agent/ask.ts'
 import { placeConversation } from '../../agent/conversations.ts'
-import type { AgentDesk, RunningTurn } from '../../agent/desk.ts'
+import { type AgentDesk, RunningTurn } from '../../agent/desk.ts'
 import type { Home } from '../../agent/open.ts'
 import { listPersonas } from '../../agent/personas.ts'
 import { RETRY } from '../../agent/trouble.ts'
 import { fromOpenAIChat } from '../../formats/adapters/openai-chat.ts'
 import { ledgerId } from '../../ledger/owners.ts'
+import { type DecisionLinks, noticeOf, withoutLinks, withoutNotice } from '../../memory/decision-links.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
 import { guestOf, ownerFor } from './agent-callers.ts'
-import { type Completion, chunksOf, toCompletion } from './agent-completion.ts'
+import { type Completion, chunksOf, type Notice, toCompletion } from './agent-completion.ts'
 import { STREAM_HEADERS, toEventStream } from './agent-stream.ts'
 import { readBytes } from './bodies.ts'
+import { decideByWord, wordIn } from './decide-by-word.ts'
 import type { Caller } from './gate.ts'
 import { toRefusal } from './refusals.ts'
 import { type Doors, PEOPLE } from './route.ts'
@@ -43,7 +47,14 @@ const bodySchema = z.looseObject({
 type Body = z.infer<typeof bodySchema>
 type Asked = { request: Request; caller: Caller; doors: Doors }
 
-export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted {
+export type AgentChatOptions = {
+  links: DecisionLinks
+  /** Where users reach this server, if not where the front end does. */
+  publicUrl?: string | undefined
+  log: (line: string) => void
+}
+
+export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatOptions): Mounted {
   /** Requests of one chat come one after the other. */
   const queues = new Map<string, Promise<unknown>>()
   return {
@@ -68,6 +79,8 @@ export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted
     const body = await readBody(request)
     const home = await desk.home()
     const messages = fromOpenAIChat(body.messages).filter(({ role }) => role === 'user' || role === 'assistant')
+    const linkOf = (path: string) => new URL(path, publicUrl ?? request.url).href
+    const notice: Notice = ({ user, ids }) => noticeOf(ids.length, linkOf(links.path(user, ids)))
     const spoken = messages.map(onlyWords).filter(({ parts }) => parts.length > 0)
     const completion = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(doors.clock() / 1000), model: body.model }
     const named = request.headers.get('x-openwebui-user-id') ?? body.user ?? undefined
@@ -75,12 +88,16 @@ export function agentChat(desk: AgentDesk, log: (line: string) => void): Mounted
     if (isChore(spoken)) return whole(await doChore(home, spoken, completion))
     const owner = ownerFor(caller, guest, named)
     const base = chatName(guest?.user ?? home.user, request.headers.get('x-openwebui-chat-id'), spoken)
+    const word = wordIn(messages)
+    const decider = { memory: doors.memory, links, user: guest?.user ?? home.user, linkOf }
     const start = () => begin({ desk, home, body, base, spoken, guest, owner })
-    const turn = await inTurn(queues, ledgerId(owner, base), start)
+    const turn = word
+      ? saying(base, await decideByWord(word, decider))
+      : await inTurn(queues, ledgerId(owner, base), start)
     request.signal.addEventListener('abort', () => turn.stop(), { once: true })
-    if (body.stream !== true) return whole(await toCompletion(turn, completion))
+    if (body.stream !== true) return whole(await toCompletion(turn, completion, notice))
     const withUsage = body.stream_options?.include_usage === true
-    const stream = toEventStream(chunksOf(turn, completion, withUsage), () => turn.stop())
+    const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), () => turn.stop())
     return new Response(stream, { headers: STREAM_HEADERS })
   }
 }
@@ -100,6 +117,14 @@ async function begin({ desk, home, body, base, spoken, guest, owner }: Begin): P
   const pal = owner === undefined ? home.pal : home.pal.of(owner)
   const { session, history, request } = await placeConversation(pal, base, spoken)
   return desk.start({ session, owner, history, request, persona: persona.name, guest })
+}
+
+/** A turn in which no model is asked: the front end brings it with its next request. */
+function saying(session: string, message: string): RunningTurn {
+  return new RunningTurn(session, async function* () {
+    yield { type: 'text', text: message }
+    yield { type: 'done', reason: 'answered', message, steps: 0, cost: 0 }
+  })
 }
 
 /** Waits until no other request of this chat is being begun or worked on. */
@@ -138,10 +163,15 @@ async function models(desk: AgentDesk): Promise<Response> {
   return Response.json({ object: 'list', data })
 }
 
-/** What people and the agent said; calls and results of a front end's own tools are not ours. */
-function onlyWords(message: Message): Message {
-  const parts = message.parts.filter(part => part.type === 'text' || part.type === 'image')
-  return { role: message.role, parts: parts.filter(part => part.type !== 'text' || part.text.trim() !== '') }
+/** What people and the agent said; calls and results of a front end's own tools are not ours, nor is our notice theirs. */
+function onlyWords({ role, parts }: Message): Message {
+  const said = parts.flatMap((part): Message['parts'] => {
+    if (part.type === 'image') return [part]
+    if (part.type !== 'text') return []
+    const text = withoutLinks(role === 'assistant' ? withoutNotice(part.text) : part.text)
+    return text.trim() === '' ? [] : [text === part.text ? part : { type: 'text', text }]
+  })
+  return { role, parts: said }
 }
 
 /** One session a chat; without an id of the front end's, what was said first tells chats apart. */

@@ -8,12 +8,15 @@ import { dataBlock } from './agent-stream.ts'
 
 export type Completion = { id: string; created: number; model: string }
 
+/** Gives the line below an answer that tells the user what waits for a decision. */
+export type Notice = (event: Extract<AgentEvent, { type: 'proposals' }>) => string
+
 type Piece = { content: string } | { reasoning_content: string }
 type Done = Extract<AgentEvent, { type: 'done' }>
 
-export async function toCompletion(turn: RunningTurn, base: Completion): Promise<object> {
+export async function toCompletion(turn: RunningTurn, base: Completion, notice: Notice): Promise<object> {
   const usage = new UsageSum()
-  const talk = new Talk()
+  const talk = new Talk(notice)
   let content = ''
   let reasoning = ''
   for await (const event of turn.events()) {
@@ -31,11 +34,17 @@ export async function toCompletion(turn: RunningTurn, base: Completion): Promise
   throw new PalimpsestError('MODEL_FAILED', 'The turn ended without an answer.')
 }
 
-export async function* chunksOf(turn: RunningTurn, base: Completion, withUsage: boolean): AsyncGenerator<string> {
+export type ChunkOptions = { withUsage: boolean; notice: Notice }
+
+export async function* chunksOf(
+  turn: RunningTurn,
+  base: Completion,
+  { withUsage, notice }: ChunkOptions,
+): AsyncGenerator<string> {
   const chunk = (delta: object, finish_reason: string | null = null) =>
     dataBlock({ ...base, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] })
   const usage = new UsageSum()
-  const talk = new Talk()
+  const talk = new Talk(notice)
   yield chunk({ role: 'assistant', content: '' })
   for await (const event of turn.events()) {
     usage.add(event)
@@ -57,11 +66,17 @@ const LINE = 160
 
 /** What is said is content, with a blank line between the words of two steps; what is done is reasoning. */
 class Talk {
+  readonly #notice: Notice
   #said = false
   #between = false
 
+  constructor(notice: Notice) {
+    this.#notice = notice
+  }
+
   tell(event: AgentEvent): Piece[] {
     if (event.type === 'text') return this.#say(event.text)
+    if (event.type === 'proposals') return [{ content: this.#notice(event) }]
     if (event.type === 'done') {
       const stopped = event.reason !== 'answered' && event.reason !== 'failed'
       return stopped ? [{ content: `\n\n${event.message}` }] : []

@@ -107,7 +107,7 @@ ${items.length > 0 ? `<ul>${items.join('')}</ul>` : ''}
 </section>`
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }
 

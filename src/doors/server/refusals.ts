@@ -16,6 +16,7 @@ const BY_EXIT: Record<number, number> = { 2: 422, 3: 404, 4: 409, 5: 422, 6: 500
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
   TOO_LARGE: 413,
   FORBIDDEN: 403,
+  LINK_INVALID: 403,
   METHOD_NOT_ALLOWED: 405,
   MEDIA_TYPE_UNSUPPORTED: 415,
   RATE_LIMITED: 429,

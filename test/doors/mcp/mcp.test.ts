@@ -14,6 +14,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { type ClientCapabilities, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { createMcpHandler, type McpOptions } from '../../../src/doors/mcp/mcp.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
@@ -55,8 +56,8 @@ async function place() {
   return { root, home, workspace, args }
 }
 
-async function connect(args: string[]): Promise<Client & AsyncDisposable> {
-  const client = new Client({ name: 'test', version: '1' })
+async function connect(args: string[], capabilities: ClientCapabilities = {}): Promise<Client & AsyncDisposable> {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities })
   const env = { ...process.env, PALIMPSEST_LOCKS: join(base, 'locks') } as Record<string, string>
   await client.connect(
     new StdioClientTransport({ command: process.execPath, args: [CLI, ...args], env, stderr: 'inherit' }),
@@ -186,6 +187,40 @@ describe('palimpsest mcp on stdin and stdout', () => {
     assert.equal((await memory.block('ada', 'goals'))?.body, 'Learn to sail.')
     const [proposal] = await memory.store.proposals('ada')
     assert.deepEqual([proposal?.agentId, proposal?.body], ['helper', 'Learn to fly.'])
+    await memory.close()
+  })
+
+  test('tells the user what waits, and a client that can ask them does', async () => {
+    const { args, home } = await place()
+    const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
+    await memory.set('ada', 'goals', { body: 'Learn to sail.', by: 'user:ada' })
+    const edit = { block_label: 'goals', old_string: 'sail', new_string: 'fly', reasoning: 'She said so.' }
+    const flags = [...args, '--tools', 'memory', '--user', 'ada']
+    for (const [decision, state, body] of [
+      ['later', 'open', 'Learn to sail.'],
+      ['reject', 'rejected', 'Learn to sail.'],
+      ['approve', 'approved', 'Learn to fly.'],
+    ] as const) {
+      await using client = await connect(flags, { elicitation: {} })
+      const asked = Promise.withResolvers<string>()
+      client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+        asked.resolve(params.message)
+        return { action: 'accept', content: { decision } }
+      })
+      const { content } = await client.callTool({ name: 'propose_memory_edit', arguments: edit })
+      const [, line] = content as { text: string; annotations?: object }[]
+      assert.match(
+        line!.text,
+        /^For the user: \d changes? to memory waits? for your decision: palimpsest memory proposals$/,
+      )
+      assert.deepEqual(line!.annotations, { audience: ['user'] })
+      assert.match(await asked.promise, /mcp proposes to change your memory block 'goals': She said so\.[\s\S]*\{\+fly/)
+      const newest = async () => (await memory.proposals('ada', { limit: 1 }))[0]?.state
+      // The decision is taken while other calls are answered.
+      for (let calls = 0; calls < 500 && (await newest()) !== state; calls++) await client.listTools()
+      assert.equal(await newest(), state)
+      assert.equal((await memory.block('ada', 'goals'))?.body, body)
+    }
     await memory.close()
   })
 

@@ -53,6 +53,13 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
           agent was told so.
         </p>
       )
+    case 'proposals':
+      return (
+        <p className="notice" role="status">
+          Memory: {item.count === 1 ? '1 change waits' : `${item.count} changes wait`} for your decision.{' '}
+          <a href={hrefOf('memory')}>Look and decide</a>
+        </p>
+      )
     case 'delegated':
       return (
         <details className="chat-delegated card" open>

@@ -25,6 +25,7 @@ export type ChatItem =
   | { kind: 'edits'; ids: string[]; saved: number; decision: string }
   | { kind: 'retry'; attempt: number; wait: number; reason: string }
   | { kind: 'interrupted'; names: string[] }
+  | { kind: 'proposals'; count: number }
   | { kind: 'delegated'; session: string; items: ChatItem[] }
   | { kind: 'done'; reason: Exclude<DoneReason, 'answered'>; message: string }
 
@@ -98,6 +99,8 @@ export function withEvent(items: readonly ChatItem[], event: AgentEvent): ChatIt
       return [...items, { kind: 'interrupted', names: event.calls.map(({ name }) => name) }]
     case 'delegated':
       return withDelegated(items, event.session, event.event)
+    case 'proposals':
+      return [...items, { kind: 'proposals', count: event.ids.length }]
     case 'usage':
       return [...items]
     case 'done':
