@@ -18,7 +18,7 @@ import {
   type ToolTable,
 } from './tool-kinds.ts'
 
-export type Change = { turn: number; path: string; kind: 'write' | 'edit'; intent?: string }
+export type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
 
 export type FileState = {
   path: string
@@ -28,6 +28,20 @@ export type FileState = {
   /** What the answer rests on, in order. */
   basis: string[]
 }
+
+/** A write that a journal recorded, beside the calls. */
+export type KnownWrite = {
+  turn: number
+  /** What it replaced; null where there was no file. */
+  before: string | null
+  /** What it left, null where it removed the file; undefined where that is not recorded. */
+  after?: string | null
+  how: string
+  /** Whether a text is what it left. */
+  fits(content: string): boolean
+}
+
+export type StateOptions = { tools?: ToolTable; writes?: readonly KnownWrite[] }
 
 /** A tool call with its result, in the turn that made it. */
 export type Step = { turn: number; call: ToolCallPart; info: CallInfo; result: ToolResultPart | undefined }
@@ -55,7 +69,7 @@ export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Chang
   const changes: Change[] = []
   for (const { turn, info, result } of stepsOf(messages, tools)) {
     if (failed(info, result)) continue
-    const intent = info.intent === undefined ? {} : { intent: info.intent }
+    const intent = info.intent?.trim() ? { intent: info.intent } : {}
     for (const path of pathsChanged(info)) changes.push({ turn, path, kind: kindOf(info), ...intent })
   }
   return changes
@@ -65,40 +79,83 @@ export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Chang
 export function toChangelog(changes: readonly Change[]): string {
   const lines = new Map<string, number>()
   for (const { path, kind, intent } of changes) {
-    const line = `- ${path}: ${intent ?? (kind === 'write' ? 'written' : 'edited')}`
+    const line = `- ${path}: ${intent?.replace(/\s+/g, ' ').trim() || DONE[kind]}`
     lines.set(line, (lines.get(line) ?? 0) + 1)
   }
   return [...lines].map(([line, times]) => (times > 1 ? `${line} (${times}×)` : line)).join('\n')
 }
 
-export function fileStateAt(messages: Iterable<Message>, path: string, turn: number, tools?: ToolTable): FileState {
+const DONE: Record<Change['kind'], string> = { write: 'written', edit: 'edited', remove: 'removed' }
+
+export function fileStateAt(
+  messages: Iterable<Message>,
+  path: string,
+  turn: number,
+  { tools, writes = [] }: StateOptions = {},
+): FileState {
+  const steps = [...stepsOf(messages, tools)].filter(step => step.turn <= turn)
+  return stateAfter(steps, path, { turn, writes: writes.filter(write => write.turn <= turn) })
+}
+
+type Known = { turn: number; writes: readonly KnownWrite[] }
+
+/** The state of a file behind some steps. Moves ask for the state of another file behind fewer of them. */
+function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Known): FileState {
   const wanted = normalizePath(path)
   const state: FileState = { path, turn, content: undefined, basis: [] }
   let runs = 0
-  for (const step of stepsOf(messages, tools)) {
-    if (step.turn > turn) continue
-    if (step.info.kind === 'shell') runs++
-    const concerns = !failed(step.info, step.result) && touches(step.info, wanted)
-    const next = concerns ? follow(state.content, step, wanted) : undefined
-    if (!next) continue
+  const take = (at: number, next: Next) => {
     state.content = next.content
     if (next.fresh) state.basis = []
-    state.basis.push(`turn ${step.turn}: ${next.how}`)
+    state.basis.push(`turn ${at}: ${next.how}`)
     runs = 0
   }
+  let written = 0
+  const takeWrites = (before: number) => {
+    for (; written < writes.length && writes[written]!.turn < before; written++) {
+      const write = writes[written]!
+      take(write.turn, followJournal(state.content, write))
+    }
+  }
+  for (const [i, step] of steps.entries()) {
+    takeWrites(step.turn)
+    if (step.info.kind === 'shell') runs++
+    if (failed(step.info, step.result) || !touches(step.info, wanted)) continue
+    const elsewhere = (other: string) => stateAfter(steps.slice(0, i), other, { turn, writes: [] }).content
+    const next = follow(replacedBy(step, writes[written]) ?? state.content, step, wanted, elsewhere)
+    if (next) take(step.turn, next)
+  }
+  takeWrites(Number.POSITIVE_INFINITY)
   if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
   if (state.content !== undefined && runs > 0)
     state.basis.push(`not followed: ${amount(runs, 'command')} run since, whatever they did to it`)
   return state
 }
 
+/** The journal has what a call replaced, also where nobody had read it. */
+function replacedBy({ turn, info }: Step, write: KnownWrite | undefined): string | undefined {
+  return write?.turn === turn && CHANGING.has(info.kind) ? (write.before ?? undefined) : undefined
+}
+
+/** What the journal recorded of a write; `content` is what its call says that it left. */
+function followJournal(content: string | undefined, { after, how, fits }: KnownWrite): Next {
+  if (after !== undefined) return { content: after ?? undefined, how, fresh: true }
+  if (content !== undefined && fits(content)) return { content, how }
+  return { content: undefined, how: 'written; the ledger has only the hash of the text' }
+}
+
 type Next = { content: string | undefined; how: string; fresh?: boolean }
 
 /** What one step says about the content; `undefined` when it says nothing. */
-function follow(content: string | undefined, { call, info, result }: Step, path: string): Next | undefined {
+function follow(
+  content: string | undefined,
+  { call, info, result }: Step,
+  path: string,
+  elsewhere: (path: string) => string | undefined,
+): Next | undefined {
   if (info.kind === 'read' || info.kind === 'shell-read') return followRead(info, result)
   const written = info.writes?.find(write => sameFile(write.path, path))
-  if (written) return followShellWrite(content, written)
+  if (written) return followShellWrite(content, written, elsewhere)
   if (info.patch !== undefined) {
     const patched = applyPatchTo(info.patch, path, content)
     return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
@@ -174,13 +231,36 @@ function commandOutput(text: string): string {
   return lines.slice(from, to).join('\n')
 }
 
-function followShellWrite(content: string | undefined, write: NonNullable<CallInfo['writes']>[number]): Next {
+function followShellWrite(
+  content: string | undefined,
+  write: NonNullable<CallInfo['writes']>[number],
+  elsewhere: (path: string) => string | undefined,
+): Next {
   if (write.removed) return { content: undefined, how: 'removed by a command', fresh: true }
+  if (write.substitute) {
+    const text = content === undefined ? undefined : substituted(content, write.substitute)
+    return {
+      content: text,
+      how: text === undefined ? 'changed by sed; the content before is not known' : 'changed by sed',
+    }
+  }
+  if (write.from !== undefined) {
+    const text = elsewhere(write.from)
+    return { content: text, how: `${text === undefined ? 'replaced by' : 'the content of'} ${write.from}`, fresh: true }
+  }
   if (write.content === undefined)
     return { content: undefined, how: 'written by a command; the text is not in the ledger' }
   if (write.append)
     return { content: content === undefined ? undefined : content + write.content, how: 'appended by a command' }
   return { content: write.content, how: 'written by a command', fresh: true }
+}
+
+/** As `sed` does: line by line, the first occurrence or all. */
+function substituted(content: string, { old, new: text, all }: { old: string; new: string; all: boolean }): string {
+  return content
+    .split('\n')
+    .map(line => (all ? line.replaceAll(old, () => text) : line.replace(old, () => text)))
+    .join('\n')
 }
 
 function followEdits(content: string | undefined, edits: NonNullable<CallInfo['edits']>): Next {

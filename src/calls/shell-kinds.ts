@@ -7,12 +7,9 @@
  */
 
 import { isAbsolutePath, normalizePath } from '../model/paths.ts'
+import { type FileWrite, type LineRange, NEUTRAL, READ, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
+import { classifyAwk, classifySed } from './shell-stream-editors.ts'
 import { commandOf, isLiteral, plain, type ShellOptions, type SimpleCommand, splitShell } from './shell-words.ts'
-
-/** First and last line, from 1. `Infinity`: to the end. A negative start counts from the end, as `tail` does. */
-export type LineRange = [start: number, end: number]
-
-export type FileWrite = { path: string; content?: string; append?: true; removed?: true }
 
 export type ShellInfo = {
   kind: 'shell' | 'shell-read' | 'shell-search' | 'shell-write'
@@ -27,22 +24,7 @@ export type ShellInfo = {
 /** `bash -c "bash -c …"`: deeper than this it is a run. */
 const MAX_SHELLS = 4
 
-const NEUTRAL = 0
-const READ = 1
-const SEARCH = 2
-const WRITE = 3
-const RUN = 4
 const KINDS = ['shell', 'shell-read', 'shell-search', 'shell-write', 'shell'] as const
-
-type Step = {
-  rank: number
-  paths?: string[]
-  query?: string | undefined
-  patch?: string | undefined
-  writes?: FileWrite[]
-  /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
-  range?: LineRange | undefined
-}
 
 const set = (names: string) => new Set(names.split(' '))
 
@@ -238,9 +220,16 @@ function moving(name: string, files: string[]): Step {
   const target = files.at(-1) ?? ''
   const intoFolder = sources.length > 1 || target.endsWith('/')
   const arrived = sources.map(path => (intoFolder ? `${target}/${lastStep(path)}` : target))
-  const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path }))
+  const isCopy = sources.length === 1 && (intoFolder || sameEnding(sources[0]!, target))
+  const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path, ...(isCopy ? { from: sources[0]! } : {}) }))
   if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
   return { rank: WRITE, paths: writes.map(write => write.path), writes }
+}
+
+/** A target with the ending of its source is a file, not a folder that the source goes into. */
+function sameEnding(source: string, target: string): boolean {
+  const ending = /\.\w+$/.exec(lastStep(source))?.[0]
+  return ending !== undefined && lastStep(target).endsWith(ending)
 }
 
 function patching(patch: string | undefined): Step {
@@ -258,6 +247,10 @@ function classifyGit(words: string[]): Step {
     return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
   }
   if (verb === 'apply') return { rank: WRITE }
+  const restored =
+    verb === 'restore' && !rest.includes('--staged') ? operands('git', ['git', ...rest]) : filesBehind(rest)
+  if ((verb === 'checkout' || verb === 'restore') && restored.length > 0 && !restored.includes('.'))
+    return changing(restored)
   const listing =
     rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word)) ||
     rest.every(word => /^-[avr]+$/.test(word))
@@ -265,62 +258,10 @@ function classifyGit(words: string[]): Step {
   return { rank: RUN }
 }
 
-function classifySed(words: string[], command: SimpleCommand): Step {
-  const { quiet, inPlace, script, rest } = sedArguments(words)
-  const files = [...rest, ...command.in]
-  if (inPlace) return { rank: WRITE, paths: rest.filter(path => path !== ''), query: plain(script) }
-  const range = sedRange(script, quiet)
-  if (range) return { rank: files.length > 0 ? READ : NEUTRAL, paths: files, range }
-  if (files.length === 0) return { rank: NEUTRAL }
-  return { rank: quiet ? READ : SEARCH, paths: files, query: plain(script) }
-}
-
-function sedArguments(words: string[]) {
-  let quiet = false
-  let inPlace = false
-  const scripts: string[] = []
-  const rest: string[] = []
-  for (let at = 1; at < words.length; at++) {
-    const word = words[at]!
-    if (word === '-e' || word === '--expression') scripts.push(words[++at] ?? '')
-    else if (/^-i|^--in-place|^-[nEr]+i/.test(word)) inPlace = true
-    else if (/^-[nErsuz]+$|^--/.test(word)) quiet ||= word.includes('n')
-    else rest.push(word)
-  }
-  const script = scripts.length > 0 ? scripts.join(';') : (rest.shift() ?? '')
-  return { quiet, inPlace, script, rest }
-}
-
-/** The lines that `5,9p` or `20q` print; undefined for a script that does anything else. */
-function sedRange(script: string, quiet: boolean): LineRange | undefined {
-  const [, from, to, verb] = /^(\d+)(?:,(\d+|\$|\+\d+))?(p|q)(?:;\s*\d+q)?;?$/.exec(script.trim()) ?? []
-  const first = Number(from)
-  if (verb === 'q') return [1, first]
-  if (verb !== 'p' || !quiet) return undefined
-  if (to === undefined) return [first, first]
-  if (to === '$') return [first, Infinity]
-  return [first, to.startsWith('+') ? first + Number(to) : Number(to)]
-}
-
-function classifyAwk(words: string[], command: SimpleCommand): Step {
-  const rest = words.slice(1).filter((word, at, all) => !word.startsWith('-') && !/^-[vF]$/.test(all[at - 1] ?? ''))
-  const script = rest.shift() ?? ''
-  const files = [...rest, ...command.in]
-  let first = 1
-  let last = Infinity
-  const bare = script.replace(/NR\s*(==|>=|<=|>|<)\s*(\d+)/g, (_, sign: string, text: string) => {
-    const line = Number(text)
-    if (sign === '==' && first > 1) last = line
-    else if (sign === '==') [first, last] = [line, line]
-    else if (sign.startsWith('>')) first = line + (sign === '>' ? 1 : 0)
-    else last = Math.min(last, line - (sign === '<' ? 1 : 0))
-    return ''
-  })
-  const linesOnly = bare !== script && !/\/|NR|~/.test(bare)
-  if (files.length === 0) return linesOnly ? { rank: NEUTRAL, range: [first, last] } : { rank: NEUTRAL }
-  return linesOnly
-    ? { rank: READ, paths: files, range: [first, last] }
-    : { rank: SEARCH, paths: files, query: plain(script) }
+/** What stands behind `--`. */
+function filesBehind(words: readonly string[]): string[] {
+  const at = words.indexOf('--')
+  return at < 0 ? [] : words.slice(at + 1)
 }
 
 function classifyFind(words: string[]): Step {
@@ -396,7 +337,11 @@ function resolve(step: Step, { dir, lost }: Place): Step {
   const paths = step.paths?.filter(known).map(path => normalizePath(path, dir))
   const writes = step.writes
     ?.filter(write => known(write.path))
-    .map(write => ({ ...write, path: normalizePath(write.path, dir) }))
+    .map(write => ({
+      ...write,
+      path: normalizePath(write.path, dir),
+      ...(write.from === undefined ? {} : { from: normalizePath(write.from, dir) }),
+    }))
   return { ...step, ...(paths ? { paths } : {}), ...(writes ? { writes } : {}) }
 }
 

@@ -10,10 +10,11 @@
 import { parseJson } from '../model/json.ts'
 import { normalizePath } from '../model/paths.ts'
 import type { ToolKind } from '../model/types.ts'
-import { describeShell, type FileWrite, type LineRange, patchPaths } from './shell-kinds.ts'
+import { describeShell, patchPaths } from './shell-kinds.ts'
+import type { FileWrite, LineRange } from './shell-steps.ts'
 
 export { normalizePath, sameFile } from '../model/paths.ts'
-export type { FileWrite, LineRange } from './shell-kinds.ts'
+export type { FileWrite, LineRange } from './shell-steps.ts'
 export { exitCode, stripLineNumbers } from './tool-output.ts'
 
 export type CallInfo = {

@@ -141,6 +141,7 @@ async function replace(
       path: place.key,
       hash: hashContent(after),
       before: found?.text ?? null,
+      after,
       ...(options.intent ? { intent: options.intent } : {}),
     })
     if (!(await publish(place, temporary, found !== undefined))) return false

@@ -15,6 +15,8 @@ export type FileEvent = {
   hash: string
   /** The content that a write replaced; null when there was no file. */
   before?: string | null
+  /** What a write left; null when it removed the file. */
+  after?: string | null
   intent?: string
 }
 

@@ -47,7 +47,8 @@ export async function removeEntry(where: Where, journal: FileJournal): Promise<v
       if (kind.isDirectory()) await rm(path, { recursive: true })
       else {
         const text = await textIn(place)
-        if (text !== undefined) await journal.record({ action: 'write', path: place.key, hash: NO_FILE, before: text })
+        if (text !== undefined)
+          await journal.record({ action: 'write', path: place.key, hash: NO_FILE, before: text, after: null })
         await unlink(path)
       }
       await place.folder.handle.sync()
@@ -66,8 +67,8 @@ async function moveFile(source: Place, destination: Place, journal: FileJournal)
     throw error
   }
   if (text !== undefined) {
-    await journal.record({ action: 'write', path: destination.key, hash: hashContent(text), before: null })
-    await journal.record({ action: 'write', path: source.key, hash: NO_FILE, before: text })
+    await journal.record({ action: 'write', path: destination.key, hash: hashContent(text), before: null, after: text })
+    await journal.record({ action: 'write', path: source.key, hash: NO_FILE, before: text, after: null })
   }
   await unlink(path)
   return true

@@ -108,7 +108,8 @@ export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }
 
 /**
  * `usage`: `shown` is our own count of the messages that the numbers are about.
- * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none).
+ * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none), `after` what
+ * it left (null: the file was removed), which ledgers of earlier versions do not have.
  */
 export type Event =
   | { type: 'entry'; message: Message }
@@ -118,7 +119,15 @@ export type Event =
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
   | ({ type: 'usage'; usage: Usage; shown?: number } & Told)
-  | { type: 'file'; action: 'read' | 'write'; path: string; hash: string; before?: string | null; intent?: string }
+  | {
+      type: 'file'
+      action: 'read' | 'write'
+      path: string
+      hash: string
+      before?: string | null
+      after?: string | null
+      intent?: string
+    }
 
 /** An event in its place in the ledger. The hash covers the event and the hash before it. */
 export type StoredEvent = { seq: number; at: number; event: Event; hash: string }

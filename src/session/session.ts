@@ -7,7 +7,7 @@
 
 import { type EditOperation, type Resolved, resolveOperations } from '../asked/context-edits.ts'
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
-import { type Change, changesIn, type FileState, fileStateAt, toChangelog } from '../calls/file-history.ts'
+import { type Change, type FileState, toChangelog } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { Head } from '../ledger/head.ts'
 import type { LedgerStore } from '../ledger/store.ts'
@@ -23,6 +23,7 @@ import { checkView, type Violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
+import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
 import { describeAround, describeHits, type Nearby, type Reader, type RecallHit, type RecallOptions } from './recall.ts'
 import type { View } from './session-view.ts'
 import type { FileMark, SessionOptions, SessionState } from './state.ts'
@@ -239,13 +240,20 @@ export class Session {
 
   /** What was changed in files and why, from the intents of edits. */
   async changelog(): Promise<{ changes: Change[]; text: string }> {
-    const changes = changesIn(await this.#messages(), this.#tools)
+    const changes = changesOf(await this.#fileRecord())
     return { changes, text: toChangelog(changes) }
   }
 
   /** What a file looked like after a turn, rebuilt from reads, writes and edits. */
   async fileStateAt(path: string, turn: number): Promise<FileState> {
-    return fileStateAt(await this.#messages(), path, turn, this.#tools)
+    return fileStateOf(await this.#fileRecord(), path, turn)
+  }
+
+  async #fileRecord(): Promise<FileRecord> {
+    const marks = (await this.files()).filter(({ action }) => action === 'write')
+    const events = await this.eventsAt(marks.map(({ seq }) => seq))
+    const writes = events.flatMap(({ event }, i) => (event.type === 'file' ? [{ seq: marks[i]!.seq, event }] : []))
+    return { messages: await this.#messages(), entries: this.fold.entries, writes, tools: this.#tools }
   }
 
   /**

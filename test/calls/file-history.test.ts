@@ -51,10 +51,38 @@ describe('file_state_at', () => {
     assert.match(fileStateAt(blind, 'a.ts', 9).basis[0]!, /content before is not known/)
     const sed = session(
       { name: 'read_file', input: { path: 'a.ts' }, output: 'x' },
-      { name: 'bash', input: { command: "sed -i 's/x/y/' a.ts" }, output: '' },
+      { name: 'bash', input: { command: "sed -i 's/x$/y/' a.ts" }, output: '' },
     )
     assert.equal(fileStateAt(sed, 'a.ts', 9).content, undefined)
     assert.match(fileStateAt(sed, 'a.ts', 9).basis.at(-1)!, /changed by bash, in a way that cannot be followed/)
+  })
+
+  test('commands are followed where what they do is certain', () => {
+    const after = (command: string, path = 'a.ts') =>
+      fileStateAt(
+        session(
+          { name: 'read_file', input: { path: 'a.ts' }, output: 'x = 1\nx + x\n' },
+          { name: 'bash', input: { command }, output: '' },
+        ),
+        path,
+        9,
+      )
+    const unknown = [
+      "sed -i 's/x.*/y/' a.ts",
+      'sed -i "s/x/$y/" a.ts',
+      'git checkout -- a.ts',
+      'git restore a.ts',
+      'echo x | tee a.ts',
+    ]
+    for (const command of unknown) assert.equal(after(command).content, undefined, command)
+    assert.equal(after("sed -i 's/x/y/' a.ts").content, 'y = 1\ny + x\n')
+    assert.equal(after("sed -i 's|x|y|g' a.ts").content, 'y = 1\ny + y\n')
+    assert.equal(after('mv a.ts b.ts', 'b.ts').content, 'x = 1\nx + x\n')
+    assert.equal(after('mv a.ts b.ts').content, undefined)
+    assert.match(after('mv a.ts b.ts').basis[0]!, /removed by a command/)
+    assert.equal(after('mv a.ts lib', 'lib').content, undefined, 'lib may be a folder')
+    assert.equal(after('cp a.ts lib/', 'lib/a.ts').content, 'x = 1\nx + x\n')
+    assert.equal(after('git status').content, 'x = 1\nx + x\n')
   })
 
   test('a read that the tool itself calls partial is no whole read', () => {
@@ -180,7 +208,7 @@ describe('file_state_at', () => {
     const tools = defineTools({ put: { kind: 'write', path: 'where', content: 'what' } })
     const messages = session({ name: 'put', input: { where: 'a', what: 'x' } })
     assert.equal(fileStateAt(messages, 'a', 1).content, undefined)
-    assert.equal(fileStateAt(messages, 'a', 1, tools).content, 'x')
+    assert.equal(fileStateAt(messages, 'a', 1, { tools }).content, 'x')
   })
 })
 

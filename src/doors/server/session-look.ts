@@ -167,7 +167,12 @@ const changelog = defineRoute({
   params: SessionParam,
   answer: z.object({
     changes: z.array(
-      z.object({ turn: z.number(), path: z.string(), kind: z.enum(['write', 'edit']), intent: z.string().optional() }),
+      z.object({
+        turn: z.number(),
+        path: z.string(),
+        kind: z.enum(['write', 'edit', 'remove']),
+        intent: z.string().optional(),
+      }),
     ),
     text: z.string(),
   }),

@@ -24,11 +24,11 @@ const said = (role: 'user' | 'assistant', text: string): Event => ({
 })
 const used = (usage: object): Event => ({ type: 'usage', usage: { model: 'claude-sonnet-4-5', ...usage } })
 
-function placed(events: readonly (Event | { after: number })[]) {
+function placed(events: readonly (Event | { pause: number })[]) {
   let at = 0
   return events.flatMap((event, seq) => {
-    if ('after' in event) at += event.after
-    return 'after' in event ? [] : [{ seq, at: at++, event }]
+    if ('pause' in event) at += event.pause
+    return 'pause' in event ? [] : [{ seq, at: at++, event }]
   })
 }
 
@@ -79,7 +79,7 @@ test('what is not sent is saved, and what is written again is taken off', () => 
 
 test('a pause and another model are told apart from edits', () => {
   const call = used({ input: 1 })
-  const events = [said('user', 'a'), call, { after: 600_000 }, call, used({ input: 1, model: 'claude-haiku-4-5' })]
+  const events = [said('user', 'a'), call, { pause: 600_000 }, call, used({ input: 1, model: 'claude-haiku-4-5' })]
   const { busts } = statistics(placed(events))
   assert.deepEqual(busts, { edit: 0, pause: 1, client: 0, model: 1, server: 0, provider: 0 })
 })

@@ -1,0 +1,31 @@
+/** What one command of a shell line does, and by which the whole line is ranked. */
+
+/** First and last line, from 1. `Infinity`: to the end. A negative start counts from the end, as `tail` does. */
+export type LineRange = [start: number, end: number]
+
+export type FileWrite = {
+  path: string
+  content?: string
+  append?: true
+  removed?: true
+  /** The file that it is a copy of. */
+  from?: string
+  /** `sed -i 's/old/new/'` with literal texts. */
+  substitute?: { old: string; new: string; all: boolean }
+}
+
+export const NEUTRAL = 0
+export const READ = 1
+export const SEARCH = 2
+export const WRITE = 3
+export const RUN = 4
+
+export type Step = {
+  rank: number
+  paths?: string[]
+  query?: string | undefined
+  patch?: string | undefined
+  writes?: FileWrite[]
+  /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
+  range?: LineRange | undefined
+}
