@@ -60,3 +60,9 @@ function isHigh(code: number): boolean {
 function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff
 }
+
+/** Dollars for people: cents, and more digits where cents say nothing. */
+export function asDollars(amount: number): string {
+  const digits = Math.abs(amount) < 0.1 && amount !== 0 ? 4 : 2
+  return `${amount < 0 ? '−' : ''}$${Math.abs(amount).toFixed(digits)}`
+}

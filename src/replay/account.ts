@@ -56,13 +56,16 @@ export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: s
   }
 }
 
-/** Dollars that a policy would have saved on each call, by two replays of the session. */
+/** Dollars that a policy would have saved on each call, by two replays of the session; a replay has answered calls only. */
 export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
   const { input } = modelInfo(replayOptionsOf(timeline).model)
   const perUnit = (input * timeline.scale) / 1_000_000
-  return base.measures.perCall.map(({ cost }, i) => {
-    const saved = (cost - (outcome.measures.perCall[i]?.cost ?? cost)) * perUnit
-    return timeline.calls[i]?.inherited ? 0 : saved
+  let played = 0
+  return timeline.calls.map(({ inherited, unanswered }) => {
+    if (unanswered) return 0
+    const call = played++
+    const cost = base.measures.perCall[call]?.cost ?? 0
+    return inherited ? 0 : (cost - (outcome.measures.perCall[call]?.cost ?? cost)) * perUnit
   })
 }
 

@@ -27,6 +27,8 @@ export type Bar = {
   type: Part['type']
   kind: PartKind
   tool?: string
+  /** The file that the tool is about. */
+  path?: string
   /** The file, the command, or the first words. */
   label: string
   /** Tokens as it happened, and as it is shown: 0 where it is hidden. */
@@ -156,17 +158,17 @@ export class PartMap {
     }
   }
 
-  #describe({ role }: Message, part: Part): Pick<Track, 'role' | 'type' | 'kind' | 'tool' | 'label'> {
+  #describe({ role }: Message, part: Part): Pick<Track, 'role' | 'type' | 'kind' | 'tool' | 'path' | 'label'> {
     const { type } = part
     if (part.type === 'tool-call') {
       const info = describeCall(part.name, part.input, this.#tools)
       this.#calls.set(part.id, { name: part.name, info })
-      return { role, type, kind: info.kind, tool: part.name, label: labelOf(info, part) }
+      return { role, type, kind: info.kind, tool: part.name, ...pathOf(info), label: labelOf(info, part) }
     }
     if (part.type === 'tool-result') {
       const call = this.#calls.get(part.id)
       const info = call?.info ?? describeCall(part.name, undefined, this.#tools)
-      return { role, type, kind: info.kind, tool: call?.name ?? part.name, label: labelOf(info, part) }
+      return { role, type, kind: info.kind, tool: call?.name ?? part.name, ...pathOf(info), label: labelOf(info, part) }
     }
     const kind = part.type === 'text' ? (role === 'tool' ? 'other' : role) : part.type
     return { role, type, kind, label: wordsOf(part) }
@@ -190,6 +192,10 @@ function note(track: Track, state: State, call: number): void {
 /** An insertion shows behind an entry that shows, or behind the range that ends with it. */
 function endsAt(range: Edit | undefined, entry: number): boolean {
   return range === undefined || entriesOf(range.target).to === entry
+}
+
+function pathOf({ path }: CallInfo): { path?: string } {
+  return path === undefined ? {} : { path }
 }
 
 function labelOf({ path, command, query }: CallInfo, part: Part): string {

@@ -30,8 +30,8 @@ export type TimelineCall = {
   at: number
   /** The name of the model that answered; the session's where the provider did not say. */
   model: string
-  /** Dollars, the answer included. */
-  paid: { dollars: number; estimated: boolean }
+  /** Dollars, the answer included; `output` is for the answer. */
+  paid: { dollars: number; output: number; estimated: boolean }
   /** What the model of costs says for the same call, the answer included. */
   modelled: number
   /** Tokens of system prompt and tools: what the provider counted beyond our messages. */
@@ -274,7 +274,7 @@ export class Timeline {
       entry,
       at,
       model: this.calls.at(-1)?.model ?? this.#name,
-      paid: { dollars: 0, estimated: true },
+      paid: { dollars: 0, output: 0, estimated: true },
       modelled: 0,
       overhead: this.#overhead,
       ...(inherited ? { inherited: true as const } : {}),
@@ -385,6 +385,11 @@ export class Timeline {
     return { cause: 'provider', tokens }
   }
 
+  /** The prices that a call was made at. */
+  modelOf({ model, at }: TimelineCall): Model {
+    return this.#modelFor(model, at)
+  }
+
   /** The row of a model at a time, with the lifetime that writes had last. */
   #modelFor(name: string, at: number): Model {
     if (name === '') return this.model
@@ -407,13 +412,17 @@ export class Timeline {
   /** What a call comes to: as the provider reported it, or else by the model of costs. */
   #account(call: TimelineCall): void {
     const { reported } = call
-    const output = reported?.output ?? this.#answer * this.scale
-    call.modelled = call.sent.cost + (output * this.#own.output) / MILLION
+    const output = ((reported?.output ?? this.#answer * this.scale) * this.#own.output) / MILLION
+    call.modelled = call.sent.cost + output
     const isPriced =
       reported !== undefined && (reported.input ?? reported.cacheRead ?? reported.cacheWrite) !== undefined
-    call.paid = isPriced
-      ? { dollars: dollarsOf(reported, this.#own), estimated: false }
-      : { dollars: call.modelled, estimated: true }
+    if (!isPriced) {
+      call.paid = { dollars: call.modelled, output, estimated: true }
+      return
+    }
+    const dollars = dollarsOf(reported, this.#own)
+    const { output: _, ...input } = reported
+    call.paid = { dollars, output: dollars - dollarsOf(input, this.#own), estimated: false }
   }
 }
 

@@ -59,6 +59,8 @@ const ROUTES: Record<Audience, readonly string[]> = {
     'get /sessions/{session}/parts/{entry}/{part}',
     'get /sessions/{session}/summary',
     'get /sessions/{session}/timeline',
+    'get /sessions/{session}/why',
+    'get /sessions/{session}/rent',
     'get /sessions/{session}/pending',
     'post /import',
     'post /sessions/{session}/compare',

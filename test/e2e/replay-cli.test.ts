@@ -196,6 +196,23 @@ describe('palimpsest import', () => {
   })
 })
 
+describe('palimpsest why', () => {
+  test('says of a transcript what the calls cost and where the money went, and the same of its import', async () => {
+    const file = await writeTranscript('why.jsonl', 30)
+    const { code, stdout, stderr } = await run(['why', file])
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^30 calls, 30 of them estimated: \$\d/)
+    assert.match(stdout, /Where the money went, as rent/)
+    assert.match(stdout, /^Free: \d+ edits? that lose no cache/m)
+    const found = JSON.parse((await run(['why', file, '--json'])).stdout)
+    assert.equal(found.calls.length, 30)
+    await run(['import', file, '--as', 'whied'])
+    const imported = JSON.parse((await run(['why', 'whied', '--json'])).stdout)
+    assert.equal(imported.calls.length, 30)
+    assert.equal((await run(['why', 'nobody'])).code, 3)
+  })
+})
+
 describe('palimpsest report', () => {
   test('writes one page that loads nothing, with names escaped, and says the sums', async () => {
     const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))

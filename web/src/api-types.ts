@@ -100,7 +100,7 @@ export type TimelineCall = {
   edits: { made: number; ids: string[]; saved: number; undone: string[] }
   decision: string | null
   model: string
-  paid: { dollars: number; estimated: boolean }
+  paid: { dollars: number; output: number; estimated: boolean }
   modelled: number
   inherited: boolean
   reported: { input?: number; cacheRead?: number; cacheWrite?: number; output?: number } | null

@@ -24,6 +24,7 @@ import { show } from '../commands/show.ts'
 import { stats } from '../commands/stats.ts'
 import { token } from '../commands/token.ts'
 import { head, verify } from '../commands/verify.ts'
+import { why } from '../commands/why.ts'
 import { workspace } from '../commands/workspace.ts'
 import type { Command } from '../terminal/command.ts'
 
@@ -53,6 +54,7 @@ export const COMMANDS: readonly Command[] = [
   replay,
   models,
   report,
+  why,
   workspace,
   memory,
   mcp,

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { PalimpsestError } from '../../model/errors.ts'
+import { asDollars } from '../../model/text.ts'
 import type { Totals } from '../proxy/proxy.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
@@ -75,13 +76,9 @@ export function summaryOf({
   if (calls === 0 && passed === 0) return 'palimpsest: nothing went through the proxy'
   if (calls === 0) return `palimpsest: ${passed} request${passed === 1 ? '' : 's'} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
-  const money = `${saved < 0 ? 'lost' : 'saved'} ${dollars(Math.abs(saved))} of ${dollars(cost + Math.max(0, saved))}`
+  const money = `${saved < 0 ? 'lost' : 'saved'} ${asDollars(Math.abs(saved))} of ${asDollars(cost + Math.max(0, saved))}`
   const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
   return `palimpsest: ${calls} calls, ${edits} edits; ${sums}; ${money} by the price table, cache costs counted`
-}
-
-function dollars(amount: number): string {
-  return `$${amount < 0.1 ? amount.toFixed(4) : amount.toFixed(2)}`
 }
 
 function short(tokens: number): string {

@@ -1,5 +1,5 @@
 /** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
-import { amount, withCommas } from '../../model/text.ts'
+import { amount, asDollars, withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Statistics } from '../../view/statistics.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
@@ -74,8 +74,8 @@ function* describe({ all, edited, holdout }: Groups, read: readonly Read[], pain
   yield `${amount(read.length, 'session')}, ${amount(all.calls, 'call')}`
   yield `messages      ${withCommas(all.tokensIn)} tokens came in, ${withCommas(all.tokensSent)} were sent (${less}% less)`
   yield `reported      ${withCommas(all.input)} input, ${withCommas(all.cacheRead)} from the cache, ${withCommas(all.cacheWrite)} to it, ${withCommas(all.output)} output`
-  yield `paid          ${dollars(all.cost)}`
-  yield `edits saved   ${paint.bold(dollars(all.saved))}, after what they made the provider write again`
+  yield `paid          ${asDollars(all.cost)}`
+  yield `edits saved   ${paint.bold(asDollars(all.saved))}, after what they made the provider write again`
   yield `edits         ${counts(all.edits)}`
   yield `cache lost    ${counts(all.busts)}`
   if (holdout.calls === 0) return
@@ -97,8 +97,4 @@ function perCall(name: string, { calls, tokensSent, cost }: Statistics): string[
 function counts(of: Record<string, number>): string {
   const some = Object.entries(of).filter(([, count]) => count > 0)
   return some.length === 0 ? 'none' : some.map(([name, count]) => `${printable(name)} ${withCommas(count)}`).join(', ')
-}
-
-function dollars(amount: number): string {
-  return `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(Math.abs(amount) < 0.1 ? 4 : 2)}`
 }

@@ -36,6 +36,7 @@ import { listRoutes } from './session-list.ts'
 import { lookRoutes } from './session-look.ts'
 import { mapRoutes } from './session-map.ts'
 import { timelineRoutes } from './session-timeline.ts'
+import { whyRoutes } from './session-why.ts'
 import { sessionRoutes } from './sessions.ts'
 import { tokenRoutes } from './tokens.ts'
 import { transcriptRoutes } from './transcripts.ts'
@@ -186,6 +187,7 @@ const allRoutes: readonly Route[] = [
   ...lookRoutes,
   ...mapRoutes,
   ...timelineRoutes,
+  ...whyRoutes,
   ...compactRoutes,
   ...transcriptRoutes,
   ...userRoutes,

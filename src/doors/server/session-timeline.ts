@@ -46,7 +46,7 @@ export const TimelineCallOut = z
     at: Time,
     model: z.string(),
     paid: z
-      .object({ dollars: z.number(), estimated: z.boolean() })
+      .object({ dollars: z.number(), output: z.number().describe('For the answer.'), estimated: z.boolean() })
       .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
     modelled: z.number().describe('What the model of costs says, in dollars, the answer included.'),
     inherited: z.boolean().describe('The session that this one was forked from has paid.'),

@@ -112,6 +112,25 @@ describe('the map', () => {
   })
 })
 
+describe('why it cost that', () => {
+  test('has every call with its cause, and the rent adds up to what was paid', async () => {
+    await longSession('why')
+    const { money } = await get('/sessions/why/summary')
+    const why = await get('/sessions/why/why')
+    assert.equal(why.calls.length, 13)
+    assert.equal(why.calls[0].cause, 'start')
+    assert.equal(why.moments.length, 5)
+    assert.equal(why.free, null)
+    const rent = await get('/sessions/why/rent')
+    for (const by of ['kind', 'tool', 'server', 'file', 'agent', 'edit']) {
+      const sum = rent[by].reduce((total: number, { dollars }: { dollars: number }) => total + dollars, 0)
+      assert.ok(Math.abs(sum - money.with) < 1e-9, `${by}: ${sum} of ${money.with}`)
+    }
+    assert.ok((await get('/sessions/why/why?free=true')).free.savedUsd >= 0)
+    assert.equal((await call('GET', '/sessions/none/why')).status, 404)
+  })
+})
+
 describe('the timeline', () => {
   test('comes in pages of calls', async () => {
     await longSession('paged')

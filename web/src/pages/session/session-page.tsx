@@ -33,10 +33,11 @@ import { Scrubber } from './scrubber.tsx'
 import { SearchTab } from './search-tab.tsx'
 import { type SessionData, useSessionData } from './session-data.ts'
 import { TimelineTab } from './timeline-tab.tsx'
+import { WhyTab } from './why-tab.tsx'
 import './session.css'
 import './conversation.css'
 
-type TabKey = 'timeline' | 'edits' | 'pending' | 'search'
+type TabKey = 'timeline' | 'why' | 'edits' | 'pending' | 'search'
 
 export function SessionPage({ session }: { session: string }) {
   const { query: address } = useRoute()
@@ -229,6 +230,7 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
       label: 'Calls',
       content: <TimelineTab calls={calls} window={now?.window ?? 0} at={at} onAt={onAt} />,
     },
+    { key: 'why', label: 'Why', content: <WhyTab {...{ session, length, onAt }} /> },
     {
       key: 'edits',
       label: 'Edits',

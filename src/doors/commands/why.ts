@@ -1,0 +1,151 @@
+/** `why`: what was predicted and billed call by call and why, the most expensive moments, the rent, and what was free. */
+import { stat } from 'node:fs/promises'
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount, asDollars, withCommas } from '../../model/text.ts'
+import type { CauseSum, Free, Why, WhyCause } from '../../replay/why.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Rent, RentRow } from '../../view/rent.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { defineCommand } from '../terminal/command.ts'
+import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
+
+const ROWS = 8
+const FILES = 5
+
+export const why = defineCommand({
+  name: 'why',
+  summary: 'say why a session cost what it cost, call by call, and where the money went',
+  usage: 'SESSION',
+  details:
+    'SESSION is one of the ledger, or a transcript of a known agent. Predicted is what the model of costs says, billed\n' +
+    'what the provider reported. Free edits are those that lose no cache: while it is cold, or of parts never sent.\n' +
+    'Explained in docs/report.md.',
+  examples: [
+    'palimpsest why fix-login',
+    'palimpsest why ~/.claude/projects/my-app/session.jsonl --calls',
+    'palimpsest why fix-login --json',
+  ],
+  options: {
+    calls: { type: 'boolean', about: 'list every call, not only the most expensive' },
+  },
+  async run({ args: [name = ''], values, open }) {
+    const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
+    const { rentOf } = await import('../../view/rent.ts')
+    const timeline = await timelineFor(name, () => open())
+    const found = whyOf(timeline)
+    const rent = rentOf(timeline)
+    const free = await freeEditsOf(timeline)
+    return {
+      json: { session: name, ...found, rent, free },
+      text: paint => lines({ found, rent, free, all: values.calls === true }, paint),
+      notes: found.calls.length === 0 ? ['No call was made in this session yet.'] : [],
+    }
+  },
+})
+
+async function timelineFor(name: string, open: () => Promise<Palimpsest>): Promise<Timeline> {
+  const isFile = await stat(name).then(
+    found => found.isFile(),
+    () => false,
+  )
+  if (!isFile) return ledgerTimeline(await open(), name)
+  const { readTranscript } = await import('../../formats/transcripts/read-transcript.ts')
+  const { timelineOf } = await import('../../replay/account.ts')
+  const { sessions } = await readTranscript(name)
+  const longest = sessions.reduce((best, one) => (one.messages.length > best.messages.length ? one : best))
+  return timelineOf(longest)
+}
+
+async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> {
+  const { Timelines } = await import('../../session/timelines.ts')
+  const session = await pal.session(name, { mustExist: true, asGuest: true })
+  const info = await pal.find(name)
+  if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+  return new Timelines(pal.models, { most: 1 }).of(session, info)
+}
+
+const CAUSES: Record<WhyCause, string> = {
+  edit: 'our edit',
+  pause: 'cache lifetime over',
+  client: "the client's change",
+  model: 'model switch',
+  server: "the server's edit",
+  provider: "the provider's miss",
+  start: 'first call',
+  none: 'nothing lost',
+}
+
+type Shown = { found: Why; rent: Rent; free: Free; all: boolean }
+
+function* lines({ found, rent, free, all }: Shown, paint: Paint): Generator<string> {
+  const { billedUsd, predictedUsd, calls, causes, moments } = found
+  if (calls.length === 0) return
+  const estimated = calls.filter(call => call.estimated).length
+  const note = estimated === 0 ? '' : `, ${withCommas(estimated)} of them estimated`
+  yield `${amount(calls.length, 'call')}${note}: ${paint.bold(asDollars(billedUsd))} billed, ${asDollars(predictedUsd)} predicted`
+  yield ''
+  yield* table(CAUSE_COLUMNS, causes.map(causeRow), paint)
+  yield ''
+  yield paint.bold(all ? 'Every call' : 'The most expensive calls')
+  yield* table(CALL_COLUMNS, (all ? calls : moments).map(callRow), paint)
+  yield ''
+  yield paint.bold('Where the money went, as rent')
+  yield* table(RENT_COLUMNS, rentRows(rent.kind, rent.dollars, ROWS), paint)
+  yield ''
+  yield* table([{ name: 'TOOL' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.tool, rent.dollars, FILES), paint)
+  yield ''
+  yield* table([{ name: 'FILE' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.file, rent.dollars, FILES), paint)
+  yield ''
+  yield `Free: ${amount(free.edits, 'edit')} that lose no cache (${amount(free.coldCalls, 'call')} found it cold) would have saved ${paint.bold(asDollars(free.savedUsd))}, with ${(free.evidence * 100).toFixed(1)} % of later quotes still visible.`
+}
+
+const right = true
+const CAUSE_COLUMNS = [
+  { name: 'CAUSE' },
+  { name: 'CALLS', right },
+  { name: 'TOKENS LOST', right },
+  { name: 'COST OF IT', right },
+  { name: 'BILLED − PREDICTED', right },
+]
+const CALL_COLUMNS = [
+  { name: 'CALL', right },
+  { name: 'PREDICTED', right },
+  { name: 'BILLED', right },
+  { name: 'DIFFERENCE', right },
+  { name: 'CAUSE' },
+  { name: 'WHY' },
+]
+const RENT_COLUMNS = [
+  { name: 'KIND' },
+  { name: 'DOLLARS', right },
+  { name: 'SHARE', right },
+  { name: 'TOKENS × CALLS', right },
+]
+
+function causeRow({ cause, times, lost, extraUsd, differenceUsd }: CauseSum): string[] {
+  return [CAUSES[cause], withCommas(times), withCommas(Math.round(lost)), asDollars(extraUsd), asDollars(differenceUsd)]
+}
+
+function callRow({
+  call,
+  predictedUsd,
+  billedUsd,
+  differenceUsd,
+  cause,
+  text,
+  estimated,
+}: Why['calls'][number]): string[] {
+  const billed = estimated ? 'estimated' : asDollars(billedUsd)
+  return [withCommas(call), asDollars(predictedUsd), billed, asDollars(differenceUsd), CAUSES[cause], oneLine(text, 90)]
+}
+
+function rentRows(rows: readonly RentRow[], whole: number, most: number): string[][] {
+  return rows
+    .slice(0, most)
+    .map(({ name, dollars, tokens }) => [
+      oneLine(printable(name), 60),
+      asDollars(dollars),
+      `${whole > 0 ? ((100 * dollars) / whole).toFixed(1) : '0.0'} %`,
+      withCommas(Math.round(tokens)),
+    ])
+}

@@ -1,0 +1,125 @@
+/** Routes: why a session cost what it cost, and where the money went. */
+import { z } from 'zod'
+import { freeEditsOf, whyOf } from '../../replay/why.ts'
+import { largestRows, rentOf } from '../../view/rent.ts'
+import { defineRoute, EVERYBODY, type Route, SessionParam, Time } from './route.ts'
+import { openTimeline } from './session-timeline.ts'
+
+/** Free edits are found by a replay of the whole session. */
+const MAX_CALLS = 5000
+const ROWS = 100
+
+const Cause = z.enum(['edit', 'pause', 'client', 'model', 'server', 'provider', 'start', 'none'])
+
+const WhyCall = z
+  .object({
+    call: z.number().describe('From 1.'),
+    at: Time,
+    model: z.string(),
+    predictedUsd: z.number().describe('What the model of costs says, the answer included.'),
+    billedUsd: z.number().describe('As the provider reported it.'),
+    estimated: z.boolean().describe('Nothing was reported: billed is what was predicted.'),
+    differenceUsd: z.number(),
+    cause: Cause.describe(
+      'Why cached tokens had to be written again; `none` where none were, `start` for the first call.',
+    ),
+    lost: z.number().describe('Tokens that were cached and had to be written again.'),
+    extraUsd: z.number().describe('What that cost more than reading them.'),
+    text: z.string().describe('The cause in words.'),
+  })
+  .meta({ id: 'WhyCall' })
+
+const why = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/why',
+  tag: 'sessions',
+  summary: 'Why it cost that: predicted and billed for each call, the cause, the most expensive calls, what was free',
+  description:
+    'Edits are free where nothing cached is lost: on a cold cache, or in parts that were never sent. With `free=true` two ' +
+    'replays say what they would have saved, which takes a while.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: { free: z.enum(['true', 'false']).optional().describe('Find out what free edits would have saved.') },
+  answer: z.object({
+    session: z.string(),
+    billedUsd: z.number(),
+    predictedUsd: z.number(),
+    calls: z.array(WhyCall),
+    causes: z.array(
+      z.object({
+        cause: Cause,
+        times: z.number(),
+        lost: z.number(),
+        extraUsd: z.number(),
+        differenceUsd: z.number(),
+      }),
+    ),
+    moments: z.array(WhyCall).describe('The five calls that cost most.'),
+    free: z
+      .object({
+        coldCalls: z.number().describe('Calls that found no cache.'),
+        edits: z.number(),
+        savedUsd: z.number(),
+        evidence: z.number().describe('Share of later quotes that would still be visible.'),
+      })
+      .nullable()
+      .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
+  }),
+  refusals: [404],
+  run: async ({ params, query, caller, doors }) => {
+    const { timeline, session } = await openTimeline(doors, caller, params.session)
+    const isAsked = query.free === 'true' && timeline.calls.length <= MAX_CALLS
+    const free = isAsked ? await doors.heavy.run(() => freeEditsOf(timeline)) : null
+    return { session, ...whyOf(timeline), free }
+  },
+})
+
+const Rows = z
+  .array(
+    z.object({
+      name: z.string(),
+      tokens: z.number().describe('Tokens times the calls that carried them.'),
+      dollars: z.number(),
+      saved: z.number().describe('Dollars for what edits took out of these calls.'),
+    }),
+  )
+  .describe(`Adds up to \`dollars\`. The largest ${ROWS}, the last of them for all others.`)
+
+const rent = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/rent',
+  tag: 'sessions',
+  summary:
+    'Where the money went: every text pays for each call that carries it; by kind, tool, server, file, agent, edit',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    session: z.string(),
+    dollars: z.number(),
+    kind: Rows,
+    tool: Rows,
+    server: Rows,
+    file: Rows,
+    agent: Rows,
+    edit: Rows,
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const { timeline, session } = await openTimeline(doors, caller, params.session)
+    const { dollars, ...lists } = rentOf(timeline)
+    const { kind, tool, server, file, agent, edit } = lists
+    const most = (rows: typeof kind) => largestRows(rows, ROWS)
+    return {
+      session,
+      dollars,
+      kind: most(kind),
+      tool: most(tool),
+      server: most(server),
+      file: most(file),
+      agent: most(agent),
+      edit: most(edit),
+    }
+  },
+})
+
+export const whyRoutes: readonly Route[] = [why, rent]

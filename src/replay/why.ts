@@ -1,0 +1,164 @@
+/**
+ * Why a session cost what it cost: for each call what was predicted and what was billed, with the cause of what the
+ * cache lost; the most expensive moments; and what would have been free.
+ *
+ * All numbers are those of the timeline (view/timeline.ts). Edits are free where nothing cached is lost: on a cold
+ * cache, and in parts that were never sent. What they would have saved is the difference of two replays, as in Compare.
+ */
+
+import type { CacheMiss } from '../model/types.ts'
+import { thrifty } from '../planner/thrifty.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
+import type { Model } from '../providers/models.ts'
+import type { Timeline, TimelineCall } from '../view/timeline.ts'
+import { replayOptionsOf, savingsOf, sum } from './account.ts'
+import { prepareSession, tryPolicy } from './measure/policies.ts'
+
+/** `start`: the first call writes everything. `none`: the cache did what it should. */
+export type WhyCause = CacheMiss['cause'] | 'start' | 'none'
+
+export type WhyCall = {
+  /** From 1. */
+  call: number
+  at: number
+  model: string
+  predictedUsd: number
+  billedUsd: number
+  /** The provider reported nothing: what is billed is what was predicted. */
+  estimated: boolean
+  differenceUsd: number
+  cause: WhyCause
+  /** Tokens that were cached and had to be written again, and what that cost more than reading them. */
+  lost: number
+  extraUsd: number
+  text: string
+}
+
+export type WhyMoment = Pick<WhyCall, 'call' | 'billedUsd' | 'cause' | 'text'>
+export type CauseSum = { cause: WhyCause; times: number; lost: number; extraUsd: number; differenceUsd: number }
+
+export type Why = {
+  billedUsd: number
+  predictedUsd: number
+  calls: WhyCall[]
+  /** By the cause of the loss, the most expensive first. */
+  causes: CauseSum[]
+  /** The calls that cost most, with the most expensive first. */
+  moments: WhyCall[]
+}
+
+/** What edits that cost no cache would have saved. */
+export type Free = {
+  /** Calls that found no cache: everything was written anyway. */
+  coldCalls: number
+  edits: number
+  savedUsd: number
+  /** Share of later quotes that would still be visible. */
+  evidence: number
+}
+
+const MOMENTS = 5
+
+export function whyOf(timeline: Timeline): Why {
+  const all = timeline.calls.map((call, i) => explained(timeline, call, i))
+  const calls = all.filter((_, i) => !timeline.calls[i]!.inherited)
+  return {
+    billedUsd: sum(calls.map(call => call.billedUsd)),
+    predictedUsd: sum(calls.map(call => call.predictedUsd)),
+    calls,
+    causes: causesOf(calls),
+    moments: calls.toSorted((a, b) => b.billedUsd - a.billedUsd).slice(0, MOMENTS),
+  }
+}
+
+function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
+  const { at, model, paid, modelled, missed, reported } = call
+  const cause = missed?.cause ?? (i === 0 ? 'start' : 'none')
+  const lost = missed?.tokens ?? 0
+  const { input, read, write } = timeline.modelOf(call)
+  // Where the provider tells what it read, the loss is in its own tokens.
+  const scale = reported?.cacheRead === undefined ? timeline.scale : 1
+  return {
+    call: i + 1,
+    at,
+    model,
+    predictedUsd: modelled,
+    billedUsd: paid.dollars,
+    estimated: paid.estimated,
+    differenceUsd: paid.dollars - modelled,
+    cause,
+    lost,
+    extraUsd: (lost * scale * (write - read) * input) / 1e6,
+    text: reasonFor(cause, call, timeline.calls[i - 1]),
+  }
+}
+
+function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: TimelineCall | undefined): string {
+  switch (cause) {
+    case 'edit':
+      return miss?.cause ?? 'an edit of ours changed what was cached'
+    case 'pause':
+      return miss?.kind === 'cold' ? miss.cause : 'the provider keeps a prompt for less time than the pause'
+    case 'client':
+      return 'the client changed what it had sent before'
+    case 'model':
+      return `another model has a cache of its own; it was ${before?.model ?? 'another'} before`
+    case 'server':
+      return 'the provider edited the history by itself'
+    case 'provider':
+      return 'nothing changed that the ledger knows of: the provider did not find its cache'
+    case 'start':
+      return 'the first call writes everything'
+    case 'none':
+      return `${Math.round(sent.written).toLocaleString('en-US')} new tokens`
+  }
+}
+
+function causesOf(calls: readonly WhyCall[]): CauseSum[] {
+  const sums = new Map<WhyCause, CauseSum>()
+  for (const { cause, lost, extraUsd, differenceUsd } of calls) {
+    const row = sums.get(cause) ?? { cause, times: 0, lost: 0, extraUsd: 0, differenceUsd: 0 }
+    row.times++
+    row.lost += lost
+    row.extraUsd += extraUsd
+    row.differenceUsd += differenceUsd
+    sums.set(cause, row)
+  }
+  return [...sums.values()].sort((a, b) => b.extraUsd - a.extraUsd)
+}
+
+/** Replays the session twice, so it takes a while. */
+export async function freeEditsOf(timeline: Timeline): Promise<Free> {
+  const messages = timeline.fold.entries.flatMap(({ message }) => (message ? [message] : []))
+  const recorded = prepareSession('why', messages)
+  const options = replayOptionsOf(timeline)
+  const base = await tryPolicy(recorded, 'none', options)
+  const outcome = await tryPolicy(recorded, onlyFree, options)
+  const { kept, quotes } = outcome.measures.evidence['quotes']!
+  return {
+    coldCalls: timeline.calls.filter(({ miss, inherited }) => miss?.kind === 'cold' && !inherited).length,
+    edits: sum(outcome.decisions.map(({ edits }) => edits)),
+    savedUsd: sum(savingsOf(timeline, base, outcome)),
+    evidence: quotes === 0 ? 1 : kept / quotes,
+  }
+}
+
+/** `thrifty`, for whom a warm cache costs too much to break and the window is never full. */
+const onlyFree: PlannerFactory = {
+  name: 'free',
+  start() {
+    const planner = thrifty().start()
+    return {
+      prepare: fold => planner.prepare?.(fold),
+      plan(context) {
+        const { now, lastCallAt, model } = context
+        const isCold = lastCallAt === undefined || now - lastCallAt > model.ttl
+        return planner.plan(isCold ? context : { ...context, model: unbreakable(model) })
+      },
+    }
+  },
+}
+
+function unbreakable(model: Model): Model {
+  return { ...model, write: 1e9, window: 1e12 }
+}

@@ -1,0 +1,200 @@
+/**
+ * Where the money of a session went, as rent: every text pays for each call that carries it, from the cache or written
+ * anew, and the answers pay for being written.
+ *
+ * What was paid for a call (timeline.ts) is shared out over what the call carried, in the order of the prompt: system
+ * prompt and tools first, then every part with the tokens that were shown. The tokens of the cached beginning weigh the
+ * price of reading, the others that of writing. So each of the lists adds up to what was paid. Pure.
+ */
+
+import type { Model } from '../providers/models.ts'
+import type { Bar, PartKind } from './part-map.ts'
+import type { Timeline, TimelineCall } from './timeline.ts'
+
+export type RentRow = {
+  name: string
+  /** Tokens times the calls that carried them. */
+  tokens: number
+  dollars: number
+  /** Dollars for the same texts that edits took out of these calls. */
+  saved: number
+}
+
+/** By what the rent is listed; each list adds up to the whole. */
+export const RENT_BY = ['kind', 'tool', 'server', 'file', 'agent', 'edit'] as const
+export type RentBy = (typeof RENT_BY)[number]
+export type Rent = { dollars: number } & Record<RentBy, RentRow[]>
+
+/** What is neither of a tool nor of a file. */
+export const OTHER = 'everything else'
+const FRONT = 'system prompt + tools'
+const ANSWERS = 'answers'
+const DEFINITIONS = 'tool definitions'
+
+type Names = Record<RentBy, string>
+type Lists = Record<RentBy, Map<string, RentRow>>
+
+export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?: boolean } = {}): Rent {
+  const lists = emptyLists()
+  const main = isSubagent ? 'subagents' : 'main'
+  const authors = new Map([...timeline.fold.records.values()].map(({ edit }) => [edit.id, edit.by]))
+  // Where the ledger has the system prompt as an entry, what is in front of the messages are the tools.
+  const hasPrompt = timeline.fold.entries.some(({ message }) => message?.role === 'system')
+  const front = { ...plainNames(hasPrompt ? DEFINITIONS : FRONT), agent: main }
+  const answers = { ...plainNames(ANSWERS), agent: main }
+  let dollars = 0
+  for (const [i, call] of timeline.calls.entries()) {
+    if (call.inherited) continue
+    const { paid, overhead } = call
+    const model = timeline.modelOf(call)
+    const prompt = new Prompt(cachedTokens(call), model)
+    const inFront = prompt.weigh(overhead)
+    const parts = [...timeline.bars(i)].map(bar => ({ bar, weight: prompt.weigh(bar.shown) }))
+    const rate = prompt.total === 0 ? 0 : (paid.dollars - paid.output) / prompt.total
+    dollars += paid.dollars
+    add(lists, answers, { tokens: 0, dollars: paid.output, saved: 0 })
+    const unplaced = prompt.total === 0 ? paid.dollars - paid.output : 0
+    add(lists, front, { tokens: overhead, dollars: inFront * rate + unplaced, saved: 0 })
+    for (const { bar, weight } of parts) {
+      if (bar.raw === 0 && bar.shown === 0) continue
+      const names = { ...namesOf(bar, authors), agent: bar.kind === 'agent' ? 'subagents' : main }
+      const saved = Math.max(0, bar.raw - bar.shown) * model.read * rate
+      add(lists, names, { tokens: bar.shown, dollars: weight * rate, saved })
+    }
+  }
+  return rentFrom(dollars, lists)
+}
+
+/** The rent of several sessions together. */
+export function addRents(rents: readonly Rent[]): Rent {
+  const lists = emptyLists()
+  for (const rent of rents) for (const by of RENT_BY) for (const row of rent[by]) addTo(lists[by], row.name, row)
+  return rentFrom(
+    rents.reduce((total, { dollars }) => total + dollars, 0),
+    lists,
+  )
+}
+
+/** The largest rows, and one for all others: the sum stays. */
+export function largestRows(rows: readonly RentRow[], most: number): RentRow[] {
+  if (rows.length <= most) return [...rows]
+  const rest = rows.slice(most - 1)
+  const row = { name: `${rest.length} more`, tokens: 0, dollars: 0, saved: 0 }
+  for (const { tokens, dollars, saved } of rest) {
+    row.tokens += tokens
+    row.dollars += dollars
+    row.saved += saved
+  }
+  return [...rows.slice(0, most - 1), row]
+}
+
+/** Shares a call out: what comes first is read from the cache, for as far as that reaches. */
+class Prompt {
+  total = 0
+  #cached: number
+  readonly #prices: Pick<Model, 'read' | 'write'>
+
+  constructor(cached: number, prices: Pick<Model, 'read' | 'write'>) {
+    this.#cached = cached
+    this.#prices = prices
+  }
+
+  weigh(tokens: number): number {
+    const read = Math.min(tokens, this.#cached)
+    this.#cached -= read
+    const weight = read * this.#prices.read + (tokens - read) * this.#prices.write
+    this.total += weight
+    return weight
+  }
+}
+
+/** Tokens, by our count, that came from the cache: the provider's share where it said one. */
+function cachedTokens({ sent, reported }: TimelineCall): number {
+  const { input = 0, cacheRead, cacheWrite = 0 } = reported ?? {}
+  if (cacheRead === undefined) return sent.cached
+  const all = input + cacheRead + cacheWrite
+  return all === 0 ? 0 : (sent.tokens * cacheRead) / all
+}
+
+function namesOf({ kind, type, tool, path, edits }: Bar, authors: ReadonlyMap<string, string>): Omit<Names, 'agent'> {
+  return {
+    kind: type === 'tool-call' ? TOOL_CALLS : (KINDS[kind] ?? kind),
+    tool: tool ?? OTHER,
+    server: serverOf(tool) ?? OTHER,
+    file: path ?? OTHER,
+    edit: edits[0] === undefined ? NOT_EDITED : (authors.get(edits[0]) ?? NOT_EDITED),
+  }
+}
+
+/** Clients name the tools of an MCP server `mcp__server__tool`. */
+function serverOf(tool: string | undefined): string | undefined {
+  return /^mcp__(.+?)__/.exec(tool ?? '')?.[1]
+}
+
+const TOOL_CALLS = "the agent's own tool calls"
+const NOT_EDITED = 'not edited'
+const KINDS: Partial<Record<PartKind, string>> = {
+  system: 'system prompt',
+  user: 'your messages',
+  assistant: 'what the agent said',
+  reasoning: 'reasoning',
+  image: 'images',
+  raw: 'other content',
+  inserted: 'summaries and notes',
+  read: 'file reads',
+  write: 'results of writing files',
+  edit: 'results of editing files',
+  shell: 'shell output',
+  'shell-read': 'file reads',
+  'shell-search': 'search results',
+  'shell-write': 'shell output',
+  list: 'lists of files',
+  search: 'search results',
+  fetch: 'web pages',
+  todo: 'to-do lists',
+  agent: 'answers of subagents',
+  memory: 'memory',
+  other: 'results of other tools',
+}
+
+function plainNames(kind: string): Omit<Names, 'agent'> {
+  return { kind, tool: OTHER, server: OTHER, file: OTHER, edit: NOT_EDITED }
+}
+
+function emptyLists(): Lists {
+  return {
+    kind: new Map(),
+    tool: new Map(),
+    server: new Map(),
+    file: new Map(),
+    agent: new Map(),
+    edit: new Map(),
+  }
+}
+
+type Amount = Omit<RentRow, 'name'>
+
+function add(lists: Lists, names: Names, amount: Amount): void {
+  for (const by of RENT_BY) addTo(lists[by], names[by], amount)
+}
+
+function addTo(list: Map<string, RentRow>, name: string, { tokens, dollars, saved }: Amount): void {
+  const row = list.get(name) ?? { name, tokens: 0, dollars: 0, saved: 0 }
+  row.tokens += tokens
+  row.dollars += dollars
+  row.saved += saved
+  list.set(name, row)
+}
+
+function rentFrom(dollars: number, lists: Lists): Rent {
+  const sorted = (by: RentBy) => [...lists[by].values()].sort((a, b) => b.dollars - a.dollars)
+  return {
+    dollars,
+    kind: sorted('kind'),
+    tool: sorted('tool'),
+    server: sorted('server'),
+    file: sorted('file'),
+    agent: sorted('agent'),
+    edit: sorted('edit'),
+  }
+}

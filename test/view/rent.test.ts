@@ -1,0 +1,103 @@
+/** The rent of a session is what was paid for it, shared out: every list adds up to the whole, whatever happened in it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Event, Message, Usage } from '../../src/model/types.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { addRents, largestRows, RENT_BY, rentOf } from '../../src/view/rent.ts'
+import { Timeline } from '../../src/view/timeline.ts'
+import { summaryOf } from '../../src/view/totals.ts'
+import { count } from '../laws/law.ts'
+import { session } from '../laws/sessions.ts'
+import * as fc from '../property.ts'
+
+const MODELS = ['claude-sonnet-4-5', 'claude-haiku-4-5', 'gpt-5']
+const usage: fc.Arbitrary<Usage | undefined> = fc.option(
+  fc.record(
+    {
+      input: fc.nat(5000),
+      cacheRead: fc.nat(50_000),
+      cacheWrite: fc.nat(50_000),
+      output: fc.nat(3000),
+      model: fc.constantFrom(...MODELS),
+    },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+)
+
+function timelineOf(messages: readonly Message[], usages: readonly (Usage | undefined)[], hidden: readonly number[]) {
+  const timeline = new Timeline({ count, model: modelInfo(MODELS[0]!), name: MODELS[0]!, overhead: 400 })
+  let seq = 0
+  const take = (event: Event) => timeline.take({ seq, at: 1_760_000_000_000 + seq++ * 60_000, event })
+  for (const [i, message] of messages.entries()) {
+    take({ type: 'entry', message })
+    const used = usages[i % usages.length]
+    if (message.role === 'assistant' && used) take({ type: 'usage', usage: used })
+    const target = { type: 'part', entry: i, part: 0 } as const
+    if (hidden.includes(i) && message.parts[0]?.type === 'text')
+      take({
+        type: 'edit',
+        edits: [{ id: `e${i}`, target, replacement: 'x', by: 'policy:thrifty', why: '', saved: 1 }],
+      })
+  }
+  return timeline
+}
+
+const total = (rows: readonly { dollars: number }[]) => rows.reduce((sum, { dollars }) => sum + dollars, 0)
+const isSame = (a: number, b: number) => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b))
+
+test('every list adds up to what was paid', () => {
+  const usages = fc.array(usage, { minLength: 1, maxLength: 8 })
+  fc.assert(
+    fc.property(session, usages, fc.array(fc.nat(30), { maxLength: 6 }), (messages, used, hidden) => {
+      const timeline = timelineOf(messages, used, hidden)
+      const rent = rentOf(timeline)
+      assert.ok(isSame(rent.dollars, summaryOf(timeline).money.with))
+      for (const by of RENT_BY) {
+        assert.ok(isSame(total(rent[by]), rent.dollars), `${by}: ${total(rent[by])} of ${rent.dollars}`)
+        assert.ok(isSame(total(largestRows(rent[by], 2)), rent.dollars))
+        assert.ok(rent[by].every(({ dollars, tokens }) => dollars >= 0 && tokens >= 0))
+      }
+      const twice = addRents([rent, rent])
+      for (const by of RENT_BY) assert.ok(isSame(total(twice[by]), 2 * rent.dollars))
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('a text that is carried for longer pays more, and the cache makes it cheap', () => {
+  const text = (role: 'user' | 'assistant', words: string): Message => ({
+    role,
+    parts: [{ type: 'text', text: words }],
+  })
+  const call = (id: string, name: string, input: Record<string, unknown>): Message => ({
+    role: 'assistant',
+    parts: [{ type: 'tool-call', id, name, input }],
+  })
+  const result = (id: string, name: string, output: string): Message => ({
+    role: 'tool',
+    parts: [{ type: 'tool-result', id, name, output }],
+  })
+  const messages = [
+    text('user', 'go'),
+    call('1', 'Read', { file_path: '/a.ts' }),
+    result('1', 'Read', 'line\n'.repeat(500)),
+    ...Array.from({ length: 10 }, (_, i) => [
+      call(`m${i}`, 'mcp__github__search', {}),
+      result(`m${i}`, 'mcp__github__search', 'x'),
+    ]).flat(),
+    call('2', 'Read', { file_path: '/b.ts' }),
+    result('2', 'Read', 'line\n'.repeat(500)),
+    text('assistant', 'done'),
+  ]
+  const rent = rentOf(timelineOf(messages, [undefined], []))
+  const of = (by: (typeof RENT_BY)[number], name: string) => rent[by].find(row => row.name === name)!
+  assert.ok(of('file', '/a.ts').dollars > 1.5 * of('file', '/b.ts').dollars)
+  assert.ok(of('file', '/a.ts').dollars < 4 * of('file', '/b.ts').dollars, 'ten calls read it from the cache')
+  assert.ok(of('server', 'github').dollars > 0)
+  assert.ok(of('kind', 'system prompt + tools').dollars > 0)
+  assert.deepEqual(
+    rent.agent.map(({ name }) => name),
+    ['main'],
+  )
+})
