@@ -18,6 +18,8 @@ function watching(store: LedgerStore) {
     list: options => store.list(options),
     setMeta: (...args) => store.setMeta(...args),
     append: (...args) => store.append(...args),
+    remove: (...args) => store.remove(...args),
+    tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),
     read: async (...args) => {

@@ -9,8 +9,8 @@ import { PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
-import { safeName } from '../policies/offload.ts'
 import { textMessage } from '../policies/policy.ts'
+import { archiveOf } from '../policies/summarize.ts'
 import type { Session } from '../session/session.ts'
 import { keepRecords } from '../summaries/kept-files.ts'
 import { withModelSummaries } from '../summaries/model-summary.ts'
@@ -75,12 +75,6 @@ async function originals(session: Session, { from, to }: { from: number; to: num
   const seqs = session.fold.entries.slice(from, to + 1).map(({ seq }) => seq)
   const events = await session.eventsAt(seqs)
   return events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-}
-
-function archiveOf({ id, fold }: Session, { from, to }: { from: number; to: number }, messages: readonly Message[]) {
-  const at = fold.entries[to]?.at ?? 0
-  const text = `${JSON.stringify({ session: id, at, entries: [from, to], messages }, null, 2)}\n`
-  return { path: `archive/${safeName(id)}_${at}.json`, text }
 }
 
 function nothingThere(message: string): PalimpsestError {

@@ -1,7 +1,7 @@
-/** A store that tells of what is written through it: which session grew, to how many events, and when. */
+/** A store that tells of what is written through it: which session grew or was removed, its events, and when. */
 import type { LedgerStore } from './store.ts'
 
-/** `session` is the id in the ledger. */
+/** `session` is the id in the ledger; the length of one that was removed is 0. */
 export type SessionChange = { session: string; length: number; at: number }
 
 export function announced(store: LedgerStore, tell: (change: SessionChange) => void): LedgerStore {
@@ -18,6 +18,12 @@ export function announced(store: LedgerStore, tell: (change: SessionChange) => v
     },
     read: (id, options) => store.read(id, options),
     contents: hashes => store.contents(hashes),
+    async remove(ids, removal) {
+      const removed = await store.remove(ids, removal)
+      for (const { session, at } of removed) tell({ session, length: 0, at })
+      return removed
+    },
+    tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),
   }

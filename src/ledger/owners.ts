@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Scope } from '../recall/index.ts'
 import type { LedgerStore, SessionRow } from './store.ts'
+import type { Tombstone } from './tombstones.ts'
 
 const OWNED = /^@([^/]+)\/(.+)$/s
 
@@ -50,6 +51,7 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
     id: own(row.id),
     ...(parent ? { parent: { ...parent, id: own(parent.id) } } : {}),
   })
+  const ownTombstone = (tombstone: Tombstone): Tombstone => ({ ...tombstone, session: own(tombstone.session) })
   const ownScope = (scope: Scope): Scope => {
     if (scope === 'all') return { among: id => id.startsWith(prefix) }
     if ('session' in scope) return { session: whole(scope.session) }
@@ -72,6 +74,12 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
     append: (name, rows) => store.append(whole(name), rows),
     read: (name, options) => store.read(whole(name), options),
     contents: hashes => store.contents(hashes),
+    async remove(names, removal) {
+      return (await store.remove(names.map(whole), removal)).map(ownTombstone)
+    },
+    async tombstones() {
+      return (await store.tombstones()).filter(({ session }) => session.startsWith(prefix)).map(ownTombstone)
+    },
     async index(scope) {
       const index = await store.index(ownScope(scope))
       const places: typeof index.places = async documents =>

@@ -20,7 +20,10 @@ import {
   postingsOf,
   type Run,
   type Segment,
+  thinColumns,
+  thinPostings,
   toSegment,
+  withoutSessions,
 } from '../recall/postings.ts'
 import { decodeEvent, referencesIn } from './codec.ts'
 import { inTransaction, type SqlValue } from './database.ts'
@@ -114,6 +117,39 @@ export class SqliteIndex {
     const ids = many.slice(0, MERGED_AT_ONCE).filter((id, i) => (sum += sizes.get(id)!) <= LARGEST_SEGMENT || i < 2)
     this.#mergeAll(ids)
     return true
+  }
+
+  /** Takes sessions out of the index. What another session has taken over of them is indexed anew. */
+  forget(keys: readonly number[]): void {
+    const gone = new Set(keys)
+    for (const row of this.#all('SELECT id FROM recall_segments')) {
+      const segment = this.#read(Number(row['id']))
+      if (segment?.runs.some(({ session }) => gone.has(session))) this.#thin(segment, gone)
+    }
+    for (const key of gone) {
+      this.#run('DELETE FROM recall_documents WHERE id BETWEEN ? AND ?', [idOf(key, 0), idOf(key, SESSION_SIZE - 1)])
+      this.#run('DELETE FROM recall_done WHERE session = ?', [key])
+    }
+  }
+
+  #thin(segment: Segment, gone: ReadonlySet<number>): void {
+    const left = withoutSessions(segment.runs, session => gone.has(session))
+    const postings = new Map<string, Uint8Array>()
+    for (const row of left.runs.length === 0 ? [] : this.#postingsIn(segment.id)) {
+      const data = thinPostings(bytes(row['data']), left)
+      if (data.length > 0) postings.set(String(row['term']), data)
+    }
+    this.#drop(segment.id)
+    if (left.runs.length > 0) this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings })
+  }
+
+  #postingsIn(segment: number): Record<string, unknown>[] {
+    return this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [segment])
+  }
+
+  #drop(segment: number): void {
+    this.#run('DELETE FROM recall_postings WHERE segment = ?', [segment])
+    this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
   }
 
   segments(): Segment[] {
@@ -280,7 +316,7 @@ export class SqliteIndex {
     const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
     let offset = 0
     for (const { id, lengths } of parts) {
-      for (const row of this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [id])) {
+      for (const row of this.#postingsIn(id)) {
         const list = { data: bytes(row['data']), offset }
         const others = lists.get(String(row['term']))
         if (others) others.push(list)
@@ -292,10 +328,7 @@ export class SqliteIndex {
     const merged = { runs: joinRuns(parts.flatMap(({ runs }) => runs)), columns: joinColumns(parts), postings }
     this.#write(() => {
       if (ids.some(id => !this.#read(id))) return
-      for (const id of ids) {
-        this.#run('DELETE FROM recall_postings WHERE segment = ?', [id])
-        this.#run('DELETE FROM recall_segments WHERE id = ?', [id])
-      }
+      for (const id of ids) this.#drop(id)
       this.#insert(merged)
     })
   }

@@ -11,7 +11,12 @@ import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue, watchFile } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
+import { removeSessions, toTombstone } from './sqlite-removal.ts'
 import type { LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
+import type { Removal, Tombstone } from './tombstones.ts'
+
+/** What the database says of an append to a session that was removed meanwhile. */
+const REMOVED = 'the session was removed'
 
 /** Named steps, applied in order on open; append only. */
 const MIGRATIONS: Migrations = [
@@ -34,6 +39,16 @@ const MIGRATIONS: Migrations = [
      CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="unicode61 tokenchars '_'");`,
   ],
   ['recall: segments of postings in place of the full-text index', RECALL_TABLES],
+  [
+    'tombstones of removed sessions, whose keys are never used again',
+    `CREATE TABLE tombstones (
+       seq INTEGER PRIMARY KEY, session TEXT NOT NULL, key INTEGER NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL,
+       events INTEGER NOT NULL, head TEXT NOT NULL, hash TEXT NOT NULL
+     ) STRICT;
+     CREATE TRIGGER events_need_a_session BEFORE INSERT ON events
+       WHEN NOT EXISTS (SELECT 1 FROM sessions WHERE key = NEW.id >> 32)
+       BEGIN SELECT RAISE(ABORT, '${REMOVED}'); END;`,
+  ],
 ]
 
 /** A session with its last event: two seeks in the key of `events`, so that appends need not keep a copy. */
@@ -64,8 +79,9 @@ const FEW = 8
 export class SqliteLedger implements LedgerStore {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
-  /** Sessions never move in the table, so their keys and parents can be remembered. */
+  /** Keys and parents of sessions stay what they are until one is removed: after `#removals` of them. */
   readonly #lineages = new Map<string, Lineage[]>()
+  #removals = 0
   readonly #index: SqliteIndex
   readonly #indexer: Indexer | undefined
   readonly #checkFile: () => void
@@ -100,8 +116,9 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => {
       const parent = init.parent ? this.#lineage(init.parent.id) : undefined
       this.#run(
-        `INSERT INTO sessions (id, parent, fork_seq, created_at, meta) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO NOTHING`,
+        `INSERT INTO sessions (key, id, parent, fork_seq, created_at, meta)
+         VALUES (1 + max(coalesce((SELECT max(key) FROM sessions), 0), coalesce((SELECT max(key) FROM tombstones), 0)),
+           ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
         [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.meta],
       )
       this.#checkFile()
@@ -147,8 +164,9 @@ export class SqliteLedger implements LedgerStore {
       this.#indexer?.appended(id)
       return true
     } catch (error) {
-      if (isPalimpsestError(error) && error.data['sqlite'] === 'UNIQUE constraint failed: events.id') return false
-      throw error
+      const said = isPalimpsestError(error) ? error.data['sqlite'] : undefined
+      if (said === 'UNIQUE constraint failed: events.id') return false
+      throw said === REMOVED ? noSession(id) : error
     }
   }
 
@@ -197,11 +215,31 @@ export class SqliteLedger implements LedgerStore {
   async advanceIndex(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
     return guard(() => {
       let left = steps
-      const keys = sessions?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
+      // One that was removed meanwhile has nothing to be indexed.
+      const there = sessions?.filter(id => this.#find(id))
+      const keys = there?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
       for (const key of new Set(keys)) while (left > 0 && this.#index.step(key)) left--
       while (left > 0 && merge && this.#index.merge()) left--
       return left <= 0
     })
+  }
+
+  async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
+    // What is removed is overwritten in the file, and does not stay in the log.
+    guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
+    const { buried, heirs } = guard(() =>
+      inTransaction(this.#db, () => removeSessions(this.#db, this.#index, ids, removal)),
+    )
+    this.#checkFile()
+    this.#noticeRemovals()
+    // Now, since no other process knows that forks have events which are not in the index.
+    for (const key of heirs) while (this.#index.step(key));
+    if (buried.length > 0) guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+    return buried
+  }
+
+  async tombstones(): Promise<Tombstone[]> {
+    return guard(() => this.#all('SELECT * FROM tombstones ORDER BY seq', []).map(toTombstone))
   }
 
   /** Gives a session another id; nothing where there is no such session, or the id is taken. */
@@ -230,19 +268,27 @@ export class SqliteLedger implements LedgerStore {
 
   /** The session's ancestors, oldest first, and itself; each with the last sequence number that is shared. */
   #lineage(id: string): Lineage[] {
+    this.#noticeRemovals()
     const known = this.#lineages.get(id)
     if (known) return known
     const [row] = this.#all(
       'SELECT s.key, s.fork_seq, p.id AS parent_id FROM sessions s LEFT JOIN sessions p ON p.key = s.parent WHERE s.id = ?',
       [id],
     )
-    if (!row) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
+    if (!row) throw noSession(id)
     const forkSeq = Number(row['fork_seq'] ?? -1)
     const parents = row['parent_id'] === null ? [] : this.#lineage(String(row['parent_id']))
     const shared = parents.map(({ key, upTo }) => ({ key, upTo: Math.min(upTo, forkSeq) }))
     const lineage = [...shared, { key: Number(row['key']), upTo: Number.MAX_SAFE_INTEGER }]
     this.#lineages.set(id, lineage)
     return lineage
+  }
+
+  #noticeRemovals(): void {
+    const [row] = this.#all('SELECT coalesce(max(seq) + 1, 0) AS removals FROM tombstones', [])
+    const removals = Number(row!['removals'])
+    if (removals !== this.#removals) this.#lineages.clear()
+    this.#removals = removals
   }
 
   #insertWhole(key: number, row: NewRow): void {
@@ -315,6 +361,10 @@ export class SqliteLedger implements LedgerStore {
   #all(sql: string, values: SqlValue[]): Record<string, unknown>[] {
     return this.#prepare(sql).all(...values)
   }
+}
+
+function noSession(id: string): PalimpsestError {
+  return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
 }
 
 function sessionOf(scope: Scope): string | undefined {

@@ -6,6 +6,7 @@
  * refused when somebody else has appended since: the caller then reads on and tries again.
  */
 import type { RecallIndex, Scope } from '../recall/index.ts'
+import type { Removal, Tombstone } from './tombstones.ts'
 
 export type SessionRow = {
   id: string
@@ -63,6 +64,13 @@ export interface LedgerStore {
   /** Adds rows behind the last one, all or none; `false` when their place is taken already. */
   append(id: string, rows: readonly NewRow[]): Promise<boolean>
   read(id: string, options?: ReadOptions): Promise<Row[]>
+  /**
+   * Removes sessions for good, all or none: their events, the large texts that nothing else holds, and what the index
+   * has of them. Forks keep the events that they share. Gives a tombstone for each; names without a session are left out.
+   */
+  remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]>
+  /** Of all sessions that were removed, the first one first. */
+  tombstones(): Promise<Tombstone[]>
   /** Large texts by their hashes; one that is not there is left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>
   /**

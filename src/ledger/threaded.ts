@@ -17,9 +17,10 @@ import type { RecallIndex, Scope } from '../recall/index.ts'
 import { Indexer } from './indexer.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
+import type { Removal, Tombstone } from './tombstones.ts'
 
 /** What the thread is asked for, and what it answers. */
-export type Asked = { n: number; method: Write | 'checkpoint' | 'advanceIndex'; args: unknown[] }
+export type Asked = { n: number; method: Write | 'remove' | 'checkpoint' | 'advanceIndex'; args: unknown[] }
 type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
@@ -90,6 +91,18 @@ export class ThreadedLedger implements LedgerStore {
     return this.#here.contents(hashes)
   }
 
+  /** By the thread: it takes long, and nothing waits for it but the caller. */
+  async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
+    if (this.#closed) throw closed()
+    const removed = await this.#tracked(this.#ask<Tombstone[]>('remove', ids, removal))
+    this.#indexer.begin()
+    return removed
+  }
+
+  tombstones(): Promise<Tombstone[]> {
+    return this.#here.tombstones()
+  }
+
   /** The thread fills the index; it is read here. */
   async index(scope: Scope): Promise<RecallIndex> {
     const session = typeof scope === 'object' && 'session' in scope ? scope.session : undefined
@@ -120,6 +133,8 @@ export class ThreadedLedger implements LedgerStore {
       list: options => this.list(options),
       read: (id, options) => this.read(id, options),
       contents: hashes => this.contents(hashes),
+      remove: (ids, removal) => this.remove(ids, removal),
+      tombstones: () => this.tombstones(),
       index: scope => this.index(scope),
       close: () => this.close(),
     }

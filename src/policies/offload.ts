@@ -89,6 +89,9 @@ function startOffload(options: OffloadOptions): PolicyRun {
   }
 }
 
+/** The paths of such files in a text. */
+export const OVERFLOW_FILE = /overflow\/overflow_[A-Za-z0-9_-]+\.txt/g
+
 export function safeName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80)
 }

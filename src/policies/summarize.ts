@@ -34,6 +34,8 @@ export type SummarizeOptions = {
 export const SUMMARIZE: SummarizeOptions = { threshold: 100_000, keep: 20, atLeast: 0.05 }
 
 const NAME = 'summarize'
+/** The folder beside the ledger for what a summary replaced. */
+export const ARCHIVE = 'archive'
 
 export function summarize(options: Partial<SummarizeOptions> = {}): Policy {
   const chosen = { ...SUMMARIZE, ...options }
@@ -102,16 +104,21 @@ function toProposal(
     why: `${stretch.to - stretch.from + 1} old entries, ${withCommas(replaced)} tokens, as one summary`,
     mark: 'summary',
     summary: { goal },
-    also: [archive(session, fold, { from, to: stretch.to }, added)],
+    also: [archiveOf({ id: session, fold }, { from, to: stretch.to }, added)],
     log: `Summarised entries ${stretch.from}-${stretch.to} of ${session}: ${withCommas(replaced)} tokens became ${withCommas(replaced - saves)}. Goal: ${boundedTo(onOneLine(goal), 120)}`,
   }
   return { proposal, saves }
 }
 
-function archive(session: string, fold: Fold, { from, to }: Stretch, messages: readonly Message[]) {
+/** The entries that a summary replaces, as a file. */
+export function archiveOf(
+  { id, fold }: { id: string; fold: Fold },
+  { from, to }: Stretch,
+  messages: readonly Message[],
+) {
   const at = fold.entries[to]?.at ?? 0
-  const text = `${JSON.stringify({ session, at, entries: [from, to], messages }, null, 2)}\n`
-  return { path: `archive/${safeName(session)}_${at}.json`, text }
+  const text = `${JSON.stringify({ session: id, at, entries: [from, to], messages }, null, 2)}\n`
+  return { path: `${ARCHIVE}/${safeName(id)}_${at}.json`, text }
 }
 
 /** The user's last request, where it would otherwise be gone. */

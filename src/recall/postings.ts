@@ -106,6 +106,38 @@ export function joinPostings(lists: readonly { data: Uint8Array; offset: number 
   return encode(joined)
 }
 
+/** What is left of a segment when the documents of some sessions go: the runs, and a new number for each document. */
+export type Thinned = { runs: Run[]; numbers: Int32Array }
+
+/** Documents that go have the number -1. */
+export function withoutSessions(runs: readonly Run[], goes: (session: number) => boolean): Thinned {
+  const numbers = new Int32Array(runs.reduce((sum, { count }) => sum + count, 0))
+  let at = 0
+  let kept = 0
+  for (const { session, count } of runs) {
+    const stays = !goes(session)
+    for (let i = 0; i < count; i++) numbers[at++] = stays ? kept++ : -1
+  }
+  return { runs: joinRuns(runs.filter(({ session }) => !goes(session))), numbers }
+}
+
+/** The columns of the documents that stay. */
+export function thinColumns({ lengths, kinds, times, ...segment }: Segment, { numbers }: Thinned): Uint8Array {
+  const stays = (_: unknown, i: number) => numbers[i]! >= 0
+  return joinColumns([
+    { ...segment, lengths: lengths.filter(stays), kinds: kinds.filter(stays), times: times.filter(stays) },
+  ])
+}
+
+/** The postings of a term in the documents that stay; empty where there are none. */
+export function thinPostings(data: Uint8Array, { numbers }: Thinned): Uint8Array {
+  const pairs: number[] = []
+  eachPosting(data, (number, count) => {
+    if (numbers[number]! >= 0) pairs.push(numbers[number]!, count)
+  })
+  return encode(pairs)
+}
+
 /** Calls back for every posting, in the order of documents. */
 export function eachPosting(data: Uint8Array, visit: (number: number, count: number) => void): void {
   let number = -1

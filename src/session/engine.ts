@@ -15,6 +15,7 @@ import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
 import type { LedgerStore, SessionRow } from '../ledger/store.ts'
+import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
 import { DEFAULT_PLANNER, homeIn } from '../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
@@ -29,6 +30,7 @@ import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
 import type { RecallHit, RecallOptions } from './recall.ts'
 import { Session } from './session.ts'
+import { dropFiles, filesOf } from './session-files.ts'
 import { type SessionOptions, SessionState } from './state.ts'
 
 export const MEMORY = ':memory:'
@@ -298,6 +300,41 @@ export class Palimpsest {
     const head = { session: id, ...ledger.head }
     const events = await ledger.verify(head)
     return { ...head, at: events[head.events - 1]?.at ?? (await this.find(id))!.createdAt }
+  }
+
+  /**
+   * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Forks of them
+   * stay whole. `by` is who wants it.
+   */
+  async remove(ids: readonly string[], { by }: { by: string }): Promise<Tombstone[]> {
+    const files = new Map<string, Set<string>>()
+    for (const id of ids) {
+      const folder = this.#folderOf(id)
+      const paths = this.home === MEMORY ? [] : await filesOf(this.#store, folder, id)
+      files.set(folder, new Set([...(files.get(folder) ?? []), ...paths]))
+    }
+    const removed = await this.#store.remove(ids, { at: this.#clock(), by })
+    for (const [folder, paths] of files) await dropFiles(folder, paths, await this.#stillNamed(folder, paths))
+    return removed
+  }
+
+  /** Which of the files in a folder other sessions point to. */
+  async #stillNamed(folder: string, paths: ReadonlySet<string>): Promise<Set<string>> {
+    const named = new Set<string>()
+    if (paths.size === 0) return named
+    for (let page = await this.sessions(); page.length > 0; page = await this.sessions({ after: page.at(-1)!.id })) {
+      for (const { id } of page.filter(({ id }) => this.#folderOf(id) === folder))
+        for (const path of await filesOf(this.#store, folder, id)) named.add(path)
+    }
+    return named
+  }
+
+  /** What is left of the sessions that were removed, the first one first. Throws where one is missing. */
+  async tombstones(): Promise<Tombstone[]> {
+    const tombstones = await this.#store.tombstones()
+    // Those of one user are no chain.
+    if (this.#owner === undefined) checkTombstones(tombstones)
+    return tombstones
   }
 
   /**

@@ -129,6 +129,72 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await search(await store.index(among), 'fox', { limit: 9 })).length, 0)
       }))
 
+    test('a removed session is gone with what only it held, and leaves a tombstone', () =>
+      withStore(async store => {
+        for (const id of ['a', 'b']) await store.open(id, { at: 0, meta: '{}' })
+        const shared = 's'.repeat(20_000)
+        const written = rows(['the quick fox', shared, 'o'.repeat(20_000)])
+        await store.append('a', written)
+        await store.append('b', rows(['a lazy dog', shared]))
+        const [kept, own] = written.slice(1).map(row => [...row.contents!.keys()][0]!)
+        const made = await store.remove(['a', 'nobody'], { at: 7, by: 'alice' })
+        const head = written.at(-1)!.hash
+        assert.deepEqual(made, [{ ...made[0]!, seq: 0, session: 'a', at: 7, by: 'alice', events: 3, head }])
+        assert.deepEqual(await store.tombstones(), made)
+        assert.equal(await store.find('a'), undefined)
+        await assert.rejects(store.read('a'), { code: 'SESSION_NOT_FOUND' })
+        await assert.rejects(store.append('a', rows(['more'])), { code: 'SESSION_NOT_FOUND' })
+        assert.deepEqual([...(await store.contents([kept!, own!])).keys()], [kept])
+        assert.deepEqual(await search(await store.index('all'), 'fox', { limit: 9 }), [])
+        assert.equal((await search(await store.index('all'), 'lazy', { limit: 9 })).length, 1)
+        assert.equal((await store.open('a', { at: 9, meta: '{}' })).length, 0)
+        assert.equal((await store.read('a')).length, 0)
+      }))
+
+    test('forks of a removed session keep their whole chain and can be searched', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        await store.append('a', rows(['apple', 'banana', 'cherry', 'damson', 'elder']))
+        await store.open('b', { at: 1, meta: '{}', parent: { id: 'a', seq: 1 } })
+        await store.append('b', rows(['apple', 'banana', 'fig']).slice(2))
+        await store.open('c', { at: 1, meta: '{}', parent: { id: 'a', seq: 3 } })
+        await store.append('c', rows(['apple', 'banana', 'cherry', 'damson', 'grape']).slice(4))
+        await store.open('d', { at: 1, meta: '{}', parent: { id: 'b', seq: 0 } })
+        const before = await Promise.all(['b', 'c', 'd'].map(id => store.read(id)))
+        await store.remove(['a'], { at: 7, by: 'alice' })
+        assert.deepEqual(await Promise.all(['b', 'c', 'd'].map(id => store.read(id))), before)
+        assert.deepEqual(await found(store, 'cherry', 'c'), [2])
+        assert.deepEqual(await found(store, 'cherry', 'b'), [])
+        assert.deepEqual(await found(store, 'banana', 'b'), [1])
+        assert.deepEqual(await search(await store.index('all'), 'elder', { limit: 9 }), [])
+        await store.remove(['c', 'b'], { at: 8, by: 'alice' })
+        assert.deepEqual(await store.read('d'), before[2])
+        await store.remove(['d'], { at: 9, by: 'alice' })
+        assert.deepEqual(await search(await store.index('all'), 'apple', { limit: 9 }), [])
+        assert.deepEqual(
+          (await store.tombstones()).map(({ session, events }) => [session, events]),
+          [
+            ['a', 5],
+            ['c', 5],
+            ['b', 3],
+            ['d', 1],
+          ],
+        )
+      }))
+
+    test('another handle notices that a session was removed and made anew', async t => {
+      const one = await openStore(t.name)
+      const two = await openStore(t.name)
+      await one.open('a', { at: 0, meta: '{}' })
+      await two.append('a', rows(['one', 'two']))
+      await one.remove(['a'], { at: 1, by: 'alice' })
+      await assert.rejects(two.append('a', rows(['one', 'two', 'three']).slice(2)), { code: 'SESSION_NOT_FOUND' })
+      await one.open('a', { at: 2, meta: '{}' })
+      assert.deepEqual(await two.read('a'), [])
+      await one.close()
+      await two.close()
+    })
+
     test('two handles on one store see each other and never both win a place', async t => {
       const one = await openStore(t.name)
       const two = await openStore(t.name)

@@ -161,6 +161,8 @@ describe('the hash chain', () => {
       list: no,
       setMeta: no,
       append: no,
+      remove: no,
+      tombstones: no,
       index: no,
       close: async () => undefined,
     }

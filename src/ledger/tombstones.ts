@@ -1,0 +1,48 @@
+/**
+ * What stays of a session that was removed: a tombstone, in a hash chain of its own.
+ *
+ * It says which session it was, when it was removed and by whom, and where its chain ended. So `verify` can tell a
+ * session that somebody deleted from one that is missing, and a head that was kept elsewhere proves that no tombstone
+ * was dropped or written anew.
+ */
+import { hash } from 'node:crypto'
+import { PalimpsestError } from '../model/errors.ts'
+import { GENESIS } from './codec.ts'
+
+export type Tombstone = {
+  /** Its place among the tombstones, from 0. */
+  seq: number
+  session: string
+  at: number
+  by: string
+  /** How many events the session had, and the hash of the last one. */
+  events: number
+  head: string
+  /** Over everything above and the tombstone before. */
+  hash: string
+}
+
+export type Removal = { at: number; by: string }
+
+/** The next tombstone behind the last one. */
+export function tombstoneAfter(last: Pick<Tombstone, 'seq' | 'hash'> | undefined, of: Omit<Tombstone, 'seq' | 'hash'>) {
+  const placed = { seq: (last?.seq ?? -1) + 1, ...of }
+  return { ...placed, hash: tombstoneHash(last?.hash ?? GENESIS, placed) }
+}
+
+function tombstoneHash(prev: string, { seq, session, at, by, events, head }: Omit<Tombstone, 'hash'>): string {
+  return hash('sha256', JSON.stringify([prev, seq, session, at, by, events, head]))
+}
+
+/** Throws where a tombstone is missing or was changed. */
+export function checkTombstones(tombstones: readonly Tombstone[]): void {
+  let prev = GENESIS
+  for (const [index, tombstone] of tombstones.entries()) {
+    const fits = tombstone.seq === index && tombstoneHash(prev, tombstone) === tombstone.hash
+    if (!fits) {
+      const message = `The record of removed sessions does not verify: number ${index} is missing or was changed.`
+      throw new PalimpsestError('LEDGER_CORRUPT', `${message} Restore it from a backup.`, { seq: index })
+    }
+    prev = tombstone.hash
+  }
+}

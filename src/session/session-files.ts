@@ -1,0 +1,33 @@
+/** The files beside the ledger that belong to a session: results that edits point to, and archives of what a summary replaced. */
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ownerIn } from '../ledger/owners.ts'
+import type { LedgerStore } from '../ledger/store.ts'
+import { isRecord, parseJson } from '../model/json.ts'
+import { OVERFLOW_FILE, safeName } from '../policies/offload.ts'
+import { ARCHIVE } from '../policies/summarize.ts'
+
+/** Their paths in the folder of the session. */
+export async function filesOf(store: LedgerStore, folder: string, id: string): Promise<Set<string>> {
+  if (!(await store.find(id))) return new Set()
+  const rows = await store.read(id, { lightType: 'entry' })
+  const named = rows.flatMap(({ type, body }) => (type === 'edit' ? (body?.match(OVERFLOW_FILE) ?? []) : []))
+  return new Set([...named, ...(await archivesOf(folder, id))])
+}
+
+/** Nothing points to an archive, but it says whose it is. */
+async function archivesOf(folder: string, id: string): Promise<string[]> {
+  const names = new Set([id, ownerIn(id).name])
+  const found: string[] = []
+  for (const file of await readdir(join(folder, ARCHIVE)).catch(() => [])) {
+    if (![...names].some(name => file.startsWith(safeName(name)))) continue
+    const archive: unknown = parseJson(await readFile(join(folder, ARCHIVE, file), 'utf8'))
+    if (isRecord(archive) && names.has(String(archive['session']))) found.push(`${ARCHIVE}/${file}`)
+  }
+  return found
+}
+
+/** Removes those that nobody points to any more. */
+export async function dropFiles(folder: string, paths: ReadonlySet<string>, named: ReadonlySet<string>): Promise<void> {
+  for (const path of paths) if (!named.has(path)) await rm(join(folder, path), { force: true })
+}
