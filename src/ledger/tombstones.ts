@@ -7,7 +7,6 @@
  */
 import { hash } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
-import { GENESIS } from './codec.ts'
 
 export type Tombstone = {
   /** Its place among the tombstones, from 0. */
@@ -27,7 +26,7 @@ export type Removal = { at: number; by: string }
 /** The next tombstone behind the last one. */
 export function tombstoneAfter(last: Pick<Tombstone, 'seq' | 'hash'> | undefined, of: Omit<Tombstone, 'seq' | 'hash'>) {
   const placed = { seq: (last?.seq ?? -1) + 1, ...of }
-  return { ...placed, hash: tombstoneHash(last?.hash ?? GENESIS, placed) }
+  return { ...placed, hash: tombstoneHash(last?.hash ?? '', placed) }
 }
 
 function tombstoneHash(prev: string, { seq, session, at, by, events, head }: Omit<Tombstone, 'hash'>): string {
@@ -36,7 +35,7 @@ function tombstoneHash(prev: string, { seq, session, at, by, events, head }: Omi
 
 /** Throws where a tombstone is missing or was changed. */
 export function checkTombstones(tombstones: readonly Tombstone[]): void {
-  let prev = GENESIS
+  let prev = ''
   for (const [index, tombstone] of tombstones.entries()) {
     const fits = tombstone.seq === index && tombstoneHash(prev, tombstone) === tombstone.hash
     if (!fits) {
