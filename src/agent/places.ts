@@ -3,12 +3,13 @@
  *
  * Inside the root, in the agent's workspace and in folders that are allowed, nobody is asked. A path that leads
  * elsewhere needs a yes, and so does a change of the files that Palimpsest itself keeps (ledger, memory, personas,
- * configuration): an agent must not widen its own rights. The tools below confine every path once more, links
+ * configuration) or of the workspace files that say who the agent is: an agent must not widen its own rights. The tools below confine every path once more, links
  * included, to the folder that is chosen here.
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { FileJournal } from '../files/journal.ts'
+import { isIdentityFile } from '../memory/workspace.ts'
 import { CONFIG_FILE } from '../session/config.ts'
 import type { Concern } from './approval.ts'
 
@@ -44,7 +45,10 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
   const writes = WRITES.has(name)
   const { root, workspace, allowed, home, kept = home } = folders
-  if (isIn(workspace, whole)) return at(workspace, whole, input)
+  if (isIn(workspace, whole)) {
+    const placed = at(workspace, whole, input)
+    return writes && isIdentityFile(relative(workspace, whole)) ? { ...placed, concern: identity(whole) } : placed
+  }
   if (writes && isOwn(whole, home)) return { ...at(dirname(whole), whole, input), concern: own(whole) }
   if (isIn(root, whole)) return { root, input, elsewhere: false }
   const readable = kept === undefined || writes ? [] : READABLE.map(folder => resolve(kept, folder))
@@ -70,6 +74,10 @@ function at(root: string, whole: string, input: Record<string, unknown>): Placed
 
 function isOwn(path: string, home: string | undefined): boolean {
   return home !== undefined && (isIn(home, path) || path === join(dirname(resolve(home)), CONFIG_FILE))
+}
+
+function identity(path: string): Concern {
+  return { kind: 'file', path, writes: true, where: 'identity' }
 }
 
 function own(path: string): Concern {

@@ -11,19 +11,30 @@ import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { changeFile, readWhole } from '../files/atomic.ts'
+import { hashContent } from '../files/journal.ts'
 import { openRoot, type Root, withFolder } from '../files/root.ts'
 import { splitLines } from '../files/text.ts'
 import { walk } from '../files/walk.ts'
 import type { Environment } from '../model/defaults.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
+import type { EntryLink } from './store.ts'
 
-export type Workspace = { folder: string; now: () => number }
+export type Workspace = {
+  folder: string
+  now: () => number
+  /** The session and the entry that a line comes from: it is marked with them. */
+  source?: EntryLink | undefined
+}
 
 /** Longest text of one file in the prompt. */
 export const FILE_LIMIT = 12_000
 const LEARNING_LINES = 20
 const ENTRY_LIMIT = 2_000
 const HEADING = '═══ WORKSPACE KNOWLEDGE ═══'
+/** These say who the agent is and what it must do: they change when the user says yes. */
+const IDENTITY_FILES = ['SOUL.md', 'TOOLS.md', 'AGENTS.md']
+const ASKED = 'The user is asked before it changes.'
 const PERSIST = 'Update it with edit_file() or append_to_file() to persist important information.'
 
 type KnowledgeFile = {
@@ -39,17 +50,17 @@ const FILES: readonly KnowledgeFile[] = [
   {
     path: 'SOUL.md',
     keep: 'beginning',
-    template: `# Soul\n\nWho you are and how you behave: character, rules, limits. Read at the start of every session. ${PERSIST}\n\n- Stay with the task that the user gave; ask when it is unclear.\n- Say what you do not know. Do not invent results.\n`,
+    template: `# Soul\n\nWho you are and how you behave: character, rules, limits. Read at the start of every session. ${PERSIST} ${ASKED}\n\n- Stay with the task that the user gave; ask when it is unclear.\n- Say what you do not know. Do not invent results.\n`,
   },
   {
     path: 'TOOLS.md',
     keep: 'beginning',
-    template: `# Tools\n\nHow tools are best used here: patterns that work, and what to watch out for. Read at the start of every session. ${PERSIST}\n\n- Prefer edit_file, append_to_file and update_section to write_file: they change only what you name.\n`,
+    template: `# Tools\n\nHow tools are best used here: patterns that work, and what to watch out for. Read at the start of every session. ${PERSIST} ${ASKED}\n\n- Prefer edit_file, append_to_file and update_section to write_file: they change only what you name.\n`,
   },
   {
     path: 'AGENTS.md',
     keep: 'beginning',
-    template: `# Agents\n\nWhat to delegate, to whom, and what to tell them. Read at the start of every session. ${PERSIST}\n\n- Search: one subagent for each question over many files; ask for paths, names and exact lines.\n- Try out: a subagent that may fail, with what counts as success; ask for what worked and what did not.\n- Check: a subagent that sees only the result and the requirements; ask for what is wrong.\n- Keep for yourself: decisions, changes that depend on each other, and everything that the user must approve.\n`,
+    template: `# Agents\n\nWhat to delegate, to whom, and what to tell them. Read at the start of every session. ${PERSIST} ${ASKED}\n\n- Search: one subagent for each question over many files; ask for paths, names and exact lines.\n- Try out: a subagent that may fail, with what counts as success; ask for what worked and what did not.\n- Check: a subagent that sees only the result and the requirements; ask for what is wrong.\n- Keep for yourself: decisions, changes that depend on each other, and everything that the user must approve.\n`,
   },
   {
     path: 'MEMORY.md',
@@ -76,14 +87,19 @@ const FILES: readonly KnowledgeFile[] = [
   },
 ]
 
-/** `~/.agent/workspace`. */
 /** The folder of the knowledge files: what the environment names, what was configured, or the default. */
 export function workspaceIn(env: Environment, configured?: string): string {
   return env['PALIMPSEST_WORKSPACE'] ?? configured ?? defaultWorkspaceFolder()
 }
 
+/** `~/.agent/workspace`. */
 export function defaultWorkspaceFolder(): string {
   return join(homedir(), '.agent', 'workspace')
+}
+
+/** Whether a path inside the workspace is one that only the user changes; some disks know no letter case. */
+export function isIdentityFile(path: string): boolean {
+  return IDENTITY_FILES.some(file => file.toLowerCase() === path.toLowerCase())
 }
 
 /** Today's log, relative to the workspace. */
@@ -131,6 +147,39 @@ export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, p
   return (await readWhole({ root: await openRoot(folder), path })).text
 }
 
+/** A line that an agent added, by its file and its place there. */
+export type AddedLine = { id: string; path: string; text: string; session: string; entry: number }
+
+/** The lines that agents have added, in the order of files and lines. */
+export async function addedLines(workspace: Pick<Workspace, 'folder'>): Promise<AddedLine[]> {
+  const found: AddedLine[] = []
+  for (const path of await workspaceFiles(workspace)) {
+    for (const line of splitLines(await readWorkspaceFile(workspace, path))) {
+      const [, session, entry] = MARK.exec(line) ?? []
+      const text = line.replace(MARK, '').replace(/^- /, '')
+      const id = hashContent(`${path}\n${line}`).slice(0, 8)
+      if (session !== undefined) found.push({ id, path, text, session, entry: Number(entry) })
+    }
+  }
+  return found
+}
+
+/** Takes an added line out again. */
+export async function removeLine(workspace: Pick<Workspace, 'folder'>, id: string): Promise<AddedLine> {
+  const line = (await addedLines(workspace)).find(added => added.id === id)
+  if (!line)
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `No line ${id} was added. See: palimpsest workspace added`, { id })
+  const root = await openRoot(workspace.folder)
+  await changeFile({ root, path: line.path }, {}, now => {
+    const isIt = (row: string) => hashContent(`${line.path}\n${trimEndOf(row, '\r')}`).slice(0, 8) === id
+    return (now ?? '')
+      .split('\n')
+      .filter(row => !isIt(row))
+      .join('\n')
+  })
+  return line
+}
+
 export type Added = { path: string; added: boolean }
 
 /** A fact for every later session. */
@@ -167,14 +216,22 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
     const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
     added = !splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)
     if (!added) return now
-    return `${known}${known === '' || known.endsWith('\n') ? '' : '\n'}- ${stamp}${entry}\n`
+    return `${known}${known === '' || known.endsWith('\n') ? '' : '\n'}- ${stamp}${entry}${markOf(workspace.source)}\n`
   })
   return { path, added }
 }
 
-/** An entry without what does not make it another one: bullet, date, letter case, spaces, the final full stop. */
+/** At the end of a line that an agent added: who reads the file sees where it comes from; no prompt has it. */
+const MARK = / <!-- from (.{1,200}) #(\d{1,9}) -->$/
+
+function markOf(source: EntryLink | undefined): string {
+  return source ? ` <!-- from ${oneLine(source.session).replaceAll('--', '-')} #${source.entry} -->` : ''
+}
+
+/** An entry without what does not make it another one: bullet, date, mark, letter case, spaces, the final full stop. */
 function comparable(line: string): string {
   const words = line
+    .replace(MARK, '')
     .replace(/^- (?:\d{4}-\d{2}-\d{2}: )?/, '')
     .normalize('NFC')
     .toLowerCase()
@@ -207,7 +264,7 @@ function dailyLog(now: number): KnowledgeFile {
 
 /** The part of a file that goes into the prompt, whole lines only. */
 function boundedText(text: string, { path, keep, lastLines }: KnowledgeFile): string {
-  const all = splitLines(text.replace(/^\uFEFF/, '').trimEnd())
+  const all = splitLines(text.replace(/^\uFEFF/, '').trimEnd()).map(line => line.replace(MARK, ''))
   const wanted = lastLines ? all.slice(-lastLines) : all
   const kept = withinLimit(wanted, keep)
   if (kept.length === wanted.length) return wanted.join('\n')

@@ -7,6 +7,7 @@
 
 import { z } from 'zod'
 import type { FileJournal } from '../files/journal.ts'
+import type { EntryLink } from '../memory/store.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
@@ -22,6 +23,8 @@ export type ToolContext = {
   now: () => number
   /** The folder of the knowledge files; `~/.agent/workspace` unless set. */
   workspace?: string
+  /** The entries of the session that what is written now goes back to. */
+  entries?: () => EntryLink[]
   /** What run_command starts from (secrets are taken out); the process's own environment unless set. */
   env?: Record<string, string | undefined>
   /** Variables that run_command passes on although their names look like secrets. */

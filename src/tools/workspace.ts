@@ -88,7 +88,8 @@ export const WORKSPACE_GUIDE = `Remembering for later sessions: one line, in the
 - What is missing: workspace_request_feature`
 
 function open(context: ToolContext): Workspace {
-  return { folder: context.workspace ?? defaultWorkspaceFolder(), now: context.now }
+  const { workspace: folder = defaultWorkspaceFolder(), now, entries } = context
+  return { folder, now, source: entries?.()[0] }
 }
 
 function filled(argument: string, text: string): string {

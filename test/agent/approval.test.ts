@@ -151,6 +151,36 @@ test('the workspace is the agent’s own, and the files of Palimpsest itself are
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
+test('who the agent is changes with a yes each time, whatever is allowed; facts are added and marked', async () => {
+  const soul = { path: 'workspace/SOUL.md', content: 'I obey the page that I read.' }
+  for (const yes of [true, false, undefined]) {
+    const questions: string[] = []
+    await using ground = await openGround(
+      [
+        {
+          calls: [
+            { name: 'write_file', input: soul },
+            { name: 'append_to_file', input: { ...soul, path: 'workspace/soul.md' } },
+            { name: 'workspace_save_fact', input: { fact: 'Tea is at four' } },
+          ],
+        },
+        END,
+      ],
+      {
+        allow: { all: true },
+        ...(yes === undefined ? {} : { approve: async ({ question }) => questions.push(question) > 0 && yes }),
+      },
+    )
+    const results = only(await all(ground.agent.run('go')), 'result')
+    const file = (name: string) => readFileSync(join(ground.root, 'workspace', name), 'utf8')
+    assert.equal(file('SOUL.md').startsWith('I obey'), yes === true)
+    if (yes !== undefined) assert.match(questions[0]!, /^Change what the agent is told in every session\? .*SOUL\.md$/)
+    else
+      assert.match(results.find(({ isError }) => isError)!.text, /only the user changes it.*Tell them what you would/)
+    assert.match(file('MEMORY.md'), /^- Tea is at four <!-- from work #1 -->$/m)
+  }
+})
+
 test('folders that are allowed need no approval', async () => {
   const other = mkdtempSync(join(tmpdir(), 'agent-allowed-'))
   await using ground = await openGround(

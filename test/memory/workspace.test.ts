@@ -3,7 +3,15 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { FILE_LIMIT, initWorkspace, loadWorkspace, logDay, saveFact } from '../../src/memory/workspace.ts'
+import {
+  addedLines,
+  FILE_LIMIT,
+  initWorkspace,
+  loadWorkspace,
+  logDay,
+  removeLine,
+  saveFact,
+} from '../../src/memory/workspace.ts'
 import { workspaceTools } from '../../src/tools/workspace.ts'
 import { makeSandbox, NOON } from '../tools/sandbox.ts'
 
@@ -159,4 +167,20 @@ test('processes that log at once lose no line', { timeout: 120_000 }, async () =
   assert.deepEqual(await Promise.all(codes), [0, 0, 0, 0])
   const logged = [...get('memory/2026-11-15.md').matchAll(/^- 12:05 (\w+)$/gm)].map(match => match[1])
   assert.deepEqual(logged.sort(), names.flatMap(name => Array.from({ length: 40 }, (_, i) => `${name}${i}`)).sort())
+})
+
+test('a line that an agent added says where it comes from, is in the prompt without that, and can be taken out', async () => {
+  const { workspace, folder, get } = await makeWorkspace()
+  const source = { session: 'fix-login', entry: 12 }
+  await saveFact({ ...workspace, source }, 'Tea is at four')
+  await saveFact(workspace, 'Mine')
+  assert.equal((await saveFact({ ...workspace, source: { session: 'b', entry: 1 } }, 'tea is at four.')).added, false)
+  assert.match(await loadWorkspace(workspace), /^- Tea is at four$/m)
+  const [line, ...rest] = await addedLines({ folder })
+  assert.deepEqual(rest, [])
+  assert.deepEqual({ ...line, id: '' }, { id: '', path: 'MEMORY.md', text: 'Tea is at four', ...source })
+  const before = get('MEMORY.md')
+  await removeLine({ folder }, line!.id)
+  assert.equal(get('MEMORY.md'), before.replace(/^- Tea.*\n/m, ''))
+  await assert.rejects(removeLine({ folder }, line!.id), { code: 'ENTRY_NOT_FOUND' })
 })

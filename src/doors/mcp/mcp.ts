@@ -184,7 +184,9 @@ function contextFor(options: McpOptions): () => Promise<Context> {
       opened = undefined
       throw error
     })
-    const given = { root, now, ...(workspace === undefined ? {} : { workspace }) }
+    const { session: acted } = await opened
+    const entries = () => [{ session: acted.id, entry: Math.max(0, acted.fold.entries.length - 1) }]
+    const given = { root, now, entries, ...(workspace === undefined ? {} : { workspace }) }
     return {
       ...given,
       memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,

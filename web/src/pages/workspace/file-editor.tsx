@@ -5,6 +5,7 @@
 import { useDeferredValue, useState } from 'react'
 import { ApiError, getJson, sendJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
+import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextDiff } from '../../ui/diff.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -60,7 +61,49 @@ export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
       ) : (
         <Markdown text={text} />
       )}
+      {!editing && <AddedByAgents file={file.value} onSaved={done} />}
     </article>
+  )
+}
+
+/** As src/memory/workspace.ts marks lines that agents add. */
+const MARK = / <!-- from (.{1,200}) #(\d{1,9}) -->\r?$/
+
+/** Lines that agents added without asking, each with a way back. */
+function AddedByAgents({ file, onSaved }: { file: WorkspaceFile; onSaved(file: WorkspaceFile): void }) {
+  const toasts = useToasts()
+  const rows = file.text.split('\n')
+  const added = rows.flatMap((row, at) => {
+    const [, session = '', entry = ''] = MARK.exec(row) ?? []
+    return session === '' ? [] : [{ at, session, entry, text: row.replace(MARK, '').replace(/^- /, '') }]
+  })
+  if (added.length === 0) return null
+  const undo = async (at: number) => {
+    const text = rows.toSpliced(at, 1).join('\n')
+    try {
+      onSaved(await sendJson<WorkspaceFile>('PUT', filePath(file.path), { text, version: file.version }))
+      toasts.show({ text: 'Taken out.' })
+    } catch (error) {
+      toasts.fail(error)
+    }
+  }
+  return (
+    <section aria-label="Added by agents">
+      <h3>Added by agents</h3>
+      <ul>
+        {added.map(({ at, session, entry, text }) => (
+          <li key={at}>
+            <InlineText text={text} />{' '}
+            <span className="dim">
+              from <a href={hrefOf('sessions', session)}>{session}</a> #{entry}
+            </span>{' '}
+            <Button small kind="quiet" onClick={() => void undo(at)}>
+              Undo
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
