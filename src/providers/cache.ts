@@ -9,9 +9,6 @@ import type { Model } from './models.ts'
 const BREAKPOINTS = 80
 /** Half of an interval is lost on average, where prefixes are cached at multiples of a size. */
 const INTERVAL_TOKENS = 2048
-/** Anthropic looks so many blocks back from a marker; a step of an agent has about two. */
-export const LOOK_BACK_BLOCKS = 20
-const BLOCKS_PER_CALL = 2
 
 export type Break = {
   /** Tokens behind the first change. */
@@ -20,19 +17,17 @@ export type Break = {
   whole: number
   /** Calls since the place of the change was first sent. */
   calls: number
-  /** No marker is set before the change: the client places its own, at the end. */
-  unmarked?: boolean
 }
 
 /** Tokens that are written again after a change. */
-export function rewrittenFrom({ shape }: Pick<Model, 'shape'>, { behind, whole, calls, unmarked }: Break): number {
+export function rewrittenFrom({ shape }: Pick<Model, 'shape'>, { behind, whole, calls }: Break): number {
   switch (shape) {
-    case 'marked':
-      return unmarked && calls * BLOCKS_PER_CALL > LOOK_BACK_BLOCKS ? whole : behind
     case 'breakpoints':
       return calls > BREAKPOINTS ? whole : behind
     case 'intervals':
       return Math.min(whole, behind + INTERVAL_TOKENS / 2)
+    // Where positions are marked, the proxy marks one before the change.
+    case 'marked':
     case 'prefix':
       return behind
   }

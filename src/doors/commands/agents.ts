@@ -107,8 +107,9 @@ const PI: Agent = {
     const dir = join(folder, 'pi')
     await rm(dir, { recursive: true, force: true })
     await mkdir(dir, { recursive: true })
-    const names = existsSync(own) ? await readdir(own) : []
-    for (const name of names) if (name !== PI_MODELS) await symlink(join(own, name), join(dir, name))
+    // What it keeps of a conversation must outlast the run.
+    await mkdir(join(own, 'sessions'), { recursive: true })
+    for (const name of await readdir(own)) if (name !== PI_MODELS) await symlink(join(own, name), join(dir, name))
     await writeFile(join(dir, PI_MODELS), withAddresses('json', textOf(join(own, PI_MODELS)), addresses))
     return { env: { PI_CODING_AGENT_DIR: dir } }
   },

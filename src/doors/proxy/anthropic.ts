@@ -1,8 +1,6 @@
 /**
- * The Anthropic Messages API for the proxy. Cache marks stay on the block that the client put them on; one whose
- * block was edited away moves to the nearest block before it, so there are never more than there were, and never in
- * another order. Message threads live on the server: the SDK is told to send its whole history instead. A request that
- * carries a checksum of itself goes by untouched.
+ * The Anthropic Messages API for the proxy. Message threads live on the server: the SDK is told to send its whole history
+ * instead. A request that carries a checksum of itself goes by untouched.
  */
 import {
   type AnthropicMessage,
@@ -13,6 +11,7 @@ import {
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
 import type { Message, ServerEdit } from '../../model/types.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
+import { withMarks } from './cache-marks.ts'
 import {
   type Answer,
   addArguments,
@@ -167,64 +166,3 @@ function errorBody(status: number, message: string): Wire {
   const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'api_error'
   return { type: 'error', error: { type, message } }
 }
-
-/** As many cache marks as the client set: those that were lost with their blocks are put back. */
-function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
-  const set = marksIn(before)
-  const kept = marksIn(after)
-  if (kept.length > set.length) return withoutMarks(after, kept.slice(0, kept.length - set.length))
-  const lost = set.slice(0, set.length - kept.length)
-  if (lost.length === 0) return after
-  const first = kept[0]?.message ?? after.length
-  let messages = after
-  for (const { mark } of lost.reverse()) messages = markBefore(messages, first, mark) ?? messages
-  return messages
-}
-
-/** A message that an edit shows in the form in which it was recorded may still carry a mark of that time. */
-function withoutMarks(messages: AnthropicMessage[], surplus: readonly Marked[]): AnthropicMessage[] {
-  const left = new Map<number, number>()
-  for (const { message } of surplus) left.set(message, (left.get(message) ?? 0) + 1)
-  return messages.map((message, i) => {
-    let count = left.get(i) ?? 0
-    if (count === 0 || !Array.isArray(message.content)) return message
-    const content = message.content.map(block => {
-      if (count === 0 || !isWire(block) || !block['cache_control']) return block
-      count--
-      const { cache_control: _, ...rest } = block
-      return rest
-    })
-    return { ...message, content }
-  })
-}
-
-type Marked = { message: number; mark: unknown }
-
-function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
-  const marks: Marked[] = []
-  for (const [message, { content }] of messages.entries()) {
-    if (!Array.isArray(content)) continue
-    for (const block of content) {
-      if (isWire(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
-    }
-  }
-  return marks
-}
-
-/** Marks the last block in front of a message that can carry a mark and has none. */
-function markBefore(messages: AnthropicMessage[], before: number, mark: unknown): AnthropicMessage[] | undefined {
-  for (let i = before - 1; i >= 0; i--) {
-    const { content } = messages[i]!
-    const last = Array.isArray(content) ? content.at(-1) : undefined
-    if (!isWire(last) || !CARRIES_MARK.has(String(last['type']))) continue
-    if (last['cache_control']) return undefined
-    const marked = {
-      ...messages[i]!,
-      content: [...(content as unknown[]).slice(0, -1), { ...last, cache_control: mark }],
-    }
-    return messages.with(i, marked)
-  }
-  return undefined
-}
-
-const CARRIES_MARK = new Set(['text', 'tool_result', 'tool_use', 'image'])

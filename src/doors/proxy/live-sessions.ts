@@ -43,6 +43,8 @@ export type Live = {
   answeredAt?: number
   /** The last body, and what was sent in its place. */
   last?: { bytes: Buffer; sent: Sent | undefined }
+  /** The messages that were last written with edits in them; how many the client had sent then, and the state of edits. */
+  written?: { messages: readonly Wire[]; length: number; edited: number }
   /** What was sent last, if it was ours: its messages are known to be legal. */
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
@@ -128,7 +130,7 @@ export class LiveSessions {
   }
 
   /** The conversation goes on in another session: a fork of the one that it was in. */
-  follow({ last: _, legal: __, ...before }: Live, session: Session): Live {
+  follow({ last: _, legal: __, written: ___, ...before }: Live, session: Session): Live {
     const live = { ...before, session, lateFrom: 0 }
     this.#live.set(session.id, live)
     return live

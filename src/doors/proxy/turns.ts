@@ -18,6 +18,7 @@ import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
 import type { Seen } from './account.ts'
+import { withFreeMark } from './cache-marks.ts'
 import type { Watched } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
 import { Conversations, type Place } from './conversation.ts'
@@ -253,10 +254,25 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const { fold } = session
   const messages = legalForm(dialect, live, inPresentForm(fold, own))
   const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
-  const written = edited ? dialect.write(body, shown) : body
+  const plain = edited ? dialect.write(body, shown) : body
+  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live) : plain
   const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
-  const edits = injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
+  const edits =
+    written !== plain || injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
   return { body: spliced, edits }
+}
+
+/**
+ * With a mark of ours before what is edited now. What followed the last edited messages went as the client sends it.
+ * After a restart nothing is known of what was sent.
+ */
+function markedBefore(written: Wire, { messages: own }: Wire, live: Live): Wire {
+  const [now, client] = [written['messages'], own].map(list => (Array.isArray(list) ? list : [])) as [Wire[], Wire[]]
+  const { edited } = live.session.fold
+  const last = live.written
+  live.written = { messages: now, length: client.length, edited }
+  const isNew = last ? last.edited !== edited : live.last !== undefined
+  return isNew ? withFreeMark(written, [...(last?.messages ?? []), ...client.slice(last?.length ?? 0)]) : written
 }
 
 /** Whether an edit changes what the client said: what the engine repairs for the ledger does not. */

@@ -54,6 +54,9 @@ test('pi gets a folder of its own that leads back to the user’s', async t => {
     anthropic: { baseUrl: `${url}/anthropic` },
   })
   assert.equal(await readFile(join(own, 'models.json'), 'utf8'), models)
+  // Its conversations outlast the run, the very first one too.
+  await writeFile(join(env['PI_CODING_AGENT_DIR']!, 'sessions', 'one.jsonl'), '{}')
+  assert.equal(await readFile(join(own, 'sessions', 'one.jsonl'), 'utf8'), '{}')
 })
 
 test('claude is told by an argument where its settings would win over the environment', async t => {

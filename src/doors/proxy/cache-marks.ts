@@ -1,0 +1,120 @@
+/**
+ * Cache marks on a request of Anthropic's that is edited. The client's own stay; one whose block was edited away moves
+ * to the nearest block before it, so there are never more than there were, and never in another order.
+ *
+ * One more is set before the first message that is not as it was sent last. Anthropic looks for a cached beginning at
+ * marks only, and twenty blocks back from each; clients mark their system prompt and their last message. So after an edit
+ * further back everything behind the system prompt would be written again. With a mark before the edit, what is in front
+ * of it is read. It is set in the request that brings the edit, where the client leaves one of the four marks free, and
+ * never for a client that marks nothing.
+ */
+import type { AnthropicMessage } from '../../formats/adapters/anthropic.ts'
+import { isWire, sameJson, type Wire } from '../../formats/adapters/original.ts'
+
+const MOST_MARKS = 4
+const LOOK_BACK_BLOCKS = 20
+
+/** The body with one more mark, where that helps. `before` are the messages that were sent last. */
+export function withFreeMark(body: Wire, before: readonly unknown[]): Wire {
+  const messages = body['messages'] as AnthropicMessage[]
+  const own = marksIn(messages)
+  const around = [body, ...listIn(body, 'tools'), ...listIn(body, 'system')].filter(isWire)
+  const all = [...around.flatMap(({ cache_control: mark }) => (mark ? [mark] : [])), ...own.map(({ mark }) => mark)]
+  if (all.length === 0 || all.length >= MOST_MARKS) return body
+  const first = firstChange(messages, before)
+  const behind = messages
+    .slice(first)
+    .reduce((count, { content }) => count + (Array.isArray(content) ? content.length : 1), 0)
+  if (first >= before.length || behind <= LOOK_BACK_BLOCKS) return body
+  // One behind it has no longer lifetime than those in front, which the provider asks for.
+  const mark = own.find(({ message }) => message >= first)?.mark ?? all.at(-1)
+  const marked = markBefore(messages, first, mark)
+  return marked ? { ...body, messages: marked } : body
+}
+
+/** How many messages in front are the same, whatever is marked in them. */
+function firstChange(messages: readonly unknown[], before: readonly unknown[]): number {
+  let same = 0
+  while (same < messages.length && same < before.length && isSame(messages[same], before[same])) same++
+  return same
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || sameJson(unmarked(one), unmarked(other))
+}
+
+function unmarked(message: unknown): unknown {
+  if (!isWire(message)) return message
+  const { role, content } = message
+  if (typeof content === 'string') return [role, [{ type: 'text', text: content }]]
+  return [
+    role,
+    listIn(message, 'content').map(block => (isWire(block) ? { ...block, cache_control: undefined } : block)),
+  ]
+}
+
+function listIn(holder: Wire, key: string): unknown[] {
+  const list = holder[key]
+  return Array.isArray(list) ? list : []
+}
+
+/** As many cache marks as the client set: those that were lost with their blocks are put back. */
+export function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
+  const set = marksIn(before)
+  const kept = marksIn(after)
+  if (kept.length > set.length) return withoutMarks(after, kept.slice(0, kept.length - set.length))
+  const lost = set.slice(0, set.length - kept.length)
+  if (lost.length === 0) return after
+  const first = kept[0]?.message ?? after.length
+  let messages = after
+  for (const { mark } of lost.reverse()) messages = markBefore(messages, first, mark) ?? messages
+  return messages
+}
+
+/** A message that an edit shows in the form in which it was recorded may still carry a mark of that time. */
+function withoutMarks(messages: AnthropicMessage[], surplus: readonly Marked[]): AnthropicMessage[] {
+  const left = new Map<number, number>()
+  for (const { message } of surplus) left.set(message, (left.get(message) ?? 0) + 1)
+  return messages.map((message, i) => {
+    let count = left.get(i) ?? 0
+    if (count === 0 || !Array.isArray(message.content)) return message
+    const content = message.content.map(block => {
+      if (count === 0 || !isWire(block) || !block['cache_control']) return block
+      count--
+      const { cache_control: _, ...rest } = block
+      return rest
+    })
+    return { ...message, content }
+  })
+}
+
+type Marked = { message: number; mark: unknown }
+
+function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
+  const marks: Marked[] = []
+  for (const [message, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue
+    for (const block of content) {
+      if (isWire(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
+    }
+  }
+  return marks
+}
+
+/** Marks the last block in front of a message that can carry a mark and has none. */
+function markBefore(messages: AnthropicMessage[], before: number, mark: unknown): AnthropicMessage[] | undefined {
+  for (let i = before - 1; i >= 0; i--) {
+    const { content } = messages[i]!
+    const last = Array.isArray(content) ? content.at(-1) : undefined
+    if (!isWire(last) || !CARRIES_MARK.has(String(last['type']))) continue
+    if (last['cache_control']) return undefined
+    const marked = {
+      ...messages[i]!,
+      content: [...(content as unknown[]).slice(0, -1), { ...last, cache_control: mark }],
+    }
+    return messages.with(i, marked)
+  }
+  return undefined
+}
+
+const CARRIES_MARK = new Set(['text', 'tool_result', 'tool_use', 'image'])
