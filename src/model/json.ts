@@ -7,7 +7,7 @@
  *
  * An engine that reads the second line right has no such fault. Only keys that are written with an escape can be
  * misread; texts without one are parsed as they are. In the others those keys are spelled without escapes, and what
- * cannot stand in a text otherwise (a quote, a line feed) as a tilde and its code, until it is read. Pure.
+ * cannot stand in a text otherwise (a quote, a line feed) as a mark and its code, until it is read. Pure.
  */
 
 /** Gets each value with its key, innermost first, as from `JSON.parse`; but no `this`. */
@@ -15,38 +15,50 @@ export type Reviver = (key: string, value: unknown) => unknown
 
 /** The value of a JSON text; whoever asks knows its type. A `SyntaxError` where the text is none. */
 export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
-  if (!hasEscapedKey(text)) return JSON.parse(text, reviver)
-  JSON.parse(text) // An error speaks of the text as it came, and what follows is valid.
-  const { plain, hasMarks } = respell(text)
-  if (!reviver) return (hasMarks ? unmarked(JSON.parse(plain)) : JSON.parse(plain)) as T
-  return JSON.parse(plain, (key, value: unknown) =>
-    reviver(keyOf(key), isRecord(value) ? renameKeys(value, keyOf) : value),
-  )
+  const respelled = hasEscapedKey(text) ? respell(text) : undefined
+  if (!respelled) return JSON.parse(text, reviver)
+  const { plain, mark } = respelled
+  const keyOf = (key: string) => (mark !== undefined && key.startsWith(mark) ? keyBehind(mark, key) : key)
+  try {
+    if (!reviver) return (mark === undefined ? JSON.parse(plain) : unmarked(JSON.parse(plain), mark, keyOf)) as T
+    return JSON.parse(plain, (key, value: unknown) =>
+      reviver(keyOf(key), isRecord(value) ? renameKeys(value, keyOf) : value),
+    )
+  } catch (error) {
+    // An error speaks of the text as it came.
+    if (error instanceof SyntaxError) JSON.parse(text)
+    throw error
+  }
 }
 
 /** The value with the right keys, inside too. A walk of our own: a reviver costs ten times the parsing. */
-function unmarked(value: unknown): unknown {
-  const top = { value }
+function unmarked(value: unknown, mark: string, keyOf: (key: string) => string): unknown {
+  const top = [value]
   const open: object[] = [top]
   for (let parent = open.pop(); parent; parent = open.pop()) {
-    for (const [key, inner] of Object.entries(parent)) {
+    for (const key in parent) {
+      const inner: unknown = parent[key as keyof typeof parent]
       if (typeof inner !== 'object' || inner === null) continue
-      const right = isRecord(inner) ? renameKeys(inner, keyOf) : inner
+      const right = isRecord(inner) && hasMarked(inner, mark) ? renameKeys(inner, keyOf) : inner
       // An assignment to `__proto__` would not make a key.
       if (right !== inner) Object.defineProperty(parent, key, { value: right })
       open.push(right)
     }
   }
-  return top.value
+  return top[0]
 }
 
-const QUOTE = 0x22
+function hasMarked(value: object, mark: string): boolean {
+  for (const key in value) if (key.startsWith(mark)) return true
+  return false
+}
+
 const BACKSLASH = 0x5c
 
-/** Behind the quote that closes the string which begins at `start`. The text is known to be valid JSON. */
+/** Behind the quote that closes the string which begins at `start`; 0 where none does. */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
-  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
   return quote + 1
 }
 
@@ -56,61 +68,82 @@ export function unquoted(string: string): string {
 }
 
 /**
- * From each colon back to the quote before it, and through the key that it closes. The text may be anything, and
- * a colon or a quote may stand inside a string: then the answer may be yes without need, but never no.
+ * From each backslash to the string that it is in. In a text that is no JSON the answer may be wrong, which no parser
+ * takes then.
  */
 function hasEscapedKey(text: string): boolean {
-  if (!text.includes('\\')) return false
-  for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
-    let at = colon - 1
-    while (isBlank(text.charCodeAt(at))) at--
-    if (text.charCodeAt(at) === QUOTE && !isEscaped(text, at) && hasEscapeBefore(text, at)) return true
+  for (let at = text.indexOf('\\'); at >= 0; ) {
+    const end = endOfString(text, text.lastIndexOf('"', at))
+    if (end === 0) return false
+    if (isKey(text, end)) return true
+    at = text.indexOf('\\', Math.max(end, at + 1))
   }
   return false
 }
 
-/** Whether a backslash stands between the quote and the one before it, or makes that one a character of the key. */
-function hasEscapeBefore(text: string, quote: number): boolean {
-  for (let at = quote - 1; at >= 0; at--) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH) return true
-    if (code === QUOTE) return text.charCodeAt(at - 1) === BACKSLASH
-  }
-  return false
+/** Whether a string that ends here is the key of something. */
+function isKey(text: string, end: number): boolean {
+  let at = end
+  while (isBlank(text.charCodeAt(at))) at++
+  return text.charCodeAt(at) === COLON
 }
 
-/** The same text with keys that need no escapes, and whether any of them carries our mark. */
-function respell(text: string): { plain: string; hasMarks: boolean } {
-  let out = ''
-  let hasMarks = false
+/**
+ * The same text with keys that need no escapes, and the mark that some of them carry. Every string is gone through,
+ * so that the new text is JSON exactly when the old one is; where that cannot be, there is none.
+ */
+function respell(text: string): { plain: string; mark: string | undefined } | undefined {
+  const mark = freeMark(text)
+  let plain = ''
+  let isMarked = false
   let done = 0
-  for (let start = text.indexOf('"'); start >= 0; ) {
+  let backslash = text.indexOf('\\')
+  for (let start = text.indexOf('"'); backslash >= 0; start = text.indexOf('"', start)) {
     const end = endOfString(text, start)
-    COLON.lastIndex = end
-    if (COLON.test(text)) {
-      const key = plainKey(unquoted(text.slice(start, end)))
-      hasMarks ||= key.startsWith(TILDE)
-      out += `${text.slice(done, start)}"${key}"`
-      done = end
+    if (start < 0 || end === 0 || backslash < start) return undefined
+    if (backslash < end) {
+      if (isKey(text, end)) {
+        const key = keyIn(text.slice(start, end))
+        if (key === undefined) return undefined
+        const spelling = spelled(key, mark)
+        isMarked ||= spelling !== key
+        plain += `${text.slice(done, start)}"${spelling}"`
+        done = end
+      }
+      backslash = text.indexOf('\\', end)
     }
-    start = text.indexOf('"', end)
+    start = end
   }
-  return { plain: out + text.slice(done), hasMarks }
+  return { plain: plain + text.slice(done), mark: isMarked ? mark : undefined }
 }
 
-const COLON = /\s*:/y
-const NOT_PLAIN = /[\0-\x1f"\\]|^~/
-const TILDE = '~'
+const COLON = 0x3a
+const NOT_PLAIN = /[\0-\x1f"\\]/
+
+function keyIn(string: string): string | undefined {
+  try {
+    return unquoted(string)
+  } catch {
+    return undefined
+  }
+}
+
+/** A beginning that no string of the text has. */
+function freeMark(text: string): string {
+  let mark = '~'
+  for (let n = 0; text.includes(`"${mark}`); n++) mark = `~${n}~`
+  return mark
+}
 
 /** A key is written as it is, unless it cannot be or looks like one that could not. */
-function plainKey(key: string): string {
-  if (!NOT_PLAIN.test(key)) return key
-  return TILDE + key.replace(/[\0-\x1f"\\~]/g, char => TILDE + char.charCodeAt(0).toString(16).padStart(2, '0'))
+function spelled(key: string, mark: string): string {
+  if (!NOT_PLAIN.test(key) && !key.startsWith(mark)) return key
+  return mark + key.replace(/[\0-\x1f"\\~]/g, char => `~${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
-function keyOf(plain: string): string {
-  if (!plain.startsWith(TILDE)) return plain
-  return plain.slice(1).replace(/~(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+function keyBehind(mark: string, key: string): string {
+  const spelling = key.slice(mark.length)
+  return spelling.replace(/~(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
 /** The value with other keys, in their order; itself where none changes. */
