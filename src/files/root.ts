@@ -9,7 +9,7 @@
 
 import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { PalimpsestError } from '../model/errors.ts'
 
 export type Root = {
@@ -40,6 +40,8 @@ export type Place = {
   key: string
 }
 
+/** Linux takes no longer one. */
+const LONGEST_PATH = 4096
 const PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
 const NOFOLLOW = constants.O_NOFOLLOW ?? 0
 const FOLDER_FLAGS = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | NOFOLLOW
@@ -129,34 +131,45 @@ export function refusal(path: string, why: string): PalimpsestError {
 
 /** The names below the root that a path leads to, symbolic links resolved; the last ones need not exist. */
 async function resolveInRoot(root: Root, path: string): Promise<string[]> {
-  let existing = lexicalPath(root, path)
-  const missing: string[] = []
-  for (;;) {
-    const real = await realpath(existing).catch(error => {
-      if (codeOf(error) === 'ENOENT') return undefined
-      if (codeOf(error) === 'ENOTDIR') throw refusal(path, 'a part of it is a file, not a folder')
-      if (codeOf(error) === 'ELOOP') throw refusal(path, 'its symbolic links lead in a circle')
-      throw error
-    })
-    if (real !== undefined) {
-      const below = partsBelow(root.folder, real)
-      if (!below) throw refusal(path, 'a symbolic link on it leads outside the root')
-      return [...below, ...missing]
-    }
-    if (await isLink(existing)) throw refusal(path, 'a symbolic link on it leads nowhere')
-    missing.unshift(basename(existing))
-    existing = dirname(existing)
+  const parts = lexicalParts(root, path)
+  const whole = await realIfThere(root, parts, path)
+  if (whole) return whole
+  // The beginnings that exist are shorter than those that do not: the longest is found in a few steps.
+  let [found, exists, missing]: [string[], number, number] = [[], 0, parts.length]
+  while (missing - exists > 1) {
+    const middle = (exists + missing) >> 1
+    const real = await realIfThere(root, parts.slice(0, middle), path)
+    if (real) [found, exists] = [real, middle]
+    else missing = middle
   }
+  if (await isLink(join(root.folder, ...parts.slice(0, missing)))) {
+    throw refusal(path, 'a symbolic link on it leads nowhere')
+  }
+  return [...found, ...parts.slice(exists)]
 }
 
-/** Checks the text of a path and gives its absolute form below the root's real path. */
-function lexicalPath(root: Root, path: string): string {
+/** The names below the root that existing ones lead to. */
+async function realIfThere(root: Root, parts: readonly string[], path: string): Promise<string[] | undefined> {
+  const real = await realpath(join(root.folder, ...parts)).catch(error => {
+    if (codeOf(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOTDIR') throw refusal(path, 'a part of it is a file, not a folder')
+    if (codeOf(error) === 'ELOOP') throw refusal(path, 'its symbolic links lead in a circle')
+    throw error
+  })
+  if (real === undefined) return undefined
+  const below = partsBelow(root.folder, real)
+  if (!below) throw refusal(path, 'a symbolic link on it leads outside the root')
+  return below
+}
+
+/** Checks the text of a path and gives the names below the root that it says. */
+function lexicalParts(root: Root, path: string): string[] {
   checkText(path)
   const below = path.startsWith('/') && root.alias ? withoutAlias(root.alias, path) : path
   const absolute = isAbsolute(below) ? resolve(below) : resolve(root.folder, below)
   const parts = partsBelow(root.folder, absolute) ?? partsBelow(root.given, absolute)
   if (!parts) throw refusal(path, `it leads outside the root ${root.alias ?? root.given}`)
-  return join(root.folder, ...parts)
+  return parts
 }
 
 function withoutAlias(alias: string, path: string): string {
@@ -166,6 +179,7 @@ function withoutAlias(alias: string, path: string): string {
 
 function checkText(path: string): void {
   if (path === '') throw refusal(path, 'it is empty')
+  if (path.length > LONGEST_PATH) throw refusal(`${path.slice(0, 80)}…`, `it is longer than ${LONGEST_PATH} characters`)
   if (!path.isWellFormed()) throw refusal(path, 'it is not valid Unicode')
   if (path.includes('\0')) throw refusal(path, 'it contains a NUL character')
   if (/[\x01-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(path)) {
@@ -196,7 +210,7 @@ async function withParts<T>(where: Where, parts: string[], use: (folder: Folder)
   try {
     const walked: string[] = []
     for (const part of parts) {
-      const next = await openSubfolder(folderAt(root, handle, walked), part, where)
+      const next = await openSubfolder(folderAt(root, handle, walked).at(part), part, where)
       await handle.close()
       handle = next
       walked.push(part)
@@ -211,25 +225,25 @@ async function withParts<T>(where: Where, parts: string[], use: (folder: Folder)
 
 function folderAt(root: Root, handle: FileHandle, parts: string[]): Folder {
   const base = PROC ? `/proc/self/fd/${handle.fd}` : join(root.folder, ...parts)
-  return { handle, parts: [...parts], at: name => `${base}${sep}${name}` }
+  return { handle, parts, at: name => `${base}${sep}${name}` }
 }
 
-async function openSubfolder(parent: Folder, name: string, where: Where): Promise<FileHandle> {
+async function openSubfolder(at: string, name: string, where: Where): Promise<FileHandle> {
   const { path } = where
   try {
-    return await open(parent.at(name), FOLDER_FLAGS)
+    return await open(at, FOLDER_FLAGS)
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ELOOP') throw swapped(path)
     if (code === 'ENOTDIR') {
-      throw (await isLink(parent.at(name))) ? swapped(path) : refusal(path, `${name} is a file, not a folder`)
+      throw (await isLink(at)) ? swapped(path) : refusal(path, `${name} is a file, not a folder`)
     }
     if (code !== 'ENOENT') throw error
     if (!where.make) throw notFound(path)
-    await mkdir(parent.at(name)).catch(failure => {
+    await mkdir(at).catch(failure => {
       if (codeOf(failure) !== 'EEXIST') throw failure
     })
-    return openSubfolder(parent, name, { ...where, make: false })
+    return openSubfolder(at, name, { ...where, make: false })
   }
 }
 
