@@ -29,7 +29,7 @@ import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
 import { piecesOf, type Spliced, spliceBody } from './splice-body.ts'
-import { BodyReader, decoded, passOn, readAll, takeOpening } from './stream.ts'
+import { BodyReader, passOn, takeOpening, takeRefusal } from './stream.ts'
 import type { Found, Incoming, Turn } from './turns.ts'
 import { TurnsByOwner } from './turns-by-owner.ts'
 import {
@@ -268,14 +268,13 @@ class Handler {
 
   /** An error of the provider: one that says what was wrong with the request is answered once by another request. */
   async #refused(call: Call, turn: Turn | undefined, answer: Exchange): Promise<NodeAnswer> {
-    const bytes = await readAll(answer.body)
-    const text = await decoded(bytes, answer.headers.get('content-encoding')).catch(() => '')
+    const { taken, text } = await takeRefusal(answer.body, answer.headers.get('content-encoding'))
     if (refusesReasoning(answer.status, text)) {
       const recovered = await this.#withoutReasoning(call, turn)
       if (recovered) return recovered
     }
     const again = turn && isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
-    return again ?? answered(answer, new Uint8Array(bytes))
+    return again ?? answered(answer, passOn(answer.body, undefined, taken))
   }
 
   async #again(call: Call, turn: Turn): Promise<NodeAnswer | undefined> {

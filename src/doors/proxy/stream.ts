@@ -6,7 +6,7 @@
  * off, before the client sees its end. A fault in reading never touches what is passed on.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Transform } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { parseJson } from '../../model/json.ts'
@@ -43,7 +43,7 @@ export async function takeOpening(body: IncomingMessage, reader: BodyReader): Pr
 }
 
 /** One chunk, without closing the stream as leaving a `for await` would. */
-function nextChunk(body: IncomingMessage): Promise<Chunk | undefined> {
+function nextChunk(body: Readable): Promise<Chunk | undefined> {
   return new Promise((resolve, reject) => {
     const settle = (outcome: () => void) => {
       body.off('readable', look).off('end', ended).off('error', failed)
@@ -55,20 +55,28 @@ function nextChunk(body: IncomingMessage): Promise<Chunk | undefined> {
     }
     const ended = () => settle(() => resolve(undefined))
     const failed = (error: Error) => settle(() => reject(error))
+    // The end may have been told of with the last chunk, before anybody listened again.
+    if (body.errored) return reject(body.errored)
+    if (body.readableEnded) return resolve(undefined)
     body.on('readable', look).on('end', ended).on('error', failed)
     look()
   })
 }
 
-/** Everything that is left of an answer. */
-export async function readAll(body: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of body) chunks.push(chunk)
-  return Buffer.concat(chunks)
+/** The chunks of a refusal, and all of it as text where it is small enough to be looked at. */
+export async function takeRefusal(body: Readable, encoding: string | null): Promise<{ taken: Chunk[]; text: string }> {
+  const taken: Chunk[] = []
+  let size = 0
+  for (let chunk = await nextChunk(body); chunk; chunk = await nextChunk(body)) {
+    taken.push(chunk)
+    size += chunk.length
+    if (size > MOST_REFUSAL) return { taken, text: '' }
+  }
+  return { taken, text: await decoded(Buffer.concat(taken), encoding).catch(() => '') }
 }
 
 /** The bytes without their compression. */
-export async function decoded(bytes: Uint8Array, encoding: string | null): Promise<string> {
+async function decoded(bytes: Uint8Array, encoding: string | null): Promise<string> {
   const decoder = decoderFor(encoding)
   if (!decoder) return new TextDecoder().decode(bytes)
   decoder.end(bytes)

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { gzipSync } from 'node:zlib'
-import { decoded, readAll } from '../../../src/doors/proxy/stream.ts'
 import { exchange } from '../../../src/doors/proxy/upstream.ts'
 
 test('a request that met a closed connection is sent again, also when the write failed', async () => {
@@ -27,14 +26,9 @@ test('a request that met a closed connection is sent again, also when the write 
     )
     for (const answer of await Promise.all(answers)) {
       assert.equal(answer.status, 200)
-      await readAll(answer.body)
+      await buffer(answer.body)
     }
   }
   server.close()
   server.closeAllConnections()
-})
-
-test('of a refusal that is large when it is unpacked only the beginning is unpacked', async () => {
-  const packed = gzipSync(Buffer.alloc(100_000_000, 'a'))
-  assert.ok((await decoded(packed, 'gzip')).length < 10_000_000)
 })
