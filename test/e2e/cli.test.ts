@@ -97,12 +97,6 @@ describe('help', () => {
     )
   })
 
-  test('without a command goes to stderr, and the exit code says so', async () => {
-    const { code, stdout, stderr } = await runCli([])
-    assert.deepEqual([code, stdout], [2, ''])
-    assert.match(stderr, /Usage: palimpsest COMMAND/)
-  })
-
   test('--version says the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     assert.equal((await runCli(['--version'])).stdout, `${version}\n`)

@@ -24,11 +24,13 @@ import { show } from '../commands/show.ts'
 import { stats } from '../commands/stats.ts'
 import { token } from '../commands/token.ts'
 import { head, verify } from '../commands/verify.ts'
+import { welcome } from '../commands/welcome.ts'
 import { why } from '../commands/why.ts'
 import { workspace } from '../commands/workspace.ts'
 import type { Command } from '../terminal/command.ts'
 
 export const COMMANDS: readonly Command[] = [
+  welcome,
   sample,
   chat,
   ask,

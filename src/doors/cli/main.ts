@@ -4,7 +4,7 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
@@ -26,7 +26,8 @@ export async function runCli(argv: readonly string[], io: Io, commands = COMMAND
     return await dispatch(parse(argv, commands), io, commands)
   } catch (error) {
     const flags = new Set(argv)
-    io.stderr.write(describeError(error, { json: flags.has('--json'), debug: flags.has('--debug') }))
+    const text = describeError(error, { json: flags.has('--json'), debug: flags.has('--debug') })
+    io.stderr.write(flags.has('--json') ? text : asCalled(text, commands, io.env))
     return isPalimpsestError(error) ? (ERROR_CODES[error.code] ?? INTERNAL_EXIT) : INTERNAL_EXIT
   }
 }
@@ -36,8 +37,7 @@ async function dispatch({ command, args, values }: Parsed, io: Io, commands: Com
   if (values['help'] && command) return say(io, commandHelp(command))
   if (!command) {
     if (values['help']) return say(io, overview(commands))
-    io.stderr.write(overview(commands))
-    return ERROR_CODES.INVALID_INPUT
+    return dispatch({ command: find('welcome', commands), args, values }, io, commands)
   }
   checkArguments(command, args)
   const opened: Palimpsest[] = []
@@ -90,7 +90,7 @@ function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boo
     const lines = text(createPaint(wantsColour(io.env, io.stdout.isTTY === true)))
     if (typeof lines === 'string') io.stdout.write(lines)
     else for (const line of lines) io.stdout.write(`${line}\n`)
-    for (const note of notes) io.stderr.write(`${note}\n`)
+    for (const note of notes) io.stderr.write(`${asCalled(note, COMMANDS, io.env)}\n`)
   }
   return exit
 }
@@ -105,6 +105,11 @@ function parse(argv: readonly string[], commands: Commands): Parsed {
     tokens: true,
   })
   const first = tokens.find(token => token.kind === 'positional')
+  // A mistyped option in front of the command would make its value the command.
+  const odd = tokens.find(token => token.kind === 'option' && !Object.hasOwn(GLOBAL, token.name))
+  if (first && odd?.kind === 'option' && odd.index < first.index && odd.name !== 'h') {
+    throw unknownOption(odd.rawName, GLOBAL, undefined)
+  }
   const wantsHelp = first?.value === 'help'
   const rest = first ? argv.filter((_, i) => i !== first.index) : [...argv]
   if (!first) return { command: undefined, ...parseStrictly(rest, GLOBAL) }
@@ -121,16 +126,34 @@ function parseStrictly(args: string[], options: Options, command?: Command): Pic
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
     return { args: positionals, values }
   } catch (cause) {
+    const unknown = /^Unknown option '([^']+)'/.exec(cause instanceof Error ? cause.message : '')
+    if (unknown) throw unknownOption(unknown[1]!, options, command)
     const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('. To specify')
     const help = `palimpsest ${command ? `${command.name} ` : ''}--help`
     throw new PalimpsestError('INVALID_INPUT', `${reason?.replace(/\.$/, '')}. See: ${help}`, {}, cause)
   }
 }
 
+function unknownOption(given: string, options: Options, command: Command | undefined): PalimpsestError {
+  const name = given.replace(/^-+/, '').split('=')[0]!
+  const nearest = nearestTo(name, Object.keys(options))
+  const help = `See: palimpsest ${command ? `${command.name} ` : ''}--help`
+  const own =
+    command?.name === 'run' ? ". An agent's own options come after --, as in: palimpsest run -- claude -p hello" : ''
+  const hint = nearest ? `Did you mean --${nearest}?` : `${help}${own}`
+  return new PalimpsestError('INVALID_INPUT', `There is no option ${given.split('=')[0]}. ${hint}`, {
+    option: given,
+    ...(nearest ? { nearest: `--${nearest}` } : {}),
+  })
+}
+
 function find(name: string, commands: Commands): Command {
   const command = commands.find(candidate => candidate.name === name)
   if (command) return command
-  const nearest = nearestTo(name, commands)
+  const nearest = nearestTo(
+    name,
+    commands.map(command => command.name),
+  )
   const hint = nearest ? `Did you mean ${nearest}?` : 'List them with: palimpsest --help'
   throw new PalimpsestError('INVALID_INPUT', `There is no command ${JSON.stringify(name)}. ${hint}`, {
     command: name,
@@ -150,6 +173,16 @@ function checkArguments({ name, usage }: Command, args: readonly string[]): void
   throw new PalimpsestError('INVALID_INPUT', `${problem}. Usage: palimpsest ${name} ${usage}`.trimEnd(), {
     command: name,
   })
+}
+
+/** Commands in our own sentences, as they can be typed: where `palimpsest` is not on the path, with npx in front. */
+function asCalled(text: string, commands: Commands, env: Io['env']): string {
+  const folders = (env['PATH'] ?? '').split(delimiter)
+  if (folders.some(folder => folder !== '' && existsSync(join(folder, 'palimpsest')))) return text
+  const names = new Set(commands.map(({ name }) => name))
+  return text.replaceAll(/(?<!npx )\bpalimpsest (--help|[a-z-]+)/g, (whole, word: string) =>
+    word === '--help' || names.has(word) ? `npx ${whole}` : whole,
+  )
 }
 
 /** One line (or one JSON object) that says what went wrong and under which code. */
@@ -178,12 +211,10 @@ function versionOf(): string {
   return String(version)
 }
 
-/** The command whose name is at most a third of its letters away. */
-function nearestTo(name: string, commands: Commands): string | undefined {
-  const [best] = commands
-    .map(command => ({ name: command.name, distance: distance(name, command.name) }))
-    .sort((a, b) => a.distance - b.distance)
-  return best && best.distance <= Math.max(1, Math.ceil(best.name.length / 3)) ? best.name : undefined
+/** The name that is at most a third of its letters away. */
+function nearestTo(name: string, names: readonly string[]): string | undefined {
+  const [best] = names.map(own => ({ own, distance: distance(name, own) })).sort((a, b) => a.distance - b.distance)
+  return best && best.distance <= Math.max(1, Math.ceil(best.own.length / 3)) ? best.own : undefined
 }
 
 /** Letters to add, drop or change. */

@@ -13,8 +13,8 @@ export type Input = {
   /** The next request, whole. Undefined when the input has ended, or the user leaves. */
   read(): Promise<string | undefined>
   /**
-   * One of these words, whole or by its first letter, and Enter; undefined where the answer cannot be had, which means
-   * no. A line that is no answer is kept as the next request.
+   * One of these words. On a terminal its first letter is enough, without Enter; in a pipe it is a line. Undefined where
+   * the answer cannot be had, which means no. A line that is no answer is kept as the next request.
    */
   choose(words: readonly string[], options?: ChooseOptions): Promise<string | undefined>
   /** What has been typed ahead. */

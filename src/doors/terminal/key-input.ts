@@ -29,6 +29,8 @@ export class KeyInput implements Input {
   #asking: Interface | undefined
   #choosing: ((text: string | undefined, key: Key) => void) | undefined
   #answer: Pressed[] = []
+  /** One key has answered; the rest of its word and Enter, which may follow, belong to it. */
+  #rest: { word: string; pressed: Pressed[] } | undefined
   /** Keys that came when nobody asked for any. */
   #ahead: Pressed[] = []
   /** Between two lines of a request keys wait, Ctrl-C too. */
@@ -95,13 +97,27 @@ export class KeyInput implements Input {
           end()
           return key.ctrl ? this.interrupted() : undefined
         }
-        const word = isOwn && isEnter(key) ? answerIn(textOf(this.#answer), words) : undefined
-        if (word !== undefined) return end(word)
+        const said = textOf(this.#answer) + (isEnter(key) ? '' : (text ?? ''))
+        const word = isOwn && !this.#pasting ? answerIn(said, words) : undefined
+        if (word !== undefined) {
+          this.#rest = { word: isEnter(key) ? '' : word.slice(said.trim().length), pressed: [] }
+          return end(word)
+        }
         this.#typed(text, key, isOwn)
         isOwn ||= isEnter(key)
         changed()
       }
     })
+  }
+
+  /** Whether a key goes on with a word that was answered by its first letter. What turns out to be none is kept. */
+  #isRest(text: string | undefined, key: Key): boolean {
+    const { word, pressed } = this.#rest!
+    if (text !== undefined && text !== '' && text === word[pressed.length]) return pressed.push([text, key]) > 0
+    this.#rest = undefined
+    if (isEnter(key) && (pressed.length === 0 || pressed.length === word.length)) return true
+    for (const [piece, one] of pressed) this.#key(piece, one)
+    return false
   }
 
   /** A key that decides nothing yet: part of the answer, or of what was typed before the question. */
@@ -177,6 +193,7 @@ export class KeyInput implements Input {
 
   #key(text: string | undefined, key: Key): void {
     if (this.#choosing) return this.#choosing(text, key)
+    if (this.#rest && this.#isRest(text, key)) return
     if (this.#asking) {
       if (key.name === 'paste-start' || key.name === 'paste-end') this.#pasting = key.name === 'paste-start'
       if (key.meta && key.name === 'return') {

@@ -71,7 +71,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     await chat.waitFor('[y]es [n]o [a]lways')
     chat.type(`s please, y${ENTER}`)
     await chat.waitFor('yes please, y')
-    chat.type(`n${ENTER}`)
+    chat.type('n')
     await chat.waitFor('Not done.')
     await chat.waitFor('As you say.')
     assert.equal(existsSync(join(place.root, 'log')), false)

@@ -1,0 +1,144 @@
+/**
+ * `palimpsest` with nothing: which agents and sessions are on this machine, what the last session cost and what would have
+ * been saved, and three ways on. Something is shown before anything is asked; where there is no session, the sample.
+ */
+import type { OwnSession } from '../../formats/transcripts/find-sessions.ts'
+import type { TranscriptSession } from '../../formats/transcripts/sessions.ts'
+import { amount } from '../../model/text.ts'
+import type { SessionReport } from '../../replay/report.ts'
+import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { askKey } from '../terminal/confirm.ts'
+import { createPaint, type Paint, printable, timeOf, wantsColour } from '../terminal/output.ts'
+
+export const welcome = defineCommand({
+  name: 'welcome',
+  summary: 'look at the last session on this machine, and say what to do next',
+  usage: '',
+  details:
+    'This is what palimpsest does without a command. Reads the sessions that agents keep; nothing leaves the machine.',
+  examples: ['palimpsest', 'palimpsest welcome --json'],
+  options: {},
+  async run(context) {
+    const { io } = context
+    const seen = await look(io.env)
+    const steps = nextSteps(seen)
+    const asks =
+      'isTTY' in io.stdin && io.stdin.isTTY === true && io.stdout.isTTY === true && !('json' in context.values)
+    if (!asks) return { json: { ...seen, next: steps }, text: paint => lines(seen, steps, paint) }
+    const paint = createPaint(wantsColour(io.env, true))
+    for (const line of lines(seen, steps, paint)) io.stdout.write(`${line}\n`)
+    const key = await askKey(io, `${steps.map(step => step.key).join(', ')}, or any other key to leave: `)
+    const step = steps.find(one => one.key === key)
+    return step ? take(step.command, context) : undefined
+  },
+})
+
+type Seen = {
+  agents: { name: string; title: string; sessions: number; isHere: boolean }[]
+  /** The last session, or the sample. */
+  last: Pick<
+    SessionReport,
+    'id' | 'format' | 'model' | 'project' | 'calls' | 'at' | 'billedUsd' | 'savedUsd' | 'evidence'
+  > & {
+    file: string
+    isSample: boolean
+    isEstimated: boolean
+  }
+}
+
+/** Names of agents by the formats that they write. */
+const WRITTEN: Record<string, string> = { 'claude-code': 'claude', 'gemini-cli': 'gemini' }
+
+async function look(env: Context['io']['env']): Promise<Seen> {
+  const { findOwnSessions } = await import('../../formats/transcripts/find-sessions.ts')
+  const { AGENTS, findProgram } = await import('./agents.ts')
+  const own = await findOwnSessions(env)
+  const counts = new Map<string, number>()
+  for (const { agent } of own) counts.set(WRITTEN[agent] ?? agent, (counts.get(WRITTEN[agent] ?? agent) ?? 0) + 1)
+  const names = new Set([...Object.keys(AGENTS), ...counts.keys()])
+  const agents = [...names]
+    .map(name => ({
+      name,
+      title: AGENTS[name]?.title ?? name,
+      sessions: counts.get(name) ?? 0,
+      isHere: findProgram(name, env) !== undefined,
+    }))
+    .filter(({ sessions, isHere }) => sessions > 0 || isHere)
+  return { agents, last: await lastOf(own) }
+}
+
+/** Files are tried from the newest on: one that cannot be read, or in which no model was called, is passed over. */
+const TRIED = 20
+
+async function lastOf(own: readonly OwnSession[]): Promise<Seen['last']> {
+  const { readFoundFile } = await import('../../formats/transcripts/find-sessions.ts')
+  const { SAMPLE_FILE } = await import('../../session/sample.ts')
+  const { reportOn } = await import('../../replay/report.ts')
+  for (const file of [...own.slice(0, TRIED), { path: SAMPLE_FILE }]) {
+    const read = await readFoundFile(file).catch(() => undefined)
+    const session = longest(read?.sessions ?? [])
+    if (!read || !session) continue
+    const { model } = session
+    const about = await reportOn(session, { format: read.format, ...(model ? { model } : {}) })
+    const { id, format, project, calls, at, billedUsd, savedUsd, evidence, estimatedCalls } = about
+    return {
+      ...{ id, format, model: about.model, project, calls, at, billedUsd, savedUsd, evidence },
+      file: file.path,
+      isSample: file.path === SAMPLE_FILE,
+      isEstimated: estimatedCalls > 0,
+    }
+  }
+  throw new Error('the sample cannot be read')
+}
+
+/** The session of a file with the most calls, so that a subagent does not stand for its parent. */
+function longest(sessions: readonly TranscriptSession[]): TranscriptSession | undefined {
+  const calls = (session: TranscriptSession) => session.messages.filter(({ role }) => role === 'assistant').length
+  return sessions.filter(session => calls(session) > 0).sort((a, b) => calls(b) - calls(a))[0]
+}
+
+type Step = { key: string; what: string; command: string[] }
+
+function nextSteps({ agents, last }: Seen): Step[] {
+  const agent = agents.find(({ name, isHere }) => isHere && name !== 'aider')?.name ?? 'claude'
+  return [
+    { key: 'l', what: 'look at it', command: last.isSample ? ['serve', '--sample'] : ['import', last.file] },
+    { key: 't', what: 'try one run', command: ['run', '--', agent] },
+    { key: 'i', what: 'install', command: ['install', agent] },
+  ]
+}
+
+function* lines({ agents, last }: Seen, steps: readonly Step[], paint: Paint): Generator<string> {
+  const named = agents.map(({ title, sessions }) =>
+    sessions > 0 ? `${title} (${amount(sessions, 'session')})` : title,
+  )
+  yield named.length > 0 ? `On this machine: ${named.join(', ')}` : 'No agent was found on this machine.'
+  yield ''
+  const { calls, billedUsd, savedUsd, evidence, isEstimated } = last
+  const where = last.project === '' ? '' : ` in ${printable(last.project)}`
+  const when = last.at > 0 ? `, ${timeOf(last.at)}` : ''
+  yield last.isSample
+    ? `There is no session of an agent yet, so this is the sample: ${amount(calls, 'call')} of ${printable(last.model)}.`
+    : `The last session: ${last.format}${where}${when}, ${amount(calls, 'call')} of ${printable(last.model)}.`
+  const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
+  const kept =
+    evidence.quotes > 0
+      ? ` ${((100 * evidence.kept) / evidence.quotes).toFixed(1)} % of what it quoted later stays in view.`
+      : ''
+  yield `It cost ${isEstimated ? 'about ' : ''}$${billedUsd.toFixed(2)}. With Palimpsest ${paint.bold(`$${(billedUsd - savedUsd).toFixed(2)}, ${share} % less`)}.${kept}`
+  if (share <= 0) yield 'Short sessions have little to save: it grows with their length.'
+  yield ''
+  for (const { key, what, command } of steps) {
+    yield `  ${paint.bold(key)}  ${what.padEnd(12)} ${paint.dim(`npx palimpsest ${command.join(' ')}`)}`
+  }
+}
+
+/** Does what was chosen, in this process. To look at a session it is imported, and served. */
+async function take([name, ...args]: readonly string[], context: Context): Promise<Report | undefined> {
+  if (name === 'run') return (await import('./run.ts')).runAgent.run({ ...context, args: args.slice(1) })
+  if (name === 'install') return (await import('./install.ts')).install.run({ ...context, args: [...args] })
+  const { serve } = await import('./serve.ts')
+  if (name === 'serve') return serve.run({ ...context, args: [], values: { sample: true } as {} })
+  await (await import('./import.ts')).importFiles.run({ ...context, args: [...args] })
+  return serve.run({ ...context, args: [], values: {} })
+}
