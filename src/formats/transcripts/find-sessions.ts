@@ -33,7 +33,7 @@ type Environment = Record<string, string | undefined>
 type Place = { agent: Format; folder: string; fits: (path: string) => boolean }
 
 const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)$/i
-const CHAT_HISTORY = /chat[.-]history.*\.md$/i
+const CHAT_HISTORY = /chat[.-]history/i
 const DATABASE = 'opencode.db'
 const MOST_DEPTH = 12
 
@@ -105,7 +105,7 @@ export async function filesIn(folder: string, depth = 0): Promise<(FoundFile & {
 }
 
 function looksRight(name: string): boolean {
-  return LOOKS_RIGHT.test(name) || CHAT_HISTORY.test(name)
+  return LOOKS_RIGHT.test(name) || (CHAT_HISTORY.test(name) && /\.md$/i.test(name))
 }
 
 /** The sessions of a store of opencode's, if the path is one. */
