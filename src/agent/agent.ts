@@ -91,10 +91,19 @@ export async function openAgent(session: string, options: AgentOptions): Promise
     ...(planner === undefined ? {} : { planner }),
     model: model.name,
     ids: true,
+    saveWith: savingTool(options),
     about,
     asGuest: isAnothers(known?.about.client),
   })
   return new Agent(opened, options)
+}
+
+const SAVES = ['workspace_save_fact', 'memory', 'append_to_file', 'propose_memory_append']
+
+/** The tool by which this agent keeps what it must not lose; the best that it has. */
+function savingTool({ persona, toolNames = persona.tools, tools = [] }: AgentOptions): string | undefined {
+  const names = toolsNamed(toolNames, { extra: tools }).map(({ name }) => name)
+  return SAVES.find(name => names.includes(name))
 }
 
 export class Agent {

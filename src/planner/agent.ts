@@ -82,6 +82,7 @@ const WARN = 'warn'
 function startWarning(budget: number, from: number) {
   let records: ReturnType<typeof followRecords> | undefined
   let warned = false
+  let summarised = false
   /** Where in the ledger the last message was inserted, or a range replaced. */
   let inserted = -1
   return (context: PlanContext, proposals: readonly Proposal[]): Proposal | undefined => {
@@ -90,10 +91,12 @@ function startWarning(budget: number, from: number) {
     for (const { edit, seq } of records()) {
       if (!isInEntry(edit.target)) inserted = seq
       if (edit.by === `policy:${WARN}`) warned = true
-      if (edit.by === 'policy:summarize') warned = false
+      if (edit.by === 'policy:summarize') summarised = true
     }
     const limit = Math.round(budget * model.window)
     const tokens = tokensNow(context)
+    // A summary that leaves the window as full as before is no reason to warn again.
+    if (summarised && tokens < from * limit) summarised = warned = false
     const isAsked = inserted > (fold.entries.at(-1)?.seq ?? -1)
     const isBusy = isAsked || proposals.some(({ target }) => !isInEntry(target))
     if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
@@ -102,7 +105,7 @@ function startWarning(budget: number, from: number) {
     return {
       policy: WARN,
       target: { type: 'after', entry: fold.entries.length - 1 },
-      replacement: { messages: [textMessage('user', warningText(percentage))] },
+      replacement: { messages: [textMessage('user', warningText(percentage, context.saveWith))] },
       why: `${tokens} of ${limit} tokens: old steps are summarised soon`,
       mark: 'warning',
     }

@@ -37,6 +37,8 @@ export type PlanContext = {
   /** The name of the session, and of the home as the user sees it. */
   session?: string
   home?: string
+  /** The tool by which the agent saves what it must not lose, where it is known. */
+  saveWith?: string
   /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
   taken?: ReadonlySet<string>
   ranges?: readonly RangeTarget[]

@@ -1,6 +1,6 @@
 /**
- * Warns the agent before results are cleared, so that it can save what it needs: once before each clearing, behind
- * the last message. The percentage is of the tokens at which clearing begins. The message is one of the user,
+ * Warns the agent before results are cleared, so that it can save what it needs: once before each clearing that brings
+ * the context under the mark, behind the last message. The percentage is of the tokens at which clearing begins. The message is one of the user,
  * because a system message in the middle of a conversation is not legal everywhere.
  */
 import { endsWhole } from '../view/cuts.ts'
@@ -25,11 +25,13 @@ export function warn(options: Partial<WarnOptions> = {}): Policy {
   return { name: NAME, start: () => startWarn(limit, from) }
 }
 
-export function warningText(percentage: number): string {
+/** `saveWith`: the tool to save with; without one, the file that the seeds name. */
+export function warningText(percentage: number, saveWith?: string): string {
+  const where = saveWith === undefined ? 'to workspace.md' : `with ${saveWith}`
   return `⚠️ CONTEXT APPROACHING LIMIT
 
 You are at ${percentage}% of context capacity. Important tool results
-will be cleared soon. Save any critical information to workspace.md now.`
+will be cleared soon. Save any critical information ${where} now.`
 }
 
 function startWarn(limit: number, from: number): PolicyRun {
@@ -37,6 +39,7 @@ function startWarn(limit: number, from: number): PolicyRun {
   let warned = false
   /** How many entries there were when results were last seen to be cleared. */
   let clearedAt = -1
+  let cleared = false
 
   return {
     plan(context: PlanContext): Proposal[] {
@@ -45,14 +48,16 @@ function startWarn(limit: number, from: number): PolicyRun {
       for (const { edit } of records()) {
         if (edit.by === `policy:${NAME}`) warned = true
         if (edit.by !== `policy:${CLEAR_RESULTS_NAME}` || edit.mark !== CLEARED) continue
-        warned = false
+        cleared = true
         clearedAt = fold.entries.length
       }
       const tokens = tokensNow(context)
+      // Where clearing does not help (protected tools fill the window), one warning is enough.
+      if (cleared && tokens < from * limit) cleared = warned = false
       if (warned || clearedAt === fold.entries.length || tokens < from * limit || !canInsert(context)) return []
       warned = true
       const percentage = Math.round((100 * tokens) / limit)
-      const messages = [textMessage('user', warningText(percentage))]
+      const messages = [textMessage('user', warningText(percentage, context.saveWith))]
       const why = `${tokens} of ${limit} tokens: results are cleared soon`
       return [
         {

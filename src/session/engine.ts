@@ -70,6 +70,8 @@ export type OpenOptions = {
   overhead?: number
   /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
   ids?: boolean | number
+  /** The tool by which the agent saves what it must not lose; warnings name it. */
+  saveWith?: string | undefined
   /** Fails when there is no such session. */
   mustExist?: boolean
   /** What the session is; what is left out stays as it was. */
@@ -193,7 +195,10 @@ export class Palimpsest {
     if (!row) await this.#store.open(id, { at: this.#clock(), meta: text })
     else if (row.meta !== text && !options.asGuest) await this.#store.setMeta(id, text)
     const planner = this.#plannerOf(options.planner ?? options.policy ?? meta.policy)
-    const state = new SessionState(this.#store, id, this.#stateOptions(id, meta, planner))
+    const state = new SessionState(this.#store, id, {
+      ...this.#stateOptions(id, meta, planner),
+      ...(options.saveWith === undefined ? {} : { saveWith: options.saveWith }),
+    })
     await state.load()
     const table = this.#tools
     return new Session(state, {

@@ -39,6 +39,8 @@ export type SessionOptions = {
   clock: () => number
   /** The user's own tools, for telling reads from runs. */
   tools?: ToolTable
+  /** The tool by which the agent saves what it must not lose. */
+  saveWith?: string
   /** Keeps a file that an edit points to; throws where that is impossible. */
   keepFile: KeepFile
   /** Keeps a conversation in full when a summary replaces it. */
@@ -254,6 +256,7 @@ export class SessionState {
       ...(this.#fit.scale === undefined ? {} : { scale: this.#fit.scale }),
       session: this.id,
       ...(this.options.home === undefined ? {} : { home: this.options.home }),
+      ...(this.options.saveWith === undefined ? {} : { saveWith: this.options.saveWith }),
     })
     const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // Its numbers change with every call.
     const report: Violation[] = []

@@ -7,7 +7,7 @@
 
 import { lstat, mkdir } from 'node:fs/promises'
 import { z } from 'zod'
-import { changeFile, readWhole } from '../files/atomic.ts'
+import { type Changed, changeFile, readWhole } from '../files/atomic.ts'
 import type { FileJournal } from '../files/journal.ts'
 import { moveEntry, removeEntry } from '../files/move.ts'
 import { replaceUnique } from '../files/replace.ts'
@@ -16,6 +16,7 @@ import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
+import { unread } from './edit-files.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 const MAX_LINES = 999_999
@@ -79,8 +80,7 @@ async function runEditor(input: Input, target: Target, max: number | undefined):
     case 'view':
       return cutAt(max, await look(input, target, line => `${line.number}: ${line.text}`))
     case 'create':
-      await create(target, need(input, 'file_text'), () => undefined)
-      return `Successfully wrote ${target.path}`
+      return createOrWarn(target, need(input, 'file_text'))
     case 'str_replace':
       await strReplace(input, target, {
         none: () => 'Error: No match found for replacement. Please check your text and try again.',
@@ -197,9 +197,17 @@ function isHidden(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules'
 }
 
-async function create(target: Target, text: string, taken: () => string | undefined): Promise<void> {
+/** Replaces a file that is there as `write_file` does: with a warning where nobody had read it. */
+async function createOrWarn(target: Target, text: string): Promise<string> {
+  const { key, before } = await create(target, text, () => undefined)
+  const done = `Successfully wrote ${target.path}`
+  if (before === null || before === text || (await target.journal.wasRead(key))) return done
+  return `${done}\n${unread(target.path, before, 'To change part of a file use str_replace or insert.')}`
+}
+
+async function create(target: Target, text: string, taken: () => string | undefined): Promise<Changed> {
   checkContent('file_text', text)
-  await changeFile({ ...target, make: true }, target, now => {
+  return changeFile({ ...target, make: true }, target, now => {
     const refusal = now === null ? undefined : taken()
     if (refusal) throw said(refusal)
     return text

@@ -197,13 +197,14 @@ function ambiguous(path: string, lines: number[]): PalimpsestError {
   return new PalimpsestError('MATCH_AMBIGUOUS', text, { path, lines })
 }
 
-function unread(path: string, before: string): string {
-  return (
-    `Warning: ${path} already existed (${withCommas(Buffer.byteLength(before))} bytes) and had not been read; its old ` +
-    `content was replaced. To change part of a file use edit_file, append_to_file or update_section. ` +
-    `undo_edit brings the old content back.`
-  )
+/** What a rewrite of a file that was not read says. */
+export function unread(path: string, before: string, advice = ADVICE): string {
+  const bytes = withCommas(Buffer.byteLength(before))
+  return `Warning: ${path} already existed (${bytes} bytes) and had not been read; its old content was replaced. ${advice}`
 }
+
+const ADVICE =
+  'To change part of a file use edit_file, append_to_file or update_section. undo_edit brings the old content back.'
 
 /** What a full rewrite changed besides the words. */
 function formChanges(before: string, after: string): string[] {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { clearResults } from '../../src/policies/clear-results.ts'
-import type { Policy } from '../../src/policies/policy.ts'
+import { everyTurn, type Policy } from '../../src/policies/policy.ts'
 import { warn } from '../../src/policies/warn.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { editsBy, openWith, play, shown, step, user } from './talk.ts'
 
 const PLACEHOLDER = '[Result processed - see workspace if needed]'
+const readFile = (output: string) => step({ name: 'read_file', input: { path: 'a' }, output })
 const grep = (output: string) => step({ name: 'grep', input: { pattern: 'x' }, output })
 /** A text of so many tokens. */
 const words = (tokens: number) => 'word '.repeat(tokens).trimEnd()
@@ -128,6 +130,25 @@ describe('the warning', () => {
     )
     await play(session, ...grep('next'))
     assert.equal(editsBy(session, 'clear-results').filter(edit => edit.mark === 'cleared').length, 3)
+  })
+
+  test('names the tool that the session saves with', async () => {
+    const pal = await openPalimpsest({ home: ':memory:' })
+    const planner = everyTurn('w', [warn({ limit: 10 })])
+    const session = await pal.session('s', { planner, saveWith: 'workspace_save_fact' })
+    await play(session, user('a long request indeed, many words of it, and some more of them'))
+    const { messages } = await session.view()
+    assert.match(JSON.stringify(messages), /Save any critical information with workspace_save_fact now\./)
+    await pal.close()
+  })
+
+  test('does not pile up when protected tools fill the window', async () => {
+    const session = await grown([clearResults({ exclude_tools: ['read_file'] }), warn()], 0)
+    for (let i = 0; i < 20; i++) {
+      await play(session, ...(i % 2 === 0 ? readFile(words(11_000)) : grep(words(3_000))))
+    }
+    assert.ok(editsBy(session, 'clear-results').some(edit => edit.mark === 'cleared'))
+    assert.equal(editsBy(session, 'warn').length, 1)
   })
 
   test('is never put between a call and its result', async () => {

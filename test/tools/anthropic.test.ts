@@ -115,6 +115,17 @@ test('memory: view of the directory and of a file', async () => {
   })
 })
 
+test('text editor: create over a file that nobody read warns, as write_file does', async () => {
+  const { run, put } = await makeSandbox()
+  await put('a.txt', 'old')
+  const create = { command: 'create', path: 'a.txt', file_text: 'new' }
+  const { text } = await run(editor, create)
+  assert.match(text, /^Successfully wrote a\.txt\nWarning: a\.txt already existed \(3 bytes\) and had not been read;/)
+  assert.doesNotMatch(text, /edit_file|undo_edit/)
+  await run(editor, { command: 'view', path: 'a.txt' })
+  assert.equal((await run(editor, { ...create, file_text: 'newer' })).text, 'Successfully wrote a.txt')
+})
+
 test('memory: create, and not over a file', async () => {
   const { say, get } = await makeMemory()
   const create = { command: 'create', path: '/memories/a/notes.md', file_text: 'one\n' }
