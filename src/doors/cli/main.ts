@@ -191,7 +191,7 @@ function describeError(error: unknown, { json, debug }: { json: boolean; debug: 
   const code = known ? error.code : 'INTERNAL'
   const message = error instanceof Error ? error.message : String(error)
   const stack = debug && error instanceof Error ? `${stackOf(error)}\n` : ''
-  if (json) return `${JSON.stringify({ error: { code, message, data: known ? error.data : {} } })}\n${stack}`
+  if (json) return `${printableJson({ error: { code, message, data: known ? error.data : {} } }, 0)}\n${stack}`
   const said = known ? message : `This is a mistake in palimpsest: ${message}. See where with --debug.`
   return `palimpsest: ${printable(said)} (${code})\n${stack}`
 }

@@ -40,9 +40,12 @@ export function printable(text: string): string {
 }
 
 /** JSON that a terminal may show: invisible and turning characters are written as escapes, and mean the same. */
-export function printableJson(value: unknown): string {
+export function printableJson(value: unknown, indent = 2): string {
   const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
+  return JSON.stringify(value, null, indent).replace(
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    escaped,
+  )
 }
 
 export function oneLine(text: string, most: number): string {

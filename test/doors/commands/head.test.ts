@@ -168,3 +168,22 @@ describe('verify --head', () => {
     assert.match(stderr, /no head of the session other/)
   })
 })
+
+test('neither an export nor a head nor an error in JSON turns or hides what a terminal shows', async () => {
+  const home = join(folder, 'strange')
+  const name = 'a\u202eb\u009bc\u007f'
+  {
+    await using pal = await openPalimpsest({ home })
+    const session = await pal.session(name)
+    await session.append({ role: 'user', parts: [{ type: 'text', text: name }] })
+  }
+  for (const args of [['export', '--all'], ['export', '--all', '--json'], ['head'], ['verify', '--json']]) {
+    const { code, stdout } = await runCli([...args, '--home', home])
+    assert.equal(code, 0, args.join(' '))
+    assert.doesNotMatch(stdout, /[\u007f-\u009f\u202e]/)
+    assert.ok(JSON.stringify(JSON.parse(stdout)).includes(JSON.stringify(name)), args.join(' '))
+  }
+  const { stderr } = await runCli(['show', `x${name}`, '--json', '--home', home])
+  assert.doesNotMatch(stderr, /[\u007f-\u009f\u202e]/)
+  assert.equal(JSON.parse(stderr).error.data.session, `x${name}`)
+})
