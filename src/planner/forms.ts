@@ -101,3 +101,15 @@ function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counte
 export function isOldText(key: string): boolean {
   return /^old_?(str(ing)?|text)?$/i.test(key)
 }
+
+/** From mild to strong: a part only ever moves to a stronger form. */
+const STRENGTH: Record<Mark, number> = { same: 1, limit: 1, look: 2, old: 2, input: 3, stub: 3, reasoning: 3 }
+
+/** Whether a form is stronger than the one that a part has; without a mark it is whole. */
+export function isStronger(mark: Mark, present: Mark | undefined): boolean {
+  return present === undefined || STRENGTH[mark] > STRENGTH[present]
+}
+
+export function isMark(mark: string | undefined): mark is Mark {
+  return mark !== undefined && Object.hasOwn(STRENGTH, mark)
+}

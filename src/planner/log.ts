@@ -23,7 +23,7 @@ import type { Unit } from '../view/units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
 
-export const FOLD_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
+export const LOG_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 
 const WIDEST = 100
 /** Characters that a line keeps of a command, or of a prompt for another agent. */
@@ -65,7 +65,7 @@ const LONGEST_ARGUMENT = 2000
 export type Outcomes = ReadonlyMap<string, string>
 
 /** The messages that stand for some units: users' own words whole and in place, a log of the rest between them. */
-export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Message[] {
+export function logMessages(units: readonly Unit[], outcomes: Outcomes): Message[] {
   const chunks: Chunk[] = []
   const onTheWay = saidOnTheWay(units)
   for (const unit of units) {
@@ -84,7 +84,7 @@ export function foldMessages(units: readonly Unit[], outcomes: Outcomes): Messag
 export type Room = { whole: number; most: number; size: (message: Message) => number }
 
 /** One fold for several: the newest lines of their logs, and users' words as far as there is room for them. */
-export function mergeFolds(messages: readonly Message[], room: Room): Message[] {
+export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
   const all = messages.map(toChunk)
   const head = readHead(linesOf(all))
   const chunks = all.map(chunk => ('lines' in chunk ? { lines: chunk.lines.filter(line => !isHead(line)) } : chunk))
@@ -133,9 +133,7 @@ function linesOf(chunks: readonly Chunk[]): string[] {
 
 function toChunk(message: Message): Chunk {
   const text = message.parts.map(textOf).join('\n')
-  return text.startsWith(FOLD_HEADER)
-    ? { lines: text.slice(FOLD_HEADER.length + 1).split(NEXT_LINE) }
-    : { said: message }
+  return text.startsWith(LOG_HEADER) ? { lines: text.slice(LOG_HEADER.length + 1).split(NEXT_LINE) } : { said: message }
 }
 
 /** What stands before the first line of a log: often named folders, files that only older steps name, and how many these are. */
@@ -176,7 +174,7 @@ function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[
   let log: string[] = []
   const flush = () => {
     if (log.length > 0) {
-      messages.push(textMessage('user', [FOLD_HEADER, ...first, ...log].join('\n')))
+      messages.push(textMessage('user', [LOG_HEADER, ...first, ...log].join('\n')))
       first = []
     }
     log = []

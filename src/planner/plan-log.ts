@@ -11,22 +11,24 @@ import type { Message } from '../model/types.ts'
 import { type PlanContext, savingOf } from '../policies/policy.ts'
 import { firstEntry, stretchBefore } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
-import { type Fold, type Slot, shownTokens, slots, tokensOf } from '../view/fold.ts'
+import { type Fold, shownTokens, slots, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
+import type { Slot } from '../view/slots.ts'
 import type { Unit } from '../view/units.ts'
 import type { Form } from './forms.ts'
-import type { Item } from './items.ts'
+import { densityOf, type Item, type Items } from './items.ts'
 import {
-  foldMessages,
   isOldReport,
   LONGEST_COMMAND,
   logLines,
+  logMessages,
   MOST_LINES,
-  mergeFolds,
+  mergeLogs,
   type Outcomes,
   type Room,
 } from './log.ts'
-import { type Candidate, type Cut, type Situation, setupCost, worthOf } from './planner.ts'
+import { type Candidate, type Cut, dueReason, type Situation, setupCost, type Timing, worthOf } from './planner.ts'
+import { INPUT_SHARE, type Quotes } from './tuning.ts'
 
 /** The last steps are not folded, whatever they cost. */
 const KEPT_STEPS = 12
@@ -37,60 +39,58 @@ const COMMAND_TOKENS = Math.round(LONGEST_COMMAND / 3.5)
 const WORTHWHILE = 4000
 
 /** Proposals that free the tokens that are wanted, or as many as there are. Old requests go only if they are needed. */
-export function planFold(
+export function planLog(
   context: PlanContext,
   items: readonly Item[],
   { wanted, needed, said }: { wanted: number; needed: number; said: number },
 ): Proposal[] {
   const { fold, calls } = context
-  const start = startOfFold(fold)
+  const start = startOfLog(fold)
   const limit = firstYounger(items, calls - KEPT_STEPS) ?? fold.entries.length
   let freed = 0
   let end = start
   for (; end < limit && freed < wanted * 1.2; end++) freed += tokensOf(fold, end, end)
-  const gentle = proposeFold(context, end, { said })
+  const gentle = proposeLog(context, end, { said })
   const gained = gentle.reduce((total, proposal) => total + savingOf(fold, proposal), 0)
-  return gained >= needed ? gentle : proposeFold(context, end, { said: SAID_WHEN_FULL, pressure: true })
+  return gained >= needed ? gentle : proposeLog(context, end, { said: SAID_WHEN_FULL, pressure: true })
 }
 
-type FoldOptions = {
+type LogOptions = {
   situation: Situation
-  /** How many quotes are lost with some tokens of an item. */
-  lossOf: (item: Item, tokens: number) => number
+  quotes: Quotes
   /** Whether an item is reasoning that an edit before it makes invalid. */
   boundOf: (item: Item) => Candidate<Item, Form>['bound']
 }
 
-/** A fold that would bring something: where it would end, and its sums. */
-export type FoldChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
+/** A log that would bring something: where it would end, and its sums. */
+export type LogChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
 /**
- * The fold of old steps that brings most, by estimate: nothing is built yet. A copy that a pointer behind the fold
+ * The log of old steps that brings most, by estimate: nothing is built yet. A copy that a pointer behind the log
  * names stays.
  */
-export function bestFold(
-  context: PlanContext,
+export function bestLog(
+  { fold, calls }: PlanContext,
   items: readonly Item[],
-  { situation, lossOf, boundOf }: FoldOptions,
-): FoldChoice | undefined {
-  const { fold, calls } = context
-  const start = startOfFold(fold)
+  { situation, quotes, boundOf }: LogOptions,
+): LogChoice | undefined {
+  const start = startOfLog(fold)
   const limit = firstYounger(items, calls - KEPT_STEPS) ?? start
   const shown = shownTokens(fold)
   const reasoning = boundTokens(items, boundOf)
   let behind = reasoning.leaving
   let [worth, freed] = [0, 0]
   let pointed = 0
-  let best: FoldChoice | undefined
+  let best: LogChoice | undefined
   for (const item of items) {
-    const { entry, role } = item.unit
+    const { entry } = item.unit
     if (entry >= limit) break
     if (entry < start) continue
     if (boundOf(item)?.leaves) behind -= item.tokens
-    if (role !== 'user' || isOldReport(item.unit)) {
+    if (isLogged(item)) {
       const saves = item.tokens - lineTokens(item)
       freed += saves
-      worth += worthOf(saves, lossOf(item, item.partClass === 'command' ? saves : item.tokens), situation)
+      worth += worthOf(saves, lossOf(item, calls, quotes), situation)
     }
     pointed = Math.max(pointed, lastPointer(item))
     const sums = { freed: freed + behind, rewritten: shown - freed - behind, ...reasoning }
@@ -100,10 +100,124 @@ export function bestFold(
   return best
 }
 
+/** Whether an item becomes a line, or goes: users' own words stay. */
+function isLogged({ unit }: Item): boolean {
+  return unit.role !== 'user' || isOldReport(unit)
+}
+
+/** How many quotes are lost with an item that becomes a line. */
+function lossOf(item: Item, calls: number, quotes: Quotes): number {
+  const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
+  return densityOf(item, item.partClass ?? 'doc', calls, quotes) * share * lostTokens(item)
+}
+
+/** A command stands in its line, word for word. */
+function lostTokens(item: Item): number {
+  return item.partClass === 'command' ? item.tokens - lineTokens(item) : item.tokens
+}
+
+/** Rounding never decides. */
+const MARGIN = 1e-3
+
+/**
+ * Whether a log could pay at all, without a look at every part. Worth only grows with age, unless a part is edited or
+ * its file is changed. So one look at all items says the most that any log can bring in the next calls, and until then
+ * only the items are looked at that have changed. New parts are too young for a log all that time.
+ */
+export class LogOutlook {
+  /** The most that a log brings, before writing it costs, and that it frees; and until which call that holds. */
+  #worth = 0
+  #freed = 0
+  #until = -1
+  #prices = { least: 0, most: 0, quote: 0 }
+  /** What each item was counted with, and the items that point to one of them. */
+  #counted = new Map<Item, { saves: number; worth: number }>()
+  #pointers = new Set<Item>()
+
+  mayPay(context: PlanContext, items: Items, options: LogOptions & { timing: Timing; horizonMax: number }): boolean {
+    const { situation, boundOf, timing } = options
+    if (!this.#holds(context, items, options)) this.#look(context, items, options)
+    items.changed.clear()
+    const { leaving, running } = boundTokens(items.open, boundOf)
+    const { model, cold, thought } = situation
+    const shown = shownTokens(context.fold)
+    const freed = this.#freed + leaving
+    if (!dueReason({ freed, rewritten: Math.max(0, shown - freed), running }, situation, timing)) return false
+    const written = cold ? 0 : shown * (model.write - model.read)
+    return this.#worth + leaving * perTokenWritten(situation) - running * thought - written > -MARGIN
+  }
+
+  /** Counts what has changed since the last look; whether that still holds then. */
+  #holds({ calls }: PlanContext, items: Items, { situation, quotes }: LogOptions): boolean {
+    const price = perTokenWritten(situation)
+    const { least, most, quote } = this.#prices
+    if (calls > this.#until || price < least || price > most || quotePrice(situation) !== quote) return false
+    for (const item of items.changed) {
+      const before = this.#counted.get(item)
+      if (item.gone ? before : item.mark !== 'same' && this.#pointers.has(item)) return false
+      if (!before) continue
+      const now = this.#mostWorth(item, quotes)
+      if (now.saves > before.saves) return false
+      this.#worth += Math.max(0, now.worth - before.worth)
+      this.#counted.set(item, now)
+    }
+    return true
+  }
+
+  #look(
+    { fold, calls }: PlanContext,
+    items: Items,
+    { situation, quotes, horizonMax }: LogOptions & { horizonMax: number },
+  ): void {
+    this.#until = calls + KEPT_STEPS
+    const later = { ...situation, horizon: Math.min(horizonMax, situation.horizon + KEPT_STEPS) }
+    this.#prices = { least: perTokenWritten(situation), most: perTokenWritten(later), quote: quotePrice(situation) }
+    this.#counted = new Map()
+    this.#pointers = new Set()
+    const start = startOfLog(fold)
+    let [worth, freed, pointed] = [0, 0, 0]
+    this.#worth = Number.NEGATIVE_INFINITY
+    this.#freed = 0
+    for (const item of items.all) {
+      if (item.unit.turn >= calls) break
+      if (item.unit.entry < start) continue
+      if (isLogged(item)) {
+        const most = this.#mostWorth(item, quotes)
+        this.#counted.set(item, most)
+        worth += most.worth
+        freed += most.saves
+      }
+      for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
+      pointed = Math.max(pointed, lastPointer(item))
+      if (freed < WORTHWHILE || item.unit.entry < pointed) continue
+      this.#worth = Math.max(this.#worth, worth)
+      this.#freed = Math.max(this.#freed, freed)
+    }
+  }
+
+  /** What an item as a line is worth at most, until the outlook ends: no quote is then less likely than at its end. */
+  #mostWorth(item: Item, quotes: Quotes): { saves: number; worth: number } {
+    const { least, most, quote } = this.#prices
+    const saves = item.tokens - lineTokens(item)
+    const at = lostTokens(item) < 0 ? item.born : this.#until
+    const worth = saves * (saves > 0 ? most : least) - lossOf(item, at, quotes) * quote
+    return { saves, worth: Number.isNaN(worth) ? 0 : worth }
+  }
+}
+
+/** What a token brings that is neither read again nor written now. */
+function perTokenWritten({ model, horizon }: Situation): number {
+  return model.read * horizon + model.write - model.read
+}
+
+function quotePrice({ quote, model }: Situation): number {
+  return quote * model.read
+}
+
 /** Tokens of reasoning that an edit at the front makes invalid: all, those that leave the view, those of this turn. */
 function boundTokens(
   items: readonly Item[],
-  boundOf: FoldOptions['boundOf'],
+  boundOf: LogOptions['boundOf'],
 ): { reasoning: number; leaving: number; running: number } {
   const sums = { reasoning: 0, leaving: 0, running: 0 }
   for (const item of items) {
@@ -133,25 +247,25 @@ function firstYounger(items: readonly Item[], turn: number): number | undefined 
 }
 
 /** The first entry that is in no fold. */
-function startOfFold(fold: Fold): number {
-  const last = slots(fold).findLast(slot => foldOf(fold, slot))
-  return (last ? foldOf(fold, last)!.to : firstEntry(fold) - 1) + 1
+function startOfLog(fold: Fold): number {
+  const last = slots(fold).findLast(slot => logOf(fold, slot))
+  return (last ? logOf(fold, last)!.to : firstEntry(fold) - 1) + 1
 }
 
 /** How much of the window users' words may take in folds; under pressure none is too new to be shortened. */
 type Words = { said: number; pressure?: boolean }
 
 /** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
-export function proposeFold(context: PlanContext, end: number, words: Words): Proposal[] {
+export function proposeLog(context: PlanContext, end: number, words: Words): Proposal[] {
   const { fold, units: all } = context
-  const folds = foldRanges(fold)
-  const stretch = stretchBefore(fold, end, { start: startOfFold(fold) })
+  const folds = logRanges(fold)
+  const stretch = stretchBefore(fold, end, { start: startOfLog(fold) })
   if (!stretch || stretch.from > stretch.to) return []
   const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
-  const fresh = foldMessages(units, outcomesOf(units))
+  const fresh = logMessages(units, outcomesOf(units))
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
-  const merged = mergeFolds(apart, roomIn(context, words))
+  const merged = mergeLogs(apart, roomIn(context, words))
   const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= WORTHWHILE
   const range = merges ? { from: folds[0]?.from ?? stretch.from, to: stretch.to } : stretch
   const messages = merges ? merged : fresh
@@ -171,13 +285,13 @@ function roomIn({ fold, model }: PlanContext, { said, pressure }: Words): Room {
   }
 }
 
-type FoldRange = { from: number; to: number; messages: Message[] }
+type LogRange = { from: number; to: number; messages: Message[] }
 
-function foldRanges(fold: Fold): FoldRange[] {
-  return slots(fold).flatMap(slot => foldOf(fold, slot) ?? [])
+function logRanges(fold: Fold): LogRange[] {
+  return slots(fold).flatMap(slot => logOf(fold, slot) ?? [])
 }
 
-function foldOf(fold: Fold, { range, messages }: Slot): FoldRange | undefined {
+function logOf(fold: Fold, { range, messages }: Slot): LogRange | undefined {
   const edit = range === undefined ? undefined : fold.records.get(range)?.edit
   return edit?.by === 'policy:fold' ? { ...entriesOf(edit.target), messages } : undefined
 }

@@ -28,6 +28,8 @@ export type Situation = {
 export type Candidate<P, F> = {
   part: P
   tokens: number
+  /** Tokens of parts without a choice between this one and the candidate behind it. */
+  between?: number
   age: number
   choices: Choice<F>[]
   /** Reasoning that an edit before it makes invalid: whether it leaves the view, and whether its turn still runs. */
@@ -82,7 +84,8 @@ export function bestCut<P, F>(
   const picks: Chosen<P, F>[] = []
   let best: Omit<Cut<P, F>, 'picks'> & { count: number } = { ...NOTHING, count: 0 }
   let [freed, behind, gain, reasoning, running] = [0, 0, 0, 0, 0]
-  for (const { part, tokens, age, choices, bound } of parts) {
+  for (const { part, tokens, between = 0, age, choices, bound } of parts) {
+    behind += between
     if (bound) {
       reasoning += tokens
       if (bound.running) running += tokens
@@ -194,7 +197,7 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
 }
 
 /** The same for steps that become lines of a log. */
-export function explainFold(fold: Omit<Cut<never, never>, 'picks'>, situation: Situation): string {
+export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Situation): string {
   const { model, horizon, cold } = situation
   const setup = setupCost(fold, situation)
   const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup)

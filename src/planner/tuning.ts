@@ -7,6 +7,8 @@ import { QUOTES, type Quotes } from './classes.ts'
 import type { Keep } from './excerpt.ts'
 import type { SameLines } from './same-lines.ts'
 
+export type { Quotes }
+
 export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
   quote: number

@@ -23,6 +23,8 @@ type Change = Place & { until: number; byPolicy: boolean; isSent: boolean }
 
 export class StaleReasoning {
   #changes: Change[] = []
+  /** Those of them that no answer has followed yet. */
+  #waiting: Change[] = []
 
   /** Takes in an event, behind the fold. */
   note(fold: Fold, event: Event): void {
@@ -30,7 +32,9 @@ export class StaleReasoning {
       // What the engine edits the client has changed already, or nothing stands behind it.
       if (edit.by === 'engine') continue
       const byPolicy = edit.by.startsWith('policy:')
-      this.#changes.push({ ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false })
+      const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
+      this.#changes.push(change)
+      this.#waiting.push(change)
     }
     if (event.type === 'usage') this.#sent()
     if (event.type === 'entry') this.noteEntry(fold, event.message.role)
@@ -39,10 +43,8 @@ export class StaleReasoning {
   /** An answer comes from a call that was made behind the last entry, with what policies had edited by then. */
   noteEntry(fold: Fold, role: Message['role']): void {
     if (role !== 'assistant') return this.#sent()
-    for (const change of this.#changes) {
-      if (change.until !== Number.POSITIVE_INFINITY || !(change.isSent || change.byPolicy)) continue
-      change.until = fold.entries.length - 1
-    }
+    for (const change of this.#waiting) if (change.isSent || change.byPolicy) change.until = fold.entries.length - 1
+    this.#waiting = this.#waiting.filter(({ until }) => until === Number.POSITIVE_INFINITY)
   }
 
   /** What must be left out now, oldest first, as edits of the engine. */
@@ -57,10 +59,11 @@ export class StaleReasoning {
   /** All that was stale is left out and the rest is sent: only changes to come count from now on. */
   settle(): void {
     this.#changes = []
+    this.#waiting = []
   }
 
   #sent(): void {
-    for (const change of this.#changes) change.isSent = true
+    for (const change of this.#waiting) change.isSent = true
   }
 
   #isStale({ entry, part }: Place): boolean {

@@ -7,7 +7,7 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
-import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
+import type { Counter } from '../model/tokens.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
 import {
   type ActiveEdit,
@@ -21,6 +21,17 @@ import {
 } from './edits.ts'
 import { callsIn } from './legality.ts'
 import { commonLength } from './messages.ts'
+import {
+  countNew,
+  createInner,
+  type Inner,
+  offsetOf,
+  replaceIn,
+  type Slot,
+  type Span,
+  slotOf,
+  weighNew,
+} from './slots.ts'
 
 export type Entry = {
   /** The event's place in the ledger. */
@@ -28,17 +39,6 @@ export type Entry = {
   at: number
   message: Message | undefined
   role: Message['role']
-}
-
-/** What stands for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
-export type Slot = {
-  from: number
-  to: number
-  range?: string
-  messages: Message[]
-  tokens?: number
-  bytes?: number
-  gone?: boolean
 }
 
 export type EditRecord = Readonly<{ edit: Edit; active: boolean; seq: number; group: number }>
@@ -57,32 +57,12 @@ export type Fold = {
   callsInEdits: number
   /** Grows with every change of what is shown. */
   version: number
-  /** Grows with every change of edits and pins. */
+  /** Grows with every change of edits and pins; and the entries that each of these changes touched. */
   edited: number
+  readonly touched: Span[]
   /** The first message that changed since `shown` was last asked for; `Infinity` if none. */
   changedFrom: number
   readonly inner: Inner
-}
-
-type Inner = {
-  slots: Slot[]
-  /** The messages of all slots, in order. */
-  flat: Message[]
-  /** Index in `flat` of each slot's first message; right up to and including slot `offsetsUpTo`. */
-  offsets: number[]
-  offsetsUpTo: number
-  inEntry: Map<number, ActiveEdit[]>
-  behind: Map<number, ActiveEdit[]>
-  ranges: ActiveEdit[]
-  /** Those of `ranges` that show. */
-  outer: ActiveEdit[]
-  /** Tokens in the slots that have been counted, and the slots that have not; the same for bytes. */
-  tokens: number
-  uncounted: Slot[]
-  bytes: number
-  unweighed: Slot[]
-  orders: number
-  groups: number
 }
 
 export function createFold(count: Counter): Fold {
@@ -97,23 +77,9 @@ export function createFold(count: Counter): Fold {
     callsInEdits: 0,
     version: 0,
     edited: 0,
+    touched: [],
     changedFrom: 0,
-    inner: {
-      slots: [],
-      flat: [],
-      offsets: [],
-      offsetsUpTo: -1,
-      inEntry: new Map(),
-      behind: new Map(),
-      ranges: [],
-      outer: [],
-      tokens: 0,
-      uncounted: [],
-      bytes: 0,
-      unweighed: [],
-      orders: 0,
-      groups: 0,
-    },
+    inner: createInner(),
   }
 }
 
@@ -147,7 +113,7 @@ export function applyEvent(fold: Fold, event: Event, { seq, at }: { seq: number;
       const key = pinKey(event.entry, event.part)
       if (event.on) fold.pins.add(key)
       else fold.pins.delete(key)
-      fold.edited++
+      touch(fold, { from: event.entry, to: event.entry })
       return
     }
     case 'decision':
@@ -178,13 +144,13 @@ export function addEntry(fold: Fold, entry: Entry): void {
 
 /** Tokens of the messages now shown; counts only what is new since it was last asked for. */
 export function shownTokens(fold: Fold): number {
-  countNew(fold)
+  countNew(fold.inner, fold.count)
   return fold.inner.tokens
 }
 
 /** Bytes of text and images now shown: providers limit them apart from tokens. */
 export function shownBytes(fold: Fold): number {
-  weighNew(fold)
+  weighNew(fold.inner)
   return fold.inner.bytes
 }
 
@@ -200,22 +166,22 @@ export function peek(fold: Fold): readonly Message[] {
 
 /** Tokens of what stands for some entries. */
 export function tokensOf(fold: Fold, from: number, to: number): number {
-  countNew(fold)
+  countNew(fold.inner, fold.count)
   const { slots } = fold.inner
   let total = 0
-  for (let i = slotOf(fold, from); i < slots.length && slots[i]!.from <= to; i++) total += slots[i]!.tokens ?? 0
+  for (let i = slotOf(fold.inner, from); i < slots.length && slots[i]!.from <= to; i++) total += slots[i]!.tokens ?? 0
   return total
 }
 
 /** Whether an entry's own messages are in view (rather than inside a range edit). */
 export function isVisible(fold: Fold, entry: number): boolean {
-  const slot = fold.inner.slots[slotOf(fold, entry)]
+  const slot = fold.inner.slots[slotOf(fold.inner, entry)]
   return slot !== undefined && slot.range === undefined
 }
 
 /** The index in the view of the first message that stands for an entry. */
 export function indexOf(fold: Fold, entry: number): number {
-  return offsetOf(fold, slotOf(fold, entry))
+  return offsetOf(fold.inner, slotOf(fold.inner, entry))
 }
 
 /** The entries that each message in view came from: for maps, search hits and explanations. */
@@ -235,7 +201,7 @@ export function* activeEdits(fold: Fold): Generator<Edit> {
 
 /** The outermost range edit around an entry. */
 export function rangeAround(fold: Fold, entry: number): Edit | undefined {
-  const slot = fold.inner.slots[slotOf(fold, entry)]
+  const slot = fold.inner.slots[slotOf(fold.inner, entry)]
   return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
 }
 
@@ -376,9 +342,9 @@ function assertInLedger(fold: Fold, target: Target): void {
 function refresh(fold: Fold, from: number, to: number): void {
   const { inner } = fold
   const widened = widen(fold, from, to)
-  const first = slotOf(fold, widened.from)
-  const last = slotOf(fold, widened.to)
-  const offset = offsetOf(fold, first)
+  const first = slotOf(fold.inner, widened.from)
+  const last = slotOf(fold.inner, widened.to)
+  const offset = offsetOf(fold.inner, first)
   const old = inner.slots.slice(first, last + 1)
   const fresh = buildSlots(fold, widened.from, widened.to)
   const oldMessages = old.flatMap(slot => slot.messages)
@@ -399,18 +365,23 @@ function refresh(fold: Fold, from: number, to: number): void {
   if (!sameShape) inner.offsetsUpTo = Math.min(inner.offsetsUpTo, first)
   fold.changedFrom = Math.min(fold.changedFrom, offset + commonLength(oldMessages, messages))
   fold.version++
-  fold.edited++
+  touch(fold, widened)
 }
 
-function widen(fold: Fold, from: number, to: number): { from: number; to: number } {
+function touch(fold: Fold, span: Span): void {
+  fold.touched.push(span)
+  fold.edited = fold.touched.length
+}
+
+function widen(fold: Fold, from: number, to: number): Span {
   const { slots, outer } = fold.inner
-  let wide = { from: slots[slotOf(fold, from)]!.from, to: slots[slotOf(fold, to)]!.to }
+  let wide = { from: slots[slotOf(fold.inner, from)]!.from, to: slots[slotOf(fold.inner, to)]!.to }
   for (const range of outer) {
     const span = entriesOf(range.target)
     if (span.to < wide.from || span.from > wide.to) continue
     wide = { from: Math.min(wide.from, span.from), to: Math.max(wide.to, span.to) }
   }
-  return { from: slots[slotOf(fold, wide.from)]!.from, to: slots[slotOf(fold, wide.to)]!.to }
+  return { from: slots[slotOf(fold.inner, wide.from)]!.from, to: slots[slotOf(fold.inner, wide.to)]!.to }
 }
 
 function buildSlots(fold: Fold, from: number, to: number): Slot[] {
@@ -443,58 +414,4 @@ function insertedBehind(fold: Fold, entry: number): Message[] {
 
 function marked(message: Message, edit: string): Message {
   return { ...message, parts: message.parts.map(part => ({ ...part, edit })) }
-}
-
-function slotOf(fold: Fold, entry: number): number {
-  const { slots } = fold.inner
-  let low = 0
-  let high = slots.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (slots[middle]!.to < entry) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-function offsetOf(fold: Fold, slot: number): number {
-  const { inner } = fold
-  if (inner.offsetsUpTo < 0 && inner.slots.length > 0) {
-    inner.offsets[0] = 0
-    inner.offsetsUpTo = 0
-  }
-  while (inner.offsetsUpTo < slot) {
-    const last = inner.offsetsUpTo
-    inner.offsets[last + 1] = inner.offsets[last]! + inner.slots[last]!.messages.length
-    inner.offsetsUpTo++
-  }
-  return inner.offsets[slot]!
-}
-
-/** `splice` without its limit on the number of arguments. */
-function replaceIn<T>(list: T[], { at, remove, insert }: { at: number; remove: number; insert: readonly T[] }): void {
-  if (insert.length < 10_000) {
-    list.splice(at, remove, ...insert)
-    return
-  }
-  const tail = list.slice(at + remove)
-  list.length = at
-  for (const item of insert) list.push(item)
-  for (const item of tail) list.push(item)
-}
-
-function countNew({ inner, count }: Fold): void {
-  for (const slot of inner.uncounted) {
-    if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))
-  }
-  inner.uncounted = []
-}
-
-function weighNew({ inner }: Fold): void {
-  for (const slot of inner.unweighed) if (!slot.gone) inner.bytes += slot.bytes = sum(slot, messageBytes)
-  inner.unweighed = []
-}
-
-function sum({ messages }: Slot, measure: (message: Message) => number): number {
-  return messages.reduce((total, message) => total + measure(message), 0)
 }

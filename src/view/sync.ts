@@ -5,7 +5,8 @@
 
 import type { Edit, Message, Part } from '../model/types.ts'
 import { type ActiveEdit, renderEntry } from './edits.ts'
-import { editsInside, type Fold, type Slot, slots } from './fold.ts'
+import { editsInside, type Fold, slots } from './fold.ts'
+import type { Slot } from './slots.ts'
 
 export type SyncPlan =
   | { kind: 'append'; append: Message[]; edit?: Pick<Edit, 'target' | 'replacement'> }

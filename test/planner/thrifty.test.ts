@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test'
 import { codingSession } from '../../bench/session.ts'
 import { textOf } from '../../src/model/leaves.ts'
 import type { Message } from '../../src/model/types.ts'
-import { FOLD_HEADER, foldMessages, logLines, mergeFolds } from '../../src/planner/log.ts'
+import { LOG_HEADER, logMessages, logLines, mergeLogs } from '../../src/planner/log.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
 import type { ThriftyOptions } from '../../src/planner/tuning.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -178,7 +178,7 @@ test('a session goes on after a restart where it was', async () => {
 function foldAll(session: Session): Message[] {
   const units = createUnits()
   extendUnits(units, session.fold)
-  return foldMessages(units.all, new Map())
+  return logMessages(units.all, new Map())
 }
 
 describe('folding', () => {
@@ -194,7 +194,7 @@ describe('folding', () => {
     const folded = foldAll(session)
     assert.deepEqual(
       folded.map(message => message.parts.map(textOf).join()),
-      ['fix the bug', `${FOLD_HEADER}\n- edit_file a.ts (rename)`, 'and now the other'],
+      ['fix the bug', `${LOG_HEADER}\n- edit_file a.ts (rename)`, 'and now the other'],
     )
   })
 
@@ -209,30 +209,30 @@ describe('folding', () => {
     await step('read_file', { path: '/home/someone/projects/thing/src/d.ts' }, 'text')
     await step('read_file', { path: '/home/someone/projects/thing/src/e.ts' }, 'text')
     const [, log] = foldAll(session).map(message => message.parts.map(textOf).join())
-    assert.ok(log!.startsWith(`${FOLD_HEADER}\nFolders: /home/someone/projects/thing/src/\n`), log)
+    assert.ok(log!.startsWith(`${LOG_HEADER}\nFolders: /home/someone/projects/thing/src/\n`), log)
     assert.ok(log!.includes(command) && log!.includes('src//a.ts') && log!.includes('D:\\work\\b.ts'), log)
-    const merged = mergeFolds([user('first'), user(log!), user('second'), user(log!)], ROOMY)
+    const merged = mergeLogs([user('first'), user(log!), user('second'), user(log!)], ROOMY)
     const heads = merged.flatMap(message => message.parts.map(textOf)).filter(text => text.includes('Folders: '))
     const stepsIn = (list: Message[]) =>
       list.flatMap(({ parts }) => parts.map(textOf).join().match(/^- /gm) ?? []).length
     assert.equal(heads.length, 1)
     assert.equal(stepsIn(merged), 2 * stepsIn([user(log!)]))
-    assert.deepEqual(mergeFolds(merged, ROOMY), merged)
+    assert.deepEqual(mergeLogs(merged, ROOMY), merged)
   })
 
   test('users’ words are whole while there is room, and then the oldest but the first are shortened', () => {
     const said = Array.from({ length: 40 }, (_, i) => user(`request ${i}: ${'word '.repeat(300)}`))
     const textsOf = (list: readonly Message[]) => list.map(message => message.parts.map(textOf).join())
     const whole = textsOf(said)
-    assert.deepEqual(textsOf(mergeFolds(said, ROOMY)), whole)
-    const some = textsOf(mergeFolds(said, { whole: 10, most: 40_000, size }))
+    assert.deepEqual(textsOf(mergeLogs(said, ROOMY)), whole)
+    const some = textsOf(mergeLogs(said, { whole: 10, most: 40_000, size }))
     assert.ok(some.join('').length <= 40_000)
     assert.deepEqual([some[0], ...some.slice(-10)], [whole[0], ...whole.slice(-10)])
     assert.ok(some.every((text, i) => text.startsWith(`request ${i}: `)))
-    const few = textsOf(mergeFolds(said, { whole: 0, most: 8000, size }))
+    const few = textsOf(mergeLogs(said, { whole: 0, most: 8000, size }))
     assert.ok(few.join('').length <= 8000)
     assert.ok(few[1]!.length < 120 && few[0] === whole[0])
-    const newest = textsOf(mergeFolds(said, { whole: 10, most: 0, size }))
+    const newest = textsOf(mergeLogs(said, { whole: 10, most: 0, size }))
     assert.deepEqual(newest.slice(-10), whole.slice(-10))
     assert.ok(newest.slice(1, -10).every(text => text.length < 120))
   })
@@ -246,7 +246,7 @@ describe('folding', () => {
     const textsOf = (list: readonly Message[]) => list.map(message => message.parts.map(textOf).join())
     const whole = textsOf(said)
     const room = { whole: 200, most: 4000, size: sized }
-    const shorter = textsOf(mergeFolds(said, room))
+    const shorter = textsOf(mergeLogs(said, room))
     assert.match(shorter[2]!, /^old\n.*chars cut.*the end of old$/s)
     assert.ok(shorter[2]!.length < 3000)
     assert.match(shorter[3]!, /^\[Image left out: image\/png, /)
@@ -254,8 +254,8 @@ describe('folding', () => {
       shorter.map((text, i) => (i === 2 || i === 3 ? '' : text)),
       whole.map((text, i) => (i === 2 || i === 3 ? '' : text)),
     )
-    assert.deepEqual(textsOf(mergeFolds(said, { ...room, most: Number.POSITIVE_INFINITY })), whole)
-    const full = textsOf(mergeFolds(said, { ...room, whole: 0, most: 0 }))
+    assert.deepEqual(textsOf(mergeLogs(said, { ...room, most: Number.POSITIVE_INFINITY })), whole)
+    const full = textsOf(mergeLogs(said, { ...room, whole: 0, most: 0 }))
     assert.equal(full[0], whole[0])
     assert.match(full.at(-1)!, /^latest\n.*chars cut.*the end of latest$/s)
     assert.ok(full.slice(1, -1).every(text => text.length < 120))
@@ -264,16 +264,16 @@ describe('folding', () => {
   test('the files of lines that leave the log stay named, once, and while no line that stays names them', () => {
     const line = (i: number) => `- read_file packages/core/src/part-${i}.ts`
     const logOf = (from: number, to: number) =>
-      user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => line(from + i))].join('\n'))
-    const merged = mergeFolds([logOf(0, 100), logOf(100, 200)], ROOMY)
+      user([LOG_HEADER, ...Array.from({ length: to - from }, (_, i) => line(from + i))].join('\n'))
+    const merged = mergeLogs([logOf(0, 100), logOf(100, 200)], ROOMY)
     const text = merged.map(message => message.parts.map(textOf).join()).join('\n')
     const files = /^Files: (.*)$/m.exec(text)![1]!.split(' ')
     assert.deepEqual(
       files,
       Array.from({ length: 50 }, (_, i) => `packages/core/src/part-${i}.ts`),
     )
-    assert.deepEqual(mergeFolds(merged, ROOMY), merged)
-    const more = mergeFolds([...merged, logOf(0, 1), logOf(200, 400)], ROOMY)
+    assert.deepEqual(mergeLogs(merged, ROOMY), merged)
+    const more = mergeLogs([...merged, logOf(0, 1), logOf(200, 400)], ROOMY)
     const later = more.map(message => message.parts.map(textOf).join()).join('\n')
     const named = /^Files: (.*)$/m.exec(later)![1]!.split(' ')
     assert.equal(named.length, 80)
@@ -297,8 +297,8 @@ describe('folding', () => {
     await step('Task', { prompt }, 'none')
     const folded = foldAll(session)
     assert.equal(logLines(folded), 1)
-    assert.equal(textOf(folded.at(-1)!.parts[0]!).replaceAll('\n ', '\n'), `${FOLD_HEADER}\n- Task ${prompt}`)
-    assert.deepEqual(mergeFolds(folded, ROOMY), folded)
+    assert.equal(textOf(folded.at(-1)!.parts[0]!).replaceAll('\n ', '\n'), `${LOG_HEADER}\n- Task ${prompt}`)
+    assert.deepEqual(mergeLogs(folded, ROOMY), folded)
   })
 
   test('what a client reports in the user’s name becomes a line; what it says before the first answer stays', async () => {
@@ -316,14 +316,14 @@ describe('folding', () => {
   test('of a long log what a later line is about too goes first, then the oldest lines', () => {
     const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `- bash make ${from + i}`)
     const log = [
-      FOLD_HEADER,
+      LOG_HEADER,
       '- read a.ts',
       '- read old.ts',
       ...lines(0, 120),
       '- edit a.ts → failed',
       ...lines(50, 130),
     ]
-    const text = mergeFolds([user(log.join('\n'))], ROOMY).map(message => message.parts.map(textOf).join())[0]!
+    const text = mergeLogs([user(log.join('\n'))], ROOMY).map(message => message.parts.map(textOf).join())[0]!
     assert.match(text, /\(53 older steps\)\n- read old\.ts\n/)
     assert.match(text, /- edit a\.ts → failed/)
     for (let i = 0; i < 130; i++) assert.match(text, new RegExp(`- bash make ${i}\n|- bash make ${i}$`))
@@ -339,7 +339,7 @@ describe('folding', () => {
     const text = textOf(log!.parts[0]!)
     assert.match(text, /\n> Let me run the tests first\.\n- bash make test\n- All of it is green\.$/)
     const more = Array.from({ length: 148 }, (_, i) => `- bash make ${i}`)
-    const merged = mergeFolds([log!, user([FOLD_HEADER, ...more].join('\n'))], ROOMY).map(each =>
+    const merged = mergeLogs([log!, user([LOG_HEADER, ...more].join('\n'))], ROOMY).map(each =>
       textOf(each.parts[0]!),
     )
     assert.doesNotMatch(merged.join('\n'), /Let me run/)
@@ -372,18 +372,18 @@ describe('folding', () => {
 
   test('folds of folds keep the first request whole and the newest lines', () => {
     const logOf = (from: number, to: number) =>
-      user([FOLD_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
+      user([LOG_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
     const long = 'word '.repeat(400)
     const folds = [user(long), logOf(0, 300), user(long), logOf(300, 600), user('go on')]
-    const merged = mergeFolds(folds, NARROW)
+    const merged = mergeLogs(folds, NARROW)
     const texts = merged.map(message => message.parts.map(textOf).join())
     assert.equal(texts[0], long)
     assert.ok(texts.some(text => text.includes('chars cut')))
     assert.match(texts.join('\n'), /\(450 older steps\)/)
     assert.match(texts.join('\n'), /- step 599/)
     assert.doesNotMatch(texts.join('\n'), /- step 449\b/)
-    assert.deepEqual(mergeFolds(merged, NARROW), merged)
-    assert.ok(mergeFolds(folds, ROOMY).every(message => !message.parts.map(textOf).join().includes('chars cut')))
+    assert.deepEqual(mergeLogs(merged, NARROW), merged)
+    assert.ok(mergeLogs(folds, ROOMY).every(message => !message.parts.map(textOf).join().includes('chars cut')))
   })
 })
 

@@ -1,0 +1,104 @@
+/**
+ * One plan of `thrifty` as it is made: what it proposes, frees and pays so far, and the sentences that say why. The
+ * items that it is about stay as they are: the ledger decides what becomes of them.
+ */
+import type { RangeTarget } from '../model/types.ts'
+import { type Pending, type Plan, type PlanContext, providerTokens } from '../policies/policy.ts'
+import { targetOf } from '../policies/reach.ts'
+import { entriesOf } from '../view/edits.ts'
+import type { Proposal } from '../view/proposal.ts'
+import type { Form, Mark } from './forms.ts'
+import type { Item } from './items.ts'
+import type { LogChoice } from './plan-log.ts'
+import { type Cut, explainLog, type Situation, setupCost } from './planner.ts'
+import { MOST_PENDING } from './tuning.ts'
+
+export class Draft {
+  readonly context: PlanContext
+  readonly situation: Situation
+  readonly proposals: Proposal[] = []
+  pending: Pending[] = []
+  /** Tokens that the proposals save, and what making them costs at once. */
+  saved = 0
+  paid = 0
+  /** The last entry that becomes part of the log because that pays; −1: none. */
+  loggedTo = -1
+  /** What becomes part of the log to make room. */
+  ranges: RangeTarget[] = []
+  readonly #sentences: string[] = []
+  readonly #forms = new Map<Item, Pick<Form, 'mark' | 'tokens'>>()
+
+  constructor(context: PlanContext, situation: Situation) {
+    this.context = context
+    this.situation = situation
+  }
+
+  /** The form of an item, and its tokens, if this is applied. */
+  formOf(item: Item): Pick<Item, 'mark' | 'tokens'> {
+    return this.#forms.get(item) ?? item
+  }
+
+  /** The request if this is applied, in the provider's tokens. */
+  get tokens(): number {
+    return providerTokens({ ...this.context, freed: this.saved })
+  }
+
+  say(sentence: string): void {
+    this.#sentences.push(sentence)
+  }
+
+  take(item: Item, form: Pick<Form, 'mark' | 'tokens' | 'replacement'>): void {
+    this.saved += this.formOf(item).tokens - form.tokens
+    this.#forms.set(item, { mark: form.mark, tokens: form.tokens })
+    this.proposals.push(toProposal(item, form))
+  }
+
+  shorten(cut: Cut<Item, Form>, situation: Situation): void {
+    this.#pay(cut, situation)
+    for (const { part, form } of cut.picks) this.take(part, form)
+  }
+
+  log(proposals: readonly Proposal[], choice: LogChoice): void {
+    this.proposals.push(...proposals)
+    this.saved += choice.freed
+    this.loggedTo = Math.max(...proposals.map(({ target }) => entriesOf(target).to))
+    this.#pay(choice, this.situation)
+    this.say(explainLog(choice, this.situation))
+  }
+
+  /** What is told of a batch that waits. */
+  wait(cut: Cut<Item, Form>, reason: string): void {
+    this.pending = cut.picks
+      .slice(0, MOST_PENDING)
+      .map(({ part, form, saves }) => ({ proposal: toProposal(part, form), saves, reason }))
+  }
+
+  /** Which form each item is to get. */
+  marks(): Map<Item, Mark> {
+    return new Map([...this.#forms].flatMap(([item, { mark }]) => (mark ? [[item, mark]] : [])))
+  }
+
+  toPlan(): Plan {
+    const { proposals, pending } = this
+    const decision = this.#sentences.join('; ')
+    return { proposals, pending, ...(decision ? { decision } : {}) }
+  }
+
+  #pay({ rewritten }: Pick<Cut<Item, Form>, 'rewritten'>, situation: Situation): void {
+    this.paid += setupCost({ rewritten, running: 0 }, situation)
+  }
+}
+
+const REASONS: Record<Mark, string> = {
+  same: 'lines that stand above',
+  limit: 'large output, before it is first sent',
+  look: 'output of a run, seen once',
+  old: 'text that an edit replaced',
+  input: 'long input of a call made before',
+  stub: 'unlikely to be quoted again',
+  reasoning: 'reasoning of a past turn',
+}
+
+function toProposal({ unit }: Item, { mark, replacement }: Pick<Form, 'mark' | 'replacement'>): Proposal {
+  return { policy: 'thrifty', target: targetOf(unit), replacement, why: REASONS[mark], mark }
+}

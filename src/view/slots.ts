@@ -1,0 +1,117 @@
+/**
+ * The slots of a view: what stands for each entry or outermost range edit, in order, with the sums that are kept of them.
+ * An event rebuilds only the slots that it touches, and only new ones are counted.
+ */
+import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
+import type { Message } from '../model/types.ts'
+import type { ActiveEdit } from './edits.ts'
+
+/** What stands for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
+export type Slot = {
+  from: number
+  to: number
+  range?: string
+  messages: Message[]
+  tokens?: number
+  bytes?: number
+  gone?: boolean
+}
+
+export type Span = { from: number; to: number }
+
+export type Inner = {
+  slots: Slot[]
+  /** The messages of all slots, in order. */
+  flat: Message[]
+  /** Index in `flat` of each slot's first message; right up to and including slot `offsetsUpTo`. */
+  offsets: number[]
+  offsetsUpTo: number
+  inEntry: Map<number, ActiveEdit[]>
+  behind: Map<number, ActiveEdit[]>
+  ranges: ActiveEdit[]
+  /** Those of `ranges` that show. */
+  outer: ActiveEdit[]
+  /** Tokens in the slots that have been counted, and the slots that have not; the same for bytes. */
+  tokens: number
+  uncounted: Slot[]
+  bytes: number
+  unweighed: Slot[]
+  orders: number
+  groups: number
+}
+
+export function createInner(): Inner {
+  return {
+    slots: [],
+    flat: [],
+    offsets: [],
+    offsetsUpTo: -1,
+    inEntry: new Map(),
+    behind: new Map(),
+    ranges: [],
+    outer: [],
+    tokens: 0,
+    uncounted: [],
+    bytes: 0,
+    unweighed: [],
+    orders: 0,
+    groups: 0,
+  }
+}
+
+/** The slot that holds an entry. */
+export function slotOf({ slots }: Inner, entry: number): number {
+  let low = 0
+  let high = slots.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (slots[middle]!.to < entry) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Index in `flat` of a slot's first message. */
+export function offsetOf(inner: Inner, slot: number): number {
+  if (inner.offsetsUpTo < 0 && inner.slots.length > 0) {
+    inner.offsets[0] = 0
+    inner.offsetsUpTo = 0
+  }
+  while (inner.offsetsUpTo < slot) {
+    const last = inner.offsetsUpTo
+    inner.offsets[last + 1] = inner.offsets[last]! + inner.slots[last]!.messages.length
+    inner.offsetsUpTo++
+  }
+  return inner.offsets[slot]!
+}
+
+/** `splice` without its limit on the number of arguments. */
+export function replaceIn<T>(
+  list: T[],
+  { at, remove, insert }: { at: number; remove: number; insert: readonly T[] },
+): void {
+  if (insert.length < 10_000) {
+    list.splice(at, remove, ...insert)
+    return
+  }
+  const tail = list.slice(at + remove)
+  list.length = at
+  for (const item of insert) list.push(item)
+  for (const item of tail) list.push(item)
+}
+
+export function countNew(inner: Inner, count: Counter): void {
+  for (const slot of inner.uncounted) {
+    if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))
+  }
+  inner.uncounted = []
+}
+
+export function weighNew(inner: Inner): void {
+  for (const slot of inner.unweighed) if (!slot.gone) inner.bytes += slot.bytes = sum(slot, messageBytes)
+  inner.unweighed = []
+}
+
+function sum({ messages }: Slot, measure: (message: Message) => number): number {
+  return messages.reduce((total, message) => total + measure(message), 0)
+}
