@@ -21,6 +21,7 @@ import { CRITICAL_TOOLS } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
 import { canInsert, warningText } from '../policies/warn.ts'
 import { contains, isInEntry } from '../view/edits.ts'
+import type { EditRecord } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type ThriftyKnob, thrifty } from './thrifty.ts'
 
@@ -85,14 +86,15 @@ function startWarning(budget: number, from: number) {
   let summarised = false
   /** Where in the ledger the last message was inserted, or a range replaced. */
   let inserted = -1
+  const follow = ({ edit, seq }: EditRecord) => {
+    if (!isInEntry(edit.target)) inserted = seq
+    if (edit.by === `policy:${WARN}`) warned = true
+    if (edit.by === 'policy:summarize') summarised = true
+  }
   return (context: PlanContext, proposals: readonly Proposal[]): Proposal | undefined => {
     const { fold, model } = context
     records ??= followRecords(fold)
-    for (const { edit, seq } of records()) {
-      if (!isInEntry(edit.target)) inserted = seq
-      if (edit.by === `policy:${WARN}`) warned = true
-      if (edit.by === 'policy:summarize') summarised = true
-    }
+    for (const record of records()) follow(record)
     const limit = Math.round(budget * model.window)
     const tokens = tokensNow(context)
     // A summary that leaves the window as full as before is no reason to warn again.

@@ -10,6 +10,7 @@ import { boundedTo } from '../model/text.ts'
 import type { Edit, Message } from '../model/types.ts'
 import { activeEdits, type Fold } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
+import type { Unit } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf, textMessage } from './policy.ts'
 import { newUnits, placesEdited } from './reach.ts'
 import { canInsert } from './warn.ts'
@@ -47,12 +48,10 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
       const start = edited === undefined
       edited ??= placesEdited(fold, NAME)
       const firstNew = units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
-      for (const { entry, role, part, original } of fresh(units)) {
-        if (role === 'user' && part === 0) restart(requestIn(fold.entries[entry]?.message))
-        if (original.type !== 'tool-result') continue
-        calls++
+      for (const unit of fresh(units)) {
+        note(unit, fold)
         // What was sent before this policy was asked for the first time is not anchored later.
-        if (start && entry < firstNew) anchored = calls
+        if (start && unit.original.type === 'tool-result' && unit.entry < firstNew) anchored = calls
       }
       if (start && goal === undefined) recover(context, firstNew)
       const due = Math.floor(calls / every) > Math.floor(anchored / every)
@@ -71,6 +70,11 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
         },
       ]
     },
+  }
+
+  function note({ entry, role, part, original }: Unit, fold: Fold): void {
+    if (role === 'user' && part === 0) restart(requestIn(fold.entries[entry]?.message))
+    if (original.type === 'tool-result') calls++
   }
 
   /** A request that was hidden before the session was opened has no unit: the ledger's edits tell of it. */

@@ -5,6 +5,7 @@
  */
 
 import { headOf, withCommas } from '../model/text.ts'
+import type { EditRecord } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf, tokensNow } from './policy.ts'
@@ -68,15 +69,17 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
   function plan(context: PlanContext): Proposal[] {
     const { fold } = context
     memory ??= { edited: placesEdited(fold, CLEAR_RESULTS_NAME, CLEARED), records: followRecords(fold) }
-    for (const { edit } of memory.records()) {
-      if (edit.by === 'policy:warn') warned = true
-      if (edit.by === `policy:${CLEAR_RESULTS_NAME}` && edit.mark === CLEARED) warned = false
-    }
+    for (const record of memory.records()) follow(record)
     for (const unit of fresh(context.units)) note(unit, context, memory.edited)
     if (!isTriggered(context) || old.length === 0) return []
     const { clear_at_least: least } = options
     if (least && (oldTokens < least.value || dropUnreachable(context) < least.value)) return []
     return [...clearOld(context), ...cutRecent(context)]
+  }
+
+  function follow({ edit }: EditRecord): void {
+    if (edit.by === 'policy:warn') warned = true
+    if (edit.by === `policy:${CLEAR_RESULTS_NAME}` && edit.mark === CLEARED) warned = false
   }
 
   function note(unit: Unit, context: PlanContext, before: Set<string>): void {

@@ -36,12 +36,7 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
   return {
     plan(context: PlanContext): Proposal[] {
       edited ??= placesEdited(context.fold, NAME)
-      for (const unit of fresh(context.units)) {
-        if (unit.original.type !== 'tool-result') continue
-        results++
-        const light = unit.call?.kind === 'list' || isLight(unit.tool)
-        if (light && !edited.has(placeOf(targetOf(unit)))) waiting.push({ unit, number: results })
-      }
+      for (const unit of fresh(context.units)) note(unit, edited)
       const proposals: Proposal[] = []
       while (waiting.first && waiting.first.number <= results - keep) {
         const { unit } = waiting.shift()!
@@ -52,5 +47,12 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
       }
       return proposals
     },
+  }
+
+  function note(unit: Unit, before: Set<string>): void {
+    if (unit.original.type !== 'tool-result') return
+    results++
+    const light = unit.call?.kind === 'list' || isLight(unit.tool)
+    if (light && !before.has(placeOf(targetOf(unit)))) waiting.push({ unit, number: results })
   }
 }

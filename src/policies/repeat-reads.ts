@@ -76,13 +76,14 @@ function startRepeatReads(samples: number): PolicyRun {
     }
     const proposals: Proposal[] = []
     for (const file of grown) proposals.push(...shrink(context, file, edited))
-    const lost = new Set<File>()
-    const changed = [...records()].map(({ edit }) => edit.target)
-    for (const target of [...changed, ...(context.ranges ?? [])]) {
-      for (const file of filesNaming(target)) lost.add(file)
-    }
-    for (const file of lost) proposals.push(...retarget(context, file))
+    for (const file of lostTargets(context)) proposals.push(...retarget(context, file))
     return proposals
+  }
+
+  /** The files whose copy may be in view no longer. */
+  function lostTargets({ ranges = [] }: PlanContext): Set<File> {
+    const changed = [...records()].map(({ edit }) => edit.target)
+    return new Set([...changed, ...ranges].flatMap(target => [...filesNaming(target)]))
   }
 
   function note(unit: Unit): File {

@@ -65,12 +65,16 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
     edited ??= placesEdited(context.fold, NAME)
     const proposals: Proposal[] = []
     for (const unit of fresh(context.units)) {
-      if (!isOutput(unit) || edited.has(placeOf(targetOf(unit)))) continue
-      if (unit.chars > options.limit && !bringsBack(unit)) proposals.push(...cut(context, unit, options))
-      else if (unit.chars >= options.small) mark(context, unit)
+      if (isOutput(unit) && !edited.has(placeOf(targetOf(unit)))) proposals.push(...take(context, unit))
     }
     while (marked.first && !isVisible(context.fold, marked.first.unit.entry)) marked.shift()
     return [...proposals, ...relieve(context, proposals)]
+  }
+
+  function take(context: PlanContext, unit: Unit): Proposal[] {
+    if (unit.chars > options.limit && !bringsBack(unit)) return cut(context, unit, options)
+    if (unit.chars >= options.small) mark(context, unit)
+    return []
   }
 
   function cut(context: PlanContext, unit: Unit, ends: { head: number; tail: number }): Proposal[] {

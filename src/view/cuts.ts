@@ -10,7 +10,7 @@
 import type { Model } from '../providers/models.ts'
 import { lastRunningReasoning } from './binding.ts'
 import { entriesOf } from './edits.ts'
-import { type Fold, rangeAround, tokensOf } from './fold.ts'
+import { type Entry, type Fold, rangeAround, tokensOf } from './fold.ts'
 import { callsIn, resultsIn } from './legality.ts'
 
 export type Stretch = { from: number; to: number }
@@ -134,17 +134,16 @@ const known = new WeakMap<Fold, Ends>()
 function stepEnds(fold: Fold): readonly number[] {
   let state = known.get(fold)
   if (!state) known.set(fold, (state = { seen: 0, ends: [], open: new Set(), answering: false }))
-  for (; state.seen < fold.entries.length; state.seen++) {
-    const { role, message } = fold.entries[state.seen]!
-    if (role !== 'tool') {
-      if (state.seen > 0 && state.open.size === 0) state.ends.push(state.seen - 1)
-      if (role !== 'assistant' || state.answering) state.open.clear()
-    }
-    state.answering = role === 'tool'
-    for (const { id } of message ? callsIn(message) : []) state.open.add(id)
-    for (const { id } of message ? resultsIn(message) : []) state.open.delete(id)
-  }
+  for (; state.seen < fold.entries.length; state.seen++) noteEntry(state, fold.entries[state.seen]!)
   return state.ends
+}
+
+function noteEntry(state: Ends, { role, message }: Entry): void {
+  if (role !== 'tool' && state.seen > 0 && state.open.size === 0) state.ends.push(state.seen - 1)
+  if (role === 'user' || role === 'system' || (role === 'assistant' && state.answering)) state.open.clear()
+  state.answering = role === 'tool'
+  for (const { id } of message ? callsIn(message) : []) state.open.add(id)
+  for (const { id } of message ? resultsIn(message) : []) state.open.delete(id)
 }
 
 /** The index of the first number that is not less than `value`. */

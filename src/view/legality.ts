@@ -110,32 +110,40 @@ function checkStep(
   { calls, found, options }: { calls: Set<string>; found: Violation[]; options: CheckOptions },
 ): number {
   const { dialect } = options
-  const open = new Map<string, ToolCallPart>()
+  const open = new Set<string>()
   let i = start
-  for (; i < messages.length && messages[i]!.role === 'assistant'; i++) {
+  for (; messages[i]?.role === 'assistant'; i++) {
     if (i > start) checkShape(messages[i]!, i, dialect, found)
-    for (const call of callsIn(messages[i]!)) {
-      if (calls.has(call.id)) found.push(violation('duplicate-call', `call ${call.id} occurs twice`, i, [call.id]))
-      calls.add(call.id)
-      open.set(call.id, call)
+    for (const { id } of callsIn(messages[i]!)) {
+      if (calls.has(id)) found.push(violation('duplicate-call', `call ${id} occurs twice`, i, [id]))
+      calls.add(id)
+      open.add(id)
     }
   }
   const answered = new Set<string>()
-  for (; i < messages.length && messages[i]!.role === 'tool'; i++) {
+  for (; messages[i]?.role === 'tool'; i++) {
     checkShape(messages[i]!, i, dialect, found)
-    for (const result of resultsIn(messages[i]!)) {
-      if (answered.has(result.id))
-        found.push(violation('two-results', `call ${result.id} has two results`, i, [result.id]))
-      else if (!open.has(result.id)) found.push(stray(result, i))
-      answered.add(result.id)
-    }
+    checkResults(messages[i]!, i, { open, answered, found })
   }
-  const without = [...open.keys()].filter(id => !answered.has(id))
+  const without = [...open].filter(id => !answered.has(id))
   const unanswered = i < messages.length ? without : without.filter(id => !mayWait(id, options))
   if (unanswered.length > 0) {
     found.push(violation('call-without-result', `no result for ${unanswered.join(', ')}`, start, unanswered))
   }
   return i
+}
+
+function checkResults(
+  message: Message,
+  index: number,
+  { open, answered, found }: { open: ReadonlySet<string>; answered: Set<string>; found: Violation[] },
+): void {
+  for (const result of resultsIn(message)) {
+    const { id } = result
+    if (answered.has(id)) found.push(violation('two-results', `call ${id} has two results`, index, [id]))
+    else if (!open.has(id)) found.push(stray(result, index))
+    answered.add(id)
+  }
 }
 
 /** Whether a call of the last step may be without a result. */
@@ -186,13 +194,7 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
   if (scope.latest && scope.reasons && !forgets) {
     return violation('running-reasoning', `${name} would change the message that is being answered`)
   }
-  if (part.type === 'reasoning') {
-    if (replacement !== null) return violation('reasoning-altered', `${name} would rewrite a reasoning block`)
-    if (scope.running) return violation('running-reasoning', `${name} would drop reasoning of the running turn`)
-    if (dialect === 'openai-responses') {
-      return violation('reasoning-pair', `${name} would drop reasoning and keep the calls made with it`)
-    }
-  }
+  if (part.type === 'reasoning') return checkReasoning(replacement, name, scope, dialect)
   if (part.type === 'tool-call' && isSigned(part)) {
     return violation('signed-altered', `${name} would change a call that the provider has signed`)
   }
@@ -201,6 +203,18 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
     return violation('result-dropped', `${name} would drop a tool result`)
   }
   return undefined
+}
+
+function checkReasoning(
+  replacement: Edit['replacement'],
+  name: string,
+  { running }: EditScope,
+  dialect: Dialect | undefined,
+): Violation | undefined {
+  if (replacement !== null) return violation('reasoning-altered', `${name} would rewrite a reasoning block`)
+  if (running) return violation('running-reasoning', `${name} would drop reasoning of the running turn`)
+  if (dialect !== 'openai-responses') return undefined
+  return violation('reasoning-pair', `${name} would drop reasoning and keep the calls made with it`)
 }
 
 /** Gemini signs calls with what it thought before them, and wants both back together. */

@@ -5,7 +5,7 @@
  * new message does to them. A transcript that already breaks the rules goes through `heal` (doctor.ts) first.
  */
 import { PalimpsestError } from '../model/errors.ts'
-import type { Message, Part } from '../model/types.ts'
+import type { Message, Part, ToolResultPart } from '../model/types.ts'
 import { callsIn, resultsIn } from './legality.ts'
 
 /** Characters of one part. Larger things belong in a file, with a path in the conversation. */
@@ -63,12 +63,7 @@ function checkPart(part: Part, index: number, role: Message['role']): void {
       return
     case 'tool-result':
       if (role !== 'tool') fail('a tool result belongs to a message of role tool', { part: index })
-      if (!part.id) fail('a tool result needs the id of its call', { part: index })
-      if (typeof part.output === 'string') return checkText(part.output, index)
-      if (!Array.isArray(part.output))
-        fail('the output of a tool result is a string or an array of parts', { part: index })
-      for (const inner of part.output) checkPart(inner, index, 'user')
-      return
+      return checkResult(part, index)
     case 'image':
       return checkText(part.data ?? part.url ?? '', index)
     case 'raw':
@@ -77,6 +72,13 @@ function checkPart(part: Part, index: number, role: Message['role']): void {
     default:
       fail('the type of a part is text, reasoning, tool-call, tool-result, image or raw', { part: index })
   }
+}
+
+function checkResult({ id, output }: ToolResultPart, index: number): void {
+  if (!id) fail('a tool result needs the id of its call', { part: index })
+  if (typeof output === 'string') return checkText(output, index)
+  if (!Array.isArray(output)) fail('the output of a tool result is a string or an array of parts', { part: index })
+  for (const inner of output) checkPart(inner, index, 'user')
 }
 
 /** Checks that a value can be written as JSON, and each text in it; gives the characters of all of them. */

@@ -31,21 +31,18 @@ export type ShownPart = { entry: number; part: number; role: Message['role']; sh
 
 /** The parts of entries that show, in order; of one entry, if one is named. */
 export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
-  const wanted = only === undefined ? slots(fold) : isShown(fold, only) ? [{ from: only }] : []
-  for (const slot of wanted) {
-    if ('range' in slot && slot.range !== undefined) continue
-    const message = fold.entries[slot.from]?.message
-    if (!message) continue
-    const edits = editsInside(fold, slot.from)
-    for (const [part, original] of message.parts.entries()) {
-      const shown = edits.length === 0 ? original : renderAlone(message, part, edits)
-      if (shown) yield { entry: slot.from, part, role: message.role, shown, original }
-    }
-  }
+  if (only === undefined) for (const { range, from } of slots(fold)) if (range === undefined) yield* partsOf(fold, from)
+  if (only !== undefined && only < fold.entries.length && isVisible(fold, only)) yield* partsOf(fold, only)
 }
 
-function isShown(fold: Fold, entry: number): boolean {
-  return entry < fold.entries.length && isVisible(fold, entry)
+function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
+  const message = fold.entries[entry]?.message
+  if (!message) return
+  const edits = editsInside(fold, entry)
+  for (const [part, original] of message.parts.entries()) {
+    const shown = edits.length === 0 ? original : renderAlone(message, part, edits)
+    if (shown) yield { entry, part, role: message.role, shown, original }
+  }
 }
 
 /** The tools by which an agent looks after its context; MCP clients put the server's name before theirs. */
@@ -56,19 +53,23 @@ export function isOwnTool(name: string): boolean {
 
 /** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {
-  for (const { entry, part, role, shown, original } of shownParts(fold)) {
-    if (shown.type === 'reasoning' || ('name' in shown && isOwnTool(shown.name))) continue
-    const visible = outermost(
-      editsInside(fold, entry).filter(edit => edit.target.type === 'part' && edit.target.part === part),
-    )
-    const whole = visible.some(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
-    const originals = whole || visible.length === 0 ? [] : leavesOf(original)
-    for (const [leaf, text] of leavesOf(shown).entries()) {
-      const place = { entry, part, leaf, role, text, shown }
-      if (whole) yield { ...place, pieces: [replaced(text, text.length)], replaced: 'part' }
-      else if (visible.length === 0) yield { ...place, pieces: [{ ...replaced(text, text.length), literal: true }] }
-      else yield { ...place, ...piecesOf(text, originals[leaf] ?? '', inLeaf(visible, leaf)) }
-    }
+  for (const part of shownParts(fold)) {
+    const { shown } = part
+    if (shown.type !== 'reasoning' && !('name' in shown && isOwnTool(shown.name))) yield* textsOf(fold, part)
+  }
+}
+
+function* textsOf(fold: Fold, { entry, part, role, shown, original }: ShownPart): Generator<ShownText> {
+  const visible = outermost(
+    editsInside(fold, entry).filter(edit => edit.target.type === 'part' && edit.target.part === part),
+  )
+  const whole = visible.some(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
+  const originals = whole || visible.length === 0 ? [] : leavesOf(original)
+  for (const [leaf, text] of leavesOf(shown).entries()) {
+    const place = { entry, part, leaf, role, text, shown }
+    if (whole) yield { ...place, pieces: [replaced(text, text.length)], replaced: 'part' }
+    else if (visible.length === 0) yield { ...place, pieces: [{ ...replaced(text, text.length), literal: true }] }
+    else yield { ...place, ...piecesOf(text, originals[leaf] ?? '', inLeaf(visible, leaf)) }
   }
 }
 
