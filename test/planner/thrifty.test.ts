@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test'
 import { codingSession } from '../../bench/session.ts'
 import { textOf } from '../../src/model/leaves.ts'
 import type { Message } from '../../src/model/types.ts'
-import { LOG_HEADER, logMessages, logLines, mergeLogs } from '../../src/planner/log.ts'
+import { LOG_HEADER, logLines, logMessages, mergeLogs } from '../../src/planner/log.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
 import type { ThriftyOptions } from '../../src/planner/tuning.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -339,9 +339,7 @@ describe('folding', () => {
     const text = textOf(log!.parts[0]!)
     assert.match(text, /\n> Let me run the tests first\.\n- bash make test\n- All of it is green\.$/)
     const more = Array.from({ length: 148 }, (_, i) => `- bash make ${i}`)
-    const merged = mergeLogs([log!, user([LOG_HEADER, ...more].join('\n'))], ROOMY).map(each =>
-      textOf(each.parts[0]!),
-    )
+    const merged = mergeLogs([log!, user([LOG_HEADER, ...more].join('\n'))], ROOMY).map(each => textOf(each.parts[0]!))
     assert.doesNotMatch(merged.join('\n'), /Let me run/)
     assert.match(merged.join('\n'), /\(1 older steps\)\n- bash make test\n- All of it is green\./)
   })
