@@ -10,6 +10,7 @@ import { parseJson } from '../model/json.ts'
 import type { Message, ToolCallPart } from '../model/types.ts'
 import { type Document, documentsOf, type FindCall } from '../recall/documents.ts'
 import type { DocumentKey, Place, Posting } from '../recall/index.ts'
+import { blocksInAll, gramsIn, termsHolding, type Vocabulary, vocabularyOf } from '../recall/inside.ts'
 import {
   columnsOf,
   joinColumns,
@@ -33,12 +34,16 @@ export const SESSION_SIZE = 2 ** 32
 export const idOf = (session: number, number: number) => session * SESSION_SIZE + number
 export const OWN = 'id BETWEEN s.key << 32 AND (s.key << 32) + 0xffffffff'
 
+/** Made anew when they change: what is in them is derived. */
 export const RECALL_TABLES = `
-  DROP TABLE texts;
-  DROP TABLE docs;
-  DROP TABLE indexed;
+  DROP TABLE IF EXISTS recall_segments;
+  DROP TABLE IF EXISTS recall_postings;
+  DROP TABLE IF EXISTS recall_documents;
+  DROP TABLE IF EXISTS recall_done;
   CREATE TABLE recall_segments (id INTEGER PRIMARY KEY AUTOINCREMENT, documents INTEGER NOT NULL, runs TEXT NOT NULL, columns BLOB NOT NULL) STRICT;
   CREATE TABLE recall_postings (segment INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (segment, term)) STRICT, WITHOUT ROWID;
+  CREATE TABLE recall_words (segment INTEGER NOT NULL, block INTEGER NOT NULL, words TEXT NOT NULL, PRIMARY KEY (segment, block)) STRICT, WITHOUT ROWID;
+  CREATE TABLE recall_grams (segment INTEGER NOT NULL, gram TEXT NOT NULL, blocks BLOB NOT NULL, PRIMARY KEY (segment, gram)) STRICT, WITHOUT ROWID;
   CREATE TABLE recall_documents (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, part INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL, print INTEGER NOT NULL) STRICT;
   CREATE TABLE recall_done (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;`
 
@@ -53,8 +58,10 @@ const LARGEST_SEGMENT = 4096
 const ROWS_PER_STATEMENT = 32
 /** A call is looked for among so many events before its result. */
 const CALL_WITHIN_EVENTS = 400
-/** Looking for a text inside terms reads at most so many of them. */
-const MAX_TERMS_READ = 120_000
+/** Looking for a text inside words reads at most so many blocks of them. */
+const MAX_BLOCKS_READ = 4000
+
+const OF_SEGMENTS = ['recall_postings', 'recall_words', 'recall_grams']
 
 type Lineage = readonly { key: number; upTo: number }[]
 
@@ -139,8 +146,10 @@ export class SqliteIndex {
       const data = thinPostings(bytes(row['data']), left)
       if (data.length > 0) postings.set(String(row['term']), data)
     }
+    // Another form of a word that is left may be from what is removed, so only words that are terms stay.
+    const vocabulary = vocabularyOf(this.#linesIn(segment.id).filter(line => postings.has(line)))
     this.#drop(segment.id)
-    if (left.runs.length > 0) this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings })
+    if (left.runs.length > 0) this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings, vocabulary })
   }
 
   #postingsIn(segment: number): Record<string, unknown>[] {
@@ -148,7 +157,7 @@ export class SqliteIndex {
   }
 
   #drop(segment: number): void {
-    this.#run('DELETE FROM recall_postings WHERE segment = ?', [segment])
+    for (const table of OF_SEGMENTS) this.#run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
     this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
   }
 
@@ -176,29 +185,48 @@ export class SqliteIndex {
     return found
   }
 
-  termsLike(text: string, options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number }): string[] {
-    const { at, segments, limit } = options
+  termsBeginning(text: string, { segments, limit }: { segments: readonly number[]; limit: number }): string[] {
     const found = new Set<string>()
-    let left = MAX_TERMS_READ
     for (const segment of [...segments].reverse()) {
-      if (found.size >= limit || left <= 0) break
-      const rows =
-        at === 'start'
-          ? this.#all('SELECT term FROM recall_postings WHERE segment = ? AND term >= ? AND term < ? LIMIT ?', [
-              segment,
-              text,
-              `${text}\u{10ffff}`,
-              limit,
-            ])
-          : this.#all(
-              `SELECT term FROM (SELECT term FROM recall_postings WHERE segment = ? AND term > '\u0001\u{10ffff}' LIMIT ?)
-               WHERE instr(term, ?) > 0 LIMIT ?`,
-              [segment, left, text, limit],
-            )
+      if (found.size >= limit) break
+      const rows = this.#all('SELECT term FROM recall_postings WHERE segment = ? AND term >= ? AND term < ? LIMIT ?', [
+        segment,
+        text,
+        `${text}\u{10ffff}`,
+        limit,
+      ])
       for (const row of rows) found.add(String(row['term']))
-      if (at === 'anywhere') left -= this.#termsIn(segment)
     }
     return [...found].slice(0, limit)
+  }
+
+  termsInside(text: string, { segments, limit }: { segments: readonly number[]; limit: number }): string[] {
+    const found = new Set<string>()
+    let left = MAX_BLOCKS_READ
+    for (const segment of [...segments].reverse()) {
+      if (found.size >= limit || left <= 0) break
+      const blocks = this.#blocksWith(segment, text).slice(0, left)
+      left -= blocks.length
+      const rows = this.#all(
+        'SELECT w.words FROM json_each(?) j JOIN recall_words w ON w.segment = ? AND w.block = j.value',
+        [JSON.stringify(blocks), segment],
+      )
+      for (const row of rows) for (const term of termsHolding(String(row['words']), text)) found.add(term)
+    }
+    return [...found].slice(0, limit)
+  }
+
+  /** The blocks of a segment's words that can hold a text: all of them where there are few. */
+  #blocksWith(segment: number, text: string): number[] {
+    const lists: Uint8Array[] = []
+    for (const gram of gramsIn(text)) {
+      const [row] = this.#all('SELECT blocks FROM recall_grams WHERE segment = ? AND gram = ?', [segment, gram])
+      if (row) lists.push(bytes(row['blocks']))
+      else if (this.#all('SELECT 1 FROM recall_grams WHERE segment = ? LIMIT 1', [segment]).length > 0) return []
+      else
+        return this.#all('SELECT block FROM recall_words WHERE segment = ?', [segment]).map(own => Number(own['block']))
+    }
+    return blocksInAll(lists)
   }
 
   places(documents: readonly DocumentKey[], nameOf: (key: number) => string): Place[] {
@@ -307,7 +335,12 @@ export class SqliteIndex {
       ])
     }
     const runs = [{ session: key, first, count: fresh.length }]
-    this.#insert({ runs, columns: columnsOf(fresh), postings: postingsOf(fresh) })
+    this.#insert({
+      runs,
+      columns: columnsOf(fresh),
+      postings: postingsOf(fresh.map(({ document }) => document.terms)),
+      vocabulary: vocabularyOf(fresh.flatMap(({ document }) => [...document.words])),
+    })
   }
 
   /** Read and joined first, so that the transaction is short; the segments must be there still when it begins. */
@@ -325,7 +358,12 @@ export class SqliteIndex {
       offset += lengths.length
     }
     const postings = new Map([...lists].map(([term, own]) => [term, joinPostings(own)]))
-    const merged = { runs: joinRuns(parts.flatMap(({ runs }) => runs)), columns: joinColumns(parts), postings }
+    const merged = {
+      runs: joinRuns(parts.flatMap(({ runs }) => runs)),
+      columns: joinColumns(parts),
+      postings,
+      vocabulary: vocabularyOf(ids.flatMap(id => this.#linesIn(id))),
+    }
     this.#write(() => {
       if (ids.some(id => !this.#read(id))) return
       for (const id of ids) this.#drop(id)
@@ -334,7 +372,7 @@ export class SqliteIndex {
   }
 
   /** Numbers of segments are never used again, because readers keep what they have read. */
-  #insert({ runs, columns, postings }: { runs: Run[]; columns: Uint8Array; postings: Map<string, Uint8Array> }): void {
+  #insert({ runs, columns, postings, vocabulary }: NewSegment): void {
     const documents = runs.reduce((sum, { count }) => sum + count, 0)
     const [row] = this.#all('INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id', [
       documents,
@@ -342,24 +380,29 @@ export class SqliteIndex {
       columns,
     ])
     const id = Number(row!['id'])
-    const terms = [...postings.keys()].sort()
-    for (let i = 0; i < terms.length; i += ROWS_PER_STATEMENT) {
-      const some = terms.slice(i, i + ROWS_PER_STATEMENT)
+    this.#insertRows('recall_postings (segment, term, data)', id, sortedRows(postings))
+    this.#insertRows('recall_words (segment, block, words)', id, [...vocabulary.blocks.entries()])
+    this.#insertRows('recall_grams (segment, gram, blocks)', id, sortedRows(vocabulary.grams))
+  }
+
+  #insertRows(into: string, segment: number, rows: readonly (readonly [SqlValue, SqlValue | Uint8Array])[]): void {
+    for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT) {
+      const some = rows.slice(i, i + ROWS_PER_STATEMENT)
       this.#run(
-        `INSERT INTO recall_postings (segment, term, data) VALUES ${some.map(() => '(?, ?, ?)').join(', ')}`,
-        some.flatMap(term => [id, term, postings.get(term)!]),
+        `INSERT INTO ${into} VALUES ${some.map(() => '(?, ?, ?)').join(', ')}`,
+        some.flatMap(row => [segment, ...row]),
       )
     }
+  }
+
+  #linesIn(segment: number): string[] {
+    const rows = this.#all('SELECT words FROM recall_words WHERE segment = ?', [segment])
+    return rows.flatMap(row => String(row['words']).split('\n'))
   }
 
   #read(id: number): Segment | undefined {
     const [row] = this.#all('SELECT runs, columns FROM recall_segments WHERE id = ?', [id])
     return row && toSegment(id, parseJson(String(row['runs'])), bytes(row['columns']))
-  }
-
-  #termsIn(segment: number): number {
-    const [row] = this.#all('SELECT count(*) AS n FROM recall_postings WHERE segment = ?', [segment])
-    return Number(row?.['n'] ?? 0)
   }
 
   /** A transaction that does not wait for the disk. */
@@ -385,6 +428,17 @@ export class SqliteIndex {
   #all(sql: string, values: (SqlValue | Uint8Array)[] = []): Record<string, unknown>[] {
     return this.#prepare(sql).all(...values)
   }
+}
+
+type NewSegment = {
+  runs: readonly Run[]
+  columns: Uint8Array
+  postings: ReadonlyMap<string, Uint8Array>
+  vocabulary: Vocabulary
+}
+
+function sortedRows(lists: ReadonlyMap<string, Uint8Array>): [string, Uint8Array][] {
+  return [...lists].sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 type Fresh = Placed & { seq: number; document: Document }

@@ -38,7 +38,7 @@ const MIGRATIONS: Migrations = [
      CREATE TABLE indexed (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
      CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="unicode61 tokenchars '_'");`,
   ],
-  ['recall: segments of postings in place of the full-text index', RECALL_TABLES],
+  ['recall: segments in place of the full-text index', 'DROP TABLE texts; DROP TABLE docs; DROP TABLE indexed;'],
   [
     'tombstones of removed sessions, whose keys are never used again',
     `CREATE TABLE tombstones (
@@ -49,6 +49,7 @@ const MIGRATIONS: Migrations = [
        WHEN NOT EXISTS (SELECT 1 FROM sessions WHERE key = NEW.id >> 32)
        BEGIN SELECT RAISE(ABORT, '${REMOVED}'); END;`,
   ],
+  ['recall: words in segments', RECALL_TABLES],
 ]
 
 /** A session with its last event: two seeks in the key of `events`, so that appends need not keep a copy. */
@@ -206,7 +207,8 @@ export class SqliteLedger implements LedgerStore {
       behind,
       segments: async () => guard(() => this.#index.segments()),
       postings: async (term, segments) => guard(() => this.#index.postings(term, segments)),
-      termsLike: async (text, options) => guard(() => this.#index.termsLike(text, options)),
+      termsBeginning: async (text, options) => guard(() => this.#index.termsBeginning(text, options)),
+      termsInside: async (text, options) => guard(() => this.#index.termsInside(text, options)),
       places: async documents => guard(() => this.#index.places(documents, key => session ?? this.#nameOf(key))),
     }
   }

@@ -7,6 +7,7 @@
  */
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
+import { linesFor } from './inside.ts'
 import { compoundsIn, compoundTerms, countTerms } from './words.ts'
 
 /** A piece of a part: characters `from` to `to` of the part's text. */
@@ -16,6 +17,8 @@ export type Document = {
   to: number
   /** Terms with how often they occur; filters count once. */
   terms: Map<string, number>
+  /** Its words as the segment keeps them (inside.ts). */
+  words: ReadonlySet<string>
   /** The number of words, for the ranking. */
   length: number
   /** The same for the same text. */
@@ -47,7 +50,7 @@ export function documentsOf({ role, parts }: Message, findCall: FindCall): Docum
       let length = 0
       for (const count of terms.values()) length += count
       for (const filter of filters) terms.set(filter, 1)
-      return { part: index, from, to, terms, length, print: printOf(`${heading}\n${piece}`) }
+      return { part: index, from, to, terms, words: linesFor(piece), length, print: printOf(`${heading}\n${piece}`) }
     })
   })
 }

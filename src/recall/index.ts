@@ -22,11 +22,10 @@ export interface RecallIndex {
   readonly behind: boolean
   segments(): Promise<readonly Segment[]>
   postings(term: string, segments: readonly number[]): Promise<readonly Posting[]>
-  /** Some terms that begin with a text or hold it; at most `limit`, and from the newest segments where there are many. */
-  termsLike(
-    text: string,
-    options: { at: 'start' | 'anywhere'; segments: readonly number[]; limit: number },
-  ): Promise<string[]>
+  /** Some terms that begin with a text; at most `limit`, and from the newest segments where there are many. */
+  termsBeginning(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
+  /** The terms of some words that hold a text of at least three characters; limited as above. */
+  termsInside(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
   /** In the order asked for. */
   places(documents: readonly DocumentKey[]): Promise<readonly Place[]>
 }

@@ -82,11 +82,11 @@ export function joinRuns(runs: readonly Run[]): Run[] {
   return joined
 }
 
-/** The postings of every term of some documents, numbered from 0. */
-export function postingsOf(documents: readonly Placed[]): Map<string, Uint8Array> {
+/** The postings of every term, from the terms of each document, with counts; documents are numbered from 0. */
+export function postingsOf(documents: readonly ReadonlyMap<string, number>[]): Map<string, Uint8Array> {
   const lists = new Map<string, number[]>()
-  for (const [number, { document }] of documents.entries()) {
-    for (const [term, count] of document.terms) {
+  for (const [number, terms] of documents.entries()) {
+    for (const [term, count] of terms) {
       const list = lists.get(term)
       if (list) list.push(number, count)
       else lists.set(term, [number, count])

@@ -2,7 +2,7 @@
  * What somebody asks for, as terms with weights. Any term may match; common words of English count only where there
  * is nothing else. Nothing of a query is syntax.
  */
-import { compoundsIn, compoundTerms, termsOf, wordsIn } from './words.ts'
+import { compoundsIn, compoundTerms, isSpaceless, termsOf, wordsIn } from './words.ts'
 
 /** Terms of the query, each with the word that it comes from: a word that nothing holds is looked for by its parts. */
 export type Query = { terms: ReadonlyMap<string, { word: string; weight: number }>; words: readonly string[] }
@@ -24,7 +24,9 @@ export function parseQuery(text: string): Query {
   const terms = new Map<string, { word: string; weight: number }>()
   for (const word of words) {
     for (const [i, term] of termsOf(word).entries()) {
-      if ((i === 0 || !isCommon(term)) && !terms.has(term)) terms.set(term, { word, weight: 1 })
+      // The last character of a run is in the pair before it.
+      if (i > 0 && (isCommon(term) || (isSpaceless(term) && [...term].length === 1))) continue
+      if (!terms.has(term)) terms.set(term, { word, weight: 1 })
     }
   }
   for (const compound of compoundsIn(text).slice(0, MAX_WORDS)) {

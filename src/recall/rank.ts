@@ -7,8 +7,10 @@
  * rarer one has found, so the work for a query is bounded.
  */
 import type { DocumentKey, Posting, RecallIndex, Span } from './index.ts'
+import { MIN_INSIDE_CHARS } from './inside.ts'
 import { eachPosting, KINDS, type Segment } from './postings.ts'
 import type { Query } from './query.ts'
+import { isSpaceless, writtenIn } from './words.ts'
 
 export type Filters = {
   /** Each list is of alternatives; a document must be in all lists. */
@@ -38,9 +40,12 @@ const MAX_SCORED_POSTINGS = 20_000
 const BYTES_PER_POSTING = 1.5
 /** Bytes of postings that refining terms may read. */
 const MAX_REFINING_BYTES = 300_000
-/** A word that nothing holds stands for up to so many terms that begin with it or hold it. */
+/** A word that nothing holds stands for up to so many terms that begin with it or hold it, of so many that are tried. */
 const MAX_ALIKE = 12
-const MIN_ALIKE_CHARS = 3
+const MAX_TRIED = 100
+const MAX_PAIRS = 100
+/** Longer lists of postings are taken to have a document in scope. */
+const MAX_BYTES_LOOKED_AT = 1000
 const SCORE_CLASSES = 1024
 /** Documents of different sessions are no neighbours. */
 const GAP = 2
@@ -53,10 +58,10 @@ export async function rankDocuments(
   const segments = await index.segments()
   const layout = layOut(segments, index.spans)
   if (layout.documents === 0) return []
-  const lists = await listsFor(index, query, layout)
   const allowed = await allowedBy(index, filters, layout)
-  const scores = score(layout, lists)
-  return best(layout, scores, { limit, allowed })
+  const ranked = (lists: readonly TermList[]) => best(layout, score(layout, lists), { limit, allowed })
+  const found = ranked(await listsFor(index, query, layout))
+  return found.length > 0 ? found : ranked(await listsInside(index, query, layout))
 }
 
 /** A stretch of a segment that is in scope: document `from + i` of the segment has the position `base + i`. */
@@ -126,35 +131,66 @@ function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'seg
 
 type TermList = { weight: number; postings: readonly Posting[]; bytes: number }
 
-/** The postings of each term; of a word that nothing holds, those of terms that begin with it or hold it. */
-async function listsFor(index: RecallIndex, query: Query, { segmentIds }: Layout): Promise<TermList[]> {
+/** The postings of each term; of a word that nothing holds, those of terms that begin with it. */
+async function listsFor(index: RecallIndex, query: Query, layout: Layout): Promise<TermList[]> {
   const lists: TermList[] = []
   const found = new Set<string>()
-  const add = async (term: string, weight: number) => {
-    const postings = await index.postings(term, segmentIds)
-    if (postings.length === 0) return false
-    lists.push({ weight, postings, bytes: postings.reduce((sum, { data }) => sum + data.length, 0) })
-    return true
+  for (const [term, { word, weight }] of query.terms) {
+    const list = await listOf(index, layout, { term, weight })
+    if (list) lists.push(list)
+    // One character of a script without spaces is found as the first of a pair.
+    if (list && !isOneLetter(word)) found.add(word)
   }
-  for (const [term, { word, weight }] of query.terms) if (await add(term, weight)) found.add(word)
   for (const word of query.words) {
-    if (found.has(word) || [...word].length < MIN_ALIKE_CHARS) continue
-    found.add(word)
-    const alike = await termsAlike(index, word.toLowerCase(), { segments: segmentIds, inside: lists.length === 0 })
-    for (const term of alike) await add(term, 1 / alike.length)
+    if (found.has(word) || ([...word].length < MIN_INSIDE_CHARS && !isOneLetter(word))) continue
+    const limit = isOneLetter(word) ? MAX_PAIRS : MAX_ALIKE
+    const alike = await index.termsBeginning(word.toLowerCase(), { segments: layout.segmentIds, limit })
+    lists.push(...(await listsOf(index, layout, alike)))
   }
   return lists
 }
 
-/** Inside terms only where nothing else is found: it takes longer. */
-async function termsAlike(
+/** The postings of terms of words that hold a word of the query. */
+async function listsInside(index: RecallIndex, { words }: Query, layout: Layout): Promise<TermList[]> {
+  const lists: TermList[] = []
+  for (const { word } of words.flatMap(writtenIn)) {
+    if (word.length < MIN_INSIDE_CHARS) continue
+    const options = { segments: layout.segmentIds, limit: MAX_TRIED }
+    lists.push(...(await listsOf(index, layout, await index.termsInside(word, options))))
+  }
+  return lists
+}
+
+/** The lists of some terms that stand for one word: the first few that are in scope. */
+async function listsOf(index: RecallIndex, layout: Layout, terms: readonly string[]): Promise<TermList[]> {
+  const lists: TermList[] = []
+  for (const term of terms) {
+    const list = await listOf(index, layout, { term, weight: 1 })
+    if (list && lists.push(list) >= MAX_ALIKE) break
+  }
+  return lists.map(list => ({ ...list, weight: 1 / lists.length }))
+}
+
+/** Undefined where no document in scope has the term. */
+async function listOf(
   index: RecallIndex,
-  text: string,
-  { segments, inside }: { segments: readonly number[]; inside: boolean },
-): Promise<string[]> {
-  const begin = await index.termsLike(text, { at: 'start', segments, limit: MAX_ALIKE })
-  if (begin.length > 0 || !inside) return begin
-  return index.termsLike(text, { at: 'anywhere', segments, limit: MAX_ALIKE })
+  layout: Layout,
+  { term, weight }: { term: string; weight: number },
+): Promise<TermList | undefined> {
+  const postings = await index.postings(term, layout.segmentIds)
+  const bytes = postings.reduce((sum, { data }) => sum + data.length, 0)
+  if (bytes === 0) return undefined
+  let isThere = bytes > MAX_BYTES_LOOKED_AT
+  if (!isThere) {
+    eachPosition(layout, postings, () => {
+      isThere = true
+    })
+  }
+  return isThere ? { weight, postings, bytes } : undefined
+}
+
+function isOneLetter(word: string): boolean {
+  return isSpaceless(word) && [...word].length === 1
 }
 
 /** Which positions pass the filters; undefined where there are none. */

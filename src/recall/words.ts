@@ -3,7 +3,8 @@
  *
  * A word gives its stem. An identifier in camelCase or snake_case gives itself and its parts. A path or a dotted name
  * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), which stand for a phrase without positions. Scripts
- * without spaces (Chinese, Japanese, Thai, …) give pairs of characters. Accents and letter case do not count.
+ * without spaces (Chinese, Japanese, Thai, …) give pairs of characters, and the last character alone, so that one
+ * character is found as the beginning of a term. Accents and letter case do not count.
  */
 import { stem } from './stem.ts'
 
@@ -25,7 +26,17 @@ const SPACELESS =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u
 const HUMPS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g
 
-const remembered = new Map<string, readonly string[]>()
+type Word = {
+  /** Its stem first, then its parts. */
+  terms: readonly string[]
+  /** What it is found by from inside (inside.ts). */
+  written: readonly Written[]
+}
+
+/** A word as it is written, without accents and letter case, and the term that finds it. */
+export type Written = { word: string; term: string }
+
+const remembered = new Map<string, Word>()
 
 /** The terms of a text, each with how often it occurs. */
 export function countTerms(text: string, counts: Map<string, number> = new Map()): Map<string, number> {
@@ -42,12 +53,31 @@ export function wordsIn(text: string): string[] {
 
 /** The terms of a word: its stem first, then its parts. */
 export function termsOf(word: string): readonly string[] {
-  const known = remembered.get(word)
-  if (known) return known
+  return known(word).terms
+}
+
+/** The word as it is written, in each script with spaces that it has letters of. */
+export function writtenIn(word: string): readonly Written[] {
+  return known(word).written
+}
+
+/** Letters that are the beginning of a term at every place where they occur, though they are a single one. */
+export function isSpaceless(word: string): boolean {
+  return SPACELESS.test(word)
+}
+
+function known(word: string): Word {
+  const before = remembered.get(word)
+  if (before) return before
   if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-  const terms = [...new Set(ASCII.test(word) ? asciiTerms(word) : otherTerms(word))]
-  remembered.set(word, terms)
-  return terms
+  const runs = ASCII.test(word) ? [word] : runsIn(word)
+  const terms = [...new Set(runs.flatMap(termsOfRun))]
+  const written = runs
+    .filter(run => !SPACELESS.test(run))
+    .map(run => ({ word: run.slice(0, MAX_WORD_CHARS).toLowerCase(), term: termsOfRun(run)[0]! }))
+  const read = { terms, written }
+  remembered.set(word, read)
+  return read
 }
 
 /** A path or dotted name with its endings, longest first. */
@@ -77,19 +107,18 @@ function asciiTerms(word: string): string[] {
   return [whole, ...parts.filter(part => part.length > 1).map(part => stemmed(part.toLowerCase()))]
 }
 
-function otherTerms(word: string): string[] {
-  const plain = word.normalize('NFKD').replace(MARKS, '').normalize('NFKC').toLowerCase()
-  return (plain.match(RUNS) ?? []).flatMap(run => {
-    if (SPACELESS.test(run)) return pairsIn(run)
-    return ASCII.test(run) ? asciiTerms(run) : [[...run].slice(0, MAX_WORD_CHARS).join('')]
-  })
+function runsIn(word: string): readonly string[] {
+  return word.normalize('NFKD').replace(MARKS, '').normalize('NFKC').toLowerCase().match(RUNS) ?? []
 }
 
-/** A character alone is a term of its own only where nothing stands beside it. */
+function termsOfRun(run: string): string[] {
+  if (ASCII.test(run)) return asciiTerms(run)
+  return SPACELESS.test(run) ? pairsIn(run) : [[...run].slice(0, MAX_WORD_CHARS).join('')]
+}
+
 function pairsIn(run: string): string[] {
   const letters = [...run]
-  if (letters.length === 1) return letters
-  return letters.slice(1).map((letter, i) => letters[i]! + letter)
+  return letters.map((letter, i) => letter + (letters[i + 1] ?? ''))
 }
 
 function stemmed(part: string): string {

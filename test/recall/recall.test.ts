@@ -173,3 +173,44 @@ test('what was appended is in the index when the store is closed, also by the th
     db.close()
   }
 })
+
+test('what words do not find is found inside them, whatever their stem is, in large segments too', async () => {
+  const store = new SqliteLedger(':memory:')
+  const pal = await openPalimpsest({ home: ':memory:', store })
+  const session = await pal.session('s')
+  const other = await pal.session('other')
+  const word = (i: number) => `w${(i * 7919).toString(36)}q${i.toString(36)}`
+  for (let i = 0; i < 40; i++) {
+    const texts = Array.from({ length: 64 }, (_, j) => `${word(64 * i + j)} ${word(9000 + 64 * i + j)}`)
+    await session.append(...texts.map(text => said('user', text)))
+    await other.append(...texts.map(text => said('user', `${text}zz notificationless${i}`)))
+  }
+  await session.append(said('user', 'the authenticationMiddleware'), said('user', 'notifications of Rückstände'))
+  while (await store.advanceIndex(['s', 'other'], { steps: 64, merge: true }));
+  assert.ok((await (await store.index('all')).segments()).some(({ lengths }) => lengths.length > 1000))
+  assert.deepEqual(await entries(session, 'henticationmid'), [2560])
+  assert.deepEqual(await entries(session, 'ificatio'), [2561])
+  assert.deepEqual(await entries(session, 'uckstand'), [2561])
+  assert.deepEqual(await entries(session, `${word(100).slice(1, -1)}`), [100])
+  assert.deepEqual(await entries(session, 'xyzzyx'), [])
+})
+
+test('Chinese, Japanese and Thai are found by words and by a single character, at any place of a sentence', async () => {
+  const session = await sessionWith(
+    said('user', '我们昨天在北京开会讨论预算'),
+    said('user', '明日は東京で会議があります。サーバーを再起動してください'),
+    said('user', 'ฉันชอบกินข้าวผัดกุ้งที่ตลาด'),
+    said('user', '这个国家很大, 我爱祖国'),
+    said('user', '배포 스크립트를 고쳤습니다'),
+  )
+  const first = async (query: string) => (await entries(session, query))[0]
+  assert.equal(await first('北京'), 0)
+  assert.equal(await first('预算'), 0)
+  assert.equal(await first('再起動'), 1)
+  assert.equal(await first('サーバー'), 1)
+  assert.equal(await first('ข้าวผัด'), 2)
+  assert.equal(await first('ตลาด'), 2)
+  assert.deepEqual(await entries(session, '国'), [3])
+  assert.deepEqual(await entries(session, '算'), [0])
+  assert.equal(await first('스크립트'), 4)
+})

@@ -1,0 +1,69 @@
+/**
+ * Finding a word by a text inside it ("meout" finds connectionTimeoutMs), for a query whose words find nothing.
+ *
+ * A segment keeps its words as they are written, each once, sorted, in blocks. A segment with many has an index from
+ * every three characters to the blocks that hold them, so a search reads only blocks that can have the text. Words are
+ * fewer than the texts are long by far: this takes a third of what an index of the texts would.
+ */
+import { eachPosting, postingsOf } from './postings.ts'
+import { wordsIn, writtenIn } from './words.ts'
+
+/** A text of fewer characters is inside too many words. */
+export const MIN_INSIDE_CHARS = 3
+const GRAM = MIN_INSIDE_CHARS
+const WORDS_PER_BLOCK = 32
+/** Fewer blocks are read without an index. */
+const MIN_BLOCKS_INDEXED = 32
+
+export type Vocabulary = {
+  /** Lines of a word, and its term where that is another. */
+  blocks: readonly string[]
+  /** The numbers of blocks for each three characters, as postings. */
+  grams: ReadonlyMap<string, Uint8Array>
+}
+
+/** The lines for the words of a text that can have another text inside. */
+export function linesFor(text: string): Set<string> {
+  const lines = new Set<string>()
+  for (const found of wordsIn(text)) {
+    for (const { word, term } of writtenIn(found)) {
+      if (word.length > GRAM) lines.add(word === term ? word : `${word} ${term}`)
+    }
+  }
+  return lines
+}
+
+export function vocabularyOf(lines: Iterable<string>): Vocabulary {
+  const sorted = [...new Set(lines)].sort()
+  const blocks: string[] = []
+  for (let i = 0; i < sorted.length; i += WORDS_PER_BLOCK) blocks.push(sorted.slice(i, i + WORDS_PER_BLOCK).join('\n'))
+  if (blocks.length < MIN_BLOCKS_INDEXED) return { blocks, grams: new Map() }
+  const held = blocks.map(block => new Map(linesIn(block).flatMap(({ word }) => gramsIn(word).map(gram => [gram, 1]))))
+  return { blocks, grams: postingsOf(held) }
+}
+
+/** The three characters that a text consists of, each three once. */
+export function gramsIn(text: string): string[] {
+  return [...new Set(Array.from({ length: text.length - GRAM + 1 }, (_, i) => text.slice(i, i + GRAM)))]
+}
+
+/** The blocks that are in all lists. */
+export function blocksInAll(lists: readonly Uint8Array[]): number[] {
+  const counts = new Map<number, number>()
+  for (const list of lists) eachPosting(list, block => counts.set(block, (counts.get(block) ?? 0) + 1))
+  return [...counts].filter(([, count]) => count === lists.length).map(([block]) => block)
+}
+
+/** The terms of the words in a block that hold a text. */
+export function termsHolding(block: string, text: string): string[] {
+  return linesIn(block)
+    .filter(({ word }) => word.includes(text))
+    .map(({ term }) => term)
+}
+
+function linesIn(block: string): { word: string; term: string }[] {
+  return block.split('\n').map(line => {
+    const [word = '', term = word] = line.split(' ')
+    return { word, term }
+  })
+}
