@@ -83,10 +83,10 @@ const MOST_WAITING = 100
 
 /** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
-  const { pal, persona, model, parent } = options
+  const { pal, persona, model, parent, root } = options
   const known = await pal.find(session)
   const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
-  const about = { client: clientOf(persona), ...(parent === undefined ? {} : { parent }) }
+  const about = { client: clientOf(persona), project: root, ...(parent === undefined ? {} : { parent }) }
   const opened = await pal.session(session, {
     ...(planner === undefined ? {} : { planner }),
     model: model.name,

@@ -28,7 +28,7 @@ import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF 
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
-import type { RecallHit, RecallOptions } from './recall.ts'
+import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
 import { Session } from './session.ts'
 import { dropFiles, filesOf } from './session-files.ts'
 import { type SessionOptions, SessionState } from './state.ts'
@@ -109,9 +109,13 @@ export type SessionHit = RecallHit & { session: string }
 export type RecallAllOptions = RecallOptions & {
   /** Which sessions; all of the home unless given. */
   among?: (session: string) => boolean
+  /** Only sessions that worked in this folder or inside it; the end of a path is enough. */
+  project?: string
   /** Opens a session for the doors that keep theirs. */
   open?: (session: string) => Promise<Session>
 }
+
+const MAX_SESSIONS = 2 ** 31 - 1
 
 type Meta = {
   policy: string
@@ -347,7 +351,8 @@ export class Palimpsest {
    * still being filled with what an earlier version wrote.
    */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
-    const { limit = 20, among, open = id => this.session(id, { mustExist: true }), ...rest } = options
+    const { limit = 20, open = id => this.session(id, { mustExist: true }), among: given, project, ...rest } = options
+    const among = project === undefined ? given : await this.#ofProject(project, given)
     const index = await this.#store.index(among ? { among } : 'all')
     const found = await search(index, query, { limit, ...rest })
     const bySession = Map.groupBy(found, hit => hit.session)
@@ -358,6 +363,14 @@ export class Palimpsest {
         for (const hit of await session.describe([one], query)) placed.set(one, { session: id, ...hit })
     }
     return { hits: found.flatMap(one => placed.get(one) ?? []), behind: index.behind }
+  }
+
+  async #ofProject(project: string, among = (_: string) => true): Promise<(session: string) => boolean> {
+    const own = (await this.sessions({ limit: MAX_SESSIONS })).filter(({ about }) =>
+      isInProject(about.project, project),
+    )
+    const ids = new Set(own.map(({ id }) => id))
+    return id => ids.has(id) && among(id)
   }
 
   /**

@@ -4,6 +4,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
+import { isAbsolutePath, normalizePath } from '../model/paths.ts'
 import { headOf, onOneLine } from '../model/text.ts'
 import { type Counter, partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
@@ -57,6 +58,14 @@ export function parseTime(text: string, { end = false } = {}): number {
     )
   }
   return end && /^\d{4}-\d\d-\d\d$/.test(text) ? at + DAY_MS - 1 : at
+}
+
+/** Whether a session that worked in a folder belongs to a project: its folder, or the end of that folder's path. */
+export function isInProject(folder: string | undefined, project: string): boolean {
+  if (folder === undefined) return false
+  const path = `/${normalizePath(folder)}/`
+  const named = normalizePath(project)
+  return isAbsolutePath(named) ? path.startsWith(`/${named}/`) : path.includes(`/${named}/`)
 }
 
 const DAY_MS = 86_400_000

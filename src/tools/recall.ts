@@ -19,7 +19,9 @@ import { defineTool } from './tool.ts'
 
 /** The sessions that the agent's user may see, its own among them. */
 export type SeenSessions = {
-  recall(query: string, options: RecallOptions): Promise<{ hits: SessionHit[]; behind: boolean }>
+  recall(query: string, options: RecallOptions & { project?: string }): Promise<{ hits: SessionHit[]; behind: boolean }>
+  /** The folder that a session works in, where that is known. */
+  projectOf(session: string): Promise<string | undefined>
   open(session: string): Promise<Session>
 }
 
@@ -31,6 +33,8 @@ export type SessionToolContext = {
 }
 
 const HITS = 10
+/** In place of a text that the user has hidden. */
+export const HIDDEN = '[hidden by the user]'
 const TEXT_CHARS = 20_000
 const NEAR = 3
 
@@ -38,6 +42,7 @@ const NEAR = 3
 export function seenSessions(pal: Palimpsest): SeenSessions {
   return {
     recall: (query, options) => pal.recall(query, options),
+    projectOf: async session => (await pal.find(session))?.about.project,
     open: session => pal.session(session, { mustExist: true }),
   }
 }
@@ -50,14 +55,14 @@ Three steps
 1. query: a question, a line that you remember, a name, a path or a command; any word may match. Gives hits, best first, each with an id, when it was, whether it is in view, and what its whole text costs in tokens.
 2. around: an id; what happened just before and after it, a line each.
 3. text: an id; the whole text, or from the character \`from\` on where it is long.
-Narrow a query by type, tool, path, since and until. sessions: "all" searches your user's other sessions too; name the session of such a hit in steps 2 and 3.`,
+Narrow a query by type, tool, path, since and until. sessions: "project" searches all sessions in your working folder, "all" every session of your user; name the session of such a hit in steps 2 and 3.`,
   input: z.object({
     query: z.string().min(1).optional().describe('What to look for, e.g. "why did the timezone test fail".'),
     around: z.string().optional().describe('The id of a hit: what stood around it.'),
     text: z.string().optional().describe('The id of a hit: its text.'),
     from: z.number().int().min(0).optional().describe('With text: the first character.'),
     session: z.string().optional().describe('With around and text: the session of the hit; yours unless given.'),
-    sessions: z.enum(['this', 'all']).optional().describe('Where to look; "this" unless given.'),
+    sessions: z.enum(['this', 'project', 'all']).optional().describe('Where to look; "this" unless given.'),
     type: z
       .enum(['text', 'reasoning', 'tool-call', 'tool-result', 'user', 'assistant'])
       .optional()
@@ -78,7 +83,7 @@ Narrow a query by type, tool, path, since and until. sessions: "all" searches yo
 })
 
 type Narrowed = {
-  sessions?: 'this' | 'all' | undefined
+  sessions?: 'this' | 'project' | 'all' | undefined
   type?: string | undefined
   tool?: string | undefined
   path?: string | undefined
@@ -100,14 +105,16 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
     ...(since === undefined ? {} : { since: parseTime(since) }),
     ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
   }
-  const everywhere = narrowed.sessions === 'all' && sessions
-  const { hits: found, behind } = everywhere
-    ? await sessions.recall(query, options)
+  const { sessions: scope = 'this' } = narrowed
+  const project = scope === 'project' ? await sessions?.projectOf(session.id) : undefined
+  const others = scope === 'all' || project !== undefined ? sessions : undefined
+  const { hits: found, behind } = others
+    ? await others.recall(query, { ...options, ...(project === undefined ? {} : { project }) })
     : { hits: (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit })), behind: false }
   const hits = found.filter(hit => !isOwnTool(hit.tool ?? '')).slice(0, limit)
   const notes = [
-    ...(narrowed.sessions === 'all' && !sessions
-      ? ['Only this session was searched: others are not open to you.']
+    ...(scope !== 'this' && !others
+      ? [`Only this session was searched: ${sessions ? 'its folder is not known' : 'others are not open to you'}.`]
       : []),
     ...(behind ? ['Older sessions are still being indexed: ask again later for more.'] : []),
   ]
@@ -136,7 +143,7 @@ async function describeHit(context: SessionToolContext, hit: SessionHit): Promis
     amount(hit.tokens, 'token'),
     copies ? `${amount(copies, 'older copy', 'older copies')}` : undefined,
   ]
-  const shown = hidden ? '[hidden by the user]' : quote(snippet, 240)
+  const shown = hidden ? HIDDEN : quote(snippet, 240)
   return `- ${hash}: ${where.filter(part => part !== undefined).join(', ')}: ${shown}`
 }
 
@@ -146,7 +153,7 @@ async function describeNear(session: Session, id: string): Promise<string> {
     .filter(({ tool }) => !isOwnTool(tool ?? ''))
     .map(part => {
       const hidden = !part.inView && hiddenByUser(session, part.entry, part.part)
-      const shown = hidden ? '[hidden by the user]' : quote(part.preview, 160)
+      const shown = hidden ? HIDDEN : quote(part.preview, 160)
       const mark = part.hash === id ? '>' : '-'
       return `${mark} ${part.hash}: ${whatIs(part)} (entry ${part.entry}), ${amount(part.tokens, 'token')}: ${shown}`
     })
@@ -155,9 +162,7 @@ async function describeNear(session: Session, id: string): Promise<string> {
 
 async function describeText(session: Session, id: string, from: number): Promise<string> {
   const { entry, part, text } = await session.original(id)
-  const hider = hiddenByUser(session, entry, part)
-  if (hider)
-    throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
+  checkNotHidden(session, { id, entry, part })
   const shown = cut(text, from, from + TEXT_CHARS)
   const end = from + shown.length
   const more =
@@ -191,6 +196,15 @@ export function hiddenByUser(session: Session, entry: number, part: number): Edi
       if (entry < from || entry > to) return false
       return isRange(target) || (target.type === 'part' && target.part === part)
     })
+}
+
+export function checkNotHidden(
+  session: Session,
+  { id, entry, part }: { id: string; entry: number; part: number },
+): void {
+  const hider = hiddenByUser(session, entry, part)
+  if (hider)
+    throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
 }
 
 export function quote(text: string, most = 80): string {

@@ -234,6 +234,29 @@ test('recall searches other sessions only where the user may see them', async ()
   assert.match(foreign.text, /There is no session foreign/)
 })
 
+test('recall searches the sessions of one project', async () => {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+  const folders = { mine: '/home/ann/app', same: '/home/ann/app/web', beside: '/home/ann/app-two', nowhere: undefined }
+  for (const [id, project] of Object.entries(folders)) {
+    await (await pal.session(id, { about: project ? { project } : {} })).append(said(`a needle of ${id}`))
+  }
+  const sessions = seenSessions(pal)
+  const session = await pal.session('mine')
+  const asked = { query: 'needle', sessions: 'project' }
+  const { text } = await runTool(recallTool, asked, { session, sessions })
+  assert.match(text, /needle of mine/)
+  assert.match(text, /needle of same/)
+  assert.doesNotMatch(text, /beside|nowhere/)
+  const foundIn = async (project: string) =>
+    (await pal.recall('needle', { project })).hits.map(hit => hit.session).sort()
+  assert.deepEqual(await foundIn('app'), ['mine', 'same'])
+  assert.deepEqual(await foundIn('ann/app-two/'), ['beside'])
+  assert.deepEqual(await foundIn('/home/ann'), ['beside', 'mine', 'same'])
+  const nowhere = await runTool(recallTool, asked, { session: await pal.session('nowhere'), sessions })
+  assert.match(nowhere.text, /Only this session was searched: its folder is not known/)
+})
+
 test('an agent in the middle of its tool loop can edit its context while the call to do so is open', async () => {
   const session = await open([LOG], { ids: 1000 })
   await session.view()

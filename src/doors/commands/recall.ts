@@ -1,5 +1,5 @@
 /** `recall` and `restore`: find what is no longer in view, and bring it back. */
-
+import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import type { SessionHit } from '../../session/engine.ts'
@@ -22,6 +22,7 @@ export const recall = defineCommand({
   ],
   options: {
     session: { type: 'string', short: 's', value: 'SESSION', about: 'only in this session' },
+    project: { type: 'string', value: 'FOLDER', about: 'only sessions that worked in this folder, e.g. . or my-app' },
     limit: { type: 'string', value: 'N', about: 'how many hits (20)' },
     type: {
       type: 'string',
@@ -46,9 +47,11 @@ export const recall = defineCommand({
     const query = args.join(' ')
     if (query === '') throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: palimpsest recall timezone')
     const options = optionsIn(values)
+    const { project } = values
+    const scope = project === undefined ? {} : { project: /^[./]/.test(project) ? resolve(project) : project }
     const { hits, behind } =
       values.session === undefined
-        ? ((await (await openIfThere())?.recall(query, options)) ?? { hits: [], behind: false })
+        ? ((await (await openIfThere())?.recall(query, { ...options, ...scope })) ?? { hits: [], behind: false })
         : { hits: await recallIn(await session(values.session), query, options), behind: false }
     return {
       json: { query, hits, behind },

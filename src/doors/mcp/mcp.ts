@@ -176,7 +176,7 @@ function contextFor(options: McpOptions): () => Promise<Context> {
   const { pal, root, session = 'mcp', workspace, memory, seesSessions, now = Date.now } = options
   let opened: Promise<{ session: Session; journal: FileJournal }> | undefined
   const open = async () => {
-    const found = await pal.session(session)
+    const found = await pal.session(session, { about: { project: root } })
     return { session: found, journal: sessionJournal(found) }
   }
   return async () => {

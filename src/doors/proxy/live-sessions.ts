@@ -25,6 +25,7 @@ import {
   recordInjection,
 } from './injection.ts'
 import type { SomeHeaders } from './node-http.ts'
+import { projectIn } from './project.ts'
 import { factsOf } from './request-facts.ts'
 import type { Spliced } from './splice-body.ts'
 
@@ -106,7 +107,7 @@ export class LiveSessions {
     const isHoldout = this.#isHoldout(place)
     // Where the server is told to edit the history itself, ours would break its cache a second time.
     const policy = place.side || isHoldout || serverEdits ? 'none' : this.#options.policy
-    const about = aboutOf(place, opening.headers)
+    const about = aboutOf(place, opening)
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
     const options: OpenOptions = { ...told, policy, overhead, about }
     const session = await this.#options.pal.session(place.session, options)
@@ -206,9 +207,10 @@ function askedOf(opening: Opening, seen: Live['seen'] = {}): Asked {
 /** How clients name a model with a window of a million tokens. */
 const LONG_WINDOW = '[1m]'
 
-function aboutOf({ parent }: Place, headers: SomeHeaders): NonNullable<OpenOptions['about']> {
+function aboutOf({ parent }: Place, { headers, body }: Opening): NonNullable<OpenOptions['about']> {
   const client = clientNameOf(headers)
-  return { ...(client ? { client } : {}), ...(parent ? { parent } : {}) }
+  const project = projectIn(body)
+  return { ...(client ? { client } : {}), ...(parent ? { parent } : {}), ...(project ? { project } : {}) }
 }
 
 function introduce({ by, parent, side }: Place, isHoldout: boolean): string {

@@ -1,6 +1,9 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
 import { parseTime, type RecallOptions } from '../../session/recall.ts'
+import type { Session } from '../../session/session.ts'
+import { checkNotHidden, HIDDEN, hiddenByUser } from '../../tools/recall.ts'
+import type { Caller } from './gate.ts'
 import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
 
@@ -36,6 +39,20 @@ function optionsIn({ limit, type, tool, path, since, until }: RecallGiven): Reca
   }
 }
 
+/** What an agent gets of a part that its user has hidden: where it is, and nothing of its text. */
+function shownTo<P extends { entry: number; part: number; inView: boolean; snippet?: string; preview?: string }>(
+  caller: Caller,
+  session: Session,
+  found: P,
+): P {
+  if (caller.role !== 'agent' || found.inView || !hiddenByUser(session, found.entry, found.part)) return found
+  return {
+    ...found,
+    ...(found.snippet === undefined ? {} : { snippet: HIDDEN }),
+    ...(found.preview === undefined ? {} : { preview: HIDDEN }),
+  }
+}
+
 const recall = defineRoute({
   method: 'get',
   path: '/sessions/{session}/recall',
@@ -49,7 +66,7 @@ const recall = defineRoute({
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const hits = await session.recall(query.q, optionsIn(query))
-    return { hits: hits.map(hit => ({ session: session.id, ...hit })) }
+    return { hits: hits.map(hit => ({ session: session.id, ...shownTo(caller, session, hit) })) }
   },
 })
 
@@ -59,13 +76,26 @@ const recallAll = defineRoute({
   tag: 'sessions',
   summary: 'Search everything that ever happened in all sessions of the caller',
   roles: EVERYBODY,
-  query: RecallQuery,
+  query: {
+    ...RecallQuery,
+    project: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('Only sessions that worked in this folder or inside it; the end of its path is enough.'),
+  },
   answer: z.object({
     hits: z.array(Hit),
     behind: z.boolean().describe('Whether older sessions are still being indexed: ask again later for more.'),
   }),
   async run({ query, caller, doors: { desk } }) {
-    return desk.of(caller).recall(query.q, { ...optionsIn(query), open: session => desk.open(caller, session) })
+    const open = (session: string) => desk.open(caller, session)
+    const scope = query.project === undefined ? {} : { project: query.project }
+    const { hits, behind } = await desk.of(caller).recall(query.q, { ...optionsIn(query), ...scope, open })
+    const shown: typeof hits = []
+    for (const hit of hits) shown.push(shownTo(caller, await open(hit.session), hit))
+    return { hits: shown, behind }
   },
 })
 
@@ -85,7 +115,8 @@ const around = defineRoute({
   refusals: [404],
   async run({ params, query: { id, before = 3, after = 3 }, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return { parts: await session.around(id, { before, after }) }
+    const near = await session.around(id, { before, after })
+    return { parts: near.map(part => shownTo(caller, session, part)) }
   },
 })
 
@@ -98,9 +129,11 @@ const original = defineRoute({
   params: SessionParam,
   query: { id: z.string().min(1).max(40).describe('The id of a part or of an edit.') },
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string() }),
-  refusals: [404],
+  refusals: [404, 409],
   async run({ params, query, caller, doors }) {
-    const { entry, part, text } = await (await doors.desk.open(caller, params.session)).original(query.id)
+    const session = await doors.desk.open(caller, params.session)
+    const { entry, part, text } = await session.original(query.id)
+    if (caller.role === 'agent') checkNotHidden(session, { id: query.id, entry, part })
     return { entry, part, text }
   },
 })

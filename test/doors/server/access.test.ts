@@ -238,6 +238,32 @@ describe('an agent', () => {
     assert.equal(own.by, 'agent')
     assert.equal((await call('POST', `/sessions/edited/edits/${own.id}/undo`, { token: agent.token })).status, 200)
   })
+
+  test('is not told by recall what its user has hidden, and people are', async () => {
+    const messages = [said('a zebra question'), said('the zebra answer '.repeat(50), 'assistant')]
+    await call('POST', '/sessions', { token: alice.token, body: { id: 'hiding', messages } })
+    const parts = await call('GET', '/sessions/hiding/parts', { token: agent.token })
+    const [{ hash }] = parts.json.parts
+    await call('POST', '/sessions/hiding/edits', {
+      token: alice.token,
+      body: { action: 'discard', targets: [[hash]] },
+    })
+    for (const path of [
+      '/recall?q=zebra+answer',
+      '/sessions/hiding/recall?q=zebra+answer',
+      `/sessions/hiding/around?id=${hash}`,
+    ]) {
+      const told = async (token: string) => {
+        const { text } = await call('GET', path, { token })
+        return [text.includes('the zebra answer'), text.includes('[hidden by the user]')]
+      }
+      assert.deepEqual(await told(agent.token), [false, true], path)
+      assert.deepEqual(await told(alice.token), [true, false], path)
+    }
+    const original = (token: string) => call('GET', `/sessions/hiding/original?id=${hash}`, { token })
+    assert.equal((await original(agent.token)).json.error.code, 'PINNED')
+    assert.match((await original(alice.token)).json.text, /^the zebra answer/)
+  })
 })
 
 describe('sessions belong to a user', () => {

@@ -1,4 +1,4 @@
-/** Full-text search over everything that happened in the session; hits say whether the model sees them now. */
+/** Search over everything that happened, here or in other sessions; hits say whether the model sees them now. */
 import { type RefObject, useDeferredValue, useState } from 'react'
 import { getJson, sessionPath } from '../../api.ts'
 import type { Hit } from '../../api-types.ts'
@@ -9,6 +9,8 @@ import { HitList } from '../../ui/hit-list.tsx'
 
 type SearchTabProps = {
   session: string
+  /** The folder that the session works in, if that is known. */
+  project: string | undefined
   /** The search is made anew when the session changes: what is in view may be other hits. */
   length: number
   query: string
@@ -19,7 +21,9 @@ type SearchTabProps = {
 
 const HITS = 50
 
-type Filters = { type: string; path: string; since: string }
+type Filters = { where: string; type: string; path: string; since: string }
+
+const HERE = 'session'
 
 const TYPES = [
   ['', 'everything'],
@@ -29,14 +33,20 @@ const TYPES = [
   ['assistant', 'what the agent said'],
 ] as const
 
-export function SearchTab({ session, length, query, onQuery, onOpen, input }: SearchTabProps) {
+export function SearchTab({ session, project, length, query, onQuery, onOpen, input }: SearchTabProps) {
   const asked = useDeferredValue(query.trim())
-  const [filters, setFilters] = useState<Filters>({ type: '', path: '', since: '' })
-  const given = useDeferredValue(Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '')))
+  const [filters, setFilters] = useState<Filters>({ where: HERE, type: '', path: '', since: '' })
+  const { where, ...given } = useDeferredValue(
+    Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '')),
+  )
+  const scope = where === 'project' && project !== undefined ? { project } : {}
   const found = useResource(
-    asked === '' ? undefined : `${session}\n${asked}\n${length}\n${JSON.stringify(given)}`,
+    asked === '' ? undefined : `${session}\n${asked}\n${length}\n${where}\n${JSON.stringify(given)}`,
     signal =>
-      getJson<{ hits: Hit[] }>(sessionPath(session, 'recall'), { query: { q: asked, limit: HITS, ...given }, signal }),
+      getJson<{ hits: Hit[] }>(where === HERE ? sessionPath(session, 'recall') : '/recall', {
+        query: { q: asked, limit: HITS, ...given, ...scope },
+        signal,
+      }),
     { keep: true },
   )
   const hits = asked === '' ? [] : (found.value?.hits ?? [])
@@ -51,21 +61,36 @@ export function SearchTab({ session, length, query, onQuery, onOpen, input }: Se
         value={query}
         onChange={event => onQuery(event.target.value)}
       />
-      <FilterRow filters={filters} onChange={setFilters} />
+      <FilterRow filters={filters} hasProject={project !== undefined} onChange={setFilters} />
       {found.error !== undefined && asked !== '' && <Failure error={found.error} retry={found.reload} />}
       <p className="dim" role="status">
         {asked !== '' &&
           found.value &&
           (hits.length === 0 ? 'Nobody said this.' : `${plural(hits.length, 'hit')}, ${outOfView} out of view.`)}
       </p>
-      <HitList hits={hits} query={asked} onOpen={({ entry }) => onOpen(entry)} />
+      {where === HERE ? (
+        <HitList hits={hits} query={asked} onOpen={({ entry }) => onOpen(entry)} />
+      ) : (
+        <HitList hits={hits} query={asked} withSession />
+      )}
     </div>
   )
 }
 
-function FilterRow({ filters, onChange }: { filters: Filters; onChange(filters: Filters): void }) {
+type FilterRowProps = { filters: Filters; hasProject: boolean; onChange(filters: Filters): void }
+
+function FilterRow({ filters, hasProject, onChange }: FilterRowProps) {
   return (
     <div className="search-filters">
+      <select
+        aria-label="Where to search"
+        value={filters.where}
+        onChange={event => onChange({ ...filters, where: event.target.value })}
+      >
+        <option value={HERE}>this session</option>
+        {hasProject && <option value="project">this project</option>}
+        <option value="all">all sessions</option>
+      </select>
       <select
         aria-label="What to search"
         value={filters.type}

@@ -224,6 +224,7 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
   const { now, calls, edits } = data
   const active = edits.all.filter(edit => edit.active).length
   const length = now?.length ?? 0
+  const project = data.info.value?.about.project
   const tabs: Tab<TabKey>[] = [
     {
       key: 'timeline',
@@ -245,7 +246,7 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
     {
       key: 'search',
       label: 'Search',
-      content: <SearchTab {...{ session, length, query, onQuery, input }} onOpen={open} />,
+      content: <SearchTab {...{ session, project, length, query, onQuery, input }} onOpen={open} />,
     },
   ]
   return (
