@@ -7,8 +7,7 @@
  */
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
-import { linesFor } from './inside.ts'
-import { compoundsIn, compoundTerms, countTerms } from './words.ts'
+import { compoundsIn, compoundTerms, countTerms, linesFor } from './words.ts'
 
 /** A piece of a part: characters `from` to `to` of the part's text. */
 export type Document = {

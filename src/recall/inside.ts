@@ -6,10 +6,8 @@
  * fewer than the texts are long by far: this takes a third of what an index of the texts would.
  */
 import { eachPosting, postingsOf } from './postings.ts'
-import { wordsIn, writtenIn } from './words.ts'
+import { MIN_INSIDE_CHARS } from './words.ts'
 
-/** A text of fewer characters is inside too many words. */
-export const MIN_INSIDE_CHARS = 3
 const GRAM = MIN_INSIDE_CHARS
 const WORDS_PER_BLOCK = 32
 /** Fewer blocks are read without an index. */
@@ -20,17 +18,6 @@ export type Vocabulary = {
   blocks: readonly string[]
   /** The numbers of blocks for each three characters, as postings. */
   grams: ReadonlyMap<string, Uint8Array>
-}
-
-/** The lines for the words of a text that can have another text inside. */
-export function linesFor(text: string): Set<string> {
-  const lines = new Set<string>()
-  for (const found of wordsIn(text)) {
-    for (const { word, term } of writtenIn(found)) {
-      if (word.length > GRAM) lines.add(word === term ? word : `${word} ${term}`)
-    }
-  }
-  return lines
 }
 
 export function vocabularyOf(lines: Iterable<string>): Vocabulary {

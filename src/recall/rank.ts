@@ -7,10 +7,9 @@
  * rarer one has found, so the work for a query is bounded.
  */
 import type { DocumentKey, Posting, RecallIndex, Span } from './index.ts'
-import { MIN_INSIDE_CHARS } from './inside.ts'
 import { eachPosting, KINDS, type Segment } from './postings.ts'
 import type { Query } from './query.ts'
-import { isSpaceless, writtenIn } from './words.ts'
+import { isSpaceless, MIN_INSIDE_CHARS, writtenIn } from './words.ts'
 
 export type Filters = {
   /** Each list is of alternatives; a document must be in all lists. */

@@ -9,6 +9,8 @@
 import { stem } from './stem.ts'
 
 const MAX_WORD_CHARS = 64
+/** A text of fewer characters is inside too many words. */
+export const MIN_INSIDE_CHARS = 3
 /** How many endings of a path are terms. */
 const MAX_ENDINGS = 3
 /** Words repeat: their terms are computed once. The table is emptied when it is full. */
@@ -44,6 +46,17 @@ export function countTerms(text: string, counts: Map<string, number> = new Map()
   for (const word of wordsIn(text)) for (const term of termsOf(word)) add(term)
   for (const [compound] of text.matchAll(COMPOUNDS)) for (const term of compoundTerms(compound)) add(term)
   return counts
+}
+
+/** The lines for the words of a text that can have another text inside (inside.ts): a word, and its term where that is another. */
+export function linesFor(text: string): Set<string> {
+  const lines = new Set<string>()
+  for (const found of wordsIn(text)) {
+    for (const { word, term } of writtenIn(found)) {
+      if (word.length > MIN_INSIDE_CHARS) lines.add(word === term ? word : `${word} ${term}`)
+    }
+  }
+  return lines
 }
 
 /** The words of a text as they are written. */
