@@ -115,7 +115,9 @@ async function runTurn(agent: Agent, request: string, { provider, clock, steps }
 async function recordingOf(session: Session, pal: Palimpsest, memory: Memory): Promise<Recording> {
   const info = await pal.find(session.id)
   if (!info) throw new Error('The session is gone.')
-  const { policy, model, about } = info
+  const { policy, model } = info
+  // The folder is one of this recording.
+  const { project: _, ...about } = info.about
   const proposals = await memory.proposals(USER, { state: 'open' })
   return {
     policy,

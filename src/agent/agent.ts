@@ -8,7 +8,7 @@
  */
 
 import { resolve } from 'node:path'
-import type { AgentMemory, Memory } from '../memory/memory.ts'
+import type { Memory } from '../memory/memory.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
@@ -17,6 +17,8 @@ import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
+import { NO_MEMORY } from '../tools/memory.ts'
+import { sourcesOf } from '../tools/provenance.ts'
 import { seenSessions } from '../tools/recall.ts'
 import { sessionJournal } from '../tools/session-journal.ts'
 import type { ToolResult } from '../tools/tool.ts'
@@ -27,6 +29,7 @@ import { compactSession, type Range } from './compact.ts'
 import type { AgentEvent, ContextUse, DoneReason } from './events.ts'
 import type { AgentModel } from './model.ts'
 import type { Persona } from './personas.ts'
+import { proposeRepeated } from './preferences.ts'
 import { buildPrompt, isOutdated, promptText } from './prompt.ts'
 import { type Cost, costOfSession, LIMITS, type Limits, Spending } from './spending.ts'
 import { type AgentTool, Toolbox, toolsNamed } from './toolbox.ts'
@@ -151,8 +154,18 @@ export class Agent {
    */
   run(request: AgentRequest, { history = [], ...options }: RunOptions & { history?: readonly Message[] } = {}): Events {
     return this.#turn(options, async () => {
-      await this.session.append(...history, { role: 'user', parts: partsOf(request) })
+      const parts = partsOf(request)
+      await this.session.append(...history, { role: 'user', parts })
+      await this.#learn(parts.map(textOf).join('\n'))
     })
+  }
+
+  /** What the user asks for here as in other sessions is proposed as a memory. Where that fails, the work goes on. */
+  async #learn(text: string): Promise<void> {
+    const { memory, user, pal, seesSessions, parent } = this.#options
+    if (!memory || user === undefined || !seesSessions || parent !== undefined) return
+    const said = { text, session: this.session.id, entry: this.session.fold.lastUser }
+    await proposeRepeated({ pal, memory, user }, said).catch(() => [])
   }
 
   /** Goes on where an earlier run was broken off; a session whose last request is answered is left as it is. */
@@ -289,6 +302,7 @@ export class Agent {
       root: resolve(root),
       workspace: { folder: this.#workspace, now: this.#now },
       memory: memory && user !== undefined ? { memory, user } : undefined,
+      now: this.#now(),
       isSubagent: parent !== undefined,
     })
     const system: Message = { role: 'system', parts: [{ type: 'text', text: promptText(prompt) }] }
@@ -394,6 +408,7 @@ export class Agent {
       env: { ...env, PALIMPSEST_AGENT: persona.name },
       memory: memory && user !== undefined ? memory.forAgent(user, persona.name) : NO_MEMORY,
       entries: () => [{ session: this.session.id, entry: this.session.fold.lastUser }],
+      sources: text => sourcesOf(this.session, text),
       spawn: (task, tell, signal) => this.#spawn(task, tell, signal),
     }
   }
@@ -486,13 +501,4 @@ const LONGEST_BASE = 180
 
 async function freeName(pal: Palimpsest, base: string): Promise<string> {
   for (let n = 1; ; n++) if (!(await pal.find(`${base}-${n}`))) return `${base}-${n}`
-}
-
-/** Stands where no tool can reach it. */
-const NO_MEMORY: AgentMemory = {
-  blocks: async () => [],
-  block: async () => undefined,
-  propose: async () => {
-    throw new PalimpsestError('UNSUPPORTED', 'This agent has no memory.')
-  },
 }

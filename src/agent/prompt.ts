@@ -20,6 +20,8 @@ export type PromptOptions = {
   root: string
   workspace: Workspace
   memory?: { memory: Memory; user: string } | undefined
+  /** Memory that is out of date at this time is marked. */
+  now: number
   /** A subagent is told that it is one. */
   isSubagent: boolean
 }
@@ -28,12 +30,14 @@ export type PromptOptions = {
 export type Prompt = { stable: string; knowledge: string }
 
 export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
-  const { persona, tools, root, workspace, memory, isSubagent } = options
+  const { persona, tools, root, workspace, memory, now, isSubagent } = options
   const { memoryHeading: heading, memorySubject: subject } = persona
   const words = { ...(heading === undefined ? {} : { heading }), ...(subject === undefined ? {} : { subject }) }
   const has = (name: string) => tools.includes(name)
   const blocks =
-    memory && has('read_memory_block') ? await buildMemoryContext(memory.memory.store, memory.user, words) : ''
+    memory && has('read_memory_block')
+      ? await buildMemoryContext(memory.memory.store, memory.user, { ...words, now })
+      : ''
   const stable = [
     persona.systemPrompt.trim(),
     isSubagent ? SUBAGENT : '',

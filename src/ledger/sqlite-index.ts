@@ -149,7 +149,8 @@ export class SqliteIndex {
     // Another form of a word that is left may be from what is removed, so only words that are terms stay.
     const vocabulary = vocabularyOf(this.#linesIn(segment.id).filter(line => postings.has(line)))
     this.#drop(segment.id)
-    if (left.runs.length > 0) this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings, vocabulary })
+    if (left.runs.length > 0)
+      this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings, vocabulary })
   }
 
   #postingsIn(segment: number): Record<string, unknown>[] {

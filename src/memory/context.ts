@@ -1,10 +1,14 @@
 /**
  * Memory in the system prompt: the approved blocks under a heading, and what to tell an agent about them.
  *
- * The same blocks give the same bytes, so a provider's cache of the prompt holds until a user approves something.
- * Whole blocks are shown in the order of their labels as far as they fit; the others are named in a note.
+ * The same blocks give the same bytes on one day, so a provider's cache of the prompt holds until a user approves
+ * something or a fact runs out. Whole blocks are shown in the order of their labels as far as they fit; the others, and
+ * those that are to be loaded on demand, have a line in an index.
  */
+import { boundedTo } from '../model/text.ts'
 import { titleOf } from './checks.ts'
+import { blockFacts, dayOf, describeStale, factsIn, markStale } from './facts.ts'
+import { withoutFrontMatter } from './front-matter.ts'
 import { allBlocks, type Block, type MemoryStore } from './store.ts'
 
 export type MemoryContextOptions = {
@@ -13,31 +17,36 @@ export type MemoryContextOptions = {
   subject?: string
   /** Characters. */
   most?: number
+  /** What is out of date at this time is marked. */
+  now?: number
 }
 
 const MEMORY_HEADING = 'User Context'
 const MOST = 20_000
+const MAX_INDEX_LINES = 100
+const MAX_ABOUT_CHARS = 100
 
 /** The blocks of a user for the system prompt; empty where there are none. */
 export async function buildMemoryContext(
   store: Pick<MemoryStore, 'blocks'>,
   userId: string,
-  { heading = MEMORY_HEADING, most = MOST }: MemoryContextOptions = {},
+  { heading = MEMORY_HEADING, most = MOST, now = Date.now() }: MemoryContextOptions = {},
 ): Promise<string> {
   const blocks = await allBlocks(store, userId)
   if (blocks.length === 0) return ''
+  const day = dayOf(now)
   const shown: string[] = [`# ${heading}`]
   const left: Block[] = []
   let length = heading.length + 2
   for (const block of blocks) {
-    const text = textOf(block)
-    if (length + text.length > most) left.push(block)
+    const text = textOf(block, day)
+    if (blockFacts(block.body, day).onDemand || length + text.length > most) left.push(block)
     else {
       shown.push(text)
       length += text.length + 2
     }
   }
-  if (left.length > 0) shown.push(noteOf(left))
+  if (left.length > 0) shown.push(indexOf(left, day))
   return `${shown.join('\n\n')}\n`
 }
 
@@ -61,12 +70,23 @@ including whitespace and newlines. If the string appears multiple times,
 provide more surrounding context to make it unique, or use \`replace_all=True\`.`
 }
 
-function textOf({ label, title, body }: Block): string {
-  return `## ${title || titleOf(label)} (${label})\n\n${body.trimEnd() || '(empty)'}`
+function textOf({ label, title, body }: Block, day: string): string {
+  return `## ${title || titleOf(label)} (${label})${staleMark(body, day)}\n\n${markStale(body.trimEnd(), day) || '(empty)'}`
 }
 
-function noteOf(left: readonly Block[]): string {
-  const named = left.slice(0, 50).map(({ label, body }) => `${label} (${body.length} characters)`)
-  const more = left.length > named.length ? ` and ${left.length - named.length} more` : ''
-  return `[Left out for length: ${named.join(', ')}${more}. Read them with read_memory_block.]`
+function staleMark(body: string, day: string): string {
+  const facts = blockFacts(body, day)
+  return facts.since === undefined && facts.replacedBy === undefined ? '' : ` [${describeStale(facts)}]`
+}
+
+/** A line for each block that is read when it is needed. */
+function indexOf(left: readonly Block[], day: string): string {
+  const lines = left.slice(0, MAX_INDEX_LINES).map(({ label, title, body }) => {
+    const [about = ''] = factsIn(withoutFrontMatter(body))
+    const mark = staleMark(body, day)
+    const beginning = about === '' ? '' : `, beginning with ${JSON.stringify(boundedTo(about, MAX_ABOUT_CHARS))}`
+    return `- ${title || titleOf(label)}${mark}: ${body.length} characters${beginning}. Load it with read_memory_block("${label}").`
+  })
+  const more = left.length > lines.length ? [`- and ${left.length - lines.length} more: use search_memory.`] : []
+  return ['## More memory, loaded on demand', '', ...lines, ...more].join('\n')
 }

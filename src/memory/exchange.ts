@@ -7,7 +7,7 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Memory } from './memory.ts'
-import { operationSchema } from './rows.ts'
+import { linkSchema, operationSchema } from './rows.ts'
 import { type Actor, allBlocks, type Proposal } from './store.ts'
 
 const FORMAT = 'palimpsest-memory'
@@ -31,7 +31,7 @@ const proposal = z.object({
   agentId: z.string(),
   reasoning: z.string(),
   confidence: z.enum(['low', 'medium', 'high']),
-  entries: z.array(z.object({ session: z.string(), entry: z.number() })).default([]),
+  entries: z.array(linkSchema).default([]),
   createdAt: z.number().optional(),
 })
 

@@ -8,11 +8,13 @@ import { parseJson } from '../model/json.ts'
 type Line = { indent: number; text: string; number: number }
 type Read = { value: unknown; next: number }
 
+const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/m
+
 class Problem extends Error {}
 
 /** The data, or what is wrong with it; undefined where the text has no front matter. */
 export function readFrontMatter(body: string): { value: unknown } | { problem: string } | undefined {
-  const match = /^---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/m.exec(body)
+  const match = FRONT_MATTER.exec(body)
   if (match?.index !== 0) return undefined
   try {
     const lines = readLines(match[1] ?? '')
@@ -25,6 +27,12 @@ export function readFrontMatter(body: string): { value: unknown } | { problem: s
     if (error instanceof Problem) return { problem: `its front matter cannot be read: ${error.message}` }
     throw error
   }
+}
+
+/** The text behind the front matter, if it has some. */
+export function withoutFrontMatter(body: string): string {
+  const match = FRONT_MATTER.exec(body)
+  return match?.index === 0 ? body.slice(match[0].length) : body
 }
 
 function readLines(text: string): Line[] {

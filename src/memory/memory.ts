@@ -11,9 +11,11 @@ import { PalimpsestError } from '../model/errors.ts'
 import { Listeners } from '../model/listeners.ts'
 import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
+import { type Duplicate, duplicatesOf } from './facts.ts'
 import { applyOperation, blockDeleted, kindOf, mergeProposal, mergeRevert, settledText } from './proposals.ts'
 import { type Review, reviewOf } from './review.ts'
 import { checkSchema, type SchemaSource } from './schema.ts'
+import { type BlockHit, searchBlocks } from './search.ts'
 import {
   type Actor,
   allBlocks,
@@ -41,7 +43,7 @@ export type MemoryOptions = {
 }
 
 export type ProposalInput = {
-  /** `new` asks for a block that is not there yet; of the others the operation says it. */
+  /** `new` asks for a block that is not there yet, also by what is appended; of the others the operation says it. */
   kind?: 'edit' | 'new'
   /** The body that is asked for, or what is to be done to the one that is there. */
   body: string | Operation
@@ -54,6 +56,9 @@ export type ProposalInput = {
 
 /** How often a decision is worked out again because the block changed meanwhile. */
 const ATTEMPTS = 20
+
+/** How many proposals, the newest, are compared with a new one. */
+const LOOKED_AT = 500
 
 /** What listeners are told: that a block changed, that a proposal was made or decided; not the change itself. */
 export type MemoryChange =
@@ -122,7 +127,7 @@ export class Memory {
   /** Keeps a proposal. The block itself does not change. */
   async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
     const operation = typeof input.body === 'string' ? undefined : input.body
-    const kind = operation ? kindOf(operation) : (input.kind ?? 'edit')
+    const kind = input.kind === 'new' || !operation ? (input.kind ?? 'edit') : kindOf(operation)
     const { agentId, reasoning, confidence = 'medium', entries = [] } = input
     checkProposal({ userId, label, agentId, reasoning, confidence, entries })
     const block = kind === 'new' ? await this.#noBlock(userId, label) : await this.#blockThatIs(userId, label)
@@ -195,7 +200,20 @@ export class Memory {
     const merge = mergeProposal(proposal, block)
     const content = { ...merge, schemaRef: block?.schemaRef ?? null }
     const problem = proposal.state === 'open' && content.type === 'clean' ? await this.#problemOf(content) : undefined
-    return reviewOf(proposal, { block, merge, problem })
+    return reviewOf(proposal, { block, merge, problem, duplicates: await this.duplicates(proposal) })
+  }
+
+  /** What says the same as a proposal, in the user's blocks and in their proposals, also in those that were rejected. */
+  async duplicates(proposal: Proposal): Promise<Duplicate[]> {
+    const { userId } = proposal
+    const blocks = await allBlocks(this.store, userId)
+    return duplicatesOf(proposal, { blocks, proposals: await this.store.proposals(userId, { limit: LOOKED_AT }) })
+  }
+
+  /** The blocks that answer a query best, each with the stretch that does. */
+  async search(userId: string, query: string, options?: { limit?: number }): Promise<BlockHit[]> {
+    checkUser(userId)
+    return searchBlocks(await allBlocks(this.store, userId), query, options)
   }
 
   /**
@@ -304,6 +322,8 @@ export class Memory {
       blocks: () => allBlocks(this.store, userId),
       block: async label => (isLabel(label) ? this.block(userId, label) : undefined),
       propose: (label, input) => this.propose(userId, label, { ...input, agentId }),
+      duplicates: proposal => this.duplicates(proposal),
+      search: (query, options) => this.search(userId, query, options),
     }
   }
 
@@ -458,6 +478,8 @@ export type AgentMemory = {
   blocks(): Promise<Block[]>
   block(label: string): Promise<Block | undefined>
   propose(label: string, input: Omit<ProposalInput, 'agentId'>): Promise<Proposal>
+  duplicates(proposal: Proposal): Promise<Duplicate[]>
+  search(query: string, options?: { limit?: number }): Promise<BlockHit[]>
 }
 
 /** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */

@@ -36,9 +36,11 @@ export function mergeProposal(proposal: Proposal, block: Block | undefined): Mer
   if (base && block.body === base.body && block.title === base.title)
     return { type: 'clean', title, body, stale: false }
   const again = replayed(proposal, block.body)
-  if (base && again !== undefined) {
-    // Only the titles can still disagree.
-    const merge = mergeTexts({ ...base, body: block.body }, block, { title, body: again })
+  if (again !== undefined) {
+    // Only the titles can still disagree; a block that was to be new keeps the one that it was given meanwhile.
+    const titles = base ? { before: base.title, wanted: title } : { before: block.title, wanted: block.title }
+    const before = { title: titles.before, body: block.body }
+    const merge = mergeTexts(before, block, { title: titles.wanted, body: again })
     return merge.type === 'clean' ? { ...merge, stale: true } : merge
   }
   return mergeTexts(base ?? { title: '', body: '' }, block, proposal)
@@ -114,9 +116,13 @@ export function kindOf({ type }: Operation): ProposalKind {
 
 /** The body of today with a proposal's operation done to it; undefined where it no longer applies as it was meant. */
 function replayed({ operation, base, label }: Proposal, now: string): string | undefined {
-  if (!operation || !base) return undefined
+  if (!operation) return undefined
   // A section that somebody else has rewritten since is theirs: the user must choose.
-  if (operation.type === 'section' && sectionIn(base.body, operation.header) !== sectionIn(now, operation.header))
+  if (
+    operation.type === 'section' &&
+    base &&
+    sectionIn(base.body, operation.header) !== sectionIn(now, operation.header)
+  )
     return undefined
   try {
     return applyOperation(now, operation, label)

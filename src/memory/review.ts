@@ -3,6 +3,7 @@
  * and what in it a screen would hide. Pure.
  */
 import { type DiffPart, diffTexts, type Hidden, hiddenIn } from './diff.ts'
+import type { Duplicate } from './facts.ts'
 import type { Merge, Text } from './proposals.ts'
 import type { Block, Proposal } from './store.ts'
 
@@ -15,16 +16,24 @@ export type Review = {
   /** From what is there now to what approving gives; where that is a conflict or decided, what the agent changed. */
   diff: DiffPart[]
   titleDiff: DiffPart[]
+  /** What says the same already. */
+  duplicates: Duplicate[]
+  /** Whether text of it was found in the output of tools and not in what the user said. */
+  fromTools: boolean
   /** Characters in the proposal that no screen shows. */
   hidden: Hidden[]
   /** Why approving it as it is would be refused: the schema, the size. */
   problem?: string
 }
 
-export function reviewOf(
-  proposal: Proposal,
-  { block, merge, problem }: { block: Block | undefined; merge: Merge; problem: string | undefined },
-): Review {
+type Given = {
+  block: Block | undefined
+  merge: Merge
+  problem: string | undefined
+  duplicates: Duplicate[]
+}
+
+export function reviewOf(proposal: Proposal, { block, merge, problem, duplicates }: Given): Review {
   const [before, after] = shownTexts(proposal, block, merge)
   return {
     proposal,
@@ -32,6 +41,8 @@ export function reviewOf(
     merge,
     diff: diffTexts(before.body, after.body),
     titleDiff: diffTexts(before.title, after.title),
+    duplicates,
+    fromTools: proposal.entries.some(({ source }) => source === 'tool'),
     hidden: hiddenIn(`${proposal.title}\n${proposal.body}\n${proposal.reasoning}`),
     ...(problem ? { problem } : {}),
   }

@@ -1,6 +1,6 @@
 /** Rows of the memory stores as the values that they hold. Both stores name their columns alike. */
 import { z } from 'zod'
-import type { Actor, Note, Operation, Proposal, Version } from './store.ts'
+import type { Actor, EntryLink, Note, Operation, Proposal, Version } from './store.ts'
 
 const actor = z.custom<Actor>(value => typeof value === 'string' && /^(user|admin|agent):/.test(value))
 const action = z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']) satisfies z.ZodType<
@@ -54,7 +54,12 @@ export const operationSchema: z.ZodType<Operation> = z.union([
   z.object({ type: z.enum(['append', 'prepend']), text: z.string() }),
   z.object({ type: z.literal('section'), header: z.string(), content: z.string() }),
 ])
-const links = z.array(z.object({ session: z.string(), entry: z.number() }))
+export const linkSchema: z.ZodType<EntryLink> = z.object({
+  session: z.string(),
+  entry: z.number(),
+  source: z.enum(['user', 'tool']).optional(),
+})
+const links = z.array(linkSchema)
 
 export function toVersion(row: unknown): Version {
   const {

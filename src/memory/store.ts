@@ -59,8 +59,11 @@ export type Operation =
   | { type: 'append' | 'prepend'; text: string }
   | { type: 'section'; header: string; content: string }
 
-/** An entry of a session's ledger that led to a proposal. */
-export type EntryLink = { session: string; entry: number }
+/**
+ * An entry of a session's ledger that led to a proposal. `source` says that text of the proposal was found there: in what
+ * the user said, or only in the output of a tool.
+ */
+export type EntryLink = { session: string; entry: number; source?: 'user' | 'tool' }
 
 export type Proposal = {
   id: string

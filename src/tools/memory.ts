@@ -6,16 +6,29 @@
  */
 import { z } from 'zod'
 import { titleOf } from '../memory/checks.ts'
+import type { Duplicate } from '../memory/facts.ts'
 import type { AgentMemory, ProposalInput } from '../memory/memory.ts'
 import type { EntryLink, Proposal } from '../memory/store.ts'
-import { isPalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { quote } from './recall.ts'
 import { defineTool, type Tool, type ToolResult } from './tool.ts'
 
 export type MemoryToolContext = {
   memory: AgentMemory
-  /** The entries of the session that a proposal made now goes back to. */
-  entries?: () => EntryLink[]
+  /** The entries of the session that a text which is proposed now goes back to. */
+  sources?: (text: string) => Promise<EntryLink[]>
   signal?: AbortSignal
+}
+
+/** For an agent whose tools do not reach any memory. */
+export const NO_MEMORY: AgentMemory = {
+  blocks: async () => [],
+  block: async () => undefined,
+  propose: async () => {
+    throw new PalimpsestError('UNSUPPORTED', 'There is no memory here.')
+  },
+  duplicates: async () => [],
+  search: async () => [],
 }
 
 const blockLabel = z.string().describe('The label/identifier of the block (e.g., "user", "goals")')
@@ -49,6 +62,25 @@ export const readMemoryBlock = defineTool<typeof readInput, MemoryToolContext>({
       const block = await memory.block(label)
       if (!block) return { text: `Memory block '${label}' not found.`, isError: true }
       return `# ${block.title || titleOf(label)}\n\n${block.body || '(empty)'}`
+    }),
+})
+
+const searchInput = z.object({
+  query: z.string().min(1).describe('What to look for, in any words.'),
+  limit: z.number().int().min(1).max(50).optional().describe('How many blocks; 10 unless given.'),
+})
+
+export const searchMemory = defineTool<typeof searchInput, MemoryToolContext>({
+  name: 'search_memory',
+  description: 'Search the memory blocks of the user, also those that are not in your prompt. Any word may match.',
+  input: searchInput,
+  annotations: { readOnly: true },
+  run: ({ query, limit = 10 }, { memory }) =>
+    orError('Error searching memory', async () => {
+      const hits = await memory.search(query, { limit })
+      if (hits.length === 0) return `No memory block has anything about ${JSON.stringify(query)}.`
+      const lines = hits.map(({ label, title, snippet }) => `- ${label} (${title}): ${quote(snippet, 240)}`)
+      return [...lines, 'Read one with read_memory_block(block_label="…").'].join('\n')
     }),
 })
 
@@ -164,6 +196,7 @@ export const proposeMemoryBlock = defineTool<typeof blockInput, MemoryToolContex
 export const memoryTools: readonly Tool<MemoryToolContext>[] = [
   listMemoryBlocks,
   readMemoryBlock,
+  searchMemory,
   proposeMemoryEdit,
   proposeMemoryAppend,
   proposeMemorySection,
@@ -204,7 +237,7 @@ type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
 
 async function propose(
   label: string,
-  { memory, entries }: MemoryToolContext,
+  { memory, sources }: MemoryToolContext,
   wish: Wish,
 ): Promise<ToolResult | string> {
   const { kind = 'edit', body, reasoning: why, title, confidence: sure, said } = wish
@@ -213,20 +246,42 @@ async function propose(
     const block = await memory.block(label)
     if (!block && kind !== 'new') return failed(`Memory block '${label}' not found.`)
     try {
-      await memory.propose(label, {
+      const added = addedText(body)
+      const made = await memory.propose(label, {
         kind,
         body,
         reasoning: why,
         ...(title ? { title } : {}),
         ...(sure ? { confidence: sure } : {}),
-        ...(entries ? { entries: entries() } : {}),
+        ...(sources ? { entries: await sources(added) } : {}),
       })
+      return [
+        `${said} The user will be asked to approve this change. Reasoning provided: ${why}`,
+        ...describeDuplicates(await memory.duplicates(made)),
+        ...(made.entries.some(({ source }) => source === 'tool') ? [FROM_TOOLS] : []),
+      ].join('\n')
     } catch (error) {
       if (isPalimpsestError(error) && NO_MATCH.includes(error.code)) return failed(error.message)
       throw error
     }
-    return `${said} The user will be asked to approve this change. Reasoning provided: ${why}`
   })
+}
+
+const FROM_TOOLS =
+  'Its text was found in the output of a tool and not in what the user said, so it is marked "from tool output". Say where it comes from if the user asks.'
+
+function addedText(body: ProposalInput['body']): string {
+  if (typeof body === 'string') return body
+  return body.type === 'replace' ? body.new : body.type === 'section' ? body.content : body.text
+}
+
+function describeDuplicates(duplicates: readonly Duplicate[]): string[] {
+  if (duplicates.length === 0) return []
+  const lines = duplicates.slice(0, 5).map(({ label, text, state }) => {
+    const where = state === undefined ? '' : state === 'open' ? ', proposed and not decided' : `, ${state} by the user`
+    return `- ${label}${where}: ${quote(text, 160)}`
+  })
+  return ['Something like it is there already. Do not propose it again:', ...lines]
 }
 
 /** What the agent can correct by looking at the block again. */

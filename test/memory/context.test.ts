@@ -45,7 +45,7 @@ test('what does not fit is left out whole and named', () =>
     const text = await buildMemoryContext(memory, 'ann', { most: 1000 })
     assert.ok(text.length < 1200)
     assert.match(text, /## Small \(small\)\n\nfits/)
-    assert.match(text, /\[Left out for length: big \(5000 characters\)\. Read them with read_memory_block\.\]/)
+    assert.match(text, /- Big: 5000 characters\. Load it with read_memory_block\("big"\)\.\n$/)
     for (let i = 0; i < 200; i++) await memory.set('ann', `block${i}`, { body: 'y'.repeat(900), by })
     assert.match(await buildMemoryContext(memory, 'ann', { most: 1000 }), /and \d+ more/)
   }))

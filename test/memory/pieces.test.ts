@@ -13,7 +13,7 @@ import { reviewOf } from '../../src/memory/review.ts'
 import { toProposal, toVersion } from '../../src/memory/rows.ts'
 import { checkSchema } from '../../src/memory/schema.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
-import { allBlocks, type Block, type Proposal } from '../../src/memory/store.ts'
+import { allBlocks, type Block, type EntryLink, type Proposal } from '../../src/memory/store.ts'
 import { workspaceFiles } from '../../src/memory/workspace.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
@@ -129,7 +129,7 @@ describe('a row', () => {
 describe('a review', () => {
   const base = { version: 'v', title: 'Goals', body: 'one' }
   const open = {
-    ...{ id: 'p', title: 'Goals', body: 'one two', base, reasoning: 'r\u200b' },
+    ...{ id: 'p', title: 'Goals', body: 'one two', base, reasoning: 'r\u200b', entries: [] as EntryLink[] },
     state: 'open',
   } as Proposal
   const block = { title: 'Goals', body: 'one three' } as Block
@@ -138,22 +138,28 @@ describe('a review', () => {
     parts.filter(({ type }) => type !== 'same').map(({ text }) => text.trim())
 
   test('of an open proposal shows what approving it changes now', () => {
-    const review = reviewOf(open, { block, merge: clean, problem: undefined })
+    const review = reviewOf(open, { block, merge: clean, problem: undefined, duplicates: [] })
     assert.deepEqual(words(review.diff), ['two'])
     assert.equal('problem' in review, false)
     assert.deepEqual(review.hidden, [{ char: 'U+200B', name: 'zero-width space', count: 1 }])
-    const fresh = reviewOf(open, { block: undefined, merge: clean, problem: 'too large' })
+    const fresh = reviewOf(open, { block: undefined, merge: clean, problem: 'too large', duplicates: [] })
     assert.equal(fresh.problem, 'too large')
     assert.deepEqual(words(fresh.diff), ['one two three'])
   })
 
   test('of one that is decided, or that conflicts, shows what the agent changed', () => {
-    const decided = reviewOf({ ...open, state: 'approved' }, { block, merge: clean, problem: undefined })
+    const decided = reviewOf(
+      { ...open, state: 'approved' },
+      { block, merge: clean, problem: undefined, duplicates: [] },
+    )
     assert.deepEqual(decided.diff.map(({ text }) => text).join(''), 'one two')
-    const gone = reviewOf(open, { block, merge: { type: 'deleted' }, problem: undefined })
+    const gone = reviewOf(open, { block, merge: { type: 'deleted' }, problem: undefined, duplicates: [] })
     assert.deepEqual(words(gone.diff), ['two'])
     assert.deepEqual(
-      words(reviewOf({ ...open, base: null }, { block, merge: { type: 'deleted' }, problem: undefined }).diff),
+      words(
+        reviewOf({ ...open, base: null }, { block, merge: { type: 'deleted' }, problem: undefined, duplicates: [] })
+          .diff,
+      ),
       ['one two'],
     )
   })

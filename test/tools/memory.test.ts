@@ -20,7 +20,7 @@ async function withBlock(body: string | undefined, work: (given: Given) => Promi
   if (body !== undefined) await memory.set(USER, 'student', { title: 'Student Profile', body, by: BY })
   const context: MemoryToolContext = {
     memory: memory.forAgent(USER, 'test-agent'),
-    entries: () => [{ session: 's', entry: 3 }],
+    sources: async () => [{ session: 's', entry: 3 }],
   }
   const call = (name: string, input: unknown = {}) => {
     const tool = memoryTools.find(candidate => candidate.name === name)
@@ -184,7 +184,7 @@ test('a new block is proposed, and one that exists is not', () =>
 
 test('nothing in an agent\u2019s hands decides anything', () =>
   withBlock('x', async ({ context }) => {
-    assert.deepEqual(Object.keys(context.memory).sort(), ['block', 'blocks', 'propose'])
+    assert.deepEqual(Object.keys(context.memory).sort(), ['block', 'blocks', 'duplicates', 'propose', 'search'])
     assert.ok(memoryTools.every(({ name }) => !/approve|reject|restore|revert|set|delete/.test(name)))
   }))
 

@@ -1,6 +1,8 @@
-/** `memory list | show | set | delete | history | restore | export | import`. */
+/** `memory list | search | show | set | delete | history | restore | export | import`. */
 
+import { reveal } from '../../memory/diff.ts'
 import { exportMemory, importMemory, readMemoryDocument } from '../../memory/exchange.ts'
+import { dayOf, describeStale, staleFacts } from '../../memory/facts.ts'
 import { allBlocks } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
@@ -10,6 +12,7 @@ import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
 
 export const blockActions: readonly (readonly [string, Action])[] = [
   ['list', { usage: 'list', takes: [0, 0], run: list }],
+  ['search', { usage: 'search QUERY...', takes: [1, 100], run: search }],
   ['show', { usage: 'show LABEL', takes: [1, 1], run: show }],
   ['set', { usage: 'set LABEL --body TEXT', writes: true, takes: [1, 1], run: set }],
   ['delete', { usage: 'delete LABEL', takes: [1, 1], run: remove }],
@@ -40,15 +43,35 @@ async function list({ memory, user }: Desk): Promise<Report> {
   }
 }
 
+async function search({ memory, user, context }: Desk, words: readonly string[]): Promise<Report> {
+  const query = words.join(' ')
+  const hits = await memory.search(user, query, { limit: numberOption(context.values.limit, '--limit') ?? 20 })
+  return {
+    json: { user, query, hits },
+    *text(paint) {
+      for (const { label, title, snippet } of hits) {
+        yield `${paint.bold(printable(label))}  ${printable(title)}`
+        yield `  ${oneLine(reveal(snippet), 160)}`
+      }
+    },
+    notes: hits.length === 0 ? ['Nothing was found.'] : [],
+  }
+}
+
 async function show({ memory, user, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
   const { at: version } = context.values
   if (version !== undefined) {
     const found = await memory.version(user, label, version)
-    return { json: found, text: () => ended(printable(found.content?.body ?? '')) }
+    return { json: found, text: () => ended(printable(reveal(found.content?.body ?? ''))) }
   }
   const block = await memory.block(user, label)
   if (!block) throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
-  return { json: block, text: () => ended(printable(block.body)) }
+  const stale = staleFacts(block.body, dayOf(Date.now()))
+  return {
+    json: { ...block, stale },
+    text: () => ended(printable(reveal(block.body))),
+    notes: stale.map(fact => `${describeStale(fact)}: ${oneLine(fact.text, 100)}`),
+  }
 }
 
 async function set({ memory, user, by, context }: Desk, [label = '']: readonly string[]): Promise<Report> {

@@ -26,7 +26,7 @@ export const MEMORY_OPTIONS = {
   why: { type: 'string', value: 'TEXT', about: 'set, delete, approve, reject, revert, restore: a reason to record' },
   state: { type: 'string', value: 'STATE', about: 'proposals: open, approved, rejected, reverted or all (open)' },
   at: { type: 'string', value: 'VERSION', about: 'show: the block as it was then' },
-  limit: { type: 'string', value: 'N', about: 'proposals, history: how many (50)' },
+  limit: { type: 'string', value: 'N', about: 'proposals, history: how many (50); search (20)' },
 } as const
 
 export type MemoryContext = Context<typeof MEMORY_OPTIONS>

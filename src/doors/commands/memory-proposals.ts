@@ -1,6 +1,6 @@
-/** `memory propose | proposals | diff | approve | reject | revert`. */
+/** `memory propose | proposals | suggest | diff | approve | reject | revert`. */
 
-import type { DiffPart } from '../../memory/diff.ts'
+import { type DiffPart, reveal } from '../../memory/diff.ts'
 import type { ProposalInput } from '../../memory/memory.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Confidence, Proposal, ProposalState } from '../../memory/store.ts'
@@ -13,6 +13,7 @@ import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
 export const proposalActions: readonly (readonly [string, Action])[] = [
   ['propose', { usage: 'propose LABEL --reasoning TEXT', writes: true, takes: [1, 1], run: propose }],
   ['proposals', { usage: 'proposals', takes: [0, 0], run: proposals }],
+  ['suggest', { usage: 'suggest', writes: true, takes: [0, 0], run: suggest }],
   ['diff', { usage: 'diff ID, or: palimpsest memory diff LABEL VERSION [VERSION]', takes: [1, 3], run: diff }],
   ['approve', { usage: 'approve ID', takes: [1, 1], run: approve }],
   ['reject', { usage: 'reject ID', takes: [1, 1], run: reject }],
@@ -84,6 +85,22 @@ function toCells({ id, label, kind, agentId, confidence, createdAt, state, reaso
   return [id, printable(label), kind, printable(agentId), confidence, timeOf(createdAt), state, oneLine(reasoning, 60)]
 }
 
+async function suggest({ memory, user, context }: Desk): Promise<Report> {
+  const { proposeAllRepeated } = await import('../../agent/preferences.ts')
+  const pal = await context.openIfThere()
+  const made = pal ? await proposeAllRepeated({ pal, memory, user }) : []
+  return {
+    json: { user, proposals: made },
+    *text() {
+      for (const { id, operation, reasoning } of made) {
+        const text = operation?.type === 'append' ? operation.text : ''
+        yield `${id}  ${oneLine(text, 120)}  ${oneLine(reasoning, 80)}`
+      }
+    },
+    notes: made.length === 0 ? ['Nothing was asked for in two sessions that is not known already.'] : [],
+  }
+}
+
 async function diff({ memory, user }: Desk, [first = '', from, to]: readonly string[]): Promise<Report> {
   if (from !== undefined) {
     const parts = await memory.diff(user, first, from, to)
@@ -124,12 +141,21 @@ async function revert({ memory, user, by, context }: Desk, [id = '']: readonly s
 }
 
 function* showReview(
-  { proposal, merge, diff: parts, titleDiff, hidden, problem }: Review,
+  { proposal, merge, diff: parts, titleDiff, hidden, problem, duplicates, fromTools }: Review,
   paint: Paint,
 ): Generator<string> {
   const { label, kind, agentId, confidence, createdAt, reasoning, state } = proposal
   yield `${paint.bold(printable(label))}  ${kind} by ${printable(agentId)}, ${timeOf(createdAt)}, ${confidence} confidence, ${state}`
-  yield `${paint.dim('because')} ${printable(reasoning)}`
+  yield `${paint.dim('because')} ${printable(reveal(reasoning))}`
+  for (const { session, entry, source } of proposal.entries) {
+    const from =
+      source === 'tool' ? paint.yellow('tool output') : source === 'user' ? 'what you said' : 'the conversation'
+    yield `${paint.dim('from')} ${from}: palimpsest show ${printable(session)} (entry ${entry})`
+  }
+  if (fromTools) yield paint.yellow('from tool output: tools printed this text, and you did not say it')
+  for (const { label: other, text, state: decided } of duplicates) {
+    yield paint.yellow(`like ${printable(other)}${decided ? ` (${decided})` : ''}: ${oneLine(reveal(text), 100)}`)
+  }
   for (const { char, name, count } of hidden) yield paint.yellow(`hidden: ${char} ${name}, ${amount(count, 'time')}`)
   if (problem) yield paint.red(`cannot be approved as it is: ${printable(problem)}`)
   if (merge.type === 'deleted') yield paint.red('the block has been deleted since')

@@ -3,7 +3,8 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { type Action, MEMORY_OPTIONS, type MemoryContext } from './memory-desk.ts'
 
-const ACTIONS = 'list show set delete propose proposals diff approve reject revert history restore export import'
+const ACTIONS =
+  'list search show set delete propose proposals suggest diff approve reject revert history restore export import'
 
 export const memory = defineCommand({
   name: 'memory',
@@ -11,11 +12,13 @@ export const memory = defineCommand({
   usage: 'ACTION [ARG...]',
   details: [
     'list                        the blocks',
+    'search QUERY                the blocks that answer best',
     'show LABEL                  one block, now or --at a version',
     'set LABEL                   write a block yourself (--body or --file, --title, --schema)',
     'delete LABEL                delete a block; its history stays',
     'propose LABEL               propose a change: --old and --new, --append, --prepend, --section, --body; or a new block',
     'proposals                   what waits for you, or --state',
+    'suggest                     propose what you asked for in more than one session',
     'diff ID                     what approving a proposal would change; both sides where it conflicts',
     'diff LABEL V1 [V2]          what changed from one version to another, or to now',
     'approve ID                  put it into the block; with --body or --file in your own words',

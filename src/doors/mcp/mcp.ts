@@ -23,13 +23,13 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FileJournal } from '../../files/journal.ts'
-import type { AgentMemory } from '../../memory/memory.ts'
-import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { isPalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import { contextTools } from '../../tools/context.ts'
 import { fileTools } from '../../tools/files.ts'
-import { type MemoryToolContext, memoryTools } from '../../tools/memory.ts'
+import { type MemoryToolContext, memoryTools, NO_MEMORY } from '../../tools/memory.ts'
+import { sourcesOf } from '../../tools/provenance.ts'
 import { type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
 import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
@@ -192,17 +192,9 @@ function contextFor(options: McpOptions): () => Promise<Context> {
       memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,
       ...(seesSessions ? { sessions: seenSessions(pal) } : {}),
       ...(await opened),
+      sources: async (text: string) => sourcesOf((await opened!).session, text),
     }
   }
-}
-
-/** Stands where no tool can reach it. */
-const NO_MEMORY: AgentMemory = {
-  blocks: async () => [],
-  block: async () => undefined,
-  propose: async () => {
-    throw new PalimpsestError('UNSUPPORTED', 'This server has no memory.')
-  },
 }
 
 /** Says what a client asked wrongly in the protocol's own way. */

@@ -122,7 +122,8 @@ export async function getPrompt({ tools = [], workspace, memory, now = Date.now 
   const knowledge = tools.includes('workspace')
     ? [await loadWorkspace({ folder: workspace ?? defaultWorkspaceFolder(), now })]
     : []
-  const blocks = memory && tools.includes('memory') ? await buildMemoryContext(memory.memory.store, memory.user) : ''
+  const blocks =
+    memory && tools.includes('memory') ? await buildMemoryContext(memory.memory.store, memory.user, { now: now() }) : ''
   const text = [...knowledge, blocks.trimEnd(), guideTo(tools)].filter(part => part !== '').join('\n\n')
   return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] }
 }

@@ -1,5 +1,6 @@
 /** Routes: a user's memory blocks. People write them; agents read them, and propose (proposals.ts). */
 import { z } from 'zod'
+import { blockFacts, dayOf, staleFacts } from '../../memory/facts.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Caller } from './gate.ts'
@@ -30,6 +31,9 @@ export const Block = z
     body: z.string(),
     schema_ref: z.string().nullable(),
     updated_at: Time,
+    stale: z
+      .array(z.object({ text: z.string(), since: z.string().optional(), replacedBy: z.string().optional() }))
+      .describe('Facts that are out of date: valid until a day that has passed, or replaced.'),
     version: z.string().describe('Changes with every change of the block.'),
   })
   .meta({ id: 'Block' })
@@ -85,6 +89,23 @@ const read = defineRoute({
     const block = await doors.memory.block(params.user, params.label)
     if (block) return toBlock(block)
     throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${params.label}' not found.`, { label: params.label })
+  },
+})
+
+const search = defineRoute({
+  method: 'get',
+  path: '/users/{user}/memory',
+  tag: 'memory',
+  summary: "Search a user's blocks: those that answer best, each with the stretch that does",
+  roles: EVERYBODY,
+  params: UserParam,
+  query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
+  answer: z.object({
+    hits: z.array(z.object({ label: z.string(), title: z.string(), snippet: z.string() })),
+  }),
+  async run({ params, query, doors }) {
+    const options = query.limit === undefined ? {} : { limit: query.limit }
+    return { hits: await doors.memory.search(params.user, query.q, options) }
   },
 })
 
@@ -180,7 +201,7 @@ const restore = defineRoute({
   },
 })
 
-export const blockRoutes: readonly Route[] = [list, read, put, remove, history, restore]
+export const blockRoutes: readonly Route[] = [list, search, read, put, remove, history, restore]
 
 /** Who stands on a decision. Without a token it is the person at this machine, for whichever user they name. */
 export function actorOf(caller: Caller, user: string): Actor {
@@ -190,7 +211,11 @@ export function actorOf(caller: Caller, user: string): Actor {
 
 export function toBlock(block: EngineBlock): z.input<typeof Block> {
   const { userId, label, title, body, schemaRef, updatedAt, version } = block
-  return { user_id: userId, label, title, body, schema_ref: schemaRef, updated_at: updatedAt, version }
+  const day = dayOf(Date.now())
+  const { since, replacedBy } = blockFacts(body, day)
+  const whole = since === undefined && replacedBy === undefined ? [] : [{ text: title || label, since, replacedBy }]
+  const stale = [...whole, ...staleFacts(body, day)]
+  return { user_id: userId, label, title, body, schema_ref: schemaRef, updated_at: updatedAt, stale, version }
 }
 
 function toVersion({ id, at, by, action, why, proposal, content, commit }: EngineVersion): z.input<typeof Version> {

@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import type { ProposalInput } from '../../memory/memory.ts'
 import type { Review } from '../../memory/review.ts'
-import type { Proposal as EngineProposal } from '../../memory/store.ts'
+import type { Proposal as EngineProposal, EntryLink as EntryLinkOf } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { sourcesOf } from '../../tools/provenance.ts'
 import { actorOf, Block, BlockParam, MAX_BODY, MAX_TITLE, MAX_WHY, toBlock, VersionName } from './blocks.ts'
+import type { Caller } from './gate.ts'
 import {
   defineRoute,
   EVERYBODY,
@@ -17,6 +19,7 @@ import {
   Time,
   UserParam,
 } from './route.ts'
+import type { SessionDesk } from './session-desk.ts'
 
 const ProposalParam = { ...UserParam, id: VersionName }
 const STATES = ['open', 'approved', 'rejected', 'reverted'] as const
@@ -44,7 +47,13 @@ const Proposal = z
     agent_id: z.string(),
     reasoning: z.string(),
     confidence: z.enum(CONFIDENCES),
-    entries: z.array(z.object({ session: z.string(), entry: z.number() })),
+    entries: z.array(
+      z.object({
+        session: z.string(),
+        entry: z.number(),
+        source: z.enum(['user', 'tool']).optional().describe('Where text of it was found, if it was.'),
+      }),
+    ),
     created_at: Time,
     state: z.enum(STATES),
     decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
@@ -63,6 +72,17 @@ const ReviewOut = z
     merge: z
       .looseObject({ type: z.enum(['clean', 'conflict', 'deleted']) })
       .describe('What approving it now would give.'),
+    duplicates: z
+      .array(
+        z.object({
+          label: z.string(),
+          text: z.string(),
+          proposal: z.string().optional(),
+          state: z.enum(STATES).optional(),
+        }),
+      )
+      .describe('What says the same already: in blocks, and in proposals.'),
+    from_tools: z.boolean().describe('Whether tools printed text of it that the user did not say.'),
     diff: z.array(DiffPart),
     title_diff: z.array(DiffPart),
     hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
@@ -117,7 +137,7 @@ const propose = defineRoute({
       reasoning,
       ...(title === undefined ? {} : { title }),
       ...(confidence === undefined ? {} : { confidence }),
-      ...(entries === undefined ? {} : { entries }),
+      ...(entries === undefined ? {} : { entries: await sourced(doors.desk, caller, { entries, text: textIn(body) }) }),
     })
     return toProposal(made)
   },
@@ -240,6 +260,29 @@ type Wanted =
   | { append: string }
   | { prepend: string }
 
+function textIn(wanted: Wanted): string {
+  if ('body' in wanted) return wanted.body
+  if ('append' in wanted) return wanted.append
+  return 'prepend' in wanted ? wanted.prepend : wanted.new_string
+}
+
+/** The entries that are cited, and those in which the text is found; a session that is not the caller's says nothing. */
+async function sourced(
+  desk: SessionDesk,
+  caller: Caller,
+  { entries, text }: { entries: readonly EntryLinkOf[]; text: string },
+): Promise<EntryLinkOf[]> {
+  const links: EntryLinkOf[] = [...entries]
+  for (const session of new Set(entries.map(link => link.session))) {
+    const opened = await desk.open(caller, session).catch(() => undefined)
+    for (const link of opened ? await sourcesOf(opened, text) : []) {
+      if (link.source !== undefined && links.length < MAX_ENTRIES) links.push(link)
+    }
+  }
+  const found = new Set(links.filter(({ source }) => source).map(({ session, entry }) => `${entry} ${session}`))
+  return links.filter(({ source, session, entry }) => source || !found.has(`${entry} ${session}`))
+}
+
 function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalInput, 'kind' | 'body'> {
   if ('body' in wanted) return { kind: isNew ? 'new' : 'edit', body: wanted.body }
   if ('append' in wanted) return { body: { type: 'append', text: wanted.append } }
@@ -263,8 +306,11 @@ function toProposal(proposal: EngineProposal): z.input<typeof Proposal> {
   }
 }
 
-function toReview({ proposal, block, merge, diff, titleDiff, hidden, problem }: Review): z.input<typeof ReviewOut> {
+function toReview(review: Review): z.input<typeof ReviewOut> {
+  const { proposal, block, merge, diff, titleDiff, hidden, problem, duplicates, fromTools } = review
   return {
+    duplicates,
+    from_tools: fromTools,
     proposal: toProposal(proposal),
     block: block ? toBlock(block) : null,
     merge,

@@ -60,7 +60,7 @@ test('a block is written, proposed to, looked at, approved, and has a history', 
   const colour = await cli(['diff', id], { env: { FORCE_COLOR: '1' } })
   assert.match(colour.out, /\u001b\[32mgeo⟨U\+200B⟩metry\u001b\[39m/)
   assert.match((await cli(['approve', id])).out, /^Approved: goals is at version/)
-  assert.equal((await cli(['show', 'goals'])).out, 'algebra\ngeo\u200bmetry\n')
+  assert.equal((await cli(['show', 'goals'])).out, 'algebra\ngeo⟨U+200B⟩metry\n')
   assert.match((await cli(['history', 'goals'])).out, new RegExp(`approve +user:ann +proposal ${id}`))
   assert.match((await cli(['revert', id])).out, /^Reverted/)
   assert.equal((await cli(['show', 'goals'])).out, 'algebra\n')
@@ -157,9 +157,17 @@ test('a schema in the home is checked by its name', async () => {
   assert.match((await cli(['propose', 'p', '--body', '{}', '-r', 'why'])).err, /name.*\(SCHEMA_VIOLATION\)/)
 })
 
+test('blocks are searched, and what was asked for in two sessions is suggested', async () => {
+  const { cli } = freshCli()
+  await cli(['set', 'style', '--body', 'Writes tests first (valid until 2020-01-01)'])
+  assert.match((await cli(['search', 'test', 'first'])).out, /^style +Style\n +style Style Writes tests first/)
+  assert.match((await cli(['show', 'style'])).err, /STALE since 2020-01-01: Writes tests first/)
+  assert.match((await cli(['suggest'])).err, /Nothing was asked for in two sessions/)
+})
+
 test('what is wrong with the command line is said', async () => {
   const { cli } = freshCli()
-  assert.match((await cli(['nonsense'])).err, /memory takes one of: list show .*\(INVALID_INPUT\)/)
+  assert.match((await cli(['nonsense'])).err, /memory takes one of: list search show .*\(INVALID_INPUT\)/)
   assert.match((await cli(['show'])).err, /Usage: palimpsest memory show LABEL/)
   assert.match((await cli(['set', 'b'])).err, /Give --body/)
   await cli(['set', 'b', '--body', 'x'])

@@ -26,7 +26,7 @@ export const BODIES: Record<string, unknown> = {
 }
 
 export function queryFor(path: string, words: string): string {
-  if (path.endsWith('/recall')) return `?q=${words}`
+  if (/\/(recall|memory)$/.test(path)) return `?q=${words}`
   if (/\/(around|original)$/.test(path)) return `?id=${partId(0, 0, { type: 'text' })}`
   return path.endsWith('/file') ? '?path=a.txt' : ''
 }

@@ -69,6 +69,18 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
         {!block && history.value && (
           <p className="notice notice-warn">This block was deleted. Its versions are below.</p>
         )}
+        {block && !editing && block.stale.length > 0 && (
+          <div className="notice notice-warn">
+            <p>Out of date, and marked so for agents:</p>
+            <ul>
+              {block.stale.map(({ text, since, replacedBy }) => (
+                <li key={text}>
+                  <InlineText text={text} /> <span className="badge badge-warn">{staleBadge(since, replacedBy)}</span>
+                </li>
+              ))}
+            </ul>
+          </div>
+        )}
         {block && !editing && (block.body === '' ? <p className="dim">Empty.</p> : <Text text={block.body} whole />)}
         {block && editing && (
           <EditBlock
@@ -99,6 +111,10 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
       </section>
     </article>
   )
+}
+
+function staleBadge(since: string | undefined, replacedBy: string | undefined): string {
+  return replacedBy === undefined ? `stale since ${since}` : `replaced by ${replacedBy}`
 }
 
 type EditBlockProps = { user: string; block: Block; onDone(): void; onCancel(): void }

@@ -1,5 +1,5 @@
 /** The blocks themselves: each with its text, its history and what every version changed. */
-import { useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { useResource } from '../../resource.ts'
 import { replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -11,7 +11,7 @@ import { Split, SplitItem } from '../../ui/split.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { BlockView } from './block-view.tsx'
 import { useReload } from './inbox.tsx'
-import { readBlocks } from './memory-api.ts'
+import { readBlocks, searchBlocks } from './memory-api.ts'
 import { NewBlockDialog } from './new-block.tsx'
 
 export function Blocks({ user, changes }: { user: string; changes: number }) {
@@ -19,7 +19,14 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
   const list = useResource(user, signal => readBlocks(user, signal))
   useReload(changes, list.reload)
   const [making, setMaking] = useState(false)
-  const blocks = list.value ?? []
+  const [words, setWords] = useState('')
+  const asked = useDeferredValue(words.trim())
+  const found = useResource(asked === '' ? undefined : `${user}\n${asked}\n${changes}`, signal =>
+    searchBlocks(user, asked, signal),
+  )
+  const snippets = asked === '' ? undefined : new Map(found.value?.hits.map(hit => [hit.label, hit.snippet]))
+  const all = list.value ?? []
+  const blocks = snippets ? [...snippets.keys()].flatMap(label => all.find(block => block.label === label) ?? []) : all
   const named = query.get('id')
   const chosen = named ?? blocks[0]?.label
   const move = (step: number) => {
@@ -31,7 +38,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
   if (list.error !== undefined) return <Failure error={list.error} retry={list.reload} />
   return (
     <>
-      {list.value && blocks.length === 0 && named === null && (
+      {list.value && all.length === 0 && named === null && (
         <EmptyState title="There are no blocks yet.">
           <p>A block is a page of what agents should know of you: goals, preferences, how you like to work.</p>
           <Button kind="primary" onClick={() => setMaking(true)}>
@@ -39,12 +46,18 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
           </Button>
         </EmptyState>
       )}
-      {(blocks.length > 0 || named !== null) && (
+      {(all.length > 0 || named !== null) && (
         <Split
           label="Blocks"
           head={
             <div className="blocks-head">
-              <span className="dim">{plural(blocks.length, 'block')}</span>
+              <input
+                type="search"
+                aria-label="Search blocks"
+                placeholder={`Search ${plural(all.length, 'block')}`}
+                value={words}
+                onChange={event => setWords(event.target.value)}
+              />
               <Button small onClick={() => setMaking(true)}>
                 New block
               </Button>
@@ -57,7 +70,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
               onChoose={() => replaceQuery({ id: label })}
               title={<InlineText text={label} />}
               aside={<time>{ago(at, Date.now())}</time>}
-              words={<InlineText text={title || body.slice(0, 200)} />}
+              words={<InlineText text={snippets?.get(label) ?? (title || body.slice(0, 200))} />}
             />
           ))}
           foot={
@@ -71,7 +84,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
               key={chosen}
               user={user}
               label={chosen}
-              block={blocks.find(({ label }) => label === chosen)}
+              block={all.find(({ label }) => label === chosen)}
               changes={changes}
               onChanged={list.reload}
             />

@@ -13,8 +13,12 @@ export type Block = {
   body: string
   schema_ref: string | null
   updated_at: number
+  /** Facts that are out of date. */
+  stale: { text: string; since?: string; replacedBy?: string }[]
   version: string
 }
+
+export type BlockHit = { label: string; title: string; snippet: string }
 
 export type Version = {
   version: string
@@ -41,7 +45,7 @@ export type Proposal = {
   agent_id: string
   reasoning: string
   confidence: 'low' | 'medium' | 'high'
-  entries: { session: string; entry: number }[]
+  entries: { session: string; entry: number; source?: 'user' | 'tool' }[]
   created_at: number
   state: ProposalState
   decision: { at: number; by: string; why: string } | null
@@ -52,6 +56,8 @@ export type Review = {
   proposal: Proposal
   block: Block | null
   merge: Merge
+  duplicates: { label: string; text: string; proposal?: string; state?: ProposalState }[]
+  from_tools: boolean
   diff: DiffPart[]
   title_diff: DiffPart[]
   hidden: { char: string; name: string; count: number }[]
@@ -103,6 +109,10 @@ export async function readBlocks(user: string, signal: AbortSignal): Promise<Blo
     if (page.next === null) return blocks
     cursor = page.next
   }
+}
+
+export function searchBlocks(user: string, q: string, signal: AbortSignal): Promise<{ hits: BlockHit[] }> {
+  return getJson(memoryPath(user, 'memory'), { query: { q, limit: PAGE }, signal })
 }
 
 export function readHistory(user: string, label: string, signal: AbortSignal) {

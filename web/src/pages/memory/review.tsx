@@ -33,11 +33,18 @@ export function ProposalReview(props: ReviewProps) {
   useReload(changes, review.reload)
   if (review.error !== undefined) return <Failure error={review.error} retry={review.reload} />
   if (!review.value) return <p className="loading">Loading…</p>
-  const { proposal, hidden, diff, title_diff: titleDiff, problem } = review.value
+  const { proposal, hidden, diff, title_diff: titleDiff, problem, duplicates, from_tools: fromTools } = review.value
   const isOpen = proposal.state === 'open'
   return (
     <article className="review card" aria-label={`Proposal for ${proposal.label}`}>
       <ReviewHead review={review.value} />
+      {fromTools && (
+        <p className="notice notice-warn">
+          From tool output: tools printed this text, and you did not say it. A page or a file may have been written to
+          be remembered. Look at the entries above before you approve.
+        </p>
+      )}
+      {duplicates.length > 0 && <Duplicates duplicates={duplicates} />}
       {hidden.length > 0 && (
         <p className="notice notice-warn">
           Hidden characters: {hidden.map(({ char, name, count }) => `${plural(count, name)} (${char})`).join(', ')}.
@@ -86,14 +93,36 @@ function ReviewHead({ review: { proposal, merge } }: { review: Review }) {
       {entries.length > 0 && (
         <p className="review-source">
           From the conversation:{' '}
-          {entries.map(({ session, entry }) => (
+          {entries.map(({ session, entry, source }) => (
             <a key={`${session} ${entry}`} href={`${hrefOf('sessions', session)}?entry=${entry}`}>
               <InlineText text={session} />, entry {entry}
+              {source && ` (${SOURCES[source]})`}
             </a>
           ))}
         </p>
       )}
+      {entries.length === 0 && <p className="review-source dim">It cites no entry of a conversation.</p>}
     </header>
+  )
+}
+
+const SOURCES = { user: 'you said it', tool: 'tool output' }
+
+function Duplicates({ duplicates }: Pick<Review, 'duplicates'>) {
+  return (
+    <div className="notice notice-warn">
+      <p>Something like it is there already:</p>
+      <ul>
+        {duplicates.map(({ label, text, proposal, state }) => (
+          <li key={`${label} ${proposal ?? ''}`}>
+            <b>
+              <InlineText text={label} />
+            </b>
+            {state && ` (${state})`}: <InlineText text={text} />
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }
 
