@@ -10,8 +10,9 @@ import type { PlannerFactory } from '../../policies/policy.ts'
 import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
 import type { Timeline } from '../../view/timeline.ts'
+import { inSteps } from '../../view/totals.ts'
 import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
-import { type Paint, printable, table } from '../terminal/output.ts'
+import { oneLine, type Paint, printable, sparkline, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { readFound, transcriptFiles } from './transcript-files.ts'
 
@@ -21,6 +22,9 @@ type Played = Found & { outcomes: Outcome[] }
 type PricedRow = Row & { dollars: number }
 
 const DECISIONS = 6
+const DECISION_WIDTH = 140
+/** Calls of the longest session in one line, each step as high as its largest call. */
+const SPARK_STEPS = 24
 
 export const replay = defineCommand({
   name: 'replay',
@@ -187,8 +191,30 @@ function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generato
     { name: 'WORST', right },
     { name: 'BUSTS', right },
     { name: 'PEAK', right },
+    { name: 'TOKENS PER CALL' },
   ]
-  yield* table(columns, rows.map(toCells), paint)
+  const longest = longestOf(played)
+  yield* table(
+    columns,
+    rows.map((row, i) => [...toCells(row), sparkOf(longest, i)]),
+    paint,
+  )
+}
+
+function longestOf(played: readonly Played[]): Played {
+  return played.reduce((best, one) => (one.session.calls > best.session.calls ? one : best))
+}
+
+/** Tokens call by call, all policies by the scale of the one that sends most. */
+function sparkOf({ outcomes }: Played, policy: number): string {
+  const most = Math.max(...outcomes.map(({ measures }) => measures.peak))
+  return sparkline(
+    inSteps(
+      outcomes[policy]!.measures.perCall.map(({ tokens }) => tokens),
+      SPARK_STEPS,
+    ),
+    most,
+  )
 }
 
 function toCells(row: PricedRow): string[] {
@@ -219,7 +245,7 @@ function* decisionLines(policy: string, played: readonly Played[], all: boolean,
   yield paint.bold(`${policy}: edits at ${amount(made.length, 'call')}${more}`)
   for (const { session, call, text, saved } of order) {
     const where = played.length > 1 ? `${printable(session)} ` : ''
-    yield `  ${where}call ${call + 1}: ${printable(text)} ${paint.dim(`(${withCommas(saved)} tokens)`)}`
+    yield `  ${where}call ${call + 1}: ${oneLine(text, all ? 10 * DECISION_WIDTH : DECISION_WIDTH)} ${paint.dim(`(${withCommas(saved)} tokens)`)}`
   }
   yield ''
 }
@@ -236,7 +262,7 @@ function toJson({ session, outcomes }: Played, policies: number) {
 
 async function drawLongest(path: string, played: readonly Played[], policies: number): Promise<string> {
   const { toSvg } = await import('../../replay/plot.ts')
-  const longest = played.reduce((best, one) => (one.session.calls > best.session.calls ? one : best))
+  const longest = longestOf(played)
   await writeFile(path, toSvg(plotOf(longest.session.name, longest.outcomes.slice(0, policies)))).catch(cause => {
     throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
   })

@@ -6,57 +6,125 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
-import type { SessionReport } from '../../replay/report.ts'
+import type { KnobPoint, SessionReport, Totals } from '../../replay/report.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { Rent } from '../../view/rent.ts'
 import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
 
+/** The knob is tried on so many of the most expensive sessions: each place of it is one more replay. */
+const KNOB_SESSIONS = 10
+const PAGE = 'palimpsest-report.html'
+
+type Found = { report: SessionReport; file: FoundFile }
+
 export const report = defineCommand({
   name: 'report',
-  summary: 'what your own sessions cost, where the waste is, and what would have been saved',
+  summary: 'what your own sessions cost, which habits cost most, and what would have been saved',
   usage: '[DIR...]',
   details:
-    'Looks at the sessions of Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI in your home folder, or in DIR.\n' +
-    'Nothing leaves this machine: no network is used, and the page loads nothing. Explained in docs/benchmarks.md.',
-  examples: ['palimpsest report', 'palimpsest report ~/.codex/sessions --out codex.html', 'palimpsest report --json'],
+    'Looks at the sessions of Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI on this machine, or in DIR.\n' +
+    'Nothing leaves this machine: no network is used, and the page loads nothing. Explained in docs/report.md.',
+  examples: [
+    'palimpsest report',
+    'palimpsest report ~/.codex/sessions --out codex.html --hide-names',
+    'palimpsest report --json',
+  ],
   options: {
-    out: { type: 'string', value: 'FILE', about: 'the page to write (palimpsest-report.html)' },
+    out: { type: 'string', value: 'FILE', about: `the page to write (${PAGE})` },
+    'hide-names': { type: 'boolean', about: 'leave out names of projects, files and servers, and what was asked for' },
     model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
     'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
     limit: { type: 'string', value: 'N', about: 'look at no more sessions than this, the newest files first (200)' },
   },
-  async run({ args, values, io }) {
-    const { billsBy, reportOn, toHtml, totalsOf } = await import('../../replay/report.ts')
+  async run({ args, values, io, openIfThere }) {
+    const { addKnobs, billsBy, totalRent, totalsOf, withoutNames, withTitles } = await import('../../replay/report.ts')
     const notes: string[] = []
     const files = args.length > 0 ? await newestFirst(args) : await ownFiles(io.env)
+    const given = values.model ? { model: values.model } : {}
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const limit = numberOption(values.limit, '--limit') ?? 200
-    const sessions: SessionReport[] = []
-    const progress = startProgress(io, files.length)
-    for (const file of files) {
-      progress.step(printable(file.path))
-      if (sessions.length >= limit) break
-      const transcript = await readFound(file, notes)
-      for (const session of transcript?.sessions ?? []) {
-        const calls = session.messages.filter(({ role }) => role === 'assistant').length
-        if (calls < minCalls || sessions.length >= limit) continue
-        const model = values.model ?? session.model
-        sessions.push(await reportOn(session, { format: transcript!.format, ...(model ? { model } : {}) }))
-      }
-    }
-    progress.done()
+    const progress = startProgress(io, files.length + KNOB_SESSIONS)
+    const found = await readReports(files, { given, minCalls, limit, notes, progress })
+    const titled = withTitles(found.map(one => one.report))
+    const sessions = values['hide-names'] ? withoutNames(titled) : titled
     if (sessions.length === 0) notes.push(`There is no session with ${amount(minCalls, 'call')} or more to report on.`)
-    const totals = totalsOf(sessions)
-    const out = values.out ?? 'palimpsest-report.html'
     const onlyJson = 'json' in values && values.json === true && values.out === undefined
     if (sessions.length > 0 && !onlyJson) {
-      await writePage(out, toHtml(sessions))
+      const { toHtml } = await import('../../replay/report-page.ts')
+      const knobs = await readKnobs(found, given, progress)
+      const savedSoFar = args.length > 0 ? 0 : await savedIn(await openIfThere())
+      const page = { savedSoFar, knob: { points: addKnobs(knobs), sessions: knobs.length } }
+      const out = values.out ?? PAGE
+      await writePage(out, toHtml(sessions, { ...page, hidesNames: values['hide-names'] === true }))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
-    return { json: { totals, ...billsBy(sessions), sessions }, text: paint => lines(sessions, totals, paint), notes }
+    progress.done()
+    const totals = totalsOf(sessions)
+    const rent = totalRent(sessions)
+    const listed = sessions.map(({ rent: { kind }, ...session }) => ({ ...session, rent: kind }))
+    return {
+      json: { totals, ...billsBy(sessions), rent, sessions: listed },
+      text: paint => lines(sessions, { totals, rent }, paint),
+      notes,
+    }
   },
 })
+
+type Reading = {
+  given: { model?: string }
+  minCalls: number
+  limit: number
+  notes: string[]
+  progress: ReturnType<typeof startProgress>
+}
+
+async function readReports(
+  files: readonly FoundFile[],
+  { given, minCalls, limit, notes, progress }: Reading,
+): Promise<Found[]> {
+  const { reportOn } = await import('../../replay/report.ts')
+  const found: Found[] = []
+  for (const file of files) {
+    progress.step(printable(file.path))
+    if (found.length >= limit) break
+    const transcript = await readFound(file, notes)
+    for (const session of transcript?.sessions ?? []) {
+      const calls = session.messages.filter(({ role }) => role === 'assistant').length
+      if (calls < minCalls || found.length >= limit) continue
+      found.push({ report: await reportOn(session, { format: transcript!.format, ...given }), file })
+    }
+  }
+  return found
+}
+
+/** The knob at each of its places, for the sessions that cost most; they are read once more. */
+async function readKnobs(found: readonly Found[], given: Reading['given'], progress: Reading['progress']) {
+  const { knobOn } = await import('../../replay/report.ts')
+  const most = found.toSorted((a, b) => b.report.billedUsd - a.report.billedUsd).slice(0, KNOB_SESSIONS)
+  const knobs: KnobPoint[][] = []
+  for (const { report: one, file } of most) {
+    progress.step(`what the knob does  ${printable(file.path)}`)
+    const transcript = await readFound(file, [])
+    const session = transcript?.sessions.find(({ id }) => id === one.id)
+    if (session) knobs.push(await knobOn(session, { format: one.format, ...given }))
+  }
+  return knobs
+}
+
+/** Dollars that edits have saved in the sessions of a home. */
+async function savedIn(pal: Palimpsest | undefined): Promise<number> {
+  if (!pal) return 0
+  const { Timelines } = await import('../../session/timelines.ts')
+  let saved = 0
+  for (const info of await pal.sessions({ limit: 1000 })) {
+    const session = await pal.session(info.id, { mustExist: true, asGuest: true })
+    saved += (await new Timelines(pal.models, { most: 1 }).summary(session, info)).money.saved
+  }
+  return Math.max(0, saved)
+}
 
 async function ownFiles(env: Io['env']): Promise<FoundFile[]> {
   const { findOwnSessions, ownFolders } = await import('../../formats/transcripts/find-sessions.ts')
@@ -87,11 +155,9 @@ async function writePage(path: string, html: string): Promise<void> {
   })
 }
 
-function* lines(
-  sessions: readonly SessionReport[],
-  totals: ReturnType<typeof import('../../replay/report.ts').totalsOf>,
-  paint: Paint,
-): Generator<string> {
+type Sums = { totals: Totals; rent: Rent }
+
+function* lines(sessions: readonly SessionReport[], { totals, rent }: Sums, paint: Paint): Generator<string> {
   if (sessions.length === 0) return
   const { calls, billedUsd, savedUsd, estimatedCalls, waste } = totals
   const bill = `${amount(sessions.length, 'session')}, ${amount(calls, 'call')}`
@@ -100,19 +166,27 @@ function* lines(
     ? `${bill}, about $${billedUsd.toFixed(2)}, estimated: the recordings have no usage`
     : `${bill}, $${billedUsd.toFixed(2)} as reported by providers${estimated}`
   const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
-  yield `With thrifty about $${(billedUsd - savedUsd).toFixed(2)}, ${paint.bold(`${share} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of what was quoted later still in view.`
+  yield `With thrifty about $${(billedUsd - savedUsd).toFixed(2)}, ${paint.bold(`${share} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of later quotes still visible.`
   yield ''
-  const columns = [
-    { name: 'WASTE' },
-    { name: 'TIMES', right: true },
-    { name: 'TOKENS', right: true },
-    { name: 'DOLLARS', right: true },
-  ]
-  const rows = Object.values(waste).map(({ name, times, tokens, dollars: cost }) => [
-    name,
-    withCommas(times),
-    withCommas(tokens),
-    cost.toFixed(2),
-  ])
-  yield* table(columns, rows, paint)
+  const right = true
+  const habits = Object.values(waste).sort((a, b) => b.dollars - a.dollars)
+  const columns = [{ name: 'HABIT' }, { name: 'TIMES', right }, { name: 'TOKENS', right }, { name: 'DOLLARS', right }]
+  yield* table(
+    columns,
+    habits.map(({ name, times, tokens, dollars }) => [
+      name,
+      withCommas(times),
+      withCommas(Math.round(tokens)),
+      dollars.toFixed(2),
+    ]),
+    paint,
+  )
+  yield ''
+  yield* table(
+    [{ name: 'RENT' }, { name: 'DOLLARS', right }],
+    rent.kind.slice(0, RENT_ROWS).map(({ name, dollars }) => [name, dollars.toFixed(2)]),
+    paint,
+  )
 }
+
+const RENT_ROWS = 8

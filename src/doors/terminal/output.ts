@@ -94,3 +94,11 @@ export function* table(columns: readonly Column[], rows: readonly string[][], pa
   )
   for (const row of rows) yield line(row, true)
 }
+
+const STEPS = '▁▂▃▄▅▆▇█'
+
+/** Values as a line of blocks, the highest for the most. */
+export function sparkline(values: readonly number[], most: number): string {
+  const top = STEPS.length - 1
+  return values.map(value => STEPS[most > 0 ? Math.round((Math.min(value, most) / most) * top) : 0]).join('')
+}

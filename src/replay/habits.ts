@@ -1,0 +1,132 @@
+/**
+ * Habits that cost money, found in a recorded session: each with how often it happened, the tokens and the dollars, and
+ * what to do about it. The causes of lost caches are those of `why`; the rest is looked for in the results themselves.
+ * The kinds overlap a little: a huge result that comes twice counts as both.
+ */
+
+import { textOf } from '../model/leaves.ts'
+import { partTokens } from '../model/tokens.ts'
+import type { CacheMiss, Message } from '../model/types.ts'
+import type { Timeline } from '../view/timeline.ts'
+import { whyOf } from './why.ts'
+
+export type HabitKind = 'repeated' | 'huge' | 'cold' | 'busts' | 'switches' | 'front'
+export type Habit = { name: string; about: string; fix: string; times: number; tokens: number; dollars: number }
+export type Habits = Record<HabitKind, Habit>
+
+const HUGE_TOKENS = 8000
+const LONG_FRONT = 20_000
+const SMALL_TOKENS = 100
+
+const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'about' | 'fix'>> = {
+  repeated: {
+    name: 'Repeated results',
+    about: 'times a tool gave a text that it had given before, and both were carried to the end of the session',
+    fix: 'let the agent note what it found instead of looking again; thrifty shortens the copies.',
+  },
+  huge: {
+    name: 'Very long results',
+    about: `results had more than ${HUGE_TOKENS.toLocaleString('en-US')} tokens; this is for what is beyond that size`,
+    fix: 'ask for the part that you need (a line range, grep, head); thrifty shortens what is not quoted again.',
+  },
+  cold: {
+    name: 'Coming back after a break',
+    about: 'times the next message came when the provider had forgotten the prompt, and all of it was written anew',
+    fix: 'after a long pause start a new session, or let the planner shorten first: then it costs nothing.',
+  },
+  busts: {
+    name: 'Prompts that were not found again',
+    about:
+      'calls, soon after another, found much less cached than was there: the client changed the top, or the provider lost it',
+    fix: 'connect MCP servers and load skills before the first message, not on the way.',
+  },
+  switches: {
+    name: 'Switching models in a session',
+    about: 'times another model had to write the whole prompt into a cache of its own',
+    fix: 'keep one model for a session, and start a new session for the other.',
+  },
+  front: {
+    name: 'A long system prompt and many tools',
+    about: `calls carried more than ${LONG_FRONT.toLocaleString('en-US')} tokens of system prompt and tools; this is for what is beyond`,
+    fix: 'switch off the MCP servers and skills that this project does not need.',
+  },
+}
+
+const HABIT_OF: Partial<Record<CacheMiss['cause'], HabitKind>> = {
+  pause: 'cold',
+  model: 'switches',
+  client: 'busts',
+  provider: 'busts',
+}
+
+export function noHabits(): Habits {
+  const none = (kind: HabitKind): Habit => ({ ...WORDS[kind], times: 0, tokens: 0, dollars: 0 })
+  return {
+    repeated: none('repeated'),
+    huge: none('huge'),
+    cold: none('cold'),
+    busts: none('busts'),
+    switches: none('switches'),
+    front: none('front'),
+  }
+}
+
+export function addHabits(all: readonly Habits[]): Habits {
+  const sums = noHabits()
+  for (const one of all) for (const kind of Object.keys(sums) as HabitKind[]) note(sums[kind], one[kind])
+  return sums
+}
+
+/** Those that cost most, with the most expensive first. */
+export function worstHabits(habits: Habits, most: number): Habit[] {
+  const found = Object.values(habits).filter(({ dollars }) => dollars > 0)
+  return found.sort((a, b) => b.dollars - a.dollars).slice(0, most)
+}
+
+export function habitsIn(timeline: Timeline): Habits {
+  const habits = noHabits()
+  for (const { cause, times, lost, extraUsd } of whyOf(timeline).causes) {
+    const kind = HABIT_OF[cause as CacheMiss['cause']]
+    if (kind) note(habits[kind], { times, tokens: lost, dollars: extraUsd })
+  }
+  for (const call of timeline.calls) {
+    const { read, input } = timeline.modelOf(call)
+    const tokens = (call.overhead - LONG_FRONT) * timeline.scale
+    if (tokens > 0 && !call.inherited) note(habits.front, { times: 1, tokens, dollars: (tokens * read * input) / 1e6 })
+  }
+  addResults(habits, timeline)
+  return habits
+}
+
+/** Results that say again what was there, and the excess of huge ones, for the calls that carried them. */
+function addResults(habits: Habits, timeline: Timeline): void {
+  const { fold, calls, scale } = timeline
+  const seen = new Set<string>()
+  let call = 0
+  for (const [entry, { message }] of fold.entries.entries()) {
+    while (call < calls.length && calls[call]!.entry < entry) call++
+    const next = calls[call]
+    if (!message || !next || next.inherited) continue
+    const { read, write, input } = timeline.modelOf(next)
+    const dollars = (tokens: number) => (tokens * scale * (write + read * (calls.length - call)) * input) / 1e6
+    for (const [tokens, kind] of resultsIn(message, seen, timeline))
+      note(habits[kind], { times: 1, tokens: tokens * scale, dollars: dollars(tokens) })
+  }
+}
+
+function* resultsIn({ parts }: Message, seen: Set<string>, { fold }: Timeline): Generator<[number, HabitKind]> {
+  for (const part of parts) {
+    if (part.type !== 'tool-result') continue
+    const tokens = partTokens(part, fold.count)
+    const text = textOf(part)
+    if (seen.has(text) && tokens > SMALL_TOKENS) yield [tokens, 'repeated']
+    else if (tokens > HUGE_TOKENS) yield [tokens - HUGE_TOKENS, 'huge']
+    seen.add(text)
+  }
+}
+
+function note(habit: Habit, { times, tokens, dollars }: Pick<Habit, 'times' | 'tokens' | 'dollars'>): void {
+  habit.times += times
+  habit.tokens += tokens
+  habit.dollars += dollars
+}

@@ -1,0 +1,263 @@
+/**
+ * The report as a page that people show to others: one string of HTML, in the look of the web UI, that loads nothing and
+ * runs no script. What can be chosen is radio buttons and CSS. Every text from a session is escaped.
+ */
+
+import { amount, withCommas } from '../model/text.ts'
+import type { KeepLevel } from '../planner/keep.ts'
+import { PRICES_AS_OF } from '../providers/models.ts'
+import { largestRows, OTHER, type Rent } from '../view/rent.ts'
+import { dayOf } from '../view/totals.ts'
+import { sum } from './account.ts'
+import { type Habit, worstHabits } from './habits.ts'
+import { escapeXml } from './plot.ts'
+import { billsBy, type KnobPoint, type NamedBill, type SessionReport, totalRent, totalsOf } from './report.ts'
+import { dayBars, PALETTE } from './report-days.ts'
+import { REPORT_STYLE } from './report-style.ts'
+
+export type PageOptions = {
+  /** The knob over some of the sessions, and how many these are. */
+  knob?: { points: readonly KnobPoint[]; sessions: number }
+  /** Dollars that edits have saved in the sessions of the home. */
+  savedSoFar?: number
+  hidesNames?: boolean
+}
+
+const HABITS = 3
+const COUNTS = ['', '', 'Two', 'Three']
+const LIST = 6
+const MOSAIC = 8
+const MOST_ROWS = 100
+const KNOB_NAMES: Record<KeepLevel, string> = {
+  least: 'Bare',
+  less: 'Saver',
+  normal: 'Balanced',
+  more: 'Careful',
+  most: 'Most',
+}
+const AGENTS: Record<string, string> = {
+  'claude-code': 'Claude Code',
+  codex: 'Codex',
+  pi: 'pi',
+  opencode: 'opencode',
+  'gemini-cli': 'Gemini CLI',
+  'copilot-cli': 'Copilot CLI',
+}
+
+export function toHtml(sessions: readonly SessionReport[], options: PageOptions = {}): string {
+  const knobStyle = (options.knob?.points ?? [])
+    .map(({ keep }) => `.knob:has(#keep-${keep}:checked) .keep-${keep}{display:block}`)
+    .join('')
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>What agents cost · Palimpsest</title><style>${REPORT_STYLE}${knobStyle}</style></head><body><main>
+${[
+  header(sessions, options),
+  verdict(sessions, options),
+  days(sessions),
+  lists(sessions),
+  habits(sessions),
+  rent(totalRent(sessions)),
+  options.knob ? knob(options.knob) : '',
+  table(sessions),
+  footer(sessions),
+].join('\n')}
+</main></body></html>
+`
+}
+
+function header(sessions: readonly SessionReport[], { hidesNames }: PageOptions): string {
+  const times = sessions.flatMap(({ bill }) => bill.map(({ at }) => at)).filter(at => at > 0)
+  const [first, last] = [min(times), max(times)]
+  const span = times.length === 0 ? 0 : Math.round((last - first) / DAY_MS) + 1
+  const { projects, agents } = billsBy(sessions)
+  const dates = times.length === 0 ? '' : `${dateOf(first)} to ${dateOf(last)} · `
+  const counts = [
+    amount(sessions.length, 'session'),
+    amount(agents.length, 'agent'),
+    amount(projects.length, 'project'),
+    amount(totalsOf(sessions).calls, 'call'),
+  ]
+  const holds = hidesNames
+    ? 'Names of projects, files and requests are hidden.'
+    : 'It holds names of projects and files and first requests; <code>--hide-names</code> leaves them out.'
+  return `<header><h1>What ${span > 1 ? amount(span, 'day') : 'a day'} of agents cost</h1>
+<p class="dim">${dates}${counts.join(', ')}</p>
+<p class="private"><b>Private.</b> Made on this machine; nothing left it. ${holds}</p></header>`
+}
+
+function verdict(sessions: readonly SessionReport[], { savedSoFar = 0 }: PageOptions): string {
+  const { billedUsd, savedUsd, evidence, subagents, estimatedCalls, calls } = totalsOf(sessions)
+  const could = Math.max(0, Math.min(savedUsd, billedUsd))
+  const kind = estimatedCalls === calls ? 'estimated' : 'billed'
+  const share = billedUsd > 0 ? Math.round((100 * could) / billedUsd) : 0
+  const widths: [string, number][] = [
+    ['paid', billedUsd - could],
+    ['could', could],
+    ['saved', savedSoFar],
+  ]
+  const bars = widths
+    .filter(([, dollars]) => dollars > 0)
+    .map(([kind, dollars]) => `<i class="${kind}" style="flex:${dollars}"></i>`)
+  const facts: [string, string][] = [
+    ...(savedSoFar > 0 ? [['Saved so far', `<span class="good">${money(savedSoFar)}</span>`] as [string, string]] : []),
+    ['Could be saved', money(could)],
+    ['Later quotes still visible', percent(evidence)],
+    ['Of it by subagents', money(subagents.billedUsd)],
+  ]
+  return `<section class="card verdict"><div><p class="say">Agents cost <b>${money(billedUsd)}</b>. With <code>thrifty</code> it would have been <b>${money(billedUsd - could)}</b>, ${share} % less.</p>
+<div class="bar" role="img" aria-label="${money(billedUsd)} ${kind}, of which ${money(could)} could be saved">${bars.join('')}</div>
+<p class="legend"><span><i class="paid"></i>${kind} ${money(billedUsd - could)}</span><span><i class="could"></i>${kind}, could be saved ${money(could)}</span>${savedSoFar > 0 ? `<span><i class="saved"></i>saved ${money(savedSoFar)}</span>` : ''}</p></div>
+<dl>${facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')}</dl></section>`
+}
+
+/** Day by day, stacked by what is chosen. */
+function days(sessions: readonly SessionReport[]): string {
+  const by: [string, string, (session: SessionReport, line: SessionReport['bill'][number]) => string][] = [
+    ['project', 'Project', ({ project }) => shortPath(project || 'unknown')],
+    ['agent', 'Agent', ({ format }) => AGENTS[format] ?? format],
+    ['model', 'Model', (_, { model }) => model || 'unknown'],
+  ]
+  const choices = by.map(([key, name], i) => {
+    return `<label><input type="radio" name="by" id="by-${key}"${i === 0 ? ' checked' : ''}>${name}</label>`
+  })
+  const charts = by.map(([key, name, nameOf]) => {
+    return `<div class="shown by-${key}">${dayBars(sessions, nameOf, `Dollars by day and ${name.toLowerCase()}`)}</div>`
+  })
+  return `<section><div class="head"><h2>Day by day</h2><fieldset class="choice" aria-label="Stacked by">${choices.join('')}</fieldset></div>
+${charts.join('\n')}</section>`
+}
+
+function lists(sessions: readonly SessionReport[]): string {
+  const { projects, agents, models } = billsBy(sessions)
+  const column = (title: string, bills: readonly NamedBill[], nameOf: (name: string) => string) => {
+    const most = max(bills.map(({ billedUsd }) => billedUsd))
+    const rows = bills.slice(0, LIST).map(({ name, billedUsd, savedUsd }) => {
+      const could = Math.max(0, Math.min(savedUsd, billedUsd))
+      const width = (dollars: number) => `${most > 0 ? (100 * dollars) / most : 0}%`
+      return `<li><div class="row"><span title="${escapeXml(name)}">${escapeXml(nameOf(name))}</span><b>${money(billedUsd)}</b></div><div class="meter"><i class="paid" style="width:${width(billedUsd - could)}"></i><i class="could" style="width:${width(could)}"></i></div></li>`
+    })
+    const more = bills.slice(LIST)
+    if (more.length > 0)
+      rows.push(
+        `<li class="row dim"><span>${more.length} more</span>${money(sum(more.map(bill => bill.billedUsd)))}</li>`,
+      )
+    return `<div><h3>${title}</h3><ul>${rows.join('')}</ul></div>`
+  }
+  return `<section class="columns">${column('By project', projects, shortPath)}${column('By agent', agents, name => AGENTS[name] ?? name)}${column('By model', models, name => name)}</section>`
+}
+
+function habits(sessions: readonly SessionReport[]): string {
+  const worst = worstHabits(totalsOf(sessions).waste, HABITS)
+  if (worst.length === 0) return ''
+  const card = ({
+    name,
+    about,
+    fix,
+    times,
+    tokens,
+    dollars,
+  }: Habit) => `<div class="card"><p class="sum">${money(dollars)}</p><h3>${name}</h3>
+<p>${withCommas(times)} ${about}: ${short(tokens)} tokens.</p><p class="do"><b>Do:</b> ${fix}</p></div>`
+  return `<section><div class="head"><h2>${worst.length === 1 ? 'The habit that costs most' : `${COUNTS[worst.length]} habits that cost most`}</h2><span class="dim small">kinds overlap a little</span></div><div class="cards">${worst.map(card).join('')}</div></section>`
+}
+
+function rent(whole: Rent): string {
+  const tiles = largestRows(whole.kind, MOSAIC).map(({ name, dollars }, i) => {
+    return `<div style="flex:${Math.max(dollars, whole.dollars / 50)};background:var(--${PALETTE[i % PALETTE.length]})" title="${escapeXml(name)} ${money(dollars)}"><b>${money(dollars)}</b>${escapeXml(name)}</div>`
+  })
+  const column = (title: string, rows: Rent['kind'], nameOf = (name: string) => name) => {
+    const items = otherLast(rows, LIST).map(({ name, dollars }) => {
+      return `<li class="row"><span title="${escapeXml(name)}">${escapeXml(nameOf(name))}</span><b>${money(dollars)}</b></li>`
+    })
+    return `<div><h3>${title}</h3><ul>${items.join('')}</ul></div>`
+  }
+  return `<section><div class="head"><h2>Where the money goes: rent</h2><span class="dim small">what each text paid for being in the prompt, call after call; each list adds up to ${money(whole.dollars)}</span></div>
+<div class="mosaic">${tiles.join('')}</div>
+<div class="columns" style="margin-top:20px">${column('By tool', whole.tool)}${column('By file', whole.file, shortPath)}${column('By MCP server', whole.server)}</div></section>`
+}
+
+/** The largest rows, with what has no name behind them. */
+function otherLast(rows: Rent['kind'], most: number): Rent['kind'] {
+  const isOther = ({ name }: Rent['kind'][number]) => name === OTHER
+  return [
+    ...largestRows(
+      rows.filter(row => !isOther(row)),
+      most,
+    ),
+    ...rows.filter(isOther),
+  ]
+}
+
+/** What the knob does to these sessions: a slider with five places. */
+function knob({ points, sessions }: NonNullable<PageOptions['knob']>): string {
+  const labels = points.map(({ keep }) => {
+    return `<label><input type="radio" name="keep" id="keep-${keep}"${keep === 'normal' ? ' checked' : ''}>${KNOB_NAMES[keep]}</label>`
+  })
+  const says = points.map(({ keep, billedUsd, savedUsd, kept, quotes }) => {
+    const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
+    return `<p class="say keep-${keep}"><b>${money(billedUsd - savedUsd)}</b> instead of ${money(billedUsd)} (${share} % less), with <b>${percent(quotes === 0 ? 1 : kept / quotes)}</b> of later quotes still visible. <span class="dim small"><code>keep: "${keep}"</code></span></p>`
+  })
+  return `<section><div class="head"><h2>Cost against evidence</h2><span class="dim small">replayed on ${sessions === 1 ? 'your most expensive session' : `your ${sessions} most expensive sessions`}</span></div>
+<div class="card knob" role="radiogroup" aria-label="How much must stay visible?"><p class="dim small">How much must stay visible?</p><div class="track">${labels.join('')}</div>${says.join('')}</div></section>`
+}
+
+function table(sessions: readonly SessionReport[]): string {
+  const expensive = sessions.toSorted((a, b) => b.billedUsd - a.billedUsd)
+  const rows = expensive.slice(0, MOST_ROWS).map(one => {
+    const badge = one.isSubagent
+      ? ' <span class="badge">subagent</span>'
+      : one.parent
+        ? ' <span class="badge">segment</span>'
+        : ''
+    const where = one.project === '' ? '' : ` · ${escapeXml(shortPath(one.project))}`
+    return `<tr><td><span class="title" title="${escapeXml(one.title)}">${escapeXml(one.title)}</span><span class="dim small">${escapeXml(AGENTS[one.format] ?? one.format)}${where}</span>${badge}</td><td class="wide">${one.at > 0 ? dayOf(one.at) : ''}</td><td class="num wide">${withCommas(one.calls)}</td><td class="num wide">${short(one.peak)}</td><td class="num">${money(one.billedUsd)}</td><td class="num">${money(one.billedUsd - one.savedUsd)}</td></tr>`
+  })
+  const more =
+    expensive.length > MOST_ROWS ? `<p class="dim small">${expensive.length - MOST_ROWS} more are not listed.</p>` : ''
+  return `<section><div class="head"><h2>Sessions, most expensive first</h2></div><div class="scroll"><table><thead><tr><th>session</th><th class="wide">day</th><th class="num wide">calls</th><th class="num wide">most tokens</th><th class="num">cost</th><th class="num">with thrifty</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>${more}</section>`
+}
+
+function footer(sessions: readonly SessionReport[]): string {
+  const { calls, estimatedCalls } = totalsOf(sessions)
+  const estimated =
+    estimatedCalls === 0
+      ? ''
+      : ` ${withCommas(estimatedCalls)} of ${withCommas(calls)} calls are estimated: nothing was reported for them.`
+  return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated} What <code>thrifty</code> would have saved is the difference of two replays by the model of costs. A replay does not react: an agent that saw less might have done something else.</p></section>`
+}
+
+const DAY_MS = 86_400_000
+
+function dateOf(at: number): string {
+  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
+}
+
+/** The last two parts of a path. */
+function shortPath(path: string): string {
+  const parts = path.split(/[\\/]/).filter(part => part !== '')
+  return parts.length <= 2 ? path : parts.slice(-2).join('/')
+}
+
+export function money(dollars: number): string {
+  const text = Math.abs(dollars).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+  return `${dollars <= -0.005 ? '−' : ''}$${text}`
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`
+}
+
+function short(tokens: number): string {
+  if (tokens < 1000) return String(Math.round(tokens))
+  return tokens < 1_000_000 ? `${Math.round(tokens / 1000)}K` : `${(tokens / 1_000_000).toFixed(1)}M`
+}
+
+function max(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0)
+}
+
+function min(values: readonly number[]): number {
+  return values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY)
+}
