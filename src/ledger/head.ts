@@ -20,18 +20,29 @@ const FORMAT = 'palimpsest-heads'
 /** A head as it is printed: with the time of the last event. */
 export type PrintedHead = Head & { at: number }
 
-export function headsFile(sessions: readonly PrintedHead[]) {
-  return { format: FORMAT, version: 1, sessions }
+/** The last tombstone of the removed sessions; it covers all before it. */
+export type RemovedHead = { sessions: number; hash: string }
+
+export function headsFile(sessions: readonly PrintedHead[], removed: RemovedHead) {
+  return { format: FORMAT, version: 1, sessions, removed }
 }
 
+export type Heads = { sessions: Head[]; removed: RemovedHead }
+
 /** What `headsFile` made, read from outside. */
-export function parseHeads(value: unknown, path: string): Head[] {
-  const list = isRecord(value) && value['format'] === FORMAT && value['version'] === 1 ? value['sessions'] : undefined
-  const heads = Array.isArray(list) ? list.filter(isHead) : []
-  if (Array.isArray(list) && heads.length === list.length) return heads
+export function parseHeads(value: unknown, path: string): Heads {
+  const file = isRecord(value) && value['format'] === FORMAT && value['version'] === 1 ? value : {}
+  const { sessions: list, removed = { sessions: 0, hash: '' } } = file
+  const sessions = Array.isArray(list) ? list.filter(isHead) : []
+  const isWhole = Array.isArray(list) && sessions.length === list.length
+  if (isWhole && isRemovedHead(removed)) return { sessions, removed }
   throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is not a file of heads. Make one with: palimpsest head`, {
     path,
   })
+}
+
+function isRemovedHead(value: unknown): value is RemovedHead {
+  return isRecord(value) && Number.isSafeInteger(value['sessions']) && typeof value['hash'] === 'string'
 }
 
 function isHead(value: unknown): value is Head {

@@ -20,6 +20,7 @@ import { authorOf, branchOf, noteMessage, proposalMessage } from './dolt-names.t
 import { dropBranch, prepareDolt } from './dolt-schema.ts'
 import { toProposal } from './rows.ts'
 import {
+  type Actor,
   type Block,
   type Change,
   type Decision,
@@ -158,6 +159,19 @@ export class DoltMemory implements MemoryStore {
       ),
     )
     return rows.map(row => String(row['user_id']))
+  }
+
+  /** Open proposals go with their branches. Earlier commits keep what they hold: Dolt never forgets by itself. */
+  async forget(userId: string, { at, by }: { at: number; by: Actor }): Promise<void> {
+    for (const { branch } of await this.proposals(userId, { state: 'open', limit: 10_000 })) {
+      if (branch) await this.#dropBranch(branch)
+    }
+    await this.#transaction(async session => {
+      for (const table of ['blocks', 'proposals', 'open_proposals'])
+        await session.change(`DELETE FROM ${table} WHERE user_id = ?`, [userId])
+      await commit(session, { at, by, action: 'delete', why: `Everything of ${userId}` }, [])
+      return true
+    })
   }
 
   async ping(): Promise<void> {

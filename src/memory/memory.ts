@@ -124,6 +124,12 @@ export class Memory {
     })
   }
 
+  /** Removes everything that is remembered of a user, for good. */
+  async forget(userId: string, { by }: { by: Actor }): Promise<void> {
+    this.#mayDecide(by, userId)
+    await this.store.forget(userId, { at: this.#note(by, 'delete').at, by })
+  }
+
   /** Keeps a proposal. The block itself does not change. */
   async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
     const operation = typeof input.body === 'string' ? undefined : input.body

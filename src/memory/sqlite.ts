@@ -167,6 +167,16 @@ export class SqliteMemory implements MemoryStore {
     return rows.map(row => String(row['user_id']))
   }
 
+  /** What was written is overwritten in the file. */
+  async forget(userId: string): Promise<void> {
+    this.#file.get('PRAGMA secure_delete = ON')
+    this.#file.transaction(() => {
+      for (const table of ['blocks', 'versions', 'proposals'])
+        this.#file.run(`DELETE FROM ${table} WHERE user_id = ?`, [userId])
+    })
+    this.#file.get('PRAGMA wal_checkpoint(TRUNCATE)')
+  }
+
   async ping(): Promise<void> {
     this.#file.get('SELECT 1')
   }

@@ -126,6 +126,8 @@ export interface MemoryStore {
   decide(userId: string, id: string, decision: Decision): Promise<boolean>
   /** Everybody who has blocks or open proposals, by name. */
   users(page?: { limit?: number; after?: string }): Promise<string[]>
+  /** Removes everything of a user for good: blocks with their versions, and proposals. */
+  forget(userId: string, note: { at: number; by: Actor }): Promise<void>
   /** Fails, in bounded time, when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -86,6 +86,12 @@ export class Timelines {
     return this.known(info) ?? this.#keep(info, await this.of(session, info))
   }
 
+  /** Of a session that was removed. */
+  forget(id: string): void {
+    this.#kept.delete(id)
+    this.#known.delete(id)
+  }
+
   /** Reads the sessions whose numbers are not known, in their order; one round at a time. */
   fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): void {
     this.#filling ??= this.#fill(sessions, open).finally(() => {

@@ -58,6 +58,27 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await assert.rejects(memory.remove(user, 'never', { by }), { code: 'BLOCK_NOT_FOUND' })
     })
 
+    test('nothing is left of a user who is forgotten, and others keep what is theirs', () =>
+      withBlock('mine', async ({ memory, user, by }) => {
+        const other = freshUser()
+        await memory.set(other, 'student', { body: 'theirs', by: `user:${other}` })
+        await memory.set(user, 'student', { body: 'changed', by })
+        await memory.propose(user, 'student', {
+          body: { type: 'append', text: 'more' },
+          agentId: 'tutor',
+          reasoning: 'a test',
+        })
+        await memory.forget(user, { by })
+        assert.deepEqual(await memory.blocks(user), [])
+        assert.deepEqual(await memory.proposals(user), [])
+        assert.deepEqual(
+          (await memory.store.users()).filter(name => name === user),
+          [],
+        )
+        assert.equal((await memory.block(other, 'student'))?.body, 'theirs')
+        assert.equal((await memory.set(user, 'student', { body: 'again', by })).body, 'again')
+      }))
+
     test('a write that expects another version is refused whole', async () => {
       const { store } = await open()
       const user = freshUser()

@@ -79,6 +79,8 @@ const ROUTES: Record<Audience, readonly string[]> = {
   people: [
     'post /sessions/{session}/edits/apply',
     'put /sessions/{session}/title',
+    'post /deletions',
+    'delete /users/{user}',
     'post /sessions/{session}/pin',
     'post /sessions/{session}/compact/preview',
     'post /sessions/{session}/compact',

@@ -2,7 +2,9 @@
 
 import { chat } from '../chat/command.ts'
 import { ask } from '../commands/ask.ts'
+import { backup } from '../commands/backup.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
+import { deleteSessions } from '../commands/delete.ts'
 import { doctor } from '../commands/doctor.ts'
 import { dolt } from '../commands/dolt.ts'
 import { edit, edits, fork, pin, redo, undo, unpin } from '../commands/edits.ts'
@@ -53,6 +55,8 @@ export const COMMANDS: readonly Command[] = [
   doctor,
   importFiles,
   exportSessions,
+  deleteSessions,
+  backup,
   replay,
   models,
   report,

@@ -1,15 +1,17 @@
 /** `verify` and `head`: whether sessions are whole, and what to keep elsewhere so that nobody can change them unseen. */
 
-import type { Head } from '../../ledger/head.ts'
+import type { Head, RemovedHead } from '../../ledger/head.ts'
+import type { Tombstone } from '../../ledger/tombstones.ts'
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Violation } from '../../view/legality.ts'
 import { defineCommand, type Io, jsonIn, readInput } from '../terminal/command.ts'
-import { printable, printableJson } from '../terminal/output.ts'
+import { printable, printableJson, timeOf } from '../terminal/output.ts'
 import { allNames } from './sessions.ts'
 
 type Checked = { session: string; events: number; entries: number; edits: number; violations: Violation[] }
+type Deleted = { session: string; deleted: { at: number; by: string; events: number } }
 type Damaged = { session: string; error: { code: ErrorCode; message: string } }
 
 export const verify = defineCommand({
@@ -27,9 +29,11 @@ export const verify = defineCommand({
     const heads = values.head === undefined ? undefined : await readHeads(values.head, only, io)
     const pal = only === undefined ? await openIfThere() : await open()
     const there = only === undefined && pal ? await allNames(pal) : []
-    const ids = new Set(only === undefined ? [...there, ...(heads?.keys() ?? [])] : [only])
-    const results: (Checked | Damaged)[] = []
-    for (const id of ids) results.push(await verifyOne(pal, id, heads?.get(id)))
+    const ids = new Set(only === undefined ? [...there, ...(heads?.sessions.keys() ?? [])] : [only])
+    const results: (Checked | Deleted | Damaged)[] = []
+    const removed = (await pal?.tombstones()) ?? []
+    if (heads) checkRemoved(removed, heads.removed)
+    for (const id of ids) results.push(await verifyOne({ pal, removed }, id, heads?.sessions.get(id)))
     const damaged = results.some(result => 'error' in result)
     const illegal = results.some(result => 'violations' in result && result.violations.length > 0)
     return {
@@ -39,6 +43,11 @@ export const verify = defineCommand({
           if ('error' in result) {
             const { session, error } = result
             yield `${paint.red('damaged')}  ${printable(session)}  ${printable(error.message)} (${error.code})`
+            continue
+          }
+          if ('deleted' in result) {
+            const { at, by, events } = result.deleted
+            yield `deleted  ${printable(result.session)}  ${amount(events, 'event')}, ${timeOf(at)} by ${printable(by)}`
             continue
           }
           const { session, events, entries, edits, violations } = result
@@ -67,23 +76,37 @@ export const head = defineCommand({
     const ids = only === undefined ? await allNames(pal) : [only]
     const heads = []
     for (const id of ids) heads.push(await pal.head(id))
+    const removed = await pal.tombstones()
     const { headsFile } = await import('../../ledger/head.ts')
-    const file = headsFile(heads)
+    const file = headsFile(heads, { sessions: removed.length, hash: removed.at(-1)?.hash ?? '' })
     return { json: file, text: () => `${printableJson(file)}\n` }
   },
 })
 
-async function readHeads(path: string, only: string | undefined, io: Io): Promise<Map<string, Head>> {
+type KeptHeads = { sessions: Map<string, Head>; removed: RemovedHead }
+
+async function readHeads(path: string, only: string | undefined, io: Io): Promise<KeptHeads> {
   const { parseHeads } = await import('../../ledger/head.ts')
   const heads = parseHeads(jsonIn(await readInput(path, io), path), path)
-  const bySession = new Map(heads.map(one => [one.session, one]))
-  if (only === undefined || bySession.has(only)) return bySession
+  const sessions = new Map(heads.sessions.map(one => [one.session, one]))
+  if (only === undefined || sessions.has(only)) return { sessions, removed: heads.removed }
   throw new PalimpsestError('INVALID_INPUT', `${path} has no head of the session ${only}.`, { session: only })
 }
 
+/** The record of removed sessions must lead to the head of it that was kept. */
+function checkRemoved(removed: readonly Tombstone[], kept: RemovedHead): void {
+  if (kept.sessions === 0 || removed[kept.sessions - 1]?.hash === kept.hash) return
+  const message = 'The record of removed sessions was cut short or written anew. Restore it from a backup.'
+  throw new PalimpsestError('LEDGER_CORRUPT', message, { removed: removed.length, kept: kept.sessions })
+}
+
+type There = { pal: Palimpsest | undefined; removed: readonly Tombstone[] }
+
 /** A damaged session is a finding, not the end: the others are checked too. */
-async function verifyOne(pal: Palimpsest | undefined, id: string, kept?: Head): Promise<Checked | Damaged> {
+async function verifyOne({ pal, removed }: There, id: string, kept?: Head): Promise<Checked | Deleted | Damaged> {
   if (kept && !(await pal?.find(id))) {
+    const tombstone = removed.findLast(({ session, events }) => session === id && events >= kept.events)
+    if (tombstone) return { session: id, deleted: { at: tombstone.at, by: tombstone.by, events: tombstone.events } }
     const message = `The session was removed: the head that was kept has ${amount(kept.events, 'event')} of it.`
     return { session: id, error: { code: 'LEDGER_CORRUPT', message } }
   }

@@ -102,7 +102,8 @@ export class LiveSessions {
   async open(place: Place, opening: Opening): Promise<Live> {
     const known = this.#live.get(place.session)
     const asked = askedOf(opening, known?.seen)
-    if (known && sameJson(known.asked, asked)) return known
+    // One that was deleted meanwhile begins anew with all that the client says.
+    if (known && sameJson(known.asked, asked) && (await this.#options.pal.find(place.session))) return known
     const { serverEdits, ...told } = asked
     const isHoldout = this.#isHoldout(place)
     // Where the server is told to edit the history itself, ours would break its cache a second time.

@@ -169,6 +169,18 @@ export class ServerStore {
   }
 
   /** The numbers of every session, as they were at a length. */
+  /** Removes what is kept of sessions, by their ids in the ledger. */
+  forgetSessions(ids: readonly string[]): void {
+    for (const id of ids) this.#file.run('DELETE FROM summaries WHERE session = ?', [id])
+  }
+
+  /** Removes a user's tokens, and the answers that were kept for them. */
+  forgetUser(user: string): void {
+    this.#file.run('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE user = ?)', [user])
+    this.#file.run('DELETE FROM tokens WHERE user = ?', [user])
+    this.#file.run('DELETE FROM owners WHERE user = ?', [user])
+  }
+
   summaries(version: number): KeptSummary[] {
     const rows = this.#file.all('SELECT session, length, model, summary FROM summaries WHERE version = ?', [version])
     return rows.map(row => ({

@@ -19,6 +19,7 @@ import { answerNode, type NodeAnswer, type NodeRequest } from '../proxy/node-htt
 import { agentRoutes } from './agent.ts'
 import { type AnswerContext, admitCaller, answer } from './answer.ts'
 import { blockRoutes } from './blocks.ts'
+import { deletionRoutes } from './deletions.ts'
 import { docsRoutes } from './docs.ts'
 import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
@@ -126,7 +127,11 @@ export function createServer(options: ServerOptions): Server {
   const routes = [...allRoutes, ...docsRoutes(() => document)]
   const document = toDocument(routes, { version: options.version ?? '0', requireToken })
   const app = createApp(routes, mount, context)
-  const stopListening = [pal.onChange(change => desk.tell(change)), memory.onChange(event => hub.publish(event))]
+  const stopListening = [
+    pal.onChange(change => desk.tell(change)),
+    pal.onChange(({ session, length }) => length === 0 && timelines.forget(session)),
+    memory.onChange(event => hub.publish(event)),
+  ]
   const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
   looking.unref()
   const running = new Set<Promise<unknown>>()
@@ -182,6 +187,7 @@ export function createServer(options: ServerOptions): Server {
 /** Every route but those about the server itself, which need the document of them all. */
 const allRoutes: readonly Route[] = [
   ...listRoutes,
+  ...deletionRoutes,
   ...sessionRoutes,
   ...editRoutes,
   ...lookRoutes,

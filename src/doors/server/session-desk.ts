@@ -91,6 +91,7 @@ export class SessionDesk {
 
   /** Tells listeners of a session that this process wrote to. */
   tell({ session, length, at }: SessionChange): void {
+    if (length === 0) this.#forget(session)
     this.#told.set(session, length)
     this.#hub.publish({ type: 'session.changed', session, length, at })
   }
@@ -104,6 +105,13 @@ export class SessionDesk {
       this.#told.set(id, length)
       if (!first && known !== length) this.#hub.publish({ type: 'session.changed', session: id, length, at: updatedAt })
     }
+  }
+
+  /** A session that was removed; one of the same name would be another. */
+  #forget(id: string): void {
+    const { owner, name } = ownerIn(id)
+    this.#open.delete(`home ${id}`)
+    this.#open.delete(`user ${ledgerId(owner, name)}`)
   }
 
   async #exists(caller: Caller, name: string): Promise<boolean> {

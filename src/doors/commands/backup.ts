@@ -1,0 +1,84 @@
+/**
+ * `backup`: a copy of a home in another folder, while it is in use; and back. Databases are copied by SQLite's own backup,
+ * so that each is as it was at one moment; files follow as they are.
+ */
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
+import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { startProgress } from '../terminal/progress.ts'
+
+const OPTIONS = {
+  restore: { type: 'boolean', about: 'the other way: make the home from a backup; the home must not exist yet' },
+} as const
+
+export const backup = defineCommand({
+  name: 'backup',
+  summary: 'copy the home to a folder while it is in use, or restore it from there',
+  usage: 'FOLDER',
+  details:
+    'Copies sessions, memory, tokens, personas, the workspace and kept files. The folder must be new or empty. A copy is\n' +
+    'verified before it is called done. Memory in Dolt is backed up with Dolt: dolt backup, or a push to a remote.',
+  examples: ['palimpsest backup ../palimpsest-2026-11-18', 'palimpsest backup --restore ../palimpsest-2026-11-18'],
+  options: OPTIONS,
+  async run(context) {
+    const { args, values, home } = context
+    const folder = args[0]!
+    const { from, to } = values.restore ? { from: folder, to: home } : { from: home, to: folder }
+    return copyHome(from, to, context)
+  },
+})
+
+const DATABASE = /\.sqlite$/
+/** Files beside a database that belong to its connections, and what is only of use to a running process. */
+const LEFT_OUT = /\.sqlite-(?:wal|shm|journal)$|^locks$|\.lock$|\.pid$/
+
+async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS>): Promise<Report> {
+  const { existsSync } = await import('node:fs')
+  const { chmod, copyFile, mkdir, readdir } = await import('node:fs/promises')
+  const { join } = await import('node:path')
+  if (!existsSync(join(from, 'ledger.sqlite'))) {
+    throw new PalimpsestError('FILE_NOT_FOUND', `There is no ledger in ${from}.`, { path: from })
+  }
+  if (existsSync(to) && (await readdir(to)).length > 0) {
+    throw new PalimpsestError('ALREADY', `${to} is not empty. Name a folder that is new.`, { path: to })
+  }
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  const entries = await readdir(from, { recursive: true, withFileTypes: true })
+  const files = entries.filter(entry => entry.isFile() && !LEFT_OUT.test(entry.name))
+  const progress = startProgress(io, files.length)
+  for (const file of files) {
+    const below = file.parentPath.slice(from.length)
+    const [source, target] = [join(from, below, file.name), join(to, below, file.name)]
+    progress.step(file.name)
+    await mkdir(join(to, below), { recursive: true, mode: 0o700 })
+    if (DATABASE.test(file.name)) await copyDatabase(source, target)
+    else await copyFile(source, target)
+    await chmod(target, 0o600)
+  }
+  progress.done()
+  const sessions = await verified(to)
+  return {
+    json: { from, to, files: files.length, sessions },
+    text: () => `${to}: ${amount(sessions, 'session')}, ${amount(files.length, 'file')}, verified\n`,
+  }
+}
+
+async function copyDatabase(source: string, target: string): Promise<void> {
+  const { backup: copy, DatabaseSync } = await import('node:sqlite')
+  const database = new DatabaseSync(source, { readOnly: true })
+  try {
+    await copy(database, target)
+  } finally {
+    database.close()
+  }
+}
+
+/** Throws where a session of the copy does not verify. */
+async function verified(home: string): Promise<number> {
+  const { openPalimpsest } = await import('../../session/engine.ts')
+  const { allNames } = await import('./sessions.ts')
+  await using pal = await openPalimpsest({ home, config: false })
+  const names = await allNames(pal)
+  for (const name of names) await pal.head(name)
+  return names.length
+}

@@ -1,0 +1,106 @@
+/** `delete`: sessions, or everything of a user, for good. What goes is shown first; a tombstone stays for each session. */
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import type { ToDelete } from '../server/deletions.ts'
+import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { printable, timeOf } from '../terminal/output.ts'
+
+const OPTIONS = {
+  user: { type: 'string', value: 'USER', about: 'everything of this user: sessions, memory, files and tokens' },
+  before: { type: 'string', value: 'DATE', about: 'sessions that were last used before this day' },
+  'dry-run': { type: 'boolean', about: 'show what would go, and delete nothing' },
+  yes: { type: 'boolean', short: 'y', about: 'do not ask' },
+} as const
+
+/** Whoever has the home decides. */
+const BY = 'admin:cli'
+
+type DeleteContext = Context<typeof OPTIONS>
+
+export const deleteSessions = defineCommand({
+  name: 'delete',
+  summary: 'delete sessions for good, or everything of a user',
+  usage: '[SESSION...]',
+  details:
+    'Removes their events, texts that nothing else holds, files, and what the search index has of them; it cannot be\n' +
+    'undone. Forks keep what they share. The ledger keeps a tombstone of each: name, time, who, and its last hash, so\n' +
+    'that verify still proves the rest. With --user and --before: the sessions of that user from before that day.',
+  examples: [
+    'palimpsest delete fix-login',
+    'palimpsest delete --before 2026-01-01 --dry-run',
+    'palimpsest delete --user alice',
+  ],
+  options: OPTIONS,
+  async run(context) {
+    const { values, io, open } = context
+    const pal = await open()
+    const { chosenFor } = await import('../server/deletions.ts')
+    const chosen = await chosenFor(pal, await choose(context))
+    const whole = values.user !== undefined && values.before === undefined
+    const report = reportOf(chosen, { whole, user: values.user })
+    if (values['dry-run'] || (chosen.length === 0 && !whole)) return { ...report, notes: ['Nothing was deleted.'] }
+    if (!values.yes) {
+      io.stderr.write(`${preview(chosen, { whole, user: values.user }).join('\n')}\n`)
+      if (!(await confirm(io, 'Delete it for good?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
+    }
+    const ids = chosen.map(({ id }) => id)
+    await carryOut(pal, ids, { ...context, user: whole ? values.user : undefined })
+    return { ...report, notes: [`Deleted ${amount(chosen.length, 'session')}.`] }
+  },
+})
+
+async function choose({ args, values: { user, before } }: DeleteContext): Promise<ToDelete> {
+  const named = args.length > 0
+  if (named === (user !== undefined || before !== undefined)) {
+    throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to delete, or say --user or --before.')
+  }
+  if (named) return { sessions: args }
+  const owner = user === undefined ? {} : { owner: user }
+  const { parseTime } = await import('../../session/recall.ts')
+  return before === undefined ? { owner: user! } : { before: parseTime(before), ...owner }
+}
+
+type Scope = { whole: boolean; user: string | undefined }
+
+function reportOf(chosen: readonly SessionInfo[], scope: Scope): Report {
+  const sessions = chosen.map(({ id, length, updatedAt }) => ({ session: id, events: length, updatedAt }))
+  return { json: { sessions, ...(scope.whole ? { user: scope.user } : {}) }, text: () => preview(chosen, scope) }
+}
+
+const SHOWN = 20
+
+function preview(chosen: readonly SessionInfo[], { whole, user }: Scope): string[] {
+  const events = chosen.reduce((sum, { length }) => sum + length, 0)
+  const lines = chosen
+    .slice(0, SHOWN)
+    .map(
+      ({ id, length, updatedAt }) => `  ${printable(id)}  ${amount(length, 'event')}, last used ${timeOf(updatedAt)}`,
+    )
+  const more = chosen.length - lines.length
+  return [
+    `${amount(chosen.length, 'session')} with ${amount(events, 'event')}`,
+    ...lines,
+    ...(more > 0 ? [`  … and ${amount(more, 'more session')}`] : []),
+    ...(whole ? [`All memory, files and tokens of ${printable(user!)}`] : []),
+  ]
+}
+
+/** With what is kept outside the ledger. */
+async function carryOut(pal: Palimpsest, ids: readonly string[], { user, home, io }: Everything): Promise<void> {
+  const { deleteSessions: remove, forgetUser } = await import('../server/deletions.ts')
+  const { ServerStore } = await import('../server/server-store.ts')
+  const { openMemory } = await import('../../memory/open.ts')
+  const store = new ServerStore(home)
+  try {
+    await remove({ pal, store }, ids, { by: BY })
+    if (user === undefined) return
+    const memory = await openMemory({ home, env: io.env })
+    await forgetUser({ pal, store, memory }, user, BY).finally(() => memory.close())
+  } finally {
+    store.close()
+  }
+}
+
+type Everything = Pick<DeleteContext, 'home' | 'io'> & { user: string | undefined }

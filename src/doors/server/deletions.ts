@@ -1,0 +1,119 @@
+/**
+ * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that what
+ * the server keeps beside the ledger (numbers of sessions, tokens, memory, files) goes with it.
+ */
+import { rm } from 'node:fs/promises'
+import { z } from 'zod'
+import { userFolder } from '../../ledger/owners.ts'
+import type { Memory } from '../../memory/memory.ts'
+import type { Actor } from '../../memory/store.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import { actorOf } from './blocks.ts'
+import { defineRoute, PEOPLE, type Route, Time, UserParam } from './route.ts'
+import type { ServerStore } from './server-store.ts'
+
+export type ToDelete = { sessions: readonly string[] } | { before: number; owner?: string } | { owner: string }
+
+/** The sessions that would go, as the home has them. Throws where one that is named is not there. */
+export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<SessionInfo[]> {
+  if ('sessions' in given) return Promise.all(given.sessions.map(name => infoOf(pal, name)))
+  const { owner } = given
+  const before = 'before' in given ? given.before : Number.POSITIVE_INFINITY
+  const found: SessionInfo[] = []
+  for (let page = await pal.sessions(); page.length > 0; page = await pal.sessions({ after: page.at(-1)!.id })) {
+    found.push(...page.filter(info => info.updatedAt < before && (owner === undefined || info.owner === owner)))
+  }
+  return found
+}
+
+async function infoOf(pal: Palimpsest, name: string): Promise<SessionInfo> {
+  const info = await pal.find(name)
+  if (info) return info
+  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+}
+
+type Keepers = { pal: Palimpsest; store: ServerStore; memory: Memory }
+
+export async function deleteSessions(
+  { pal, store }: Pick<Keepers, 'pal' | 'store'>,
+  names: readonly string[],
+  { by, idOf = name => name }: { by: Actor; idOf?: (name: string) => string },
+): Promise<void> {
+  await pal.remove(names, { by })
+  store.forgetSessions(names.map(idOf))
+}
+
+/** Everything of a user but their sessions: memory, tokens and files. */
+export async function forgetUser({ pal, store, memory }: Keepers, user: string, by: Actor): Promise<void> {
+  await memory.forget(user, { by })
+  store.forgetUser(user)
+  await rm(userFolder(pal.home, user), { recursive: true, force: true })
+}
+
+const Deleted = z.object({
+  deleted: z.boolean().describe('False for a preview.'),
+  sessions: z.array(z.object({ session: z.string(), events: z.number(), updated_at: Time })),
+})
+
+const toDeleted = (chosen: readonly SessionInfo[], deleted: boolean) => ({
+  deleted,
+  sessions: chosen.map(({ id, length, updatedAt }) => ({ session: id, events: length, updated_at: updatedAt })),
+})
+
+const sessions = defineRoute({
+  method: 'post',
+  path: '/deletions',
+  tag: 'sessions',
+  summary: 'Delete sessions for good, by name or by age; or see which would go',
+  description:
+    'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
+    'what they share, and the ledger keeps a tombstone of each session.',
+  roles: PEOPLE,
+  body: z
+    .strictObject({
+      sessions: z.array(z.string().min(1).max(400)).min(1).max(1000).optional(),
+      before: Time.optional().describe('Sessions last used before this.'),
+      preview: z.boolean().optional().describe('Only say which sessions would go.'),
+    })
+    .refine(({ sessions, before }) => (sessions === undefined) !== (before === undefined), {
+      message: 'Give sessions or before.',
+    }),
+  answer: Deleted,
+  refusals: [404],
+  async run({ body, caller, doors }) {
+    const pal = doors.desk.of(caller)
+    const given = body.sessions ? { sessions: body.sessions } : { before: body.before! }
+    const chosen = await chosenFor(pal, given)
+    const names = chosen.map(({ id }) => id)
+    const by = actorOf(caller, caller.owner ?? 'home')
+    const idOf = (name: string) => doors.desk.idOf(caller, name)
+    if (!body.preview) await deleteSessions({ pal, store: doors.store }, names, { by, idOf })
+    return toDeleted(chosen, !body.preview)
+  },
+})
+
+const user = defineRoute({
+  method: 'delete',
+  path: '/users/{user}',
+  tag: 'memory',
+  summary: 'Delete everything of a user for good: sessions, memory, files and tokens',
+  roles: PEOPLE,
+  params: UserParam,
+  answer: Deleted,
+  async run({ params, caller, doors }) {
+    const by = actorOf(caller, params.user)
+    const pal = doors.pal.of(params.user)
+    const chosen = await chosenFor(pal, { before: Number.POSITIVE_INFINITY })
+    const idOf = (name: string) => doors.desk.idOf({ ...caller, owner: params.user }, name)
+    await deleteSessions(
+      { pal, store: doors.store },
+      chosen.map(({ id }) => id),
+      { by, idOf },
+    )
+    await forgetUser(doors, params.user, by)
+    return toDeleted(chosen, true)
+  },
+})
+
+export const deletionRoutes: readonly Route[] = [sessions, user]

@@ -1,0 +1,102 @@
+/** `delete` and `backup` as people use them: on a home with files, forks and users, before and after. */
+import assert from 'node:assert/strict'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { userFolder } from '../../../src/ledger/owners.ts'
+import { openMemory } from '../../../src/memory/open.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { runCli } from '../../e2e/run-cli.ts'
+import { openSmall, SMALL } from '../../small-session.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-delete-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const HOME = join(folder, 'home')
+const SECRET = 'the passphrase is xylophone-harvest'
+
+before(async () => {
+  await using pal = await openPalimpsest({ home: HOME, clock: () => Date.parse('2026-01-02') })
+  await (await openSmall(pal)).fork(1, 'fork')
+  const own = await pal.of('alice').session('diary')
+  await own.append({ role: 'user', parts: [{ type: 'text', text: SECRET }] })
+  mkdirSync(join(userFolder(HOME, 'alice'), 'workspace'), { recursive: true })
+  writeFileSync(join(userFolder(HOME, 'alice'), 'workspace/MEMORY.md'), SECRET)
+  const memory = await openMemory({ home: HOME, env: {} })
+  await memory.set('alice', 'goals', { body: SECRET, by: 'user:alice' })
+  await memory.close()
+})
+
+const run = (home: string, ...args: string[]) => runCli([...args, '--home', home])
+
+function copied(name: string): string {
+  const home = join(folder, name)
+  cpSync(HOME, home, { recursive: true })
+  return home
+}
+
+const holds = (home: string, text: string) =>
+  ['ledger.sqlite', 'ledger.sqlite-wal', 'memory.sqlite', 'memory.sqlite-wal', 'server.sqlite']
+    .map(name => join(home, name))
+    .filter(existsSync)
+    .filter(path => readFileSync(path).includes(text))
+
+describe('delete', () => {
+  test('shows what would go, and asks', async () => {
+    const home = copied('asked')
+    const shown = await run(home, 'delete', SMALL, '--dry-run')
+    assert.match(shown.stdout, new RegExp(`1 session with \\d+ events\\n  ${SMALL} `))
+    const refused = await run(home, 'delete', SMALL)
+    assert.match(refused.stderr, /Say --yes to go ahead/)
+    assert.notEqual(refused.code, 0)
+    assert.equal((await run(home, 'show', SMALL)).code, 0)
+  })
+
+  test('removes a session, keeps its forks, and verify still proves the rest', async () => {
+    const home = copied('one')
+    const heads = join(folder, 'heads.json')
+    writeFileSync(heads, (await run(home, 'head')).stdout)
+    const before = (await run(home, 'export', 'fork')).stdout
+    assert.equal((await run(home, 'delete', SMALL, '--yes')).code, 0)
+    assert.notEqual((await run(home, 'show', SMALL)).code, 0)
+    const { ledger } = JSON.parse(before).sessions[0]
+    assert.deepEqual(JSON.parse((await run(home, 'export', 'fork')).stdout).sessions[0].ledger, ledger)
+    const verified = await run(home, 'verify', '--head', heads)
+    assert.equal(verified.code, 0, verified.stdout + verified.stderr)
+    assert.match(verified.stdout, new RegExp(`deleted  ${SMALL}  \\d+ events, .* by admin:cli`))
+  })
+
+  test('removes everything of a user, down to the bytes of the files', async () => {
+    const home = copied('user')
+    assert.ok(holds(home, 'xylophone-harvest').length > 0)
+    const done = await run(home, 'delete', '--user', 'alice', '--yes')
+    assert.equal(done.code, 0, done.stderr)
+    assert.deepEqual(holds(home, 'xylophone-harvest'), [])
+    assert.ok(!existsSync(userFolder(home, 'alice')))
+    assert.equal((await run(home, 'recall', 'xylophone')).stdout, '')
+    assert.equal((await run(home, 'show', SMALL)).code, 0)
+  })
+
+  test('removes by age', async () => {
+    const home = copied('age')
+    const kept = await run(home, 'delete', '--before', '2020-01-01', '--yes', '--json')
+    assert.deepEqual(JSON.parse(kept.stdout).sessions, [])
+    const gone = await run(home, 'delete', '--before', '2099-01-01', '--yes', '--json')
+    assert.equal(JSON.parse(gone.stdout).sessions.length, 3)
+    assert.equal((await run(home, 'sessions')).stdout, '')
+  })
+})
+
+test('a backup has everything, and a home made from it is the same', async () => {
+  const copy = join(folder, 'backup')
+  const made = await run(HOME, 'backup', copy)
+  assert.equal(made.code, 0, made.stderr)
+  assert.match(made.stdout, /3 sessions, .* verified/)
+  assert.match((await run(HOME, 'backup', copy)).stderr, /is not empty/)
+  const again = join(folder, 'restored')
+  assert.equal((await run(again, 'backup', '--restore', copy)).code, 0)
+  assert.equal((await run(again, 'export', '--all')).stdout, (await run(HOME, 'export', '--all')).stdout)
+  assert.equal((await run(again, 'head')).stdout, (await run(HOME, 'head')).stdout)
+  assert.equal(readFileSync(join(userFolder(again, 'alice'), 'workspace/MEMORY.md'), 'utf8'), SECRET)
+})
