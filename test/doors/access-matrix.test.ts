@@ -365,6 +365,16 @@ describe('roles', () => {
 })
 
 describe('a user and their agent, at what another has', () => {
+  test('delete nothing of it', async () => {
+    const state = await stateOf('bob', bob)
+    for (const secret of [alice, alicesAgent]) {
+      for (const body of [{ sessions: ['@bob/plans'] }, { sessions: ['plans'] }, { before: 1e15 }])
+        await call('POST', '/deletions', { token: secret, body })
+      assert.equal((await call('DELETE', '/users/bob', { token: secret })).status, 403)
+    }
+    assert.deepEqual(await stateOf('bob', bob), state)
+  })
+
   test('see nothing of it and change nothing, at every door and by every name for it', async () => {
     const state = await stateOf('bob', bob)
     const { proposal } = targets['bob']!

@@ -100,11 +100,13 @@ const user = defineRoute({
   summary: 'Delete everything of a user for good: sessions, memory, files and tokens',
   roles: PEOPLE,
   params: UserParam,
+  query: { preview: z.enum(['true', 'false']).optional().describe('Only say which sessions would go.') },
   answer: Deleted,
-  async run({ params, caller, doors }) {
+  async run({ params, query, caller, doors }) {
     const by = actorOf(caller, params.user)
     const pal = doors.pal.of(params.user)
     const chosen = await chosenFor(pal, { before: Number.POSITIVE_INFINITY })
+    if (query.preview === 'true') return toDeleted(chosen, false)
     const idOf = (name: string) => doors.desk.idOf({ ...caller, owner: params.user }, name)
     await deleteSessions(
       { pal, store: doors.store },

@@ -4,6 +4,7 @@ import { said } from './harness.ts'
 
 /** Bodies that fit, so that a refusal is never for the body. */
 export const BODIES: Record<string, unknown> = {
+  'post /deletions': { sessions: ['hello'], preview: true },
   'post /sessions': {},
   'post /sessions/{session}/messages': { messages: [said('more')] },
   'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
@@ -28,5 +29,6 @@ export const BODIES: Record<string, unknown> = {
 export function queryFor(path: string, words: string): string {
   if (/\/(recall|memory)$/.test(path)) return `?q=${words}`
   if (/\/(around|original)$/.test(path)) return `?id=${partId(0, 0, { type: 'text' })}`
+  if (path === '/users/{user}') return '?preview=true'
   return path.endsWith('/file') ? '?path=a.txt' : ''
 }
