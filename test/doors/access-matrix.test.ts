@@ -302,6 +302,13 @@ describe('every door has a row', () => {
       Object.keys(methods).map(method => `${method} ${path}`),
     )
     assert.deepEqual(Object.values(ROUTES).flat().sort(), there.sort())
+    for (const [audience, names] of Object.entries(ROUTES)) {
+      for (const name of names) {
+        const [method = '', path = ''] = name.split(' ')
+        const { 'x-roles': roles } = server.document.paths[path]![method]!
+        assert.deepEqual(roles, audience === 'public' ? 'public' : OPEN_TO[audience as Audience], name)
+      }
+    }
   })
 
   test('mounts; the files of the web UI are there when it is built', () => {

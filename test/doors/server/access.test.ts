@@ -161,47 +161,6 @@ test('after all these attempts nothing has changed', async () => {
   assert.equal(tokens.json.tokens.length, 6)
 })
 
-/** Written out by hand: the table above takes the document at its word, and this is what the word must be. */
-const NOT_FOR_AGENTS = [
-  'post /sessions/{session}/edits/apply',
-  'post /sessions/{session}/pin',
-  'post /sessions/{session}/compact/preview',
-  'post /sessions/{session}/compact',
-  'put /users/{user}/blocks/{label}',
-  'delete /users/{user}/blocks/{label}',
-  'post /users/{user}/blocks/{label}/restore',
-  'post /users/{user}/proposals/{id}/approve',
-  'post /users/{user}/proposals/{id}/reject',
-  'post /users/{user}/proposals/{id}/revert',
-  'get /agent/personas',
-  'post /agent/sessions/{session}/turns',
-  'get /agent/sessions/{session}/turns',
-  'post /agent/sessions/{session}/approvals/{id}',
-  'post /agent/sessions/{session}/stop',
-  'get /workspace',
-  'post /workspace',
-  'get /workspace/{file}',
-  'put /workspace/{file}',
-  'get /tokens',
-  'post /tokens',
-  'delete /tokens/{token}',
-]
-const PUBLIC = ['get /healthz', 'get /openapi.json', 'get /docs']
-
-test('the document says of every route whom it is for', () => {
-  const without = (role: string) => CLOSED.filter(({ roles }) => !roles.includes(role)).map(({ name }) => name)
-  assert.deepEqual(without('agent'), NOT_FOR_AGENTS)
-  assert.deepEqual(
-    without('user'),
-    NOT_FOR_AGENTS.filter(name => /\/(?:tokens|workspace)/.test(name)),
-  )
-  assert.deepEqual(without('admin'), [])
-  assert.deepEqual(
-    OPERATIONS.filter(({ roles }) => roles === 'public').map(({ name }) => name),
-    PUBLIC,
-  )
-})
-
 describe('an agent', () => {
   test('cannot decide, whatever it names itself', async () => {
     for (const verb of ['approve', 'reject', 'revert']) {
