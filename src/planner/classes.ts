@@ -1,40 +1,23 @@
 /**
  * What a part is likely to be needed for: classes of parts, and how many later quotes each can be expected to get.
  *
- * The numbers were measured on recorded sessions of coding agents (docs/benchmarks.md): expected later quotes per
- * 10,000 tokens of a new part, how that falls with age and with the time since anybody touched its file, and how much
- * less a read is worth once the file was changed. Inputs of edits and commands carry a safety factor, since losing what
- * the agent itself wrote is the dearest mistake.
+ * The numbers were measured on recorded sessions of coding agents (docs/benchmarks.md) and are in tuning.ts: expected
+ * later quotes of a new part, how that falls with age and with the time since anybody touched its file, and how much less
+ * a read is worth once the file was changed.
  */
 import type { Unit } from '../view/units.ts'
+import {
+  AGE_POWER,
+  CHANGED_POWER,
+  HALF_CALLS,
+  LEAST_TOKENS,
+  type PartClass,
+  type Quotes,
+  SINCE_POWER,
+  SIZE_POWER,
+  USUAL_TOKENS,
+} from './tuning.ts'
 
-export type PartClass = 'code' | 'doc' | 'grep' | 'list' | 'run' | 'edit' | 'input' | 'old' | 'command'
-
-export type Quotes = Record<PartClass, number>
-
-export const QUOTES: Quotes = {
-  code: 60,
-  grep: 50,
-  list: 40,
-  doc: 22,
-  run: 6,
-  edit: 250,
-  input: 400,
-  old: 20,
-  command: 400,
-}
-
-/** After so many calls about half of what was to be expected is left. */
-const HALF = 4
-/** How the rest falls: with a part's own age, and with the calls since its file was last read or changed. */
-const AGE_POWER = 0.2
-const SINCE_POWER = 0.47
-/** What was read of a file says less with each change of it. */
-const CHANGED_POWER = 0.7
-/** Twice the text is not quoted twice as often, but where it is code: that holds for parts of this size. */
-const SIZE_POWER = 0.3
-const USUAL_SIZE = 500
-const SMALLEST = 50
 const DOC = /\.(md|mdx|txt|rst|log|adoc)$/i
 const FILE = /[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}$/
 
@@ -51,7 +34,7 @@ export function expectedQuotes(
   const since = partClass === 'command' ? age : sinceTouched
   const recency = fall(BY_AGE, age, AGE_POWER) * fall(BY_SINCE, since, SINCE_POWER)
   const current = isCode ? (1 + changes) ** -CHANGED_POWER : 1
-  const size = isCode || partClass === 'edit' ? 1 : (USUAL_SIZE / Math.max(SMALLEST, tokens)) ** SIZE_POWER
+  const size = isCode || partClass === 'edit' ? 1 : (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER
   return quotes[partClass] * 1e-4 * recency * current * size
 }
 
@@ -61,7 +44,7 @@ const BY_SINCE: number[] = []
 /** What is left after so many calls. Powers are dear, and ages are few: each is computed once. */
 function fall(known: number[], calls: number, power: number): number {
   const age = Math.max(0, calls)
-  return (known[age] ??= (HALF / (HALF + age)) ** power)
+  return (known[age] ??= (HALF_CALLS / (HALF_CALLS + age)) ** power)
 }
 
 /** The class of a tool result or call; `undefined` for anything else. */

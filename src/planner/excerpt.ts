@@ -3,15 +3,10 @@
  * errors, and a cut in the middle of a string. Deterministic, and never longer than what they stand for.
  */
 import { characterStart, headOf, tailOf } from '../model/text.ts'
-
-/** Characters to keep: from the head, from the tail, and of the telling lines between. */
-export type Keep = { head: number; tail: number; telling: number }
+import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } from './tuning.ts'
 
 const TELLING =
   /\b(errors?|fail(ed|ures?|ing)?|fatal|panic|exception|traceback|warnings?|assert\w*|expected|exit code|exited|cannot|not found|undefined)\b/i
-const LINES_BEHIND = 2
-const WIDEST = 200
-const NOTE = 160
 
 /** Whether a line tells how something went. */
 export function tells(line: string): boolean {
@@ -20,7 +15,7 @@ export function tells(line: string): boolean {
 
 /** `undefined` when the text is too short to gain from it. */
 export function excerpt(text: string, { head, tail, telling }: Keep): string | undefined {
-  if (text.length <= head + tail + NOTE) return undefined
+  if (text.length <= head + tail + NOTE_CHARS) return undefined
   const from = characterStart(text, lineEndNear(text, head))
   const to = characterStart(text, lineStartNear(text, text.length - tail, tail))
   const middle = text.slice(from, to).split('\n')
@@ -30,8 +25,8 @@ export function excerpt(text: string, { head, tail, telling }: Keep): string | u
 }
 
 /** A string with its middle cut out; the same string when it is short. */
-export function cutMiddle(text: string, head: number, tail: number): string {
-  if (text.length <= head + tail + NOTE * 0.75) return text
+export function cutMiddle(text: string, { head, tail }: { head: number; tail: number }): string {
+  if (text.length <= head + tail + SHORT_NOTE_CHARS) return text
   return `${headOf(text, head)}[… ${text.length - head - tail} chars cut]${tailOf(text, tail)}`
 }
 
@@ -51,7 +46,7 @@ function tellingLines(lines: readonly string[], most: number): string {
   for (const line of lines) {
     if (tells(line)) left = 1 + LINES_BEHIND
     if (left-- <= 0) continue
-    const shown = headOf(line, WIDEST)
+    const shown = headOf(line, TELLING_CHARS)
     if (kept.length + shown.length > most) break
     kept += `\n${shown}`
   }

@@ -10,8 +10,18 @@ import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.t
 import { isSigned } from '../view/legality.ts'
 import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
-import type { PartClass } from './classes.ts'
-import { cutMiddle, excerpt, type Keep, tells } from './excerpt.ts'
+import { cutMiddle, excerpt, tells } from './excerpt.ts'
+import {
+  ABOUT_CHARS,
+  CALL_INPUT_KEEP,
+  EDIT_INPUT_KEEP,
+  type Keep,
+  LOOK_SHARE,
+  MIN_INPUT_CHARS,
+  OUTCOME_CHARS,
+  type PartClass,
+  TEXT_INPUT_KEEP,
+} from './tuning.ts'
 
 /** `look`: an excerpt of a run's output; `stub`: one line; `old`: an edit's old text cut; `input`: all long strings cut. */
 export type Mark = 'look' | 'stub' | 'old' | 'input' | 'same' | 'limit' | 'reasoning'
@@ -28,7 +38,6 @@ export type Form = {
 export type FormOptions = { lookKeep: Keep; minInput: number }
 
 const NEVER: Form[] = []
-const OUTCOME = 100
 
 export function formsOf(unit: Unit, partClass: PartClass | undefined, count: Counter, options: FormOptions): Form[] {
   const { original } = unit
@@ -51,10 +60,15 @@ function resultForms(
   const forms: Form[] = []
   const text = textOf(original)
   const short = partClass === 'run' ? excerpt(text, lookKeep) : undefined
-  if (short) forms.push({ mark: 'look', replacement: short, tokens: count(short), loses: partClass, share: 0.6 })
+  if (short) forms.push({ mark: 'look', replacement: short, tokens: count(short), loses: partClass, share: LOOK_SHARE })
   const stub = stubOf(unit, original, partClass, text)
   forms.push({ mark: 'stub', replacement: stub, tokens: count(stub), loses: partClass, share: 1 })
   return forms
+}
+
+/** The least that counts of what any form of a result loses. */
+export function leastShare(partClass: PartClass): number {
+  return partClass === 'run' ? LOOK_SHARE : 1
 }
 
 export function stubOf(unit: Unit, original: ToolResultPart, partClass: PartClass, text: string): string {
@@ -62,21 +76,21 @@ export function stubOf(unit: Unit, original: ToolResultPart, partClass: PartClas
   const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
   const stub = `[cleared by context manager: ${what}, ${lines.length} lines; recall ${partId(unit.entry, unit.part, original)}]`
   if (partClass !== 'run') return stub
-  const last = headOf(lines.at(-1)!.trim(), OUTCOME)
-  const telling = headOf(lines.find(tells)?.trim() ?? '', OUTCOME)
+  const last = headOf(lines.at(-1)!.trim(), OUTCOME_CHARS)
+  const telling = headOf(lines.find(tells)?.trim() ?? '', OUTCOME_CHARS)
   return [stub, ...(telling && telling !== last ? [telling] : []), ...(last ? [last] : [])].join('\n')
 }
 
 /** What a call was about, in a few words: a path, a pattern, a command. */
 export function about({ call }: Unit): string {
   const what = call?.path ?? call?.query ?? call?.command ?? ''
-  return what.replace(/\s+/g, ' ').slice(-60)
+  return what.replace(/\s+/g, ' ').slice(-ABOUT_CHARS)
 }
 
 /** An input stays an object with the same keys: first the text that an edit replaced, then every long string. */
 function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counter): Form[] {
   if (typeof input === 'string') {
-    const short = excerpt(input, { head: 250, tail: 100, telling: 0 })
+    const short = excerpt(input, TEXT_INPUT_KEEP)
     return short
       ? [{ mark: 'input', replacement: { input: short }, tokens: count(short), loses: partClass, share: 1 }]
       : NEVER
@@ -87,13 +101,13 @@ function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counte
   const add = (mark: Mark, loses: PartClass, change: (text: string, key: string) => string) => {
     const shorter = mapStrings(input, change)
     const text = JSON.stringify(shorter)
-    if (text.length >= size - 100) return
+    if (text.length >= size - MIN_INPUT_CHARS) return
     forms.push({ mark, replacement: { input: shorter }, tokens: count(text), loses, share: 1 })
   }
   if (partClass === 'input') {
-    add('old', 'old', (text, key) => (isOldText(key) ? cutMiddle(text, 120, 60) : text))
-    add('input', partClass, text => cutMiddle(text, 120, 60))
-  } else add('input', partClass, text => cutMiddle(text, 400, 150))
+    add('old', 'old', (text, key) => (isOldText(key) ? cutMiddle(text, EDIT_INPUT_KEEP) : text))
+    add('input', partClass, text => cutMiddle(text, EDIT_INPUT_KEEP))
+  } else add('input', partClass, text => cutMiddle(text, CALL_INPUT_KEEP))
   return forms
 }
 

@@ -12,22 +12,26 @@ import {
   type PlannerFactory,
   type Policy,
   placeOf,
+  providerTokens,
   savingOf,
-  tokensNow,
 } from '../policies/policy.ts'
 import { isInEntry } from '../view/edits.ts'
 import { isPinned, isVisible, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
+import { type Horizon, horizonOf, isCold } from './planner.ts'
+import { THRIFTY } from './tuning.ts'
 
-export type HoldOptions = {
+export type HoldOptions = Horizon & {
   /** Share of the window from which nothing waits. */
   pressure: number
-  /** Calls to come: as many as there have been, within these. */
-  horizonMin: number
-  horizonMax: number
 }
 
-export const HOLD: HoldOptions = { pressure: 0.65, horizonMin: 10, horizonMax: 150 }
+/** The planner's own numbers. */
+export const HOLD: HoldOptions = {
+  pressure: THRIFTY.may,
+  horizonMin: THRIFTY.horizonMin,
+  horizonMax: THRIFTY.horizonMax,
+}
 
 type Held = { proposal: Proposal; entry: number; saves: number }
 
@@ -79,7 +83,7 @@ function dueReason(
   options: HoldOptions,
 ): { now: boolean; text: string } {
   if (held.size === 0) return { now: false, text: '' }
-  const { fold, model, now, lastCallAt, calls } = context
+  const { fold, model, calls } = context
   let saves = 0
   let first = Number.POSITIVE_INFINITY
   for (const item of held.values()) {
@@ -87,16 +91,16 @@ function dueReason(
     first = Math.min(first, item.entry)
   }
   const what = `${held.size} edits, ${saves} tokens`
-  if (lastCallAt === undefined || now - lastCallAt > model.ttl) {
+  if (isCold(context)) {
     return { now: true, text: `${what}: the cache is cold, so they cost nothing` }
   }
-  if (tokensNow(context) > options.pressure * model.window) {
+  if (providerTokens(context) > options.pressure * model.window) {
     return { now: true, text: `${what}: the view fills more than ${Math.round(options.pressure * 100)}% of the window` }
   }
   const behind = tokensOf(fold, first, fold.entries.length - 1)
   const cost = behind * (model.write - model.read)
   const after = Math.ceil(cost / Math.max(1, saves * model.read))
-  const horizon = Math.min(options.horizonMax, Math.max(options.horizonMin, calls))
+  const horizon = horizonOf(calls, options)
   const text = `${what}: rewriting ${behind} tokens pays back after ${after} calls, and about ${horizon} are to come`
   return { now: after <= horizon, text }
 }

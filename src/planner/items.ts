@@ -11,11 +11,11 @@ import type { PlanContext } from '../policies/policy.ts'
 import { type ActiveEdit, onlyAdds } from '../view/edits.ts'
 import { editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
 import { type Unit, unitTokens } from '../view/units.ts'
-import { classOf, expectedQuotes, type PartClass } from './classes.ts'
+import { classOf, expectedQuotes } from './classes.ts'
 import { type Form, formsOf, isMark, isStronger, type Mark } from './forms.ts'
 import { LineIndex } from './same-lines.ts'
 import { Sums } from './sums.ts'
-import type { Quotes, ThriftyOptions } from './tuning.ts'
+import type { PartClass, Quotes, ThriftyOptions } from './tuning.ts'
 
 /** A file that calls were about: how often it was changed, the last call that touched it, and what shows its lines. */
 type FileState = { changes: number; touched: number; readers: Item[] }
@@ -118,13 +118,14 @@ export class Items {
     }
   }
 
-  /** Finds the shorter forms of what was sent by now: of all items, or of those before a part. */
-  ready(fold: Fold, before?: Unit): void {
+  /** Opens what was sent by now: all items, or those before a part. Gives those that can be shortened. */
+  ready(fold: Fold, before?: Unit): Item[] {
     const end = before ? this.#unsent.findIndex(({ unit }) => !isBefore(unit, before)) : -1
-    for (const item of this.#unsent.splice(0, end < 0 ? this.#unsent.length : end)) {
-      item.ready = true
-      if (!item.gone && this.#isOpen(item, fold)) this.#open.push(item)
-    }
+    const sent = this.#unsent.splice(0, end < 0 ? this.#unsent.length : end)
+    for (const item of sent) item.ready = true
+    const opened = sent.filter(item => !item.gone && this.#isOpen(item, fold))
+    for (const item of opened) this.#open.push(item)
+    return opened
   }
 
   /** Gives an item the form in which it is first sent, with the lines that it then shows. */
@@ -248,6 +249,8 @@ export class Items {
     const { minSave, minInput } = this.#options
     if (unit.original.type === 'reasoning') return tokens > 0 && !mark
     if (frozen || tokens <= minSave || (unit.original.type === 'tool-call' && whole <= minInput)) return false
+    // Every result can be a stub: its forms are not made before one of them may pay.
+    if (unit.original.type === 'tool-result') return item.partClass !== undefined && isStronger('stub', mark)
     return this.formsOf(item, fold).some(form => isStronger(form.mark, mark))
   }
 }

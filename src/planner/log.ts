@@ -22,16 +22,24 @@ import { isBlank } from '../view/legality.ts'
 import type { Unit } from '../view/units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
+import {
+  ARGUMENT_CHARS,
+  COMMAND_CHARS,
+  LATEST_REQUESTS,
+  LEAST_CALLS_OF_FOLDER,
+  LINE_CHARS,
+  MOST_FILES,
+  MOST_FOLDERS,
+  MOST_LINES,
+  PASTED_KEEP,
+  PATH_CHARS,
+  SAID_KEEP,
+  SHORTEST_FILE_CHARS,
+  SHORTEST_FOLDER_CHARS,
+} from './tuning.ts'
 
 export const LOG_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
 
-const WIDEST = 100
-/** Characters that a line keeps of a command, or of a prompt for another agent. */
-export const LONGEST_COMMAND = 2000
-/** Paths are kept whole: an agent that must guess the rest of one gets it wrong. */
-const LONGEST_PATH = 200
-/** Lines of all logs together; older ones are counted, not kept. */
-export const MOST_LINES = 150
 const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
 const FILES = 'Files: '
@@ -41,25 +49,9 @@ const ON_THE_WAY = '> '
 const NEXT_LINE = /\n(?=- |> |Folders: |Files: |\(\d+ older steps\)$)/m
 const ANY_NEXT_LINE = new RegExp(NEXT_LINE, 'gm')
 const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
-/** A folder is worth a place if so many calls name it, and it is not short; and there are only so many places. */
-const LEAST_CALLS = 3
-const SHORTEST_FOLDER = 20
-const MOST_FOLDERS = 12
-/** A file with its folders, absolute or not; short names are not worth a place. */
+/** A file with its folders, absolute or not. */
 const FILE = /(?<![\w.~:/\\@+-])(?:~?[\\/]+|[A-Za-z]:[\\/]+)?(?:[\w.@+-]+[\\/]+)+[\w.@+-]+\.\w{1,5}\b/g
-const SHORTEST_FILE = 12
-const MOST_FILES = 80
-/** What stays of users' words that are shortened. */
-const KEPT_HEAD = 300
-const KEPT_TAIL = 100
-/** And of what is longer than people type: logs, files and diffs that somebody pasted. */
-const PASTED_HEAD = 2000
-const PASTED_TAIL = 500
-/** Requests that may still be worked on: what was pasted into them stays while there is room at all. */
-const LATEST = 3
 const TAG = /<\/?[a-z][\w-]*>/gi
-/** Longer strings of an input are contents, not arguments. */
-const LONGEST_ARGUMENT = 2000
 
 /** How each call went, in a word or two, by the call's id. */
 export type Outcomes = ReadonlyMap<string, string>
@@ -165,7 +157,7 @@ function isHead(line: string): boolean {
 
 function filesIn(line: string): string[] {
   const found = line.match(FILE) ?? []
-  return found.filter(({ length }) => length >= SHORTEST_FILE && length <= LONGEST_PATH)
+  return found.filter(({ length }) => length >= SHORTEST_FILE_CHARS && length <= PATH_CHARS)
 }
 
 function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[] {
@@ -199,7 +191,7 @@ function makeRoom(said: readonly Message[], { whole, most, size }: Room): Messag
   const kept = [...said]
   let total = kept.reduce((sum, message) => sum + size(message), 0)
   const ways: { shorten: (part: Part) => Part; end: number }[] = [
-    { shorten: withoutPaste, end: kept.length - Math.min(whole, LATEST) },
+    { shorten: withoutPaste, end: kept.length - Math.min(whole, LATEST_REQUESTS) },
     { shorten: part => shortenText(part, headAndTail), end: kept.length - Math.max(whole, 1) },
     { shorten: part => shortenText(part, beginning), end: kept.length - Math.max(whole, 1) },
   ]
@@ -216,7 +208,7 @@ function makeRoom(said: readonly Message[], { whole, most, size }: Room): Messag
 
 function withoutPaste(part: Part): Part {
   if (part.type === 'image') return { type: 'text', text: imageStub(part) }
-  return shortenText(part, text => cutMiddle(text, PASTED_HEAD, PASTED_TAIL))
+  return shortenText(part, text => cutMiddle(text, PASTED_KEEP))
 }
 
 function shortenText(part: Part, shorten: (text: string) => string): Part {
@@ -224,11 +216,11 @@ function shortenText(part: Part, shorten: (text: string) => string): Part {
 }
 
 function headAndTail(text: string): string {
-  return cutMiddle(text, KEPT_HEAD, KEPT_TAIL)
+  return cutMiddle(text, SAID_KEEP)
 }
 
 function beginning(text: string): string {
-  return oneLine(text, WIDEST)
+  return oneLine(text, LINE_CHARS)
 }
 
 /** Nobody's words: what a client reports in the user's name. Before the first answer it tells how to work, and stays. */
@@ -240,20 +232,20 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
   const { original, call } = unit
   if (original.type === 'tool-call') {
     const outcome = outcomes.get(original.id)
-    const intent = call?.intent ? ` (${oneLine(call.intent, WIDEST)})` : ''
+    const intent = call?.intent ? ` (${oneLine(call.intent, LINE_CHARS)})` : ''
     const command = (call?.command ?? promptOf(unit))?.trim()
-    const spelled = command ? cutEnd(command, LONGEST_COMMAND) : (pathAsSpelled(unit) ?? about(unit))
+    const spelled = command ? cutEnd(command, COMMAND_CHARS) : (pathAsSpelled(unit) ?? about(unit))
     const what = headsOfPatch(original) ?? spelled
     return `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
   }
   if (original.type !== 'text') return undefined
-  if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim(), WIDEST)}`
+  if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim(), LINE_CHARS)}`
   return sayingOf(unit, '- ')
 }
 
 function sayingOf({ original }: Unit, sign: string): string | undefined {
   const line = textOf(original).trim().split('\n')[0]
-  return line ? sign + headOf(line, WIDEST) : undefined
+  return line ? sign + headOf(line, LINE_CHARS) : undefined
 }
 
 /** What the agent said before it went on with a call; what it said last before the user spoke is its answer. */
@@ -278,7 +270,7 @@ function promptOf({ original, call }: Unit): string | undefined {
 function headsOfPatch({ input }: ToolCallPart): string | undefined {
   for (const text of stringsIn(input)) {
     const heads = headLines(text)
-    if (heads) return cutEnd(heads.join('\n'), LONGEST_COMMAND)
+    if (heads) return cutEnd(heads.join('\n'), COMMAND_CHARS)
   }
   return undefined
 }
@@ -287,8 +279,8 @@ function headsOfPatch({ input }: ToolCallPart): string | undefined {
 function pathAsSpelled({ original, call }: Unit): string | undefined {
   if (original.type !== 'tool-call' || call?.path === undefined) return undefined
   const { path } = call
-  const spelled = stringsIn(original.input).find(text => text.length <= LONGEST_PATH && normalizePath(text) === path)
-  return spelled ?? tailOf(path, LONGEST_PATH)
+  const spelled = stringsIn(original.input).find(text => text.length <= PATH_CHARS && normalizePath(text) === path)
+  return spelled ?? tailOf(path, PATH_CHARS)
 }
 
 /** Folders that several calls name in full, most often named first. */
@@ -296,11 +288,13 @@ function foldersIn(units: readonly Unit[]): string[] {
   const counts = new Map<string, number>()
   for (const { original } of units) {
     if (original.type !== 'tool-call') continue
-    const texts = stringsIn(original.input).filter(text => text.length <= LONGEST_ARGUMENT)
+    const texts = stringsIn(original.input).filter(text => text.length <= ARGUMENT_CHARS)
     const named = texts.flatMap(text => [...text.matchAll(ABSOLUTE)].map(([path]) => folderOf(path)))
     for (const folder of new Set(named)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
-  const often = [...counts].filter(([folder, count]) => count >= LEAST_CALLS && folder.length >= SHORTEST_FOLDER)
+  const often = [...counts].filter(
+    ([folder, count]) => count >= LEAST_CALLS_OF_FOLDER && folder.length >= SHORTEST_FOLDER_CHARS,
+  )
   often.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
   return distinct(often.map(([folder]) => folder))
 }

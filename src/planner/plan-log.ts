@@ -17,26 +17,24 @@ import type { Slot } from '../view/slots.ts'
 import type { Unit } from '../view/units.ts'
 import type { Form } from './forms.ts'
 import { densityOf, type Item, type Items } from './items.ts'
-import {
-  isOldReport,
-  LONGEST_COMMAND,
-  logLines,
-  logMessages,
-  MOST_LINES,
-  mergeLogs,
-  type Outcomes,
-  type Room,
-} from './log.ts'
+import { isOldReport, logLines, logMessages, mergeLogs, type Outcomes, type Room } from './log.ts'
 import { type Candidate, type Cut, dueReason, type Situation, setupCost, type Timing, worthOf } from './planner.ts'
-import { INPUT_SHARE, type Quotes } from './tuning.ts'
+import {
+  CHARS_PER_COMMAND_TOKEN,
+  COMMAND_CHARS,
+  INPUT_SHARE,
+  KEPT_STEPS,
+  LINE_TOKENS,
+  LOG_SURPLUS,
+  MIN_LOG_TOKENS,
+  MOST_LINES,
+  type Quotes,
+  SAID_WHEN_FULL,
+  WHOLE_REQUESTS,
+} from './tuning.ts'
 
-/** The last steps are not folded, whatever they cost. */
-const KEPT_STEPS = 12
-/** What a line in the log takes, about; a command stands in it word for word. */
-const LINE_TOKENS = 20
-const COMMAND_TOKENS = Math.round(LONGEST_COMMAND / 3.5)
-/** Tokens under which a fold is not worth its header. */
-const WORTHWHILE = 4000
+/** What a command takes in the log, where it stands word for word. */
+const COMMAND_TOKENS = Math.round(COMMAND_CHARS / CHARS_PER_COMMAND_TOKEN)
 
 /** Proposals that free the tokens that are wanted, or as many as there are. Old requests go only if they are needed. */
 export function planLog(
@@ -49,7 +47,7 @@ export function planLog(
   const limit = firstYounger(items, calls - KEPT_STEPS) ?? fold.entries.length
   let freed = 0
   let end = start
-  for (; end < limit && freed < wanted * 1.2; end++) freed += tokensOf(fold, end, end)
+  for (; end < limit && freed < wanted * LOG_SURPLUS; end++) freed += tokensOf(fold, end, end)
   const gentle = proposeLog(context, end, { said })
   const gained = gentle.reduce((total, proposal) => total + savingOf(fold, proposal), 0)
   return gained >= needed ? gentle : proposeLog(context, end, { said: SAID_WHEN_FULL, pressure: true })
@@ -95,7 +93,7 @@ export function bestLog(
     pointed = Math.max(pointed, lastPointer(item))
     const sums = { freed: freed + behind, rewritten: shown - freed - behind, ...reasoning }
     const net = worth + worthOf(behind, 0, situation) - setupCost(sums, situation)
-    if (entry >= pointed && freed >= WORTHWHILE && net > (best?.net ?? 0)) best = { end: entry + 1, ...sums, net }
+    if (entry >= pointed && freed >= MIN_LOG_TOKENS && net > (best?.net ?? 0)) best = { end: entry + 1, ...sums, net }
   }
   return best
 }
@@ -187,9 +185,11 @@ export class LogOutlook {
         worth += most.worth
         freed += most.saves
       }
-      for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
-      pointed = Math.max(pointed, lastPointer(item))
-      if (freed < WORTHWHILE || item.unit.entry < pointed) continue
+      if (item.pointers.size > 0) {
+        for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
+        pointed = Math.max(pointed, lastPointer(item))
+      }
+      if (freed < MIN_LOG_TOKENS || item.unit.entry < pointed) continue
       this.#worth = Math.max(this.#worth, worth)
       this.#freed = Math.max(this.#freed, freed)
     }
@@ -232,6 +232,7 @@ function boundTokens(
 
 /** The last entry that points to an item; 0 if none does. */
 export function lastPointer({ pointers }: Item): number {
+  if (pointers.size === 0) return 0
   let last = 0
   for (const { mark, unit } of pointers) if (mark === 'same') last = Math.max(last, unit.entry)
   return last
@@ -266,20 +267,15 @@ export function proposeLog(context: PlanContext, end: number, words: Words): Pro
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
   const merged = mergeLogs(apart, roomIn(context, words))
-  const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= WORTHWHILE
+  const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= MIN_LOG_TOKENS
   const range = merges ? { from: folds[0]?.from ?? stretch.from, to: stretch.to } : stretch
   const messages = merges ? merged : fresh
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 
-/** So many of the newest requests are whole, and older ones while there is room. */
-const WHOLE = 200
-/** When the window is full, there is less room for what users said. */
-const SAID_WHEN_FULL = 0.025
-
 function roomIn({ fold, model }: PlanContext, { said, pressure }: Words): Room {
   return {
-    whole: pressure ? 0 : WHOLE,
+    whole: pressure ? 0 : WHOLE_REQUESTS,
     most: said * model.window,
     size: message => messageTokens(message, fold.count),
   }

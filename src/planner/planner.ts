@@ -7,8 +7,10 @@
  * `isDue` says whether to do it now: the cache is cold (then it is free), the window fills, or the batch has reached
  * its economic order quantity. What is not due waits, and collects company.
  */
+import type { PlanContext } from '../policies/policy.ts'
 import { rewrittenFrom } from '../providers/cache.ts'
 import type { Model } from '../providers/models.ts'
+import { CALLS_PER_SURE, MOST_SURE_CALLS } from './tuning.ts'
 
 export type Situation = {
   model: Pick<Model, 'read' | 'write' | 'shape'>
@@ -51,6 +53,18 @@ export type Cut<P, F> = {
   running: number
   /** What it brings over the horizon, in uncached tokens, the rewriting paid. */
   net: number
+}
+
+export type Horizon = { horizonMin: number; horizonMax: number }
+
+/** Calls that are still to be expected: as many as there have been, within limits. */
+export function horizonOf(calls: number, { horizonMin, horizonMax }: Horizon): number {
+  return Math.max(horizonMin, Math.min(calls + 1, horizonMax))
+}
+
+/** Whether the provider has forgotten the prefix by now. */
+export function isCold({ now, lastCallAt, model }: Pick<PlanContext, 'now' | 'lastCallAt' | 'model'>): boolean {
+  return lastCallAt === undefined || now - lastCallAt > model.ttl
 }
 
 /** What a form is worth: tokens saved now and later, less the quotes that it is expected to lose. */
@@ -154,10 +168,6 @@ export type Timing = {
   budget?: number
 }
 
-/** A turn that has lasted will last: for so many calls made, one more is as good as sure to come (fitted). */
-const CALLS_PER_SURE = 15
-const MOST_SURE_CALLS = 3
-
 export function dueReason(
   cut: Pick<Cut<unknown, unknown>, 'freed' | 'rewritten' | 'running'>,
   situation: Situation,
@@ -168,7 +178,7 @@ export function dueReason(
   if (overBand > 0 && cut.freed >= overBand) return 'band'
   const setup = setupCost(cut, situation)
   const { read } = situation.model
-  // What the next calls bring is as good as saved: nearly every session goes on for a few.
+  // What the next calls bring is as good as saved: nearly every session goes on for a few, and a long turn for more.
   const sure = Math.min(MOST_SURE_CALLS, 1 + (callsOfTurn ?? 0) / CALLS_PER_SURE)
   if (setup - sure * cut.freed * read > budget) return undefined
   if (cut.running > 0 && cut.freed * read * (callsOfTurn ?? 0) < setup) return undefined

@@ -6,18 +6,14 @@
  * The index holds lines of what is in view and shown in full; whatever is shortened leaves it. So a pointer is
  * made only to a copy that the model can see.
  */
+import { MOST_PLACES_PER_LINE, type SameLines, SHORTEST_LINE_CHARS } from './tuning.ts'
 
 /** Something that shows lines: a read, or the input of a write. */
 export type Source<T> = { item: T; lines: (string | null)[] }
 
-export type SameLines = { minLines: number; minChars: number; context: number }
-
 type Occurrence<T> = { source: Source<T>; at: number }
 
 export type Pointed<T> = { text: string; lines: (string | null)[]; targets: Set<T> }
-
-const SHORT = 4
-const MOST = 8
 
 export class LineIndex<T> {
   readonly #lines = new Map<string, Occurrence<T>[]>()
@@ -27,11 +23,11 @@ export class LineIndex<T> {
     const source = { item, lines }
     this.#sources.set(item, source)
     for (const [at, line] of lines.entries()) {
-      if (line === null || line.trim().length < SHORT) continue
+      if (line === null || line.trim().length < SHORTEST_LINE_CHARS) continue
       const places = this.#lines.get(line)
       if (!places) this.#lines.set(line, [{ source, at }])
       else {
-        if (places.length >= MOST) places.shift()
+        if (places.length >= MOST_PLACES_PER_LINE) places.shift()
         places.push({ source, at })
       }
     }
@@ -82,7 +78,7 @@ export class LineIndex<T> {
     let length = 0
     let item: T | undefined
     const first = lines[from]!
-    if (first.trim().length < SHORT) return { length, item }
+    if (first.trim().length < SHORTEST_LINE_CHARS) return { length, item }
     for (const { source, at } of this.#lines.get(first) ?? []) {
       let n = 0
       while (from + n < lines.length && at + n < source.lines.length && lines[from + n] === source.lines[at + n]) n++

@@ -27,9 +27,8 @@ import type { Proposal } from '../view/proposal.ts'
 import { Account } from './account.ts'
 import { arrivalOf } from './arrival.ts'
 import { Draft } from './draft.ts'
-import { type Form, isStronger } from './forms.ts'
+import { type Form, isStronger, leastShare } from './forms.ts'
 import { densityOf, type Item, Items, isBefore } from './items.ts'
-import { type KeepLevel, keepFactor } from './keep.ts'
 import { bestLog, LogOutlook, planLog, proposeLog } from './plan-log.ts'
 import {
   bestCut,
@@ -37,11 +36,23 @@ import {
   type Choice,
   dueReason,
   explain,
+  horizonOf,
+  isCold,
   type Situation,
   type Timing,
   thousands,
+  worthOf,
 } from './planner.ts'
-import { MIN_GROWTH, quotePrice, SETTLED_CALLS, settingsFor, THRIFTY, type ThriftyOptions } from './tuning.ts'
+import {
+  type KeepLevel,
+  keepFactor,
+  MIN_GROWTH,
+  quotePrice,
+  SETTLED_CALLS,
+  settingsFor,
+  THRIFTY,
+  type ThriftyOptions,
+} from './tuning.ts'
 
 /** How much is kept: a word, or a number relative to the default (2 keeps more, 0.5 less). Sets `quote`. */
 export type ThriftyKnob = { keep?: KeepLevel | number }
@@ -86,7 +97,7 @@ class Thrifty implements Planner {
 
   /** What came last was sent whole; from the next call on it may be had shorter. */
   prepare(fold: Fold): void {
-    this.#items.ready(fold)
+    for (const item of this.#items.ready(fold)) this.#items.formsOf(item, fold)
   }
 
   /** Brings what is known up to date. New parts get the form in which they are first sent: here an edit costs nothing. */
@@ -131,7 +142,7 @@ class Thrifty implements Planner {
     const situation = draft.loggedTo < 0 ? draft.situation : { ...draft.situation, cold: true }
     const { minSave } = this.#options
     const picked = new Set<Item>()
-    const cut = bestCut(this.#lastToFirst(draft, picked), situation, { minSave, picked })
+    const cut = bestCut(this.#lastToFirst(draft, situation, picked), situation, { minSave, picked })
     if (!cut) return
     const due = dueReason(cut, situation, this.#timing(draft))
     const sentence = explain(cut, due, situation)
@@ -141,7 +152,7 @@ class Thrifty implements Planner {
   }
 
   /** The parts that were sent, newest first; those that can be no shorter count as tokens between the others. */
-  *#lastToFirst(draft: Draft, leaving: ReadonlySet<Item>): Generator<Candidate<Item, Form>> {
+  *#lastToFirst(draft: Draft, situation: Situation, leaving: ReadonlySet<Item>): Generator<Candidate<Item, Form>> {
     const { context, loggedTo } = draft
     const { units, fresh, calls } = context
     const boundOf = boundIn(context)
@@ -155,17 +166,25 @@ class Thrifty implements Planner {
       if (unit.entry <= loggedTo) return
       const between = this.#items.tokensFrom(part, behind) - tokens
       const bound = boundOf(part)
-      const choices = bound ? [] : this.#choices(part, draft, leaving)
+      const choices = bound || !this.#mayPay(part, calls, situation) ? [] : this.#choices(part, draft, leaving)
       yield { part, tokens, between, age: calls - part.born, choices, ...(bound ? { bound } : {}) }
       behind = part
     }
+  }
+
+  /** Whether a form of an item can be worth anything: that does not depend on how short it is. */
+  #mayPay(item: Item, calls: number, situation: Situation): boolean {
+    const { unit, partClass } = item
+    if (unit.original.type !== 'tool-result' || !partClass) return true
+    const lost = densityOf(item, partClass, calls, this.#options.quotes) * leastShare(partClass)
+    return worthOf(1, lost, situation) > -ROUNDING
   }
 
   #choices(item: Item, draft: Draft, leaving: ReadonlySet<Item>): Choice<Form>[] {
     const { calls, fold } = draft.context
     const { mark, tokens } = draft.formOf(item)
     if (item.frozen || !mayDrop(item, draft.context)) return []
-    for (const pointer of item.pointers) {
+    for (const pointer of item.pointers.size > 0 ? item.pointers : NONE) {
       if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return []
     }
     const choices: Choice<Form>[] = []
@@ -245,12 +264,13 @@ class Thrifty implements Planner {
     this.#items.propose(draft.marks())
   }
 
-  #situation({ calls, model, now, lastCallAt, fold }: PlanContext): Situation {
-    const { quote, horizonMin, horizonMax, thought } = this.#options
+  #situation(context: PlanContext): Situation {
+    const { calls, model, fold } = context
+    const { quote, thought } = this.#options
     return {
       model,
-      cold: lastCallAt === undefined || now - lastCallAt > model.ttl,
-      horizon: Math.max(horizonMin, Math.min(calls + 1, horizonMax)),
+      cold: isCold(context),
+      horizon: horizonOf(calls, this.#options),
       quote: quotePrice(quote, model),
       whole: shownTokens(fold),
       thought: thought * (model.input === 0 ? 1 : model.output / model.input),
@@ -287,6 +307,8 @@ class Thrifty implements Planner {
 }
 
 const NONE: ReadonlySet<Item> = new Set()
+/** Less than this is nothing but rounding. */
+const ROUNDING = 1e-6
 
 /** Whether no rule keeps a part in view: reasoning of this turn stays, and that which is bound to the text before it. */
 function mayDrop({ unit }: Item, { fold, model }: PlanContext): boolean {

@@ -1,13 +1,46 @@
 /**
- * The numbers by which `thrifty` decides, each marked as fitted (on recorded sessions, docs/benchmarks.md), as a limit of
- * providers, or as taste. The numbers by which parts are expected to be quoted are in classes.ts.
+ * Every number by which `thrifty` decides, each marked as fitted (on recorded sessions, docs/benchmarks.md), as a limit of
+ * providers, or as taste.
  */
+import { PalimpsestError } from '../model/errors.ts'
 import type { Model } from '../providers/models.ts'
-import { QUOTES, type Quotes } from './classes.ts'
-import type { Keep } from './excerpt.ts'
-import type { SameLines } from './same-lines.ts'
 
-export type { Quotes }
+/** Fitted: quotes to be expected for 10,000 tokens of a new part. What the agent itself wrote has a safety factor. */
+export const QUOTES = {
+  code: 60,
+  grep: 50,
+  list: 40,
+  doc: 22,
+  run: 6,
+  edit: 250,
+  input: 400,
+  old: 20,
+  command: 400,
+}
+
+/** What a part is likely to be needed for. */
+export type PartClass = keyof typeof QUOTES
+
+export type Quotes = Record<PartClass, number>
+
+/** Fitted: after so many calls about half of the quotes to be expected is left. */
+export const HALF_CALLS = 4
+/** Fitted: how the rest falls with a part's own age, and with the calls since its file was last read or changed. */
+export const AGE_POWER = 0.2
+export const SINCE_POWER = 0.47
+/** Fitted: what was read of a file says less with each change of it. */
+export const CHANGED_POWER = 0.7
+/** Fitted: twice the text is not quoted twice as often, but where it is code: that holds for parts of the usual size. */
+export const SIZE_POWER = 0.3
+export const USUAL_TOKENS = 500
+/** Taste: smaller parts are treated as if they had so many tokens. */
+export const LEAST_TOKENS = 50
+
+/** Characters to keep: from the head, from the tail, and of the telling lines between. */
+export type Keep = { head: number; tail: number; telling: number }
+
+/** Lines, and characters, that a block must have to be pointed at, and lines that stay on both sides of it. */
+export type SameLines = { minLines: number; minChars: number; context: number }
 
 export type ThriftyOptions = {
   /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
@@ -123,4 +156,87 @@ export function quotePrice(quote: number, { read, write }: Pick<Model, 'read' | 
   const reads = (write - read) / read
   const share = reads <= BREAK_READS ? 1 : (BREAK_READS / reads) ** BREAK_POWER
   return share * (quote + (REFETCHED_TOKENS * write) / read)
+}
+
+/** Fitted: for so many calls of a turn, one more is as good as sure to come, up to a few. */
+export const CALLS_PER_SURE = 15
+export const MOST_SURE_CALLS = 3
+
+/** Fitted: of what an excerpt of a run's output loses, so much counts, because it keeps the lines that tell most. */
+export const LOOK_SHARE = 0.6
+/** Taste: characters that a stub keeps of the line that tells how a run went, and of what a call was about. */
+export const OUTCOME_CHARS = 100
+export const ABOUT_CHARS = 60
+/** Fitted: what is kept of a long string in the input of an edit, of another call, and of an input that is one string. */
+export const EDIT_INPUT_KEEP = { head: 120, tail: 60 }
+export const CALL_INPUT_KEEP = { head: 400, tail: 150 }
+export const TEXT_INPUT_KEEP: Keep = { head: 250, tail: 100, telling: 0 }
+/** Taste: characters that a shorter input must save. */
+export const MIN_INPUT_CHARS = 100
+
+/** Taste: lines that are kept behind one that tells of an error, and characters of each. */
+export const LINES_BEHIND = 2
+export const TELLING_CHARS = 200
+/** Taste: what the note about a cut takes, about: a text that is hardly longer is left whole. */
+export const NOTE_CHARS = 160
+export const SHORT_NOTE_CHARS = 120
+
+/** Taste: shorter lines (a brace) are no sign of a copy; and of a line that is everywhere only the newest places count. */
+export const SHORTEST_LINE_CHARS = 4
+export const MOST_PLACES_PER_LINE = 8
+
+/** Fitted: the last steps do not become lines of the log, whatever they cost. */
+export const KEPT_STEPS = 12
+/** Taste: tokens that a line of the log takes, about, and characters for a token of a command. */
+export const LINE_TOKENS = 20
+export const CHARS_PER_COMMAND_TOKEN = 3.5
+/** Fitted: tokens that a log must free to be worth its header. */
+export const MIN_LOG_TOKENS = 4000
+/** Taste: log so much more than is wanted, so that it is not needed again at once. */
+export const LOG_SURPLUS = 1.2
+/** Taste: so many of the newest requests are whole in a log, and older ones while there is room; less in a full window. */
+export const WHOLE_REQUESTS = 200
+export const SAID_WHEN_FULL = 0.025
+
+/** Taste: lines of all logs together; older ones are counted, not kept. */
+export const MOST_LINES = 150
+/** Taste: characters of a line that is neither a command nor a path. */
+export const LINE_CHARS = 100
+/** Fitted: commands are used again word for word, so a line keeps so many characters of one, or of a prompt. */
+export const COMMAND_CHARS = 2000
+/** Taste: paths are kept whole up to here: an agent that must guess the rest of one gets it wrong. */
+export const PATH_CHARS = 200
+/** Taste: a folder has a place in the log if so many calls name it and it has so many characters; and so many have one. */
+export const LEAST_CALLS_OF_FOLDER = 3
+export const SHORTEST_FOLDER_CHARS = 20
+export const MOST_FOLDERS = 12
+/** Taste: the same for files that only older steps name. */
+export const SHORTEST_FILE_CHARS = 12
+export const MOST_FILES = 80
+/** Taste: what stays of users' words that are shortened. */
+export const SAID_KEEP = { head: 300, tail: 100 }
+/** Taste: and of what is longer than people type: logs, files and diffs that somebody pasted. */
+export const PASTED_KEEP = { head: 2000, tail: 500 }
+/** Taste: requests that may still be worked on: what was pasted into them stays while there is room at all. */
+export const LATEST_REQUESTS = 3
+/** Taste: longer strings of an input are contents, not arguments that name folders. */
+export const ARGUMENT_CHARS = 2000
+
+/** Taste: what losing a passage costs, relative to the default, by the words of the knob. */
+export const KEEP_LEVELS = { least: 0.1, less: 0.4, normal: 1, more: 3, most: 10 } as const
+
+export type KeepLevel = keyof typeof KEEP_LEVELS
+
+/** Taste: a larger number is a mistake. */
+export const MAX_KEEP = 1000
+
+/** The knob as a number: 1 is normal, 2 keeps more, 0.5 less. */
+export function keepFactor(keep: KeepLevel | number): number {
+  const factor = typeof keep === 'number' ? keep : KEEP_LEVELS[keep]
+  if (factor > 0 && factor <= MAX_KEEP) return factor
+  throw new PalimpsestError(
+    'CONFIG_INVALID',
+    `keep is ${JSON.stringify(keep)}; allowed: ${Object.keys(KEEP_LEVELS).join(', ')}, or a number over 0 and up to ${MAX_KEEP}.`,
+    { keep },
+  )
 }

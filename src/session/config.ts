@@ -21,8 +21,8 @@ import {
   optionNames,
   policyNames,
 } from '../planner/catalog.ts'
-import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/keep.ts'
 import { findPreset, presets } from '../planner/presets.ts'
+import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/tuning.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { bandSchema, tiersSchema } from '../providers/table.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'
-import { classOf, expectedQuotes, type PartClass, QUOTES } from '../../src/planner/classes.ts'
+import { classOf, expectedQuotes } from '../../src/planner/classes.ts'
+import { type PartClass, QUOTES } from '../../src/planner/tuning.ts'
 import { bash, read, says, step, user } from '../policies/talk.ts'
 import { unitsOf } from './units.ts'
 
