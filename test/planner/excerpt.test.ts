@@ -58,7 +58,10 @@ describe('an excerpt', () => {
 
 test('a string is cut in the middle only where that is worth its note', () => {
   assert.equal(cutMiddle('z'.repeat(420), { head: 200, tail: 100 }), 'z'.repeat(420))
-  assert.equal(cutMiddle('z'.repeat(421), { head: 200, tail: 100 }), `${'z'.repeat(200)}[… 121 chars cut]${'z'.repeat(100)}`)
+  assert.equal(
+    cutMiddle('z'.repeat(421), { head: 200, tail: 100 }),
+    `${'z'.repeat(200)}[… 121 chars cut]${'z'.repeat(100)}`,
+  )
 })
 
 test('what tells of an outcome: words for errors, whole and in any case', () => {

@@ -7,10 +7,10 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { readTranscript, readTranscriptStream } from '../../../src/formats/transcripts/read-transcript.ts'
-import type { Message, Part, ToolResultPart } from '../../../src/model/types.ts'
-import { checkView } from '../../../src/view/legality.ts'
-import { assertAppendable, sessionsOneByOne } from '../../contracts/transcript-reader.ts'
+import { readTranscript, readTranscriptStream } from '../../src/formats/transcripts/read-transcript.ts'
+import type { Message, Part, ToolResultPart } from '../../src/model/types.ts'
+import { checkView } from '../../src/view/legality.ts'
+import { assertAppendable, sessionsOneByOne } from '../contracts/transcript-reader.ts'
 
 type Counted = {
   file: string
@@ -27,7 +27,7 @@ type Counted = {
   compactions: number
 }
 
-const folder = fileURLToPath(new URL('../../../../shared/traces/', import.meta.url))
+const folder = fileURLToPath(new URL('../../../shared/traces/', import.meta.url))
 const index = `${folder}index.json`
 const skip = existsSync(index) ? false : 'no ../shared/traces'
 const traces: Counted[] = skip ? [] : JSON.parse(readFileSync(index, 'utf8'))

@@ -5,9 +5,9 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { readmeProgram } from './readme.ts'
+import { readmeProgram } from '../readme.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-package-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
