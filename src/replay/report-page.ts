@@ -4,7 +4,7 @@
  */
 
 import { amount, withCommas } from '../model/text.ts'
-import type { KeepLevel } from '../planner/keep.ts'
+import type { KeepLevel } from '../planner/tuning.ts'
 import { PRICES_AS_OF } from '../providers/models.ts'
 import { largestRows, OTHER, type Rent } from '../view/rent.ts'
 import { dayOf } from '../view/totals.ts'
