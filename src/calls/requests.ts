@@ -28,7 +28,7 @@ export function requestIn(message: Message | undefined): string | undefined {
 
 /** A request that only carries a conversation on: a summary of what was before it. */
 const CONTINUED =
-  /^(?:This session is being continued from|# Context Checkpoint|\[hook additional context\]|Another language model started)/i
+  /^(?:This session is being continued from|# Context Checkpoint|\[hook additional context\]|Another language model started|\/[\w-]{1,40}\s*$)/i
 /** What agents and benchmarks write before a request: a heading of its own, or a sentence that is always the same. */
 const PREAMBLE =
   /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/

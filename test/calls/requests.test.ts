@@ -19,6 +19,8 @@ const CASES: [request: string, title: string | undefined][] = [
   ['Implement the following plan:\n\n# Plan: Tree view', 'Plan: Tree view'],
   ['<div> is not closed in header.html', 'is not closed in header.html'],
   ['2 < 3, why?', '2 < 3, why?'],
+  ['/mode', undefined],
+  ['/review the last commit', '/review the last commit'],
   ['   ', undefined],
 ]
 

@@ -187,3 +187,57 @@ export type Hit = {
 export type Nearby = Pick<Hit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'inView' | 'hash' | 'tokens'> & {
   preview: string
 }
+
+export type Verdict = {
+  billed: number
+  without: number
+  saved: number
+  calls: number
+  estimated: number
+  /** Places that the agent quoted later, and those that were out of view by then. */
+  quotes: number
+  lost: number
+  cacheLost: { edits: number; pauses: number }
+  edits: { id: string; dollars: number }[]
+}
+
+/** What a policy would have done. */
+export type Would = {
+  policy: string
+  dollars: number
+  saved: number
+  share: number
+  evidence: number
+  edits: number
+  tokens: { raw: number; shown: number }
+  bars: Bar[]
+  list: (Edit & { call: number; dollars: number })[]
+}
+
+export type Turn = {
+  turn: number
+  entry: number
+  to: number
+  at: number
+  ended: number
+  title: string
+  calls: number
+  firstCall: number
+  dollars: number
+  saved: number
+  tokens: number
+  tools: number
+  agents: number
+  errors: number
+  cacheLost: number
+}
+
+export type Step = {
+  call: number
+  entry: number
+  at: number
+  dollars: number
+  tokens: number
+  cacheLost: boolean
+  tools: { entry: number; part: number; name: string; about: string; kind: string; tokens: number; error: boolean }[]
+}

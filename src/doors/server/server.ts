@@ -37,6 +37,7 @@ import { listRoutes } from './session-list.ts'
 import { lookRoutes } from './session-look.ts'
 import { mapRoutes } from './session-map.ts'
 import { timelineRoutes } from './session-timeline.ts'
+import { verdictRoutes } from './session-verdict.ts'
 import { whyRoutes } from './session-why.ts'
 import { sessionRoutes } from './sessions.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -194,6 +195,7 @@ const allRoutes: readonly Route[] = [
   ...mapRoutes,
   ...timelineRoutes,
   ...whyRoutes,
+  ...verdictRoutes,
   ...compactRoutes,
   ...transcriptRoutes,
   ...userRoutes,

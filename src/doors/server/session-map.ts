@@ -87,7 +87,7 @@ const map = defineRoute({
       overhead: timeline.overhead,
       ...cacheOf(timeline, call, doors.clock()),
       tokens: { raw: sumOf(bars, 'raw'), shown: sumOf(bars, 'shown') },
-      bars: merged(bars, query.max ?? BARS),
+      bars: mergedBars(bars, query.max ?? BARS),
     }
   },
 })
@@ -155,7 +155,7 @@ function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
 }
 
 /** Neighbours in one bar, where there are too many to draw. */
-function merged(bars: readonly Bar[], most: number): z.input<typeof BarOut>[] {
+export function mergedBars(bars: readonly Bar[], most: number): z.input<typeof BarOut>[] {
   const each = Math.ceil(bars.length / most)
   if (each <= 1) return bars.map(bar => ({ ...bar, part: bar.part ?? null, to: bar.entry, parts: 1 }))
   const found: z.input<typeof BarOut>[] = []

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Timeline } from '../../view/timeline.ts'
+import { stepsOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
 import { SummaryOut } from './schemas.ts'
@@ -110,7 +111,71 @@ const timeline = defineRoute({
   },
 })
 
-export const timelineRoutes: readonly Route[] = [summary, timeline]
+const TurnOut = z
+  .object({
+    turn: z.number().describe('From 1; 0 is what was there before the first request.'),
+    entry: z.number(),
+    to: z.number().describe('The last entry.'),
+    at: Time,
+    ended: Time,
+    title: z.string(),
+    calls: z.number().describe('Of the model.'),
+    firstCall: z.number(),
+    dollars: z.number(),
+    saved: z.number(),
+    tokens: z.number().describe('Added to the conversation.'),
+    tools: z.number(),
+    agents: z.number(),
+    errors: z.number(),
+    cacheLost: z.number(),
+  })
+  .meta({ id: 'Turn' })
+
+const turns = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/turns',
+  tag: 'sessions',
+  summary: 'The session as a tree: turns with time, tokens, cost and errors; the calls and tools of one of them',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: { entry: numberIn(0, LARGEST).optional().describe('Gives the calls of the turn that holds this entry.') },
+  answer: z.object({
+    turns: z.array(TurnOut),
+    steps: z.array(
+      z.object({
+        call: z.number(),
+        entry: z.number(),
+        at: Time,
+        dollars: z.number(),
+        tokens: z.number().describe('Sent.'),
+        cacheLost: z.boolean(),
+        tools: z.array(
+          z.object({
+            entry: z.number(),
+            part: z.number(),
+            name: z.string(),
+            about: z.string(),
+            kind: z.string(),
+            at: Time,
+            tokens: z.number().describe('Of its result.'),
+            error: z.boolean(),
+          }),
+        ),
+      }),
+    ),
+  }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const { timeline: found } = await openTimeline(doors, caller, params.session)
+    const all = turnsOf(found)
+    const { entry } = query
+    if (entry === undefined) return { turns: all, steps: [] }
+    const turn = all.find(one => entry >= one.entry && entry <= one.to)
+    return { turns: [], steps: turn ? stepsOf(found, turn) : [] }
+  },
+})
+
+export const timelineRoutes: readonly Route[] = [summary, timeline, turns]
 
 /** What the list says of a session, under its id in the ledger: timelines are kept for all callers together. */
 export async function timed({ desk }: Pick<Doors, 'desk'>, caller: Caller, { id }: { id: string }) {

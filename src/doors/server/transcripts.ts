@@ -20,7 +20,7 @@ export const MAX_TRANSCRIPT = 64 * MB
 const MAX_SESSIONS = 1000
 /** A comparison replays the whole session for each policy. */
 const MAX_POLICIES = 8
-const MAX_CALLS = 5000
+export const MAX_CALLS = 5000
 const NAME_LENGTH = 200
 const MAX_FILE_NAME = 255
 const SERIES = 300
@@ -123,7 +123,7 @@ const compare = defineRoute({
     }),
 })
 
-function costsOf(policy: string, outcome: Outcome, base: Outcome, timeline: Timeline): z.input<typeof Costs> {
+export function costsOf(policy: string, outcome: Outcome, base: Outcome, timeline: Timeline): z.input<typeof Costs> {
   const { measures, decisions } = outcome
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
@@ -173,6 +173,6 @@ async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Tran
   }
 }
 
-function tooMany(what: string, count: number, most: number): PalimpsestError {
+export function tooMany(what: string, count: number, most: number): PalimpsestError {
   return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; ${most} is the limit.`, { count, most })
 }

@@ -6,7 +6,7 @@
 
 import { heal } from '../../formats/doctor.ts'
 import { loadCounter } from '../../model/tokens.ts'
-import type { Message } from '../../model/types.ts'
+import type { Edit, Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import { DEFAULT_MODEL, type ModelTable, modelInfo } from '../../providers/models.ts'
 import type { Violation } from '../../view/legality.ts'
@@ -29,6 +29,8 @@ export type Outcome = {
   policy: string
   measures: Measures
   decisions: Decision[]
+  /** The edits themselves, by the call that they were made for, counted from 0. */
+  made: { call: number; edits: Edit[] }[]
   /** Calls whose prefix broke on a warm cache without a recorded decision. */
   unexplained: number[]
   violations: Violation[]
@@ -65,6 +67,7 @@ export async function tryPolicy(
     ...(overhead === undefined ? {} : { overhead }),
   })
   const decisions: Decision[] = []
+  const made: Outcome['made'] = []
   const unexplained: number[] = []
   const violations: Violation[] = []
   const options = { policy, model, models, ...lifetime, ...(overhead === undefined ? {} : { overhead }) }
@@ -72,12 +75,13 @@ export async function tryPolicy(
     const { bust } = meter.add(messages)
     const saved = edits.reduce((total, edit) => total + edit.saved, 0)
     const done = decision?.startsWith('waiting') ? undefined : decision
+    if (edits.length > 0) made.push({ call: turn, edits })
     if (edits.length > 0) decisions.push({ call: turn, edits: edits.length, saved, text: done ?? whyOf(edits) })
     if (bust && (edits.length === 0 || !done)) unexplained.push(turn)
     violations.push(...report)
   }
   const name = typeof policy === 'string' ? policy : policy.name
-  return { policy: name, measures: meter.result(), decisions, unexplained, violations }
+  return { policy: name, measures: meter.result(), decisions, made, unexplained, violations }
 }
 
 /** Measures over several sessions, as shares of the base. */

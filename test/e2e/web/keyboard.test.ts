@@ -116,7 +116,7 @@ async function backAndForth(page: Page): Promise<void> {
   await page.keyboard.press('ArrowLeft')
   await text.getByText('Call 41 of 42').waitFor()
   await page.keyboard.press('0')
-  await text.getByText('Next call').waitFor()
+  await text.getByText('Now').waitFor()
 }
 
 /** Goes there as one does without a mouse; on the way the focus is always to be seen. */

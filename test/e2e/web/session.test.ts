@@ -51,7 +51,7 @@ describe('the page of a session', { skip }, () => {
   test('the map is drawn, hatched and coloured, and a click on it goes to the part', async () => {
     const colours = await page.evaluate(() => {
       const canvas = document.querySelector('canvas')!
-      const { data } = canvas.getContext('2d')!.getImageData(0, 10, canvas.width, 1)
+      const { data } = canvas.getContext('2d')!.getImageData(0, 24, canvas.width, 1)
       const found = new Set<string>()
       for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(data.slice(i, i + 3).join())
       return found.size
@@ -65,7 +65,7 @@ describe('the page of a session', { skip }, () => {
 
   test('scrubbing shows the map as it was at a call, by slider and by keys, and a link leads back to it', async () => {
     const text = page.getByTestId('scrubber-text')
-    await text.getByText('Next call').waitFor()
+    await text.getByText('Now').waitFor()
     await page.keyboard.press('[')
     await text.getByText('Call 8 of 8').waitFor()
     await page.getByLabel('Tokens by kind').getByText('6.5K', { exact: true }).waitFor()
@@ -76,7 +76,7 @@ describe('the page of a session', { skip }, () => {
     await page.reload()
     await text.getByText('Call 2 of 8').waitFor()
     await text.getByRole('button', { name: 'Back to now' }).click()
-    await text.getByText('Next call').waitFor()
+    await text.getByText('Now').waitFor()
     await page.getByLabel('Tokens by kind').getByText('6.5K → 273').waitFor()
   })
 
@@ -132,7 +132,7 @@ describe('the page of a session', { skip }, () => {
   })
 
   test('distil a part to words of one’s own', async () => {
-    await button(part(page, 5), 'Distil').click()
+    await button(part(page, 5), 'Shorten').click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('What the model should keep of it').fill('14 tests pass, none covers Sunday.')
     await button(dialog, 'Show this instead').click()
@@ -142,7 +142,7 @@ describe('the page of a session', { skip }, () => {
 
   test('restore brings the original back at the end, where it costs no cache', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
-    await button(part(page, 7), 'Restore').click()
+    await button(part(page, 7), 'Show at the end').click()
     await page.getByLabel('Notices').getByText('shown again at the end').waitFor()
     const { messages } = await session.view({ plan: false })
     assert.match(JSON.stringify(messages.at(-1)), /Restored from entry 7/)
@@ -240,7 +240,7 @@ describe('the page of a session', { skip }, () => {
         assert.deepEqual(await seriousFindings(other), [], `${colorScheme} ${width}`)
         const overflow = await other.evaluate('document.documentElement.scrollWidth - innerWidth')
         assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await button(part(other, 1), 'Distil').click()
+        await button(part(other, 1), 'Shorten').click()
         await other.getByRole('dialog').waitFor()
         assert.deepEqual(await seriousFindings(other), [], `dialog ${colorScheme} ${width}`)
         await other.close()

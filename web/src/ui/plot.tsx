@@ -5,7 +5,7 @@
  * chooses a call; the numbers at the chosen or pointed call stand in the caption, which also reads for screen readers.
  */
 import { type PointerEvent, useState } from 'react'
-import { maxOf, type Point, thin } from './plot-points.ts'
+import { maxOf, type Point, thin, ticksTo } from './plot-points.ts'
 import { useWidth } from './size.ts'
 
 export type Series = { name: string; values: readonly (number | null)[]; tone: number; fill?: boolean; step?: boolean }
@@ -26,8 +26,10 @@ export type PlotProps = {
   placeName?(at: number): string
 }
 
-const TOP = 8
+const TOP = 10
 const BOTTOM = 4
+/** Room for the ticks. */
+const LEFT = 46
 
 export function Plot({ title, series, format, marks = [], limit, height = 96, at, onChoose, placeName }: PlotProps) {
   const { ref, width } = useWidth<HTMLDivElement>()
@@ -35,10 +37,11 @@ export function Plot({ title, series, format, marks = [], limit, height = 96, at
   const length = Math.max(0, ...series.map(({ values }) => values.length))
   const highest = Math.max(1e-12, ...series.map(({ values }) => maxOf(values)))
   const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - value / highest)
-  const x = (place: number) => (length <= 1 ? width / 2 : (place / (length - 1)) * (width - 2) + 1)
+  const x = (place: number) =>
+    length <= 1 ? LEFT + (width - LEFT) / 2 : LEFT + (place / (length - 1)) * (width - LEFT - 2)
   const placeAt = (event: PointerEvent<SVGSVGElement>) => {
     const box = event.currentTarget.getBoundingClientRect()
-    const share = (event.clientX - box.left) / Math.max(1, box.width)
+    const share = (event.clientX - box.left - LEFT) / Math.max(1, box.width - LEFT)
     return Math.min(length - 1, Math.max(0, Math.round(share * (length - 1))))
   }
   const place = Math.min(pointed ?? at ?? length - 1, length - 1)
@@ -73,9 +76,16 @@ export function Plot({ title, series, format, marks = [], limit, height = 96, at
             onPointerLeave={() => setPointed(undefined)}
             onPointerDown={event => onChoose?.(placeAt(event))}
           >
-            <line className="plot-axis" x1={0} x2={width} y1={height - BOTTOM + 0.5} y2={height - BOTTOM + 0.5} />
+            {ticksTo(highest, height / 44).map(tick => (
+              <g key={tick}>
+                <line className="plot-axis" x1={LEFT} x2={width} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
+                <text className="plot-tick" x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+                  {format(tick).replace(/(\.\d\d)0+$/, '$1')}
+                </text>
+              </g>
+            ))}
             {limit && limit.value <= highest && (
-              <line className="plot-limit" x1={0} x2={width} y1={y(limit.value)} y2={y(limit.value)}>
+              <line className="plot-limit" x1={LEFT} x2={width} y1={y(limit.value)} y2={y(limit.value)}>
                 <title>{limit.label}</title>
               </line>
             )}

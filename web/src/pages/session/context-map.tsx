@@ -3,13 +3,24 @@
  * as it happened, below as the model is shown it. A click, or the arrows and Enter, go to the part.
  */
 import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import type { Bar, ContextMap as MapData } from '../../api-types.ts'
+import type { Bar, ContextMap as MapData, Turn } from '../../api-types.ts'
 import { count, percent, plural, tokens } from '../../ui/format.ts'
 import { useWidth } from '../../ui/size.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { drawMap, GAP, HEIGHT, ROW, readPalette, TOP } from './map-drawing.ts'
-import { type Box, boxAt, type KindTotal, layoutMap, type MapLayout, spanOf, totalsOf } from './map-layout.ts'
+import {
+  type Box,
+  boxAt,
+  type KindTotal,
+  layoutGhost,
+  layoutMap,
+  type MapLayout,
+  spanOf,
+  totalsOf,
+} from './map-layout.ts'
+import { byTurn, type Stretch, zoomTo } from './map-scope.ts'
+import { ZoomStrip } from './zoom-strip.tsx'
 import './context-map.css'
 
 export type ContextMapProps = {
@@ -17,10 +28,22 @@ export type ContextMapProps = {
   /** The entries that the reader sees in the conversation. */
   visible?: { from: number; to: number } | undefined
   onChoose?: (bar: Bar) => void
+  /** The turns of the session: the map can show them in the place of parts, and can be zoomed. */
+  turns?: readonly Turn[] | undefined
+  /** What a policy would show: a third row. */
+  ghost?: { name: string; bars: readonly Bar[]; shown: number } | undefined
 }
 
-export function ContextMap({ map, visible, onChoose }: ContextMapProps) {
+export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: ContextMapProps) {
   const { ref, width } = useWidth<HTMLDivElement>()
+  const [zoom, setZoom] = useState<Stretch>()
+  const [unit, setUnit] = useState<'turn' | 'part'>()
+  const mostParts = turns && turns.length > 1 && whole.bars.length > width / 3
+  const isByTurn = turns !== undefined && (unit ?? (mostParts && !zoom ? 'turn' : 'part')) === 'turn'
+  const map = useMemo(() => {
+    const part = zoomTo(whole, zoom)
+    return isByTurn ? byTurn(part, turns) : part
+  }, [whole, zoom, isByTurn, turns])
   const layout = useMemo(() => layoutMap(map, width), [map, width])
   const [place, setPlace] = useState<number>()
   const [pointed, setPointed] = useState<{ box: Box; x: number }>()
@@ -45,9 +68,23 @@ export function ContextMap({ map, visible, onChoose }: ContextMapProps) {
   }
   return (
     <div className="map">
+      {turns && turns.length > 1 && (
+        <fieldset className="faces map-unit" aria-label="What a bar of the map is">
+          <button type="button" aria-pressed={isByTurn} onClick={() => setUnit('turn')}>
+            By turn
+          </button>
+          <button type="button" aria-pressed={!isByTurn} onClick={() => setUnit('part')}>
+            By part
+          </button>
+        </fieldset>
+      )}
       <div className="map-rows" aria-hidden="true">
-        <span>as it happened</span>
-        <span>as shown</span>
+        <span>
+          as it happened <b>{tokens(whole.overhead + whole.tokens.raw)}</b>
+        </span>
+        <span>
+          as shown <b>{tokens(whole.overhead + whole.tokens.shown)}</b>
+        </span>
       </div>
       <div
         ref={ref}
@@ -58,9 +95,8 @@ export function ContextMap({ map, visible, onChoose }: ContextMapProps) {
         aria-valuemin={0}
         aria-valuemax={Math.max(0, layout.boxes.length - 1)}
         aria-valuenow={place ?? 0}
-        aria-valuetext={chosen ? inWords(chosen.bar) : summaryOf(map)}
+        aria-valuetext={chosen ? inWords(chosen.bar) : summaryOf(whole)}
         data-testid="context-map"
-        style={{ height: HEIGHT }}
         onKeyDown={move}
         onPointerMove={point}
         onPointerLeave={() => setPointed(undefined)}
@@ -70,9 +106,11 @@ export function ContextMap({ map, visible, onChoose }: ContextMapProps) {
         <Visible layout={layout} visible={visible} />
         {pointed && <Tip box={pointed.box} x={pointed.x} width={width} />}
       </div>
-      <Gauge map={map} />
-      <Legend map={map} only={only} onOnly={setOnly} />
-      <p className="visually-hidden">{summaryOf(map)}</p>
+      {ghost && !zoom && <Ghost ghost={ghost} layout={layout} />}
+      {turns && <ZoomStrip map={whole} zoom={zoom} onZoom={setZoom} />}
+      <Gauge map={whole} />
+      <Legend map={whole} only={only} onOnly={setOnly} />
+      <p className="visually-hidden">{summaryOf(whole)}</p>
     </div>
   )
 }
@@ -91,8 +129,48 @@ function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts
     context.scale(ratio, ratio)
     drawMap(context, layout, { palette: readPalette(element), only, chosen, cold })
   }, [layout, only, chosen, cold, round])
-  return <canvas ref={canvas} style={{ width: layout.width, height: HEIGHT }} />
+  return <canvas ref={canvas} style={{ width: layout.width }} />
 }
+
+function Ghost({ ghost, layout }: { ghost: NonNullable<ContextMapProps['ghost']>; layout: MapLayout }) {
+  const boxes = useMemo(() => layoutGhost(ghost.bars, layout), [ghost, layout])
+  const end = boxes.at(-1)
+  return (
+    <>
+      <span className="map-ghost-name">
+        {ghost.name} would show <b>{tokens(ghost.shown)}</b>
+      </span>
+      <svg
+        className="map-ghost"
+        width={layout.width}
+        height={GHOST}
+        role="img"
+        aria-label={`${ghost.name} would show ${tokens(ghost.shown)} tokens`}
+      >
+        <rect x={0} y={0.5} width={layout.overhead} height={GHOST - 1} className="ghost-front" />
+        <path
+          d={boxes
+            .filter(({ edited }) => edited)
+            .map(
+              ({ x, width }) =>
+                `M${x.toFixed(1)} 1h${Math.max(1, width).toFixed(1)}v${GHOST - 2}h-${Math.max(1, width).toFixed(1)}z`,
+            )
+            .join('')}
+          className="ghost-edited"
+        />
+        <rect
+          x={0.5}
+          y={0.5}
+          width={Math.max(0, (end ? end.x + end.width : 0) - 1)}
+          height={GHOST - 1}
+          className="ghost-all"
+        />
+      </svg>
+    </>
+  )
+}
+
+const GHOST = 18
 
 type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
 
@@ -161,8 +239,8 @@ function Legend({ map, only, onOnly }: { map: MapData; only: KindGroup | undefin
         </li>
       ))}
       {map.overhead > 0 && (
-        <li className="map-key" title="What is sent in front of the messages: definitions of tools, a prompt">
-          <i className="key-overhead" aria-hidden="true" /> in front {tokens(map.overhead)}
+        <li className="map-key" title="Sent before the messages with every call">
+          <i className="key-overhead" aria-hidden="true" /> system prompt + tools {tokens(map.overhead)}
         </li>
       )}
       <li className="map-key">
@@ -198,7 +276,8 @@ function found(
 ) {
   const area = currentTarget.getBoundingClientRect()
   const x = clientX - area.left
-  const row = clientY - area.top < TOP + ROW + GAP / 2 ? 'raw' : 'shown'
+  const y = ((clientY - area.top) * HEIGHT) / Math.max(1, area.height)
+  const row = y < TOP + ROW + GAP / 2 ? 'raw' : 'shown'
   return { box: boxAt(layout, row, x), x }
 }
 
@@ -222,8 +301,8 @@ function numbersOf({ raw, shown }: Pick<KindTotal, 'raw' | 'shown'>): string {
   return raw === shown ? tokens(shown) : `${tokens(raw)} → ${tokens(shown)}`
 }
 
-function nameOf({ tool, parts }: Bar, group: KindGroup): string {
-  return parts > 1 ? plural(parts, 'part') : (tool ?? KIND_NAMES[group])
+function nameOf({ tool, parts, type }: Bar, group: KindGroup): string {
+  return parts > 1 ? (type === 'turn' ? 'Turn' : plural(parts, 'part')) : (tool ?? KIND_NAMES[group])
 }
 
 function inWords(bar: Bar): string {

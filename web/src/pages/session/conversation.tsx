@@ -14,7 +14,9 @@ import {
   useSyncExternalStore,
 } from 'react'
 import type { Bar } from '../../api-types.ts'
+import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { count } from '../../ui/format.ts'
 import { CallNames } from './call-names.ts'
 import type { EditIndex } from './edit-index.ts'
 import type { EntryPages } from './entry-pages.ts'
@@ -70,8 +72,14 @@ export const Conversation = memo(function Conversation(props: ConversationProps)
   useEffect(() => {
     if (from !== undefined && to !== undefined) onVisible(from, to)
   }, [from, to, onVisible])
+  const fresh = useFresh(total, to, entry => jump.current?.(entry))
   return (
     <section className="conversation" aria-label="Conversation">
+      {fresh > 0 && (
+        <Button kind="primary" className="follow" onClick={() => jump.current?.(total - 1)}>
+          ↓ {count(fresh)} new
+        </Button>
+      )}
       {pages.error !== undefined && <Failure error={pages.error} retry={() => pages.refresh()} />}
       <div ref={list} className="conversation-list" style={{ height: rows.getTotalSize() }} data-total={total}>
         {items.map(({ index, key, start }) => (
@@ -99,6 +107,23 @@ export const Conversation = memo(function Conversation(props: ConversationProps)
     </section>
   )
 })
+
+/** Follows a session that grows while its end is on the screen; counts what is new while it is not. */
+function useFresh(total: number, last: number | undefined, follow: Jump): number {
+  const [seen, setSeen] = useState(total)
+  const before = useRef(total)
+  const latest = useEffectEvent(follow)
+  const isAtEnd = last !== undefined && last >= total - 1
+  useEffect(() => {
+    const wasAtEnd = last !== undefined && last >= before.current - 1
+    const grew = total > before.current
+    before.current = total
+    if (isAtEnd) setSeen(total)
+    // A session of which all fits on the screen is read from its beginning.
+    if (grew && wasAtEnd && scrollY > 0) latest(total - 1)
+  }, [total, last, isAtEnd])
+  return isAtEnd ? 0 : total - seen
+}
 
 /**
  * A leap lands on rows whose size is not known before they are read and drawn, below a map that is still to come: it is
@@ -156,7 +181,9 @@ function useMeasures(element: RefObject<HTMLElement | null>): { margin: number; 
 function stuckHeight(): number {
   let height = 0
   for (const element of document.querySelectorAll<HTMLElement>('[data-sticks]')) {
-    if (getComputedStyle(element).position === 'sticky') height += element.offsetHeight
+    // What shrinks when one scrolls says to what.
+    const size = Number(element.dataset['sticks']) || element.offsetHeight
+    if (getComputedStyle(element).position === 'sticky') height += Math.min(size, element.offsetHeight)
   }
   return height
 }

@@ -18,7 +18,7 @@ export function DistillDialog({ place, text, actions, onClose }: DistillDialogPr
   return (
     <Dialog
       wide
-      title={`Distil a part of entry ${place.entry}`}
+      title={`Shorten a part of entry ${place.entry}`}
       onClose={onClose}
       actions={
         <>

@@ -1,19 +1,27 @@
-/** Every edit of the session, the last first: why, by whom, what it saved; undo and redo. */
-import { useState } from 'react'
+/** The edits of the session, those that saved most first: why, by whom, what they saved; undo and redo. */
+import { useMemo, useState } from 'react'
 import type { EditState } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
-import { count, plural } from '../../ui/format.ts'
+import { count, money, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
 import { authorName, placeName } from './edit-index.ts'
 import { saved } from './part-view.tsx'
+import { isBookkeeping, plainReason } from './reasons.ts'
 
 const FIRST = 50
 
-export function EditsTab({ edits, onOpen }: { edits: readonly EditState[]; onOpen(entry: number): void }) {
+type EditsTabProps = {
+  edits: readonly EditState[]
+  /** Dollars that each edit saved so far. */
+  worth: ReadonlyMap<string, number>
+  onOpen(entry: number): void
+}
+
+export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
   const [limit, setLimit] = useState(FIRST)
-  const { actions } = useSteering()
+  const { real, rest } = useMemo(() => sorted(edits, worth), [edits, worth])
   if (edits.length === 0) {
     return (
       <EmptyState title="Nothing was edited">
@@ -26,44 +34,62 @@ export function EditsTab({ edits, onOpen }: { edits: readonly EditState[]; onOpe
   return (
     <>
       <p className="dim">
-        {plural(active.length, 'edit')} in force, {saved(total)} when they were made.
+        {plural(active.length, 'edit')} in force, {saved(total)} when they were made. The most valuable first.
       </p>
       <ol className="edits">
-        {edits
-          .slice(-limit)
-          .reverse()
-          .map(edit => (
-            <li key={edit.id} className={edit.active ? undefined : 'undone'} data-edit={edit.id}>
-              <p className="edits-head">
-                <code>{edit.id}</code>
-                <button type="button" className="link" onClick={() => onOpen(entryOf(edit))}>
-                  {placeName(edit)}
-                </button>
-                <span className="dim">{authorName(edit.by)}</span>
-                <Button
-                  kind="quiet"
-                  small
-                  onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}
-                >
-                  {edit.active ? 'Undo' : 'Redo'}
-                </Button>
-              </p>
-              <p>
-                <InlineText text={edit.why} />
-              </p>
-              <p className="dim">
-                {saved(edit.saved)}
-                {edit.active ? '' : ' · undone'}
-              </p>
-            </li>
-          ))}
+        {real.slice(0, limit).map(edit => (
+          <EditRow key={edit.id} edit={edit} dollars={worth.get(edit.id)} onOpen={onOpen} />
+        ))}
       </ol>
-      {edits.length > limit && (
+      {real.length > limit && (
         <Button small onClick={() => setLimit(old => old + FIRST * 4)}>
-          Show older ({count(edits.length - limit)})
+          Show more ({count(real.length - limit)})
         </Button>
       )}
+      {rest.length > 0 && (
+        <details className="bookkeeping">
+          <summary>Book-keeping: {plural(rest.length, 'edit')} (ids, anchors, repairs)</summary>
+          <ol className="edits">
+            {rest.slice(0, limit).map(edit => (
+              <EditRow key={edit.id} edit={edit} dollars={undefined} onOpen={onOpen} />
+            ))}
+          </ol>
+        </details>
+      )}
     </>
+  )
+}
+
+function sorted(edits: readonly EditState[], worth: ReadonlyMap<string, number>) {
+  const by = Map.groupBy(edits.toReversed(), edit => (isBookkeeping(edit) ? 'rest' : 'real'))
+  const dollars = ({ id, active }: EditState) => (active ? (worth.get(id) ?? 0) : Number.NEGATIVE_INFINITY)
+  return { real: (by.get('real') ?? []).sort((a, b) => dollars(b) - dollars(a)), rest: by.get('rest') ?? [] }
+}
+
+type EditRowProps = { edit: EditState; dollars: number | undefined; onOpen(entry: number): void }
+
+function EditRow({ edit, dollars, onOpen }: EditRowProps) {
+  const { actions } = useSteering()
+  return (
+    <li className={edit.active ? undefined : 'undone'} data-edit={edit.id}>
+      <p className="edits-head">
+        {dollars !== undefined && <b className={dollars > 0 ? 'saved' : undefined}>{money(dollars)}</b>}
+        <button type="button" className="link" onClick={() => onOpen(entryOf(edit))}>
+          {placeName(edit)}
+        </button>
+        <span className="dim">{authorName(edit.by)}</span>
+        <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
+          {edit.active ? 'Undo' : 'Redo'}
+        </Button>
+      </p>
+      <p title={edit.why}>
+        <InlineText text={plainReason(edit.why)} />
+      </p>
+      <p className="dim">
+        <code>{edit.id}</code> {saved(edit.saved)}
+        {edit.active ? '' : ' · undone'}
+      </p>
+    </li>
   )
 }
 

@@ -134,7 +134,7 @@ function InsertedCard({ edit, title }: { edit: EditState; title: string }) {
           <MessageText key={i} message={message} />
         ))}
       </div>
-      <Reason edit={edit} />
+      <Reason edit={edit} withUndo />
     </article>
   )
 }

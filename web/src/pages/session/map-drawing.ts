@@ -2,15 +2,22 @@
  * Draws the context map on a canvas: a session of ten thousand parts is one picture, not ten thousand elements.
  * Edited parts are hatched; a ribbon leads from what a part was to what is shown of it.
  */
+import { tokens } from '../../ui/format.ts'
+import { ticksTo } from '../../ui/plot-points.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import type { Box, MapLayout, Span } from './map-layout.ts'
+import { type Band, bandsOf, turnName } from './map-scope.ts'
 
 export const ROW = 30
 export const GAP = 26
-export const TOP = 4
+export const TOP = 16
 export const CACHE_LINE = 12
-export const HEIGHT = TOP + ROW + GAP + ROW + CACHE_LINE
+const AXIS = 16
+export const HEIGHT = TOP + ROW + GAP + ROW + CACHE_LINE + AXIS
 const SHOWN_Y = TOP + ROW + GAP
+/** A column of a turn so wide has its number. */
+const NAMED_FROM = 15
+const FONT = '11px system-ui, sans-serif'
 /** Thinner bars touch each other. */
 const SEPARATE_FROM = 4
 
@@ -45,13 +52,56 @@ export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, op
     context.fillStyle = palette[box.group]
     drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
     const style = { hatch: isEdited ? hatch : undefined }
-    drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
-    drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
+    const bands = bandsOf(box.bar)
+    if (bands) drawColumn(context, box, bands, options)
+    else {
+      drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
+      drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
+    }
   }
   context.globalAlpha = 1
   drawCache(context, layout, { palette, cold })
+  drawAxis(context, layout, palette)
   if (layout.limit !== undefined) drawLimit(context, layout.limit, palette.bad)
   if (chosen) drawChosen(context, chosen, palette.ink)
+}
+
+/** A turn: its kinds as bands, what is edited no less than the rest; its number above it where there is room. */
+function drawColumn(
+  context: CanvasRenderingContext2D,
+  { bar, raw, shown }: Box,
+  bands: readonly Band[],
+  { palette, only }: DrawOptions,
+): void {
+  for (const [row, span, y] of [['raw', raw, TOP] as const, ['shown', shown, SHOWN_Y] as const]) {
+    const total = bar[row]
+    if (total <= 0 || span.width <= 0) continue
+    let top = y
+    for (const band of bands) {
+      const height = (band[row] / total) * ROW
+      context.globalAlpha = only !== undefined && band.group !== only ? 0.14 : 1
+      context.fillStyle = palette[band.group]
+      context.fillRect(span.x, top, span.width >= SEPARATE_FROM ? span.width - 1 : span.width, height)
+      top += height
+    }
+  }
+  if (raw.width < NAMED_FROM) return
+  context.globalAlpha = 1
+  context.fillStyle = palette.ink
+  context.font = FONT
+  context.textAlign = 'center'
+  context.fillText(turnName(bar), raw.x + raw.width / 2, TOP - 4)
+}
+
+/** Tokens along the bottom. */
+function drawAxis(context: CanvasRenderingContext2D, { width, scale }: MapLayout, palette: Palette): void {
+  const y = HEIGHT - 3
+  context.fillStyle = palette.ink
+  context.font = FONT
+  for (const tick of ticksTo(width / scale, Math.max(2, width / 140))) {
+    context.textAlign = tick === 0 ? 'left' : tick * scale > width - 24 ? 'right' : 'center'
+    context.fillText(tick === 0 ? '0' : tokens(tick), tick * scale, y)
+  }
 }
 
 type BarStyle = { hatch: CanvasPattern | undefined; alpha: number }

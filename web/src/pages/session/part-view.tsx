@@ -17,6 +17,7 @@ import { useSteering } from './actions.ts'
 import { authorName, type PartState } from './edit-index.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { PartContent } from './part-content.tsx'
+import { plainReason } from './reasons.ts'
 
 export type PartViewProps = {
   session: string
@@ -39,6 +40,7 @@ export const PartView = memo(function PartView(props: PartViewProps) {
   const isEdited = shown !== original
   const [face, setFace] = useState<Face>('shown')
   const [why, setWhy] = useState(false)
+  const [isFolded, setFolded] = useState(role === 'system')
   const classes = ['part', `kind-${group}`, isEdited && 'part-edited', shown === null && 'part-hidden']
   return (
     <article className={classes.filter(Boolean).join(' ')} aria-label={`${nameOf(props)}, entry ${entry}`}>
@@ -56,14 +58,18 @@ export const PartView = memo(function PartView(props: PartViewProps) {
         <PartActions {...props} why={why} onWhy={() => setWhy(old => !old)} />
       </header>
       <div className="part-body">
-        {face === 'diff' ? (
+        {isFolded ? (
+          <Button kind="quiet" small onClick={() => setFolded(false)}>
+            Show the system prompt
+          </Button>
+        ) : face === 'diff' ? (
           <TextDiff before={textOf(original)} after={shown ? textOf(shown) : ''} label="From as it was to as shown" />
         ) : (
           <PartContent part={face === 'original' || !shown ? original : shown} role={role} marks={marks} />
         )}
       </div>
-      {edits.map(edit => (
-        <Reason key={edit.id} edit={edit} />
+      {edits.map((edit, i) => (
+        <Reason key={edit.id} edit={edit} withUndo={i < edits.length - 1} />
       ))}
       {why && <History session={session} entry={entry} part={index} />}
     </article>
@@ -107,11 +113,17 @@ function Faces({ face, hidden, onFace }: { face: Face; hidden: boolean; onFace(f
 
 function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why: boolean; onWhy(): void }) {
   const { actions, openDistill } = useSteering()
-  const { index, original, shown } = state
+  const { index, original, shown, edits } = state
   const place = { entry, part: index, hash: partId(entry, index, original) }
   const isText = original.type === 'text' || original.type === 'tool-result'
+  const last = edits.findLast(({ active }) => active)
   return (
     <div className="part-actions">
+      {last && (
+        <Button kind="plain" small title={plainReason(last.why)} onClick={() => actions.undo(last.id)}>
+          Undo
+        </Button>
+      )}
       {isText && shown !== null && (
         <Button kind="quiet" small onClick={() => actions.discard(place)}>
           Discard
@@ -119,7 +131,7 @@ function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why
       )}
       {isText && shown !== null && (
         <Button kind="quiet" small onClick={() => openDistill(place, textOf(shown))}>
-          Distil
+          Shorten
         </Button>
       )}
       {shown !== original && (
@@ -129,7 +141,7 @@ function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why
           title="Show the original again at the end of the view"
           onClick={() => actions.restore(place)}
         >
-          Restore
+          Show at the end
         </Button>
       )}
       <Button
@@ -148,21 +160,23 @@ function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why
 }
 
 /** Why a part is not shown as it was: the edit's own sentence. */
-export function Reason({ edit }: { edit: EditState }) {
+export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?: boolean }) {
   const { actions } = useSteering()
   return (
     <p className="reason">
       <code>{edit.id}</code>
-      <span>
-        <InlineText text={edit.why} />
+      <span title={edit.why}>
+        <InlineText text={plainReason(edit.why)} />
       </span>
       <span className="dim">by {authorName(edit.by)}</span>
       {edit.saved !== 0 && (
         <span className={edit.saved > 0 ? 'reason-saved' : 'reason-added'}>{saved(edit.saved)}</span>
       )}
-      <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
-        {edit.active ? 'Undo' : 'Redo'}
-      </Button>
+      {withUndo && (
+        <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
+          {edit.active ? 'Undo' : 'Redo'}
+        </Button>
+      )}
     </p>
   )
 }

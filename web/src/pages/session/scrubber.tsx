@@ -17,7 +17,7 @@ export function Scrubber({ calls, map, at, onAt }: ScrubberProps) {
   const go = (to: number) => onAt(to >= last ? undefined : Math.max(1, to))
   useKeys({ '[': () => go(value - 1), ']': () => go(value + 1), '0': () => onAt(undefined) })
   const call = at === undefined ? undefined : calls[at - 1]
-  const text = at === undefined ? 'Next call' : `Call ${count(at)} of ${count(map.calls)}`
+  const text = at === undefined ? 'Now' : `Call ${count(at)} of ${count(map.calls)}`
   return (
     <div className="scrubber">
       <Button kind="quiet" small label="Call before ( [ )" disabled={value <= 1} onClick={() => go(value - 1)}>
@@ -54,11 +54,11 @@ function CallText({ call: { at, sent, raw, edits, miss } }: { call: TimelineCall
       <span title={dateTime(at)}>
         {tokens(sent.tokens)} sent{raw.tokens === sent.tokens ? '' : ` of ${tokens(raw.tokens)}`}
       </span>
-      <span>{percent(sent.cached / Math.max(1, sent.tokens))} cached</span>
+      <span>{percent(sent.cached / Math.max(1, sent.tokens))} from cache</span>
       {edits.made > 0 && <span>{plural(edits.made, 'edit')} before it</span>}
       {miss && (
         <span className="problem">
-          {miss.kind === 'cold' ? 'cache was cold' : `${tokens(miss.lost)} of the cache lost`}
+          {miss.kind === 'cold' ? 'found no cache' : `${tokens(miss.lost)} of the cache lost`}
         </span>
       )}
     </>

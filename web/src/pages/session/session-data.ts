@@ -2,13 +2,24 @@
  * Everything that the page of a session reads, kept fresh: when the session grows or an action changed it, what is
  * shown is read anew, and the old stays until the new is there.
  */
-import { useCallback, useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { getJson, sessionPath } from '../../api.ts'
-import type { ContextMap, EditState, SessionInfo, Summary, Timeline, TimelineCall } from '../../api-types.ts'
+import type {
+  ContextMap,
+  EditState,
+  SessionInfo,
+  Summary,
+  Timeline,
+  TimelineCall,
+  Turn,
+  Verdict,
+  Would,
+} from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { type Resource, useResource } from '../../resource.ts'
 import { type EditIndex, indexEdits } from './edit-index.ts'
 import { EntryPages } from './entry-pages.ts'
+import { isBookkeeping } from './reasons.ts'
 
 /** More bars than a screen has pixels would not be seen. */
 const BARS = 1500
@@ -22,6 +33,10 @@ export type SessionData = {
   map: ContextMap | undefined
   calls: readonly TimelineCall[]
   edits: EditIndex
+  turns: readonly Turn[]
+  verdict: Verdict | undefined
+  /** What `thrifty` would have done with a session that was only recorded. */
+  would: Would | undefined
   entries: EntryPages
   /** The number of entries, once it is known. */
   total: number | undefined
@@ -51,13 +66,20 @@ export function useSessionData(session: string, at: number | undefined): Session
   )
   const timeline = useResource(then, signal => readCalls(session, signal))
   const edits = useResource(then, signal => read<{ edits: EditState[] }>(signal, 'edits'))
+  const turns = useResource(then, signal => read<{ turns: Turn[] }>(signal, 'turns').then(found => found.turns))
+  const verdict = useResource(summary.value && then, signal => read<Verdict>(signal, 'verdict'))
+  const isOnlyRecorded = (summary.value?.calls ?? 0) > 0 && isUnedited(edits.value?.edits, info.value?.about.recorded)
+  const would = useResource(isOnlyRecorded && verdict.value ? session : undefined, signal =>
+    read<Would>(signal, 'would', { max: BARS }),
+  )
   const index = useMemo(() => indexEdits(edits.value?.edits ?? []), [edits.value])
-  const again = [info.reload, summary.reload, now.reload, timeline.reload, edits.reload] as const
-  const [readInfo, readSummary, readMap, readTimeline, readEdits] = again
+  const again = [info.reload, summary.reload, now.reload, timeline.reload, edits.reload, turns.reload, verdict.reload]
+  const latest = useRef(again)
+  latest.current = again
   const reload = useCallback(() => {
-    for (const read of [readInfo, readSummary, readMap, readTimeline, readEdits]) read()
+    for (const readAgain of latest.current) readAgain()
     entries.refresh()
-  }, [readInfo, readSummary, readMap, readTimeline, readEdits, entries])
+  }, [entries])
   useLive(event => {
     if (event.type === 'reset' || (event.type === 'session.changed' && event.session === session)) reload()
   })
@@ -68,6 +90,9 @@ export function useSessionData(session: string, at: number | undefined): Session
     map: at === undefined ? now.value : (past.value ?? now.value),
     calls: timeline.value ?? NONE,
     edits: index,
+    turns: turns.value ?? NO_TURNS,
+    verdict: verdict.value,
+    would: isOnlyRecorded ? would.value : undefined,
     entries,
     total: largest(entries.total, now.value?.entries),
     reload,
@@ -101,6 +126,12 @@ function usePainted(isThere: boolean): boolean {
 }
 
 const NONE: readonly TimelineCall[] = []
+const NO_TURNS: readonly Turn[] = []
+
+/** Whether nothing but repairs was edited in a session that came from a file. */
+function isUnedited(edits: readonly EditState[] | undefined, isRecorded = false): boolean {
+  return isRecorded && edits?.every(isBookkeeping) === true
+}
 
 async function readCalls(session: string, signal: AbortSignal): Promise<TimelineCall[]> {
   const calls: TimelineCall[] = []

@@ -13,15 +13,18 @@ import {
   useRef,
   useState,
 } from 'react'
-import type { Bar, ContextMap as MapData, Summary } from '../../api-types.ts'
+import type { Bar, ContextMap as MapData } from '../../api-types.ts'
 import { hrefOf, replaceQuery, useRoute } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { count, money, percent, tokens } from '../../ui/format.ts'
+import { count } from '../../ui/format.ts'
 import { useKeys } from '../../ui/keyboard.ts'
+import { useMedia } from '../../ui/media.ts'
 import { useHeight } from '../../ui/size.ts'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { InlineText } from '../../ui/text.tsx'
+import { RenameDialog } from '../sessions/rename-dialog.tsx'
 import { type Place, type Steering, SteeringContext, useActions } from './actions.ts'
 import { CompactDialog } from './compact-dialog.tsx'
 import { ContextMap } from './context-map.tsx'
@@ -33,11 +36,13 @@ import { Scrubber } from './scrubber.tsx'
 import { SearchTab } from './search-tab.tsx'
 import { type SessionData, useSessionData } from './session-data.ts'
 import { TimelineTab } from './timeline-tab.tsx'
+import { TurnTree } from './turn-tree.tsx'
+import { VerdictLine } from './verdict-line.tsx'
 import { WhyTab } from './why-tab.tsx'
 import './session.css'
 import './conversation.css'
 
-type TabKey = 'timeline' | 'why' | 'edits' | 'pending' | 'search'
+type TabKey = 'turns' | 'timeline' | 'why' | 'edits' | 'pending' | 'search'
 
 export function SessionPage({ session }: { session: string }) {
   const { query: address } = useRoute()
@@ -45,7 +50,11 @@ export function SessionPage({ session }: { session: string }) {
   const data = useSessionData(session, at)
   const jump = useRef<Jump>(undefined)
   const see = useRef<(visible: Visible) => void>(undefined)
-  const onVisible = useCallback((from: number, to: number) => see.current?.({ from, to }), [])
+  const [seen, setSeen] = useState<number>()
+  const onVisible = useCallback((from: number, to: number) => {
+    see.current?.({ from, to })
+    setSeen(from)
+  }, [])
   const onAt = useCallback((to: number | undefined) => replaceQuery({ at: to?.toString() }), [])
   const open = useCallback((entry: number) => {
     replaceQuery({ entry: String(entry) })
@@ -53,26 +62,29 @@ export function SessionPage({ session }: { session: string }) {
   }, [])
   const chosen = numberIn(address.get('entry'))
   const { total } = data
+  const isWide = useMedia('(min-width: 1240px)')
   useJumps(jump, chosen, total)
   const { steering, dialogs } = useDialogs(session, data, total ?? 0)
   const bars = useMemo(() => barsByPart(data.now), [data.now])
   const [query, setQuery] = useState(address.get('q') ?? '')
   const marks = useMemo(() => query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [], [query])
-  if (data.info.error !== undefined) return <Failure error={data.info.error} retry={data.reload} />
+  if (data.info.error !== undefined) return <NotThere error={data.info.error} retry={data.reload} />
+  const hasColumn = isWide && data.turns.length > 1
   const until = at === undefined ? Number.POSITIVE_INFINITY : (data.map?.entries ?? Number.POSITIVE_INFINITY)
   return (
     <SteeringContext value={steering}>
-      <SessionHead session={session} data={data} />
+      <SessionHead session={session} data={data} onOpen={open} />
       <MapPanel>
         {data.map && (
           <>
-            <SeenMap map={data.map} see={see} onOpen={open} />
+            <SeenMap map={data.map} data={data} see={see} onOpen={open} />
             <Scrubber calls={data.calls} map={data.now ?? data.map} at={at} onAt={onAt} />
           </>
         )}
       </MapPanel>
-      <div className="session-columns">
-        <SidePanel session={session} data={data} {...{ at, onAt, open, query, onQuery: setQuery }} />
+      <div className="session-columns" data-turns={hasColumn}>
+        {hasColumn && <TurnTree session={session} turns={data.turns} seen={seen} onOpen={open} />}
+        <SidePanel session={session} data={data} {...{ at, onAt, open, seen, hasColumn, query, onQuery: setQuery }} />
         {total === 0 && <EmptyState title="Nothing was said yet" />}
         {total !== undefined && total > 0 && (
           <Conversation
@@ -91,114 +103,140 @@ export function SessionPage({ session }: { session: string }) {
   )
 }
 
-/** Stays at the top while one reads; what stands beside the conversation begins below it, however high it is. */
+/**
+ * Stays at the top while one reads, and shrinks once the page has moved past it. What it gives up in height an empty
+ * place below it takes, so that nothing moves.
+ */
 function MapPanel({ children }: { children: ReactNode }) {
   const { ref, height } = useHeight<HTMLElement>()
+  const [full, setFull] = useState(0)
+  const [compact, setCompact] = useState(false)
+  const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
+    if (!compact) setFull(height)
     document.documentElement.style.setProperty('--map-panel', `${height}px`)
-  }, [height])
+  }, [height, compact])
+  useEffect(() => {
+    const look = () => {
+      const element = ref.current
+      if (!element || !place.current) return
+      const sticks = getComputedStyle(element).position === 'sticky'
+      const { top } = place.current.getBoundingClientRect()
+      setCompact(sticks && full > COMPACT && top < COMPACT - full)
+    }
+    look()
+    addEventListener('scroll', look, { passive: true })
+    addEventListener('resize', look)
+    return () => {
+      removeEventListener('scroll', look)
+      removeEventListener('resize', look)
+    }
+  }, [full, ref])
   return (
-    <section ref={ref} className="map-panel card" aria-label="Context map" data-sticks>
-      {children}
-    </section>
+    <>
+      <div ref={place} />
+      <section
+        ref={ref}
+        className={compact ? 'map-panel map-compact card' : 'map-panel card'}
+        aria-label="Context map"
+        data-sticks={COMPACT}
+      >
+        {children}
+      </section>
+      {compact && <div style={{ height: Math.max(0, full - COMPACT) }} />}
+    </>
   )
 }
+
+/** The height of the map once the page has moved past it. */
+const COMPACT = 90
 
 type Visible = { from: number; to: number }
 type SeenMapProps = {
   map: MapData
+  data: SessionData
   see: RefObject<((visible: Visible) => void) | undefined>
   onOpen(entry: number): void
 }
 
 /** The map with what is on the screen; scrolling draws this anew and nothing else. */
-function SeenMap({ map, see, onOpen }: SeenMapProps) {
+function SeenMap({ map, data: { turns, would }, see, onOpen }: SeenMapProps) {
   const [visible, setVisible] = useState<Visible>()
   useEffect(() => {
     see.current = setVisible
   }, [see])
-  return <ContextMap map={map} visible={visible} onChoose={bar => onOpen(bar.entry)} />
+  const ghost = useMemo(
+    () => would && { name: would.policy, bars: would.bars, shown: map.overhead + would.tokens.shown },
+    [would, map.overhead],
+  )
+  return <ContextMap map={map} turns={turns} ghost={ghost} visible={visible} onChoose={bar => onOpen(bar.entry)} />
 }
 
-function SessionHead({ session, data: { info, summary } }: { session: string; data: SessionData }) {
+type HeadProps = { session: string; data: SessionData; onOpen(entry: number): void }
+
+function SessionHead({ session, data: { info, summary, verdict, would, reload }, onOpen }: HeadProps) {
+  const [renaming, setRenaming] = useState(false)
   const { value } = info
+  const title = value?.about.title || summary?.title || ''
+  const project = value?.about.project?.split(/[/\\]/).findLast(Boolean)
   return (
     <header className="session-head">
       <p className="crumbs">
         <a href={hrefOf('sessions')}>Sessions</a>
+        {project && (
+          <>
+            {' / '}
+            <a href={`${hrefOf('sessions')}?project=${encodeURIComponent(project)}`}>
+              <InlineText text={project} />
+            </a>
+          </>
+        )}
       </p>
       <div className="page-head">
         <h1>
-          <InlineText text={session} />
+          <InlineText text={title || session} />{' '}
+          <Button kind="quiet" small label="Rename" onClick={() => setRenaming(true)}>
+            ✎
+          </Button>
         </h1>
-        {value && (
-          <p className="session-about">
-            {value.about.client && <span className="badge badge-accent">{value.about.client}</span>}
-            <span>{value.model}</span>
-            <span>{value.policy === 'none' ? 'no policy' : `policy ${value.policy}`}</span>
-            {value.parent && (
-              <span>
-                fork of <a href={hrefOf('sessions', value.parent.id)}>{value.parent.id}</a>
-              </span>
-            )}
-          </p>
-        )}
         <div className="page-actions">
           <a className="button button-plain" href={hrefOf('sessions', session, 'compare')}>
-            Compare policies
+            Compare planners
           </a>
         </div>
       </div>
-      {summary ? <Numbers summary={summary} /> : <div className="numbers numbers-waiting" />}
+      {value && (
+        <p className="session-about">
+          {value.about.client && <span className="chip">{value.about.client}</span>}
+          <span className="chip">{value.model}</span>
+          <span className="chip">{value.policy === 'none' ? 'sends everything' : value.policy}</span>
+          {value.parent && (
+            <span>
+              fork of <a href={hrefOf('sessions', value.parent.id)}>{value.parent.id}</a>
+            </span>
+          )}
+          {value.about.parent && (
+            <span>
+              {value.about.reason === 'compaction' ? 'goes on from' : 'started by'}{' '}
+              <a href={hrefOf('sessions', value.about.parent)}>{value.about.parent}</a>
+            </span>
+          )}
+          <code className="dim session-own-id">
+            <InlineText text={session} />
+          </code>
+        </p>
+      )}
+      <VerdictLine {...{ verdict, summary, would, onOpen }} />
+      {renaming && (
+        <RenameDialog
+          session={{ id: session, title }}
+          onClose={renamed => {
+            setRenaming(false)
+            if (renamed) reload()
+          }}
+        />
+      )}
     </header>
-  )
-}
-
-function Numbers({ summary }: { summary: Summary }) {
-  const { turns, calls, edits, tokens: size, money: cost } = summary
-  const less = size.raw > 0 ? 1 - size.shown / size.raw : 0
-  const cheaper = cost.without > 0 ? 1 - cost.with / cost.without : 0
-  return (
-    <dl className="numbers">
-      <Figure name="Turns" value={count(turns)} note={`${count(calls)} calls`} />
-      <Figure
-        name="Tokens"
-        value={size.raw === size.shown ? tokens(size.shown) : `${tokens(size.raw)} → ${tokens(size.shown)}`}
-        note={Math.abs(less) >= 0.001 ? `${percent(less)} fewer shown` : 'all shown'}
-      />
-      <Figure name="Window" value={percent(size.shown / Math.max(1, size.window))} note={`of ${tokens(size.window)}`} />
-      <Figure
-        name="Cost"
-        value={cost.without === cost.with ? money(cost.with) : `${money(cost.without)} → ${money(cost.with)}`}
-        note={
-          cheaper >= 0.001
-            ? `${percent(cheaper)} less`
-            : cheaper <= -0.001
-              ? `${percent(-cheaper)} more`
-              : paidNote(cost.estimated, calls)
-        }
-        title={`Input, cache and output. ${paidNote(cost.estimated, calls)}.`}
-      />
-      <Figure name="Edits" value={count(edits)} note="in force" />
-    </dl>
-  )
-}
-
-function paidNote(estimated: number, calls: number): string {
-  if (estimated === 0) return 'as the provider reported it'
-  return estimated === calls
-    ? 'estimated: nothing was reported'
-    : `${count(estimated)} of ${count(calls)} calls estimated`
-}
-
-function Figure({ name, value, note, title }: { name: string; value: string; note: string; title?: string }) {
-  return (
-    <div title={title}>
-      <dt>{name}</dt>
-      <dd>
-        {value} <span>{note}</span>
-      </dd>
-    </div>
   )
 }
 
@@ -208,11 +246,13 @@ type SidePanelProps = {
   at: number | undefined
   onAt(at: number | undefined): void
   open(entry: number): void
+  seen: number | undefined
+  hasColumn: boolean
   query: string
   onQuery(query: string): void
 }
 
-function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelProps) {
+function SidePanel({ session, data, at, onAt, open, seen, hasColumn, query, onQuery }: SidePanelProps) {
   const [tab, setTab] = useState<TabKey>(query === '' ? 'timeline' : 'search')
   const input = useRef<HTMLInputElement>(null)
   useKeys({
@@ -221,11 +261,18 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
       requestAnimationFrame(() => input.current?.focus())
     },
   })
-  const { now, calls, edits } = data
+  const { now, calls, edits, turns, verdict } = data
+  const worth = useMemo(() => new Map(verdict?.edits.map(({ id, dollars }) => [id, dollars])), [verdict])
   const active = edits.all.filter(edit => edit.active).length
   const length = now?.length ?? 0
   const project = data.info.value?.about.project
+  const tree: Tab<TabKey> = {
+    key: 'turns',
+    label: 'Turns',
+    content: <TurnTree session={session} turns={turns} seen={seen} onOpen={open} />,
+  }
   const tabs: Tab<TabKey>[] = [
+    ...(hasColumn || turns.length < 2 ? [] : [tree]),
     {
       key: 'timeline',
       label: 'Calls',
@@ -236,7 +283,7 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
       key: 'edits',
       label: 'Edits',
       badge: active > 0 ? count(active) : '',
-      content: <EditsTab edits={edits.all} onOpen={open} />,
+      content: <EditsTab edits={edits.all} worth={worth} onOpen={open} />,
     },
     {
       key: 'pending',
@@ -253,6 +300,21 @@ function SidePanel({ session, data, at, onAt, open, query, onQuery }: SidePanelP
     <aside className="side" aria-label="About this session">
       <Tabs<TabKey> label="About this session" tabs={tabs} chosen={tab} onChoose={setTab} />
     </aside>
+  )
+}
+
+/** A session that cannot be read: why, and the way back to the list. */
+function NotThere({ error, retry }: { error: unknown; retry(): void }) {
+  return (
+    <>
+      <p className="crumbs">
+        <a href={hrefOf('sessions')}>Sessions</a>
+      </p>
+      <Failure error={error} retry={retry} />
+      <p>
+        <a href={hrefOf('sessions')}>To the list of sessions</a>
+      </p>
+    </>
   )
 }
 

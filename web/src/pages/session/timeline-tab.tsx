@@ -2,7 +2,7 @@
 import { useMemo } from 'react'
 import type { TimelineCall } from '../../api-types.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
-import { count, money, percent, tokens } from '../../ui/format.ts'
+import { count, percent, price, tokens } from '../../ui/format.ts'
 import { Plot, type PlotMark } from '../../ui/plot.tsx'
 import { InlineText } from '../../ui/text.tsx'
 
@@ -31,22 +31,22 @@ export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
         format={tokens}
         limit={{ value: window, label: `The window: ${count(window)} tokens` }}
         series={[
-          { name: 'raw', values: data.raw, tone: 0, fill: true },
-          { name: 'sent', values: data.sent, tone: 1 },
+          { name: 'as it happened', values: data.raw, tone: 0, fill: true },
+          { name: 'as shown', values: data.sent, tone: 1 },
         ]}
       />
       <Plot
         {...common}
-        title="Cost"
-        format={money}
+        title="Cost of input"
+        format={price}
         series={[
-          { name: 'without', values: data.costWithout, tone: 0, fill: true },
-          { name: 'with', values: data.cost, tone: 1 },
+          { name: 'without edits', values: data.costWithout, tone: 0, fill: true },
+          { name: 'as sent', values: data.cost, tone: 1 },
         ]}
       />
       <Plot
         {...common}
-        title="Cached"
+        title="Read from cache"
         format={percent}
         marks={data.marks}
         series={[{ name: 'share', values: data.cached, tone: 3, fill: true }]}
@@ -70,7 +70,7 @@ function Misses({ calls, onAt }: { calls: readonly TimelineCall[]; onAt(at: numb
               call {count(call)}
             </button>
             <span className={miss?.kind === 'cold' ? 'badge' : 'badge badge-bad'}>
-              {miss?.kind === 'cold' ? 'cold' : `${tokens(miss?.lost ?? 0)} lost`}
+              {miss?.kind === 'cold' ? 'pause' : `${tokens(miss?.lost ?? 0)} lost`}
             </span>
             <span>
               <InlineText text={miss?.cause ?? ''} />

@@ -1,0 +1,109 @@
+/** Routes: what the edits of a session came to, and what a policy's would have come to. */
+import { z } from 'zod'
+import { replayOptionsOf } from '../../replay/account.ts'
+import { prepareSession, tryPolicy } from '../../replay/measure/policies.ts'
+import { type Verdict, verdictOf, wouldBe } from '../../replay/verdict.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam } from './route.ts'
+import { Edit } from './schemas.ts'
+import { BarOut, mergedBars } from './session-map.ts'
+import { openTimeline } from './session-timeline.ts'
+import { costsOf, MAX_CALLS, tooMany } from './transcripts.ts'
+
+const MOST_BARS = 5000
+const BARS = 1500
+const MOST_EDITS = 2000
+
+/** Of the timelines that are kept: reading the quotes of a long session takes a while. */
+const known = new WeakMap<Timeline, { length: number; verdict: Verdict }>()
+
+const verdict = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/verdict',
+  tag: 'sessions',
+  summary: 'What the edits of a session came to: dollars saved, later quotes lost, how often the cache was lost',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    billed: z.number(),
+    without: z.number().describe('What it would have cost with nothing edited.'),
+    saved: z.number(),
+    calls: z.number(),
+    estimated: z.number().describe('Calls that the provider reported nothing of.'),
+    quotes: z.number().describe('Places in tool results that the agent quoted later.'),
+    lost: z.number().describe('Those of them that were out of view by then.'),
+    cacheLost: z.object({ edits: z.number(), pauses: z.number() }).describe('How often, and to what.'),
+    edits: z
+      .array(z.object({ id: z.string(), dollars: z.number() }))
+      .describe('What each edit in force saved so far, less its part of what was written anew for it.'),
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const { timeline } = await openTimeline(doors, caller, params.session)
+    const before = known.get(timeline)
+    if (before?.length === timeline.length) return before.verdict
+    return doors.heavy.run(async () => {
+      const session = await doors.desk.open(caller, params.session)
+      const { length } = timeline
+      const made = await verdictOf(timeline, (await session.events()).slice(0, length))
+      known.set(timeline, { length, verdict: made })
+      return made
+    })
+  },
+})
+
+const would = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/would',
+  tag: 'sessions',
+  summary: 'What a policy would have done with a session: its edits with their reasons, and what would be shown now',
+  description: 'A replay: nothing is recorded and no model is called.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: {
+    policy: nameSchema(100).optional().describe('`thrifty` if not given.'),
+    max: numberIn(1, MOST_BARS).optional().describe(`Bars at most; ${BARS} if not given.`),
+  },
+  answer: z.object({
+    policy: z.string(),
+    dollars: z.number().describe('What was paid, less what the policy would have saved.'),
+    saved: z.number(),
+    share: z.number().describe('Of what was paid.'),
+    evidence: z.number().describe('Share of later quotes that would still be visible.'),
+    edits: z.number(),
+    tokens: z.object({ raw: z.number(), shown: z.number() }),
+    bars: z.array(BarOut).describe('As in the map.'),
+    list: z
+      .array(Edit.extend({ call: z.number(), dollars: z.number() }))
+      .describe(`The ${MOST_EDITS} edits that would have saved most.`),
+  }),
+  refusals: [404, 409],
+  run: ({ params, query, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const { timeline } = await openTimeline(doors, caller, params.session)
+      const session = await doors.desk.open(caller, params.session)
+      const messages = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      const recorded = prepareSession(session.id, messages)
+      if (recorded.calls > MAX_CALLS) throw tooMany('calls in one replay', recorded.calls, MAX_CALLS)
+      const options = replayOptionsOf(timeline)
+      const policy = query.policy ?? 'thrifty'
+      const base = await tryPolicy(recorded, 'none', options)
+      const outcome = await tryPolicy(recorded, policy, options)
+      const costs = costsOf(policy, outcome, base, timeline)
+      const paid = costsOf('none', base, base, timeline).dollars
+      const { timeline: ghost, edits } = await wouldBe(recorded, outcome, timeline)
+      return {
+        policy,
+        dollars: costs.dollars,
+        saved: paid - costs.dollars,
+        share: paid > 0 ? 1 - costs.dollars / paid : 0,
+        evidence: costs.evidence,
+        edits: edits.length,
+        tokens: ghost.tokens,
+        bars: mergedBars([...ghost.bars()], query.max ?? BARS),
+        list: edits.toSorted((a, b) => b.dollars - a.dollars).slice(0, MOST_EDITS),
+      }
+    }),
+})
+
+export const verdictRoutes: readonly Route[] = [verdict, would]

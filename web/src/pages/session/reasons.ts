@@ -1,0 +1,29 @@
+/** Why an edit was made, in plain words; and which edits are only book-keeping. Pure. */
+import type { Edit } from '../../api-types.ts'
+
+/** Ids for the context tool, anchors of the task, and repairs: they save nothing and are not meant to. */
+export function isBookkeeping({ by, mark, saved }: Pick<Edit, 'by' | 'mark' | 'saved'>): boolean {
+  return (
+    by === 'engine' ||
+    mark === 'id' ||
+    mark === 'anchor' ||
+    by === 'policy:ids' ||
+    by === 'policy:anchor' ||
+    saved === 0
+  )
+}
+
+const PLAIN: readonly [pattern: RegExp, words: string][] = [
+  [/^lines that stand above$/, 'Lines that are shown further up already'],
+  [/^output of a run, seen once$/, 'Output of a command that was read once'],
+  [/^unlikely to be quoted again$/, 'Unlikely to be quoted again'],
+  [/^an id for the context tool$/, 'An id, so that the agent can name this part'],
+  [/^distill$/, 'Shortened by the agent'],
+  [/^discard$/, 'Left out by the agent'],
+  [/^replace$/, 'Replaced by the agent'],
+]
+
+export function plainReason(why: string): string {
+  const found = PLAIN.find(([pattern]) => pattern.test(why))
+  return found?.[1] ?? why.charAt(0).toUpperCase() + why.slice(1)
+}

@@ -1,0 +1,182 @@
+/** The session in one sentence: what was saved, what was lost, how often the cache broke. */
+import { useState } from 'react'
+import type { Summary, Verdict, Would } from '../../api-types.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { Info } from '../../ui/info.tsx'
+import { InlineText } from '../../ui/text.tsx'
+import { placeName } from './edit-index.ts'
+import { isBookkeeping, plainReason } from './reasons.ts'
+
+export type VerdictProps = {
+  verdict: Verdict | undefined
+  summary: Summary | undefined
+  would: Would | undefined
+  onOpen(entry: number): void
+}
+
+export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
+  if (!verdict || !summary) return <div className="verdict-waiting" aria-busy="true" />
+  if (verdict.calls === 0) return null
+  return (
+    <section className="session-verdict" aria-label="Verdict">
+      <p className="verdict">
+        <Sentence verdict={verdict} />
+      </p>
+      {would && <WouldLine would={would} onOpen={onOpen} />}
+      <Facts verdict={verdict} summary={summary} />
+    </section>
+  )
+}
+
+/** Less is what repairs come to, which are no saving. */
+const LEAST_SHARE = 0.002
+
+function Sentence({ verdict: { saved, without, billed, quotes, lost, cacheLost } }: { verdict: Verdict }) {
+  const broken = times(cacheLost.edits)
+  if (Math.abs(saved) < Math.max(0.005, without * LEAST_SHARE)) {
+    return (
+      <>
+        Cost <b>{money(billed)}</b>
+        {quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`}, {cacheText(cacheLost, broken)}.
+      </>
+    )
+  }
+  return (
+    <>
+      {saved > 0 ? 'Saved ' : 'Edits cost '}
+      <b className={saved > 0 ? 'saved' : 'lost'}>{money(Math.abs(saved))}</b> ({percent(Math.abs(saved) / without)})
+      {quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`}, {cacheText(cacheLost, broken)}.
+    </>
+  )
+}
+
+function cacheText({ edits, pauses }: Verdict['cacheLost'], broken: string): string {
+  if (edits === 0 && pauses === 0) return 'cache never broken'
+  if (edits === 0) return `cache lost to ${plural(pauses, 'pause')}`
+  return pauses === 0 ? `cache broken ${broken}` : `cache broken ${broken} and lost to ${plural(pauses, 'pause')}`
+}
+
+function times(number: number): string {
+  return number === 1 ? 'once' : number === 2 ? 'twice' : `${count(number)} times`
+}
+
+function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
+  const { billed, without, saved, estimated, calls } = verdict
+  const { turns, tokens: size, edits } = summary
+  return (
+    <dl className="facts">
+      <div>
+        <dt>
+          Actual bill
+          <Info text="Input, cache and output, as the provider reported each call, at list prices; estimated where it reported nothing." />
+        </dt>
+        <dd>
+          {money(billed)}
+          {estimated > 0 && (
+            <span>{estimated === calls ? 'estimated' : `${count(estimated)} of ${count(calls)} calls estimated`}</span>
+          )}
+        </dd>
+      </div>
+      {Math.abs(saved) >= 0.005 && (
+        <div>
+          <dt>Without edits</dt>
+          <dd>{money(without)}</dd>
+        </div>
+      )}
+      <div>
+        <dt>Turns</dt>
+        <dd>
+          {count(turns)} <span>{plural(calls, 'call')}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>
+          Tokens now
+          <Info text="What the next call would carry, system prompt and tools included." />
+        </dt>
+        <dd>
+          {tokens(size.shown)} <span>{tokensNote(size)}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>Window</dt>
+        <dd>
+          {percent(size.shown / Math.max(1, size.window))} <span>of {tokens(size.window)}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>Edits</dt>
+        <dd>
+          {count(edits)} <span>in force</span>
+        </dd>
+      </div>
+    </dl>
+  )
+}
+
+function tokensNote({ raw, shown }: Summary['tokens']): string {
+  if (raw === shown) return 'all shown'
+  return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than happened`
+}
+
+/** After an import: what would have been saved, and by which edits. */
+function WouldLine({ would, onOpen }: { would: Would; onOpen(entry: number): void }) {
+  const [open, setOpen] = useState(false)
+  const { policy, dollars, saved, share, evidence, edits } = would
+  if (edits === 0)
+    return <p className="would">With {policy} it would have cost the same: it would have left nothing out.</p>
+  return (
+    <p className="would">
+      With {policy} it would have cost <b>{money(dollars)}</b>
+      {saved >= 0.005 && (
+        <>
+          : <b className="saved">{money(saved)}</b> ({percent(share)}) less
+        </>
+      )}
+      , with {percent(evidence)} of later quotes still visible.{' '}
+      <Button small kind="quiet" onClick={() => setOpen(true)}>
+        See the {plural(edits, 'edit')}
+      </Button>
+      {open && <WouldDialog would={would} onClose={() => setOpen(false)} onOpen={onOpen} />}
+    </p>
+  )
+}
+
+const MOST = 300
+
+function WouldDialog({ would, onClose, onOpen }: { would: Would; onClose(): void; onOpen(entry: number): void }) {
+  const real = would.list.filter(edit => !isBookkeeping(edit))
+  return (
+    <Dialog wide title={`What ${would.policy} would have done`} onClose={onClose}>
+      <p className="dim">
+        {plural(real.length, 'edit')}, the most valuable first; {count(would.edits - real.length)} of book-keeping.
+        Nothing was changed.
+      </p>
+      <ol className="would-edits">
+        {real.slice(0, MOST).map(edit => (
+          <li key={edit.id}>
+            <b className="number">{money(edit.dollars)}</b>
+            <button
+              type="button"
+              className="link"
+              onClick={() => {
+                onClose()
+                onOpen(edit.target.type === 'range' ? edit.target.from : edit.target.entry)
+              }}
+            >
+              {placeName(edit)}
+            </button>
+            <span>
+              <InlineText text={plainReason(edit.why)} />
+            </span>
+            <span className="dim">
+              at call {count(edit.call)}, {tokens(edit.saved)} tokens
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Dialog>
+  )
+}
