@@ -50,7 +50,7 @@ describe('memory', { skip }, () => {
     assert.match(await review.innerText(), /low confidence/)
     assert.ok((await review.innerText()).includes('<script>'), 'markup is text')
     await review.getByRole('link', { name: /sample, entry 3/ }).click()
-    await page.getByRole('heading', { name: 'sample', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: /weekly report/, level: 1 }).waitFor()
     assert.match(page.url(), /entry=3/)
     assert.deepEqual(web.problems, [])
   })

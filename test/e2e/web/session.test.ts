@@ -88,7 +88,7 @@ describe('the page of a session', { skip }, () => {
     await page.waitForFunction(() => {
       const map = document.querySelector('.map-panel')!.getBoundingClientRect()
       const row = document.querySelector('[data-entry="9"]')?.getBoundingClientRect()
-      return row !== undefined && map.height > 100 && row.top >= map.bottom && row.top < innerHeight / 2
+      return row !== undefined && map.height > 80 && row.top >= map.bottom && row.top < innerHeight / 2
     })
     assert.ok((await topOf(page.getByRole('tab', { name: 'Calls' }))) >= (await bottom()))
   })
@@ -97,7 +97,7 @@ describe('the page of a session', { skip }, () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     const log = part(page, 7)
     await log.getByText('180 lines of the server log').waitFor()
-    assert.match(await log.locator('.reason').innerText(), /e1\s*replace\s*by agent\s*6,0\d\d tokens saved/)
+    assert.match(await log.locator('.reason').innerText(), /e1\s*Replaced\s*by agent\s*6,0\d\d tokens saved/)
     await button(log, 'As it was').click()
     await log.getByText('GET /health 200').first().waitFor()
     await button(log, /^Show all/).click()
@@ -107,6 +107,87 @@ describe('the page of a session', { skip }, () => {
     assert.match(await log.locator('ins').first().innerText(), /180 lines/)
     await button(log, 'History').click()
     await log.getByLabel('History of this part').getByText('before call 9').waitFor()
+  })
+
+  test('the verdict leads: what was saved, what was lost, what the cache did', async () => {
+    const { id } = await openSmall(web.pal)
+    await page.goto(`${web.url}/#/sessions/${id}`)
+    const verdict = page.getByRole('region', { name: 'Verdict' })
+    await verdict.getByText('Actual bill').waitFor()
+    const { saved, lost, quotes } = await (await fetch(`${web.url}/sessions/${id}/verdict`)).json()
+    const text = await verdict.innerText()
+    if (quotes > 0) assert.ok(text.includes(`${lost} of ${quotes} later quote`), text)
+    assert.match(text, saved >= 0.005 ? /^Saved \$/ : /^(Cost|Edits cost) /)
+    assert.doesNotMatch(text, /-\d+ tokens/)
+  })
+
+  test('the system prompt is folded, and opens', async () => {
+    await part(page, 0).getByRole('button', { name: 'Show the system prompt' }).click()
+    await part(page, 0).getByText('You are a careful engineer').waitFor()
+  })
+
+  test('the map shrinks when one scrolls past it, nothing moves, and it grows again', async () => {
+    const panel = page.getByRole('region', { name: 'Context map' })
+    const full = await panel.evaluate(element => (element as HTMLElement).offsetHeight)
+    const long = await page.evaluate('document.documentElement.scrollHeight')
+    await page.evaluate('scrollTo(0, 900)')
+    await page.waitForFunction('document.querySelector(".map-panel").offsetHeight === 90')
+    const now = await page.evaluate('document.documentElement.scrollHeight')
+    assert.ok(Math.abs(Number(now) - Number(long)) < 400, 'only rows that were read since change the length')
+    await page.evaluate('scrollTo(0, 0)')
+    await page.waitForFunction(
+      before => document.querySelector<HTMLElement>('.map-panel')!.offsetHeight === before,
+      full,
+    )
+  })
+
+  test('a drag on the strip zooms the map, and shows all again', async () => {
+    const strip = (await page.getByTestId('zoom').boundingBox())!
+    const last = () => map(page).getAttribute('aria-valuemax').then(Number)
+    const all = await last()
+    await page.mouse.move(strip.x + strip.width * 0.7, strip.y + 8)
+    await page.mouse.down()
+    await page.mouse.move(strip.x + strip.width * 0.9, strip.y + 8, { steps: 4 })
+    await page.mouse.up()
+    await page.getByRole('button', { name: 'Show all', exact: true }).waitFor()
+    assert.ok((await last()) < all)
+    await page.getByRole('slider', { name: 'Zoom: end' }).focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.getByRole('button', { name: 'Show all', exact: true }).click()
+    assert.equal(await last(), all)
+  })
+
+  test('turns are a tree: a turn opens to its calls and tools, and leads to its place; the map shows them too', async () => {
+    await page.setViewportSize({ width: 1400, height: 900 })
+    const turns = page.getByRole('region', { name: 'Turns' })
+    const first = turns.locator('[data-turn="1"]')
+    await first.waitFor()
+    assert.equal(await turns.locator('.step').count(), 0, 'all are folded')
+    await first.getByRole('button', { name: 'Calls of turn 1' }).click()
+    await first.locator('.step', { hasText: 'call 1' }).first().waitFor()
+    await first.locator('.step-tool').last().click()
+    await page.waitForURL(/entry=\d+/)
+    await page.evaluate('scrollTo(0, 0)')
+    await page.getByRole('button', { name: 'By turn' }).click()
+    const count = Number(await map(page).getAttribute('aria-valuemax'))
+    assert.ok(count < 5, `${count} columns`)
+  })
+
+  test('a session that grows is followed: what is new is counted while one reads above', async () => {
+    await page.evaluate('scrollTo(0, 300)')
+    const words = longConversation(40).filter(({ role, parts }) => role === 'user' || parts.length === 1)
+    await session.append(...words.filter(({ role }) => role !== 'tool'))
+    const button = page.getByRole('button', { name: /^↓ \d+ new$/ })
+    await button.click()
+    await entry(page, 36).waitFor()
+    await button.waitFor({ state: 'detached' })
+  })
+
+  test('an unknown session says so and leads back to the list', async () => {
+    await page.goto(`${web.url}/#/sessions/no-such-one`)
+    await page.getByRole('alert').getByText('SESSION_NOT_FOUND').waitFor()
+    await page.getByRole('link', { name: 'To the list of sessions' }).click()
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor()
   })
 
   test('undo and redo change what is shown, at once', async () => {
@@ -178,7 +259,7 @@ describe('the page of a session', { skip }, () => {
     await text.fill('The agent read the report and ran the tests: all pass.')
     await button(dialog, 'Use this summary').click()
     await page.getByLabel('Instead of entries 2–5').getByText('The agent read the report').waitFor()
-    await page.getByLabel('Tokens by kind').getByText('Inserted').waitFor()
+    await page.getByLabel('Tokens by kind').getByText('Inserted').waitFor({ state: 'attached' })
     await button(page.getByLabel('Instead of entries 2–5'), 'Undo').click()
     await page.getByLabel('Instead of entries 2–5').waitFor({ state: 'detached' })
   })

@@ -48,7 +48,7 @@ describe('the list of sessions', { skip }, () => {
     assert.match(await row(page, 'sample').innerText(), /\$0\.\d\d\s+\$0\.\d\d \d+ %/)
     assert.equal(await page.locator('svg.sparkline').count(), 1)
     await row(page, 'sample').getByRole('link').click()
-    await page.getByRole('heading', { name: 'sample', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: /weekly report/, level: 1 }).waitFor()
     assert.deepEqual(web.problems, [])
   })
 

@@ -54,7 +54,7 @@ export function useActions(session: string, reload: () => void): Actions {
       undo,
       redo,
       discard: ({ hash }) => change('Discarded', { action: 'discard', targets: [[hash]] }),
-      distill: ({ hash }, summary) => change('Distilled', { action: 'distill', targets: [[hash, summary]] }),
+      distill: ({ hash }, summary) => change('Shortened', { action: 'distill', targets: [[hash, summary]] }),
       restore: async ({ hash, entry }) => {
         await run(async () => {
           const { edit } = await post<{ edit?: Edit }>({ id: hash }, 'restore')

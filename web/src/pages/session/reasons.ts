@@ -18,9 +18,9 @@ const PLAIN: readonly [pattern: RegExp, words: string][] = [
   [/^output of a run, seen once$/, 'Output of a command that was read once'],
   [/^unlikely to be quoted again$/, 'Unlikely to be quoted again'],
   [/^an id for the context tool$/, 'An id, so that the agent can name this part'],
-  [/^distill$/, 'Shortened by the agent'],
-  [/^discard$/, 'Left out by the agent'],
-  [/^replace$/, 'Replaced by the agent'],
+  [/^distill$/, 'Shortened'],
+  [/^discard$/, 'Left out'],
+  [/^replace$/, 'Replaced'],
 ]
 
 export function plainReason(why: string): string {

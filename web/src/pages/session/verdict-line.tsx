@@ -18,7 +18,6 @@ export type VerdictProps = {
 
 export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
   if (!verdict || !summary) return <div className="verdict-waiting" aria-busy="true" />
-  if (verdict.calls === 0) return null
   return (
     <section className="session-verdict" aria-label="Verdict">
       <p className="verdict">
@@ -33,8 +32,9 @@ export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
 /** Less is what repairs come to, which are no saving. */
 const LEAST_SHARE = 0.002
 
-function Sentence({ verdict: { saved, without, billed, quotes, lost, cacheLost } }: { verdict: Verdict }) {
+function Sentence({ verdict: { calls, saved, without, billed, quotes, lost, cacheLost } }: { verdict: Verdict }) {
   const broken = times(cacheLost.edits)
+  if (calls === 0) return 'Nothing was spent here yet.'
   if (Math.abs(saved) < Math.max(0.005, without * LEAST_SHARE)) {
     return (
       <>

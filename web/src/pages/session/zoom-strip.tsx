@@ -42,8 +42,8 @@ export function ZoomStrip({ map, zoom, onZoom }: ZoomProps) {
   }
   return (
     <>
-      <span className="zoom-name" aria-hidden="true">
-        {zoom ? '' : 'drag to zoom'}
+      <span className="zoom-name">
+        {!zoom && <span aria-hidden="true">drag to zoom</span>}
         {zoom && (
           <Button small kind="quiet" onClick={() => onZoom(undefined)}>
             Show all
