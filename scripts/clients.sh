@@ -36,10 +36,10 @@ run_tests() {
   export PALIMPSEST_CLIENTS="$clients"
   cd "$here"
   if unshare -rn true 2>/dev/null; then
-    exec unshare -rn sh -c 'ip link set lo up && exec node --test test/doors/proxy/clients.test.ts test/doors/commands/install-clients.test.ts'
+    exec unshare -rn sh -c 'ip link set lo up && exec node --test test/doors/proxy/clients.test.ts test/doors/commands/install-clients.test.ts test/plugins/plugins.test.ts'
   fi
   echo 'clients: no network namespaces here, so the agents run with the network that there is' >&2
-  exec node --test test/doors/proxy/clients.test.ts test/doors/commands/install-clients.test.ts
+  exec node --test test/doors/proxy/clients.test.ts test/doors/commands/install-clients.test.ts test/plugins/plugins.test.ts
 }
 
 case ${1:-} in

@@ -60,6 +60,7 @@ const ROUTES: Record<Audience, readonly string[]> = {
     'get /sessions/{session}/summary',
     'get /sessions/{session}/timeline',
     'get /sessions/{session}/why',
+    'get /sessions/{session}/now',
     'get /sessions/{session}/rent',
     'get /sessions/{session}/turns',
     'get /sessions/{session}/verdict',

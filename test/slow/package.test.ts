@@ -94,7 +94,7 @@ describe('the package', () => {
     for (const path of await files())
       assert.match(
         path,
-        /^(?:bin|dist|docs|personas|sample|schema)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
+        /^(?:bin|dist|docs|personas|plugins|sample|schema)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
       )
   })
 

@@ -4,6 +4,7 @@ import { chat } from '../chat/command.ts'
 import { ask } from '../commands/ask.ts'
 import { backup } from '../commands/backup.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
+import { context, statusline } from '../commands/context.ts'
 import { deleteSessions } from '../commands/delete.ts'
 import { doctor } from '../commands/doctor.ts'
 import { dolt } from '../commands/dolt.ts'
@@ -39,6 +40,8 @@ export const COMMANDS: readonly Command[] = [
   persona,
   sessions,
   show,
+  context,
+  statusline,
   edits,
   edit,
   undo,

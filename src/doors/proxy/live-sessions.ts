@@ -220,6 +220,7 @@ function introduce({ by, parent, side }: Place, isHoldout: boolean): string {
   return `${kind} through the proxy, told by ${by}${from}.${isHoldout ? ' Holdout: never edited.' : ''}`
 }
 
-function isSegment(id: string, key: string): boolean {
+/** Whether a session is the conversation of this key, or goes on from it. */
+export function isSegment(id: string, key: string): boolean {
   return id === key || (id.startsWith(key) && /^(?:\.\d+)?(?:-fork-\d+)*$/.test(id.slice(key.length)))
 }

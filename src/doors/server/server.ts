@@ -36,6 +36,7 @@ import { editRoutes } from './session-edits.ts'
 import { listRoutes } from './session-list.ts'
 import { lookRoutes } from './session-look.ts'
 import { mapRoutes } from './session-map.ts'
+import { nowRoutes } from './session-now.ts'
 import { timelineRoutes } from './session-timeline.ts'
 import { verdictRoutes } from './session-verdict.ts'
 import { whyRoutes } from './session-why.ts'
@@ -196,6 +197,7 @@ const allRoutes: readonly Route[] = [
   ...timelineRoutes,
   ...whyRoutes,
   ...verdictRoutes,
+  ...nowRoutes,
   ...compactRoutes,
   ...transcriptRoutes,
   ...userRoutes,

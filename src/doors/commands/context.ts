@@ -1,0 +1,163 @@
+/** `context`: the parts in view by cost, what taking some out costs, and doing it. `statusline`: the same in one line. */
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount, asDollars, withCommas } from '../../model/text.ts'
+import type { EditPrice, Moment } from '../../replay/moment.ts'
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { defineCommand, numberOption, type Report, readInput } from '../terminal/command.ts'
+import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
+
+const ROWS = 20
+
+export const context = defineCommand({
+  name: 'context',
+  summary: 'list what fills the window by cost, say what taking parts out costs, and do it',
+  usage: 'SESSION [ID...]',
+  details: [
+    'Without ids: the parts in view, the largest first, with what each costs a call and how often parts like it were',
+    'quoted later in recorded sessions. With ids: what taking them out costs once and saves with every call; --yes does',
+    'it, and --undo takes it back at any later turn. SESSION may be the beginning of a name, as an agent knows it',
+    "(claude-…): the newest that goes on from it is meant. Originals stay; so does the agent's own copy.",
+  ].join('\n'),
+  examples: [
+    'palimpsest context fix-login',
+    'palimpsest context fix-login 5f0c2a91 77be01c4',
+    'palimpsest context fix-login 5f0c2a91 --yes',
+    'palimpsest context fix-login --undo',
+  ],
+  options: {
+    yes: { type: 'boolean', short: 'y', about: 'take the parts out' },
+    undo: { type: 'boolean', about: 'the ids are of edits: take them back; without an id the last one' },
+    rows: { type: 'string', value: 'N', about: `how many parts to list (${ROWS})` },
+  },
+  async run({ args: [name = '', ...ids], values, open }) {
+    const pal = await open()
+    if (values.undo) return undoEdits(pal, name, ids)
+    const { id, timeline } = await liveTimeline(pal, name)
+    const { momentOf, priceOf } = await import('../../replay/moment.ts')
+    const moment = momentOf(timeline, Date.now())
+    if (ids.length === 0) return reportMoment(id, moment, numberOption(values.rows, '--rows') ?? ROWS)
+    const unknown = ids.find(one => !moment.parts.some(part => part.id === one))
+    if (unknown !== undefined) {
+      const message = `Nothing in view has the id ${unknown}. List them: palimpsest context ${name}`
+      throw new PalimpsestError('ENTRY_NOT_FOUND', message, { id: unknown })
+    }
+    const price = priceOf(timeline, ids, Date.now())
+    if (!values.yes) return { json: { session: id, price, edits: [] }, text: () => priceLines(id, price, moment) }
+    const session = await pal.session(id, { mustExist: true })
+    const { edits } = await session.edit(
+      ids.map(one => ({ discard: one })),
+      'user',
+    )
+    return {
+      json: { session: id, price, edits },
+      *text() {
+        yield* priceLines(id, price, moment)
+        yield `Done. Take it back at any later turn: palimpsest context ${id} --undo ${edits.map(edit => edit.id).join(' ')}`
+      },
+    }
+  },
+})
+
+async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]): Promise<Report> {
+  const { id } = await liveSession(pal, name)
+  const session = await pal.session(id, { mustExist: true })
+  const last = session.edits().findLast(({ active }) => active)?.edit.id
+  const undone = ids.length > 0 ? ids : last === undefined ? [] : [last]
+  if (undone.length === 0) throw new PalimpsestError('EDIT_NOT_FOUND', `No edit is in force in ${id}.`, { session: id })
+  for (const edit of undone) await session.undo(edit)
+  const { tokens } = await session.view({ plan: false })
+  return {
+    json: { session: id, undone, tokens },
+    text: () => `Undone: ${undone.join(', ')}. ${amount(tokens, 'token')} in view.\n`,
+  }
+}
+
+/** The newest session of a name: the conversation itself, or what goes on from it after a compaction or a restart. */
+export async function liveSession(pal: Palimpsest, name: string): Promise<SessionInfo> {
+  const { isSegment } = await import('../proxy/live-sessions.ts')
+  const family = (await pal.sessions({ contains: name, limit: 100 })).filter(({ id }) => isSegment(id, name))
+  const [newest] = family.sort((a, b) => b.updatedAt - a.updatedAt)
+  if (newest) return newest
+  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}. List them: palimpsest sessions`, {
+    name,
+  })
+}
+
+async function liveTimeline(pal: Palimpsest, name: string): Promise<{ id: string; timeline: Timeline }> {
+  const info = await liveSession(pal, name)
+  const { Timelines } = await import('../../session/timelines.ts')
+  const session = await pal.session(info.id, { mustExist: true, asGuest: true })
+  return { id: info.id, timeline: await new Timelines(pal.models, { most: 1 }).of(session, info) }
+}
+
+function reportMoment(id: string, moment: Moment, rows: number): Report {
+  return { json: { session: id, ...moment }, text: paint => momentLines(id, moment, { rows, paint }) }
+}
+
+function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: number; paint: Paint }): Generator<string> {
+  const { tokens, window, isCold, nextUsd, parts } = moment
+  const share = Math.round((100 * tokens) / window)
+  yield `${paint.bold(printable(id))}: ${withCommas(tokens)} of ${withCommas(window)} tokens (${share} %), the next call ${asDollars(nextUsd)}`
+  if (isCold) yield paint.yellow('The cache is cold: the next call writes everything again, and any edit is free now.')
+  yield ''
+  const columns = [
+    { name: 'ID' },
+    { name: 'WHAT' },
+    { name: 'TOKENS', right: true },
+    { name: 'A CALL', right: true },
+    { name: 'QUOTED LATER', right: true },
+    { name: 'BEGINS' },
+  ]
+  const listed = parts
+    .slice(0, rows)
+    .map(part => [
+      part.id,
+      part.tool ?? part.kind,
+      withCommas(part.tokens),
+      asDollars(part.perCallUsd),
+      part.quotes === null ? '' : part.quotes.toFixed(2),
+      oneLine(printable(part.preview), 50),
+    ])
+  yield* table(columns, listed, paint)
+  if (parts.length > rows) yield paint.dim(`… and ${parts.length - rows} smaller ones`)
+}
+
+function* priceLines(id: string, price: EditPrice, { isCold }: Moment): Generator<string> {
+  const { tokens, perCallUsd, rewritten, onceUsd, paysAfter, quotes } = price
+  yield `${amount(price.ids.length, 'part')} of ${printable(id)}: ${amount(tokens, 'token')} less, ${asDollars(perCallUsd)} less with every call.`
+  if (isCold) yield 'The cache is cold, so this costs nothing now.'
+  else if (paysAfter === null)
+    yield `${withCommas(rewritten)} tokens are written again (${asDollars(onceUsd)}); it never pays.`
+  else {
+    yield `${withCommas(rewritten)} tokens behind are written again, ${asDollars(onceUsd)} once: it pays after ${amount(paysAfter, 'call')}.`
+  }
+  yield `Parts like these, this old, were quoted later ${quotes.toFixed(2)} times in recorded sessions.`
+}
+
+export const statusline = defineCommand({
+  name: 'statusline',
+  summary: "one line about an agent's session: tokens, saved, cache; for the status line of Claude Code",
+  usage: '[SESSION]',
+  details:
+    'Claude Code gives its session as JSON on stdin. Asks the service, so that it is quick; says nothing where that does\n' +
+    'not answer. Set it in its settings: "statusLine": { "type": "command", "command": "palimpsest statusline" }.',
+  examples: ['palimpsest statusline < session.json', 'palimpsest statusline claude-5f0c2a91'],
+  options: {
+    url: { type: 'string', value: 'URL', about: 'where the service is, if it is not the installed one' },
+    cold: { type: 'boolean', about: 'as a hook of Claude Code: only on a cold cache, as a message to the user' },
+  },
+  async run({ args: [name], values, io }) {
+    const { sessionIn, statusOf, statusText } = await import('./status-line.ts')
+    const { readInstalled } = await import('./installed.ts')
+    const url = values.url ?? io.env['PALIMPSEST_URL'] ?? (await readInstalled(io.env)).service?.url
+    const session = name ?? sessionIn(await readInput('-', io))
+    const status = url === undefined || session === undefined ? undefined : await statusOf(url, session)
+    if (values.cold) {
+      const message = status?.isCold ? JSON.stringify({ systemMessage: statusText(status) }) : ''
+      return { json: status ?? null, text: () => (message === '' ? '' : `${message}\n`) }
+    }
+    const text = status ? statusText(status) : 'palimpsest: not in between'
+    return { json: status ?? null, text: () => `${text}\n` }
+  },
+})

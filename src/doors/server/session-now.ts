@@ -1,0 +1,82 @@
+/** Route: what the next call of a session costs right now, part by part, and what taking some of them out would cost. */
+import { z } from 'zod'
+import { momentOf, priceOf } from '../../replay/moment.ts'
+import { summaryOf } from '../../view/totals.ts'
+import { defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import { openTimeline } from './session-timeline.ts'
+
+const MOST_PARTS = 200
+const MAX_DROP = 4000
+
+const now = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/now',
+  tag: 'sessions',
+  summary: 'What the next call costs right now, part by part, whether the cache is cold, and the price of an edit',
+  description:
+    'On a cold cache every edit is free: everything is written again anyway. `drop` names parts; `price` says what taking ' +
+    'them out costs once and saves with every call.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  query: { drop: z.string().max(MAX_DROP).optional().describe('Ids of parts, with commas between them.') },
+  answer: z.object({
+    session: z.string(),
+    tokens: z.number(),
+    window: z.number(),
+    edits: z.number().describe('In force.'),
+    saved: z.number().describe('Dollars that edits have saved so far.'),
+    cached: z.number().nullable().describe('Share of the input so far that was read from the cache.'),
+    isCold: z.boolean().describe('The next call writes everything again.'),
+    coldAt: z.number().nullable().describe('When the provider forgets the prefix, if nothing is asked before.'),
+    nextUsd: z.number().describe('What the input of the next call costs.'),
+    parts: z
+      .array(
+        z.object({
+          id: z.string(),
+          entry: z.number(),
+          kind: z.string(),
+          tool: z.string().nullable(),
+          tokens: z.number(),
+          perCallUsd: z.number(),
+          quotes: z
+            .number()
+            .nullable()
+            .describe('How often such parts, this old, were quoted later in recorded sessions.'),
+          preview: z.string(),
+        }),
+      )
+      .describe(`The largest ${MOST_PARTS}.`),
+    price: z
+      .object({
+        ids: z.array(z.string()),
+        tokens: z.number(),
+        perCallUsd: z.number(),
+        rewritten: z.number().describe('Tokens that are written again.'),
+        onceUsd: z.number(),
+        paysAfter: z.number().nullable().describe('Calls; null if it never pays.'),
+        quotes: z.number(),
+      })
+      .nullable(),
+  }),
+  refusals: [404],
+  async run({ params, query, caller, doors }) {
+    const { timeline, session } = await openTimeline(doors, caller, params.session)
+    const at = doors.clock()
+    const { parts, ...moment } = momentOf(timeline, at)
+    const { edits, money, days } = summaryOf(timeline)
+    const input = days.reduce((sum, day) => sum + day.input, 0)
+    const cached = days.reduce((sum, day) => sum + day.cacheRead, 0)
+    const ids = (query.drop ?? '').split(',').filter(id => id !== '')
+    return {
+      session,
+      ...moment,
+      edits,
+      saved: money.saved,
+      cached: input > 0 ? cached / input : null,
+      parts: parts.slice(0, MOST_PARTS),
+      price: ids.length === 0 ? null : priceOf(timeline, ids, at),
+    }
+  },
+})
+
+export const nowRoutes: readonly Route[] = [now]

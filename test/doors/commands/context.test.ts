@@ -1,0 +1,115 @@
+/** The context editor and the status line: parts by cost, the price of an edit, doing it and taking it back. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { statusText } from '../../../src/doors/commands/status-line.ts'
+import { serve } from '../../../src/doors/server/server.ts'
+import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openMemory } from '../../../src/memory/open.ts'
+import { momentOf, priceOf } from '../../../src/replay/moment.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { Timelines } from '../../../src/session/timelines.ts'
+import { runCli } from '../../e2e/run-cli.ts'
+import * as fc from '../../property.ts'
+import { openSmall, SMALL } from '../../small-session.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'palimpsest-context-'))
+after(() => rm(folder, { recursive: true, force: true }))
+const home = join(folder, 'home')
+
+before(async () => {
+  await using pal = await openPalimpsest({ home })
+  await openSmall(pal)
+})
+
+const cli = async (...args: string[]) => {
+  const ran = await runCli([...args, '--json', '--home', home])
+  assert.equal(ran.code, 0, ran.stderr)
+  return JSON.parse(ran.stdout)
+}
+
+test('parts are listed by cost, priced, taken out and put back, by the name that the agent knows', async () => {
+  const { parts, tokens, isCold } = await cli('context', SMALL)
+  assert.ok(parts.length > 5)
+  assert.deepEqual(
+    parts.map((part: { tokens: number }) => part.tokens),
+    parts.map((part: { tokens: number }) => part.tokens).sort((a: number, b: number) => b - a),
+  )
+  assert.equal(isCold, true)
+  const result = parts.find(
+    (part: { kind: string; tokens: number }) => part.kind === 'tool-result' && part.tokens > 100,
+  )
+  const preview = await cli('context', SMALL, result.id)
+  assert.deepEqual([preview.price.tokens, preview.price.onceUsd, preview.edits], [result.tokens, 0, []])
+  assert.equal((await cli('context', SMALL)).tokens, tokens)
+  const { edits } = await cli('context', SMALL, result.id, '--yes')
+  assert.ok((await cli('context', SMALL)).tokens < tokens)
+  assert.deepEqual((await cli('context', SMALL, '--undo')).undone, [edits[0].id])
+  assert.equal((await cli('context', SMALL)).tokens, tokens)
+  const unknown = await runCli(['context', SMALL, 'ffffffff', '--home', home])
+  assert.equal(unknown.code, 3, unknown.stderr)
+})
+
+test('an edit on a warm cache pays for what is behind it; on a cold one it is free, and never costs less than nothing', async () => {
+  await using pal = await openPalimpsest({ home })
+  const session = await pal.session(SMALL, { mustExist: true })
+  const timeline = await new Timelines().of(session, (await pal.find(SMALL))!)
+  const last = timeline.cacheAt(0).lastCallAt!
+  const ids = momentOf(timeline, last).parts.map(({ id }) => id)
+  fc.assert(
+    fc.property(fc.subarray(ids, { minLength: 1 }), some => {
+      const warm = priceOf(timeline, some, last)
+      const cold = priceOf(timeline, some, last + 24 * 3_600_000)
+      assert.equal(cold.onceUsd, 0)
+      assert.equal(cold.paysAfter, 0)
+      assert.ok(warm.onceUsd >= 0 && warm.rewritten <= timeline.tokens.shown)
+      assert.equal(warm.tokens, cold.tokens)
+    }),
+    { numRuns: 50 },
+  )
+  const [first, final] = [momentOf(timeline, last), momentOf(timeline, last + 24 * 3_600_000)]
+  assert.ok(final.nextUsd > first.nextUsd)
+})
+
+describe('with a service', async () => {
+  const pal = await openPalimpsest({ home: join(folder, 'served') })
+  const memory = await openMemory({ home: pal.home, env: {} })
+  const { url, close } = await serve({ port: 0, pal, memory, store: new ServerStore(pal.home), log: () => {} })
+  after(async () => {
+    await close()
+    await pal.close()
+  })
+  await openSmall(pal)
+
+  test('the status line says tokens, what was saved and the cache; the hook speaks only when it is cold', async () => {
+    const line = await runCli(['statusline', SMALL, '--url', url, '--home', home])
+    assert.match(
+      line.stdout,
+      /^palimpsest \d+k of 200k tokens · \$[\d.]+ saved by \d edits? .*cache cold: next call \$/,
+    )
+    const input = JSON.stringify({ session_id: 'none', model: { id: 'x' } })
+    const other = await runCli(['statusline', '--url', url], { input })
+    assert.equal(other.stdout, 'palimpsest: not in between\n')
+    const hook = await runCli(['statusline', SMALL, '--cold', '--url', url])
+    assert.match(JSON.parse(hook.stdout).systemMessage, /cache cold/)
+    assert.equal((await runCli(['statusline', '--cold', '--url', url], { input })).stdout, '')
+    const down = await runCli(['statusline', SMALL, '--url', 'http://127.0.0.1:1'])
+    assert.deepEqual([down.code, down.stdout], [0, 'palimpsest: not in between\n'])
+  })
+})
+
+test('a warm status line says nothing of the cold', () => {
+  const status = {
+    session: 's',
+    tokens: 52_300,
+    window: 200_000,
+    edits: 1,
+    saved: 1.2,
+    cached: 0.914,
+    isCold: false,
+    nextUsd: 0.01,
+  }
+  assert.equal(statusText(status), 'palimpsest 52k of 200k tokens · $1.20 saved by 1 edit · 91 % from cache')
+})
