@@ -32,7 +32,7 @@ import type { Persona } from './personas.ts'
 import { proposeRepeated } from './preferences.ts'
 import { buildPrompt, isOutdated, promptText } from './prompt.ts'
 import { type Cost, costOfSession, LIMITS, type Limits, Spending } from './spending.ts'
-import { type AgentTool, Toolbox, toolsNamed } from './toolbox.ts'
+import { type AgentTool, savingTool, Toolbox, toolsNamed } from './toolbox.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'
 
 export type { AllowRules, ApprovalRequest, Approve } from './approval.ts'
@@ -86,7 +86,9 @@ const MOST_WAITING = 100
 
 /** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
-  const { pal, persona, model, parent, root } = options
+  const { persona, model, parent, root, workspace } = options
+  // The daily log goes to the workspace that the agent is told.
+  const pal = workspace === undefined ? options.pal : options.pal.with({ workspace: resolve(workspace) })
   const known = await pal.find(session)
   const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
   const about = { client: clientOf(persona), project: root, ...(parent === undefined ? {} : { parent }) }
@@ -94,19 +96,11 @@ export async function openAgent(session: string, options: AgentOptions): Promise
     ...(planner === undefined ? {} : { planner }),
     model: model.name,
     ids: true,
-    saveWith: savingTool(options),
+    saveWith: savingTool(options.toolNames ?? persona.tools, options.tools),
     about,
     asGuest: isAnothers(known?.about.client),
   })
   return new Agent(opened, options)
-}
-
-const SAVES = ['workspace_save_fact', 'memory', 'append_to_file', 'propose_memory_append']
-
-/** The tool by which this agent keeps what it must not lose; the best that it has. */
-function savingTool({ persona, toolNames = persona.tools, tools = [] }: AgentOptions): string | undefined {
-  const names = toolsNamed(toolNames, { extra: tools }).map(({ name }) => name)
-  return SAVES.find(name => names.includes(name))
 }
 
 export class Agent {

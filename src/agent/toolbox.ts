@@ -55,6 +55,14 @@ export function toolsNamed(
   return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
 }
 
+const SAVES = ['workspace_save_fact', 'memory', 'append_to_file', 'propose_memory_append']
+
+/** The tool by which an agent with these keeps what it must not lose; the best that it has. */
+export function savingTool(names: readonly string[] | undefined, extra?: readonly AgentTool[]): string | undefined {
+  const has = new Set(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
+  return SAVES.find(name => has.has(name))
+}
+
 export type ToolboxOptions = {
   tools: readonly AgentTool[]
   context: Omit<AgentToolContext, 'signal'>

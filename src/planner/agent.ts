@@ -6,7 +6,7 @@
  * Marks are shares of the model's window, so that a small local model and a large one are treated alike. Where a
  * summary is made, nothing inside it is shortened besides.
  */
-import { anchor } from '../policies/anchor.ts'
+import { type AnchorOptions, anchor } from '../policies/anchor.ts'
 import { offload } from '../policies/offload.ts'
 import {
   everyTurn,
@@ -43,12 +43,18 @@ const WHOLE = [...CRITICAL_TOOLS, 'read_file', 'read_memory_block', 'context', '
 const WHOLE_LIMIT = 64_000
 const WHOLE_PREVIEW = 32_000
 
-export function agentPlanner(options: Partial<AgentOptions> = {}, knob: ThriftyKnob = {}): PlannerFactory {
+/** `goal`: how often the agent is reminded of its goal; `false` for never. */
+export type AgentKnob = ThriftyKnob & { goal?: Partial<AnchorOptions> | false }
+
+export function agentPlanner(
+  options: Partial<AgentOptions> = {},
+  { goal = {}, ...knob }: AgentKnob = {},
+): PlannerFactory {
   const { budget, keep, warnFrom, limit, preview } = { ...AGENT, ...options }
   const around = everyTurn('agent', [
     offload({ limit, preview, critical: WHOLE, criticalLimit: WHOLE_LIMIT, criticalPreview: WHOLE_PREVIEW }),
     summarize({ budget, keep }),
-    anchor(),
+    ...(goal === false ? [] : [anchor(goal)]),
   ])
   return {
     name: 'agent',

@@ -52,6 +52,8 @@ type Options = Pick<ThriftyOptions, 'minSave' | 'minInput' | 'lookKeep'>
 
 export class Items {
   readonly #options: Options
+  /** Tools whose parts stay as they are. */
+  readonly #protected: ReadonlySet<string>
   #all: Item[] = []
   #open: Item[] = []
   #unsent: Item[] = []
@@ -70,8 +72,9 @@ export class Items {
   /** The lines of what is shown in full. */
   readonly lines = new LineIndex<Item>()
 
-  constructor(options: Options) {
+  constructor(options: Options, protect: ReadonlySet<string> = new Set()) {
     this.#options = options
+    this.#protected = protect
   }
 
   /** All that are in view, oldest first. */
@@ -168,7 +171,8 @@ export class Items {
     }
     const edit = editOf(unit, fold)
     if (edit) Object.assign(item, adopted(item, edit, fold))
-    if (isPinned(fold, unit.entry, unit.part)) item.frozen = true
+    const tool = 'name' in unit.original ? unit.original.name : undefined
+    if (isPinned(fold, unit.entry, unit.part) || this.#protected.has(tool ?? '')) item.frozen = true
     if (file) this.#touch(item, file)
     return item
   }

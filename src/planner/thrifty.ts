@@ -55,7 +55,11 @@ import {
 } from './tuning.ts'
 
 /** How much is kept: a word, or a number relative to the default (2 keeps more, 0.5 less). Sets `quote`. */
-export type ThriftyKnob = { keep?: KeepLevel | number }
+export type ThriftyKnob = {
+  keep?: KeepLevel | number
+  /** Tools whose calls and results stay as they are, until old steps become a log. */
+  protect?: readonly string[]
+}
 
 /**
  * The default planner: shortens what is unlikely to be needed, when that costs less than keeping it.
@@ -63,10 +67,14 @@ export type ThriftyKnob = { keep?: KeepLevel | number }
  * @example
  * const session = await pal.session('fix-login', { planner: thrifty({ keep: 'more' }) })
  */
-export function thrifty({ keep = 'normal', ...options }: ThriftyKnob & Partial<ThriftyOptions> = {}): PlannerFactory {
+export function thrifty({
+  keep = 'normal',
+  protect = [],
+  ...options
+}: ThriftyKnob & Partial<ThriftyOptions> = {}): PlannerFactory {
   const quote = options.quote ?? THRIFTY.quote * keepFactor(keep)
   const all = { ...THRIFTY, ...settingsFor(quote), ...options, quote }
-  return { name: 'thrifty', start: () => new Thrifty(all) }
+  return { name: 'thrifty', start: () => new Thrifty(all, new Set(protect)) }
 }
 
 class Thrifty implements Planner {
@@ -77,9 +85,9 @@ class Thrifty implements Planner {
   #images: PolicyRun | undefined
   #fallback: PolicyRun | undefined
 
-  constructor(options: ThriftyOptions) {
+  constructor(options: ThriftyOptions, protect: ReadonlySet<string>) {
     this.#options = options
-    this.#items = new Items(options)
+    this.#items = new Items(options, protect)
   }
 
   plan(context: PlanContext): Plan {

@@ -47,10 +47,12 @@ function startFallback(options: FallbackOptions): PolicyRun {
       records ??= followRecords(fold)
       for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const over = tokensNow(context) - options.threshold
-      // A range that another policy replaces in this call may help. Whoever undoes ours wants it all, at any price.
-      if (over <= 0 || (context.ranges?.length ?? 0) > 0 || own.some(({ active }) => !active)) return []
+      // Whoever undoes ours wants it all, at any price.
+      if (over <= 0 || own.some(({ active }) => !active)) return []
       const stretch = chooseStretch(context, options)
-      const proposal = stretch && toProposal(fold, stretch, requests)
+      // What another policy replaces in this call does not help enough: ours stands around it.
+      if (stretch && context.ranges?.some(({ from, to }) => from < stretch.from || to > stretch.to)) return []
+      const proposal = stretch && toProposal(context, stretch, requests)
       return proposal ? [proposal] : []
     },
   }
@@ -69,14 +71,15 @@ function chooseStretch({ fold, model, overhead }: PlanContext, options: Fallback
 }
 
 function toProposal(
-  fold: Fold,
+  { fold, replacing = [] }: PlanContext,
   stretch: Stretch,
   requests: { first: Request | undefined; last: Request | undefined },
 ): Proposal | undefined {
   const entries = stretch.to - stretch.from + 1
   const around = rangeAround(fold, stretch.to)
   if (around && entriesOf(around.target).from === stretch.from) return undefined
-  const earlier = earlierMessages(fold, stretch)
+  const made = replacing.flatMap(proposal => messagesOf(proposal) ?? [])
+  const earlier = made.length > 0 ? made : earlierMessages(fold, stretch)
   const messages = [
     ...(earlier ? earlier.slice(0, 1) : asked(stretch, requests.first)),
     textMessage('user', leftOutText(entries)),

@@ -42,6 +42,8 @@ export type PlanContext = {
   /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
   taken?: ReadonlySet<string>
   ranges?: readonly RangeTarget[]
+  /** The proposals for those ranges. */
+  replacing?: readonly Proposal[]
   freed?: number
 }
 
@@ -114,13 +116,17 @@ function planAll(runs: readonly PolicyRun[], guards: readonly PolicyRun[], conte
   const proposals: Proposal[] = []
   const taken = new Set<string>()
   const ranges: RangeTarget[] = []
+  const replacing: Proposal[] = []
   let freed = 0
   for (const run of runs) {
-    for (const proposal of run.plan({ ...context, taken, ranges, freed })) {
+    for (const proposal of run.plan({ ...context, taken, ranges, replacing, freed })) {
       if (guards.some(guard => guard !== run && guard.protects?.(proposal.target))) continue
       proposals.push(proposal)
       taken.add(placeOf(proposal.target))
-      if (proposal.target.type === 'range') ranges.push(proposal.target)
+      if (proposal.target.type === 'range') {
+        ranges.push(proposal.target)
+        replacing.push(proposal)
+      }
       freed += savingOf(context.fold, proposal)
     }
   }

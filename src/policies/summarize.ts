@@ -158,7 +158,7 @@ export function followRequests(): {
   }
 }
 
-export function messagesOf({ replacement }: Edit): readonly Message[] | undefined {
+export function messagesOf({ replacement }: Pick<Edit, 'replacement'>): readonly Message[] | undefined {
   return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
     ? replacement.messages
     : undefined

@@ -21,7 +21,7 @@ import {
   optionNames,
   policyNames,
 } from '../planner/catalog.ts'
-import { findPreset, presets } from '../planner/presets.ts'
+import { findPreset, type PresetTuning, presets, seedPresets } from '../planner/presets.ts'
 import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/tuning.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
@@ -118,17 +118,35 @@ const agentSchema = z
 
 export type AgentConfig = z.infer<typeof agentSchema>
 
+const share = z.number().gt(0).max(1)
+
+const marksSchema = z
+  .strictObject({
+    budget: share.describe('The share of the window from which old steps are summarised'),
+    keep: limit.describe('How many entries a summary leaves as they are'),
+    warnFrom: share.describe('The share of the budget from which the agent is warned'),
+    limit: limit.describe('Characters from which a result goes to a file'),
+    preview: limit.describe('How many of them stay'),
+  })
+  .partial()
+
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional(),
     policy: z
-      .union([z.enum(presets.map(preset => preset.name)), compositionSchema])
+      .union([z.enum([...presets, ...seedPresets].map(preset => preset.name)), compositionSchema])
       .optional()
       .describe('A preset by name, or policies of your choice'),
     keep: z
       .union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.number().gt(0).max(MAX_KEEP)])
       .optional()
       .describe('How much thrifty and agent keep: a word, or a number relative to normal (1)'),
+    protect: z.array(z.string().min(1)).optional().describe('Tools whose results thrifty and agent leave as they are'),
+    anchor: z
+      .union([z.literal(false), z.strictObject({ every: limit, goalChars: limit }).partial()])
+      .optional()
+      .describe('How often agent and stale-output repeat the goal, in tool calls; false for never'),
+    marks: marksSchema.optional().describe('Thresholds of the preset agent'),
     model: z.string().min(1).optional().describe('The model that sessions are for'),
     cacheTtl: z.string().min(1).optional().describe('The cache lifetime that requests ask for, such as 1h'),
     overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
@@ -142,6 +160,9 @@ export const configSchema = z
 export type Config = {
   policy?: string | Composition
   keep?: KeepLevel | number
+  protect?: string[]
+  anchor?: z.infer<typeof configSchema>['anchor']
+  marks?: z.infer<typeof marksSchema>
   model?: string
   cacheTtl?: string
   overhead?: number
@@ -154,7 +175,8 @@ export type Config = {
 /** A configuration as the engine takes it. */
 export type Settings = {
   planner?: PlannerFactory
-  keep?: KeepLevel | number
+  /** How presets are tuned. */
+  tuning?: PresetTuning
   model?: string
   cacheTtl?: string
   overhead?: number
@@ -174,21 +196,22 @@ export function parseConfig(value: unknown, source = 'config'): Config {
 }
 
 /** `source` is the file: modules are found from its folder. */
-export async function toSettings(
-  { policy, tools, agent: _, publicUrl: __, ...config }: Config,
-  source = '.',
-): Promise<Settings> {
-  const planner = await plannerOf(policy, config.keep, source)
-  return { ...config, ...(planner ? { planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
+export async function toSettings(config: Config, source = '.'): Promise<Settings> {
+  const { policy, tools, agent: _, publicUrl: __, keep, protect, anchor, marks, ...rest } = config
+  const tuning: PresetTuning = Object.fromEntries(
+    Object.entries({ keep, protect, anchor, marks }).filter(([, value]) => value !== undefined),
+  )
+  const planner = await plannerOf(policy, tuning, source)
+  return { ...rest, tuning, ...(planner ? { planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
 }
 
 async function plannerOf(
   policy: Config['policy'],
-  keep: Config['keep'],
+  tuning: PresetTuning,
   source: string,
 ): Promise<PlannerFactory | undefined> {
   if (policy === undefined) return undefined
-  if (typeof policy === 'string') return findPreset(policy, keep === undefined ? {} : { keep })
+  if (typeof policy === 'string') return findPreset(policy, tuning)
   const loaded = new Map<ModuleConfig, Policy>()
   for (const one of policy.policies) if (one.use === 'module') loaded.set(one, await loadPolicy(one, source))
   return makeComposition(policy, module => loaded.get(module)!)

@@ -264,8 +264,8 @@ export class Palimpsest {
 
   #plannerOf(given: string | PlannerFactory | Policy): PlannerFactory {
     if (typeof given !== 'string') return toPlanner(given)
-    const { planner: own, keep } = this.#options.settings ?? {}
-    const found = own?.name === given ? own : findPreset(given, keep === undefined ? {} : { keep })
+    const { planner: own, tuning } = this.#options.settings ?? {}
+    const found = own?.name === given ? own : findPreset(given, tuning)
     if (found) return found
     const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
     throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${given}; there are ${allowed.join(', ')}.`, {

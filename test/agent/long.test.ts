@@ -71,7 +71,7 @@ test('200 tool calls: the task in view at every call, anchors every five, summar
   assert.deepEqual((await ground.agent.session.verify()).violations, [])
   assert.equal(readFileSync(join(ground.root, 'log.txt'), 'utf8'), numbers(CALLS))
   assert.equal(readdirSync(join(ground.home, 'archive')).length, summaries)
-  assert.match(readFileSync(dailyLog(join(ground.home, 'workspace')), 'utf8'), /Summarised entries 1-\d+ of work/)
+  assert.match(readFileSync(dailyLog(join(ground.root, 'workspace')), 'utf8'), /Summarised entries 1-\d+ of work/)
 })
 
 test('a process that is killed, at a call of the model and in the midst of a tool, goes on where it was', async () => {

@@ -129,7 +129,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
     wrong(
       { polices: [] },
-      /polices is not known; allowed in the file: \$schema, policy, keep, model, cacheTtl, overhead, models, tools/,
+      /polices is not known; allowed in the file: \$schema, policy, keep, protect, anchor, marks, model, cacheTtl, overhead, models, tools/,
     )
     wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
     wrong(
@@ -169,4 +169,51 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
 test('the published schemas are the ones that are checked (node scripts/build-schema.ts)', () => {
   for (const name of Object.keys(SCHEMAS))
     assert.equal(readFileSync(join(SCHEMA_FOLDER, name), 'utf8'), schemaText(name))
+})
+
+test('presets are tuned without code: what is protected stays, the goal is repeated as often as it says', async () => {
+  const config = parseConfig({
+    policy: 'agent',
+    keep: 'least',
+    protect: ['peek'],
+    anchor: { every: 2 },
+    marks: { budget: 0.9, limit: 500, preview: 100 },
+  })
+  const pal = await openPalimpsest({ home: ':memory:', config })
+  const session = await pal.session('s', { model: 'claude-sonnet-4-5' })
+  await session.append({ role: 'user', parts: [{ type: 'text', text: 'go' }] })
+  for (const [i, name] of ['peek', 'look', 'peek', 'look'].entries()) {
+    const output = `${name} ${'words '.repeat(40)}`
+    await session.append(
+      { role: 'assistant', parts: [{ type: 'tool-call', id: `c${i}`, name, input: {} }] },
+      { role: 'tool', parts: [{ type: 'tool-result', id: `c${i}`, name, output }] },
+    )
+    await session.view()
+  }
+  const anchors = session.edits().filter(({ edit }) => edit.mark === 'anchor')
+  assert.deepEqual(
+    anchors.map(({ edit }) => edit.target),
+    [
+      { type: 'after', entry: 4 },
+      { type: 'after', entry: 8 },
+    ],
+  )
+  assert.ok(!(await openSettings({ anchor: false })).some(mark => mark === 'anchor'))
+  await pal.close()
+
+  async function openSettings(more: object) {
+    const other = await openPalimpsest({ home: ':memory:', config: parseConfig({ policy: 'stale-output', ...more }) })
+    const made = await other.session('s')
+    await made.append({ role: 'user', parts: [{ type: 'text', text: 'go' }] })
+    for (let i = 0; i < 6; i++) {
+      await made.append(
+        { role: 'assistant', parts: [{ type: 'tool-call', id: `c${i}`, name: 'look', input: {} }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id: `c${i}`, name: 'look', output: 'x' }] },
+      )
+    }
+    await made.view()
+    const marks = made.edits().map(({ edit }) => edit.mark)
+    await other.close()
+    return marks
+  }
 })

@@ -1,5 +1,9 @@
 /** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
 import type { Memory } from '../../memory/memory.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { findPreset } from '../../planner/presets.ts'
+import { KEEP_LEVELS } from '../../planner/tuning.ts'
+import type { PlannerFactory } from '../../policies/policy.ts'
 import type { ProxyOptions } from '../proxy/proxy.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 import { type Options, shareOption, type Values } from '../terminal/command.ts'
@@ -7,6 +11,7 @@ import { type Environment, upstreamsIn } from './agents.ts'
 
 export const PROXY_OPTIONS = {
   policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
+  keep: { type: 'string', value: 'HOW', about: 'how much thrifty keeps: least, less, normal, more, most, or a number' },
   holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
   tools: { type: 'boolean', about: 'give models the tools context and recall' },
   memory: { type: 'string', value: 'USER', about: 'tell models the memory blocks of this user' },
@@ -41,9 +46,25 @@ export function proxyOptionsFrom(
       ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)),
     },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
-    ...(values.policy ? { policy: values.policy } : {}),
+    ...policyFrom(values),
     inject: { tools: values.tools === true, ...(system ? { system } : {}) },
   }
+}
+
+/** The preset that the flags name; `--keep` comes before the configuration. */
+function policyFrom({ policy, keep }: ProxyValues): Pick<ProxyOptions, 'policy'> {
+  if (keep === undefined) return policy === undefined ? {} : { policy }
+  return { policy: presetNamed(policy ?? 'thrifty', keep) }
+}
+
+function presetNamed(name: string, keep: string): PlannerFactory {
+  if (name !== 'thrifty' && name !== 'agent') {
+    throw new PalimpsestError('INVALID_INPUT', `--keep is for the presets thrifty and agent, not for ${name}.`, {
+      name,
+    })
+  }
+  const level = Object.keys(KEEP_LEVELS).find(known => known === keep) as keyof typeof KEEP_LEVELS | undefined
+  return findPreset(name, { keep: level ?? Number(keep) })!
 }
 
 /** The text for new conversations; somebody who is known by a token has their own memory and workspace. */

@@ -122,8 +122,8 @@ async function readSessions(
 async function plannersOf(list: string, home: string): Promise<PlannerFactory[]> {
   const { findPreset, presets } = await import('../../planner/presets.ts')
   const { settingsFor } = await import('../../session/engine.ts')
-  const { planner: own, keep } = await settingsFor(home)
-  const find = (name: string) => (own?.name === name ? own : findPreset(name, keep === undefined ? {} : { keep }))
+  const { planner: own, tuning } = await settingsFor(home)
+  const find = (name: string) => (own?.name === name ? own : findPreset(name, tuning))
   const names = [
     ...new Set(
       list

@@ -36,8 +36,10 @@ export const runAgent = defineCommand({
     const agent = agentOf(command)
     const faults: string[] = []
     const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
+    const { workspaceIn } = await import('../../memory/workspace.ts')
+    const opened = await open({ create: true, threaded: true })
     const proxy = createProxy({
-      pal: await open({ create: true, threaded: true }),
+      pal: values.workspace ? opened.with({ workspace: workspaceIn(io.env) }) : opened,
       log: line => faults.push(line),
       ...proxyOptionsFrom(values, {
         env: io.env,

@@ -10,6 +10,7 @@ import type { AgentDesk } from '../../agent/desk.ts'
 import { userWorkspace } from '../../ledger/owners.ts'
 import { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
+import { workspaceIn } from '../../memory/workspace.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
@@ -37,7 +38,8 @@ export type DoorOptions = {
 export function doorsOf({ pal, memory, agent, values, env, log, publicUrl }: DoorOptions): Mounted[] {
   const links = new DecisionLinks(pal.home)
   const proxy = createProxy({
-    pal,
+    // The daily log goes to the workspace that models are told.
+    pal: values.workspace ? pal.with({ workspace: workspaceIn(env) }) : pal,
     log,
     ...proxyOptionsFrom(values, { env, home: pal.home, memory: async () => memory }),
   })
