@@ -21,6 +21,7 @@ import { replay } from '../commands/replay.ts'
 import { report } from '../commands/report.ts'
 import { runAgent } from '../commands/run.ts'
 import { sample } from '../commands/sample.ts'
+import { secrets } from '../commands/secrets.ts'
 import { serve } from '../commands/serve.ts'
 import { sessions } from '../commands/sessions.ts'
 import { show } from '../commands/show.ts'
@@ -58,6 +59,7 @@ export const COMMANDS: readonly Command[] = [
   doctor,
   importFiles,
   exportSessions,
+  secrets,
   deleteSessions,
   backup,
   replay,

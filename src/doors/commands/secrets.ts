@@ -1,0 +1,83 @@
+/** `secrets`: what looks like a key or token in the ledger, and where; never the secret itself. */
+
+import { amount } from '../../model/text.ts'
+import type { Event } from '../../model/types.ts'
+import type { Session } from '../../session/session.ts'
+import { defineCommand } from '../terminal/command.ts'
+import { printable } from '../terminal/output.ts'
+import { allNames } from './sessions.ts'
+
+type Found = {
+  session: string
+  /** Its place in the ledger. */
+  event: number
+  type: Event['type']
+  /** For what is in an entry. */
+  entry?: number
+  part?: number
+  kind: string
+  /** The first four and the last two characters. */
+  hint: string
+}
+
+export const secrets = defineCommand({
+  name: 'secrets',
+  summary: 'find what looks like a key or token in the ledger, and say where',
+  usage: '[SESSION]',
+  details:
+    'In one session or in all: keys of Anthropic, OpenAI, Google, AWS and Stripe, tokens of GitHub, GitLab, Slack, npm and\n' +
+    'Palimpsest, JWTs and private keys, by their shape. It prints the first four and last two characters. A password\n' +
+    'without such a shape is not found. Ends with 1 when it has found something.',
+  examples: ['palimpsest secrets', 'palimpsest secrets fix-login --json'],
+  options: {},
+  async run({ args: [only], open, openIfThere }) {
+    const pal = only === undefined ? await openIfThere() : await open()
+    const names = only === undefined ? (pal ? await allNames(pal) : []) : [only]
+    const found: Found[] = []
+    for (const name of names)
+      found.push(...(await secretsOf(await pal!.session(name, { mustExist: true, asGuest: true }))))
+    return {
+      json: { secrets: found },
+      *text(paint) {
+        for (const { session, event, type, entry, part, kind, hint } of found) {
+          const place =
+            entry === undefined ? `event ${event} (${type})` : `#${entry}${part === undefined ? '' : ` part ${part}`}`
+          yield `${paint.bold(printable(session))} ${paint.cyan(place)}  ${kind}  ${paint.dim(printable(hint))}`
+        }
+      },
+      notes: [
+        found.length === 0
+          ? `Nothing in ${amount(names.length, 'session')} looks like a secret.`
+          : 'Whoever can read the home can read them: replace these keys at their providers.',
+      ],
+      exit: found.length > 0 ? 1 : 0,
+    }
+  },
+})
+
+async function secretsOf(session: Session): Promise<Found[]> {
+  const { hintOf, secretsIn } = await import('../../recall/secrets.ts')
+  const { stringsIn } = await import('../../model/leaves.ts')
+  const found = new Map<string, Found>()
+  let entries = 0
+  const look = (value: unknown, place: Omit<Found, 'kind' | 'hint'>) => {
+    for (const text of stringsIn(value)) {
+      for (const { kind, start, end } of secretsIn(text)) {
+        const one = { ...place, kind, hint: hintOf(text.slice(start, end)) }
+        found.set(JSON.stringify(one), one)
+      }
+    }
+  }
+  for (const { seq, event } of await session.events()) {
+    const place = { session: session.id, event: seq, type: event.type }
+    if (event.type !== 'entry') {
+      look(event, place)
+      continue
+    }
+    const entry = entries++
+    const { parts, ...around } = event.message
+    look(around, { ...place, entry })
+    for (const [part, value] of parts.entries()) look(value, { ...place, entry, part })
+  }
+  return [...found.values()]
+}
