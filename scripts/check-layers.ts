@@ -49,17 +49,14 @@ export function checkLayers(sources: readonly Source[], layers = LAYERS, lastPur
   for (const { path, imports } of sources) {
     const own = layerOf(path)
     if (own < 0 && !['index.ts', 'cli.ts'].includes(path)) problems.push(`${path} lies in no folder of the plan`)
-    if (own >= 0 && own <= layers.indexOf(lastPure)) {
-      for (const name of imports.filter(name => name.startsWith('node:')))
-        problems.push(`${path} is pure and imports ${name}`)
-    }
+    const impure = own >= 0 && own <= layers.indexOf(lastPure) ? imports.filter(name => name.startsWith('node:')) : []
+    problems.push(...impure.map(name => `${path} is pure and imports ${name}`))
     const local = imports.filter(name => name.startsWith('.')).map(name => normalize(join(dirname(path), name)))
     edges.set(path, local)
-    for (const target of local) {
-      if (!known.has(target)) problems.push(`${path} imports ${target}, which does not exist`)
-      else if (own >= 0 && !pointsDown(layerOf(target), own))
-        problems.push(`${path} imports ${target}, which lies above it`)
-    }
+    const missing = local.filter(target => !known.has(target))
+    const above = local.filter(target => known.has(target) && own >= 0 && !pointsDown(layerOf(target), own))
+    problems.push(...missing.map(target => `${path} imports ${target}, which does not exist`))
+    problems.push(...above.map(target => `${path} imports ${target}, which lies above it`))
   }
   const cycle = findCycle(edges)
   if (cycle) problems.push(`a cycle: ${cycle.join(' → ')}`)

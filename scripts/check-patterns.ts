@@ -55,13 +55,13 @@ export function patternsIn(file: string, text: string): { found: Pattern[]; refu
   const whereIs = (start: number) => `${file}:${text.slice(0, start).split('\n').length}`
   const walk = (node: Node, isInside: boolean): void => {
     if (node.regex) found.push({ where: whereIs(node.start), source: node.regex.pattern, flags: node.regex.flags })
-    if (node.callee?.name === 'RegExp' && !isInside) builds = true
-    if (node.callee?.name === 'RegExp' && isInside && !(file in JUDGED_BY_HAND))
+    const isBuilt = node.callee?.name === 'RegExp'
+    builds ||= isBuilt && !isInside
+    if (isBuilt && isInside && !(file in JUDGED_BY_HAND))
       refused.push(`${whereIs(node.start)} builds a pattern inside a function, where nobody can check it`)
     const inside = isInside || /Function|MethodDefinition/.test(node.type)
-    for (const value of Object.values(node)) {
-      for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) walk(child, inside)
-    }
+    const below: unknown[] = Object.values(node).flat()
+    for (const child of below.filter(isNode)) walk(child, inside)
   }
   const { program, errors } = parseSync(file, text)
   if (errors.length > 0) throw new Error(`${file} cannot be read: ${errors[0]!.message}`)

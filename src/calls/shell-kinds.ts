@@ -247,15 +247,21 @@ function classifyGit(words: string[]): Step {
     return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
   }
   if (verb === 'apply') return { rank: WRITE }
-  const restored =
-    verb === 'restore' && !rest.includes('--staged') ? operands('git', ['git', ...rest]) : filesBehind(rest)
-  if ((verb === 'checkout' || verb === 'restore') && restored.length > 0 && !restored.includes('.'))
-    return changing(restored)
-  const listing =
-    rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word)) ||
-    rest.every(word => /^-[avr]+$/.test(word))
-  if (listing && GIT_LISTS.has(verb) && !(verb === 'stash' && rest.length === 0)) return { rank: SEARCH, query }
-  return { rank: RUN }
+  const restored = restoredFiles(verb, rest)
+  if (restored.length > 0 && !restored.includes('.')) return changing(restored)
+  return listsOnly(verb, rest) ? { rank: SEARCH, query } : { rank: RUN }
+}
+
+/** The files that `git restore` or `git checkout --` brings back. */
+function restoredFiles(verb: string, rest: string[]): string[] {
+  if (verb === 'restore' && !rest.includes('--staged')) return operands('git', ['git', ...rest])
+  return verb === 'checkout' || verb === 'restore' ? filesBehind(rest) : []
+}
+
+function listsOnly(verb: string, rest: string[]): boolean {
+  if (!GIT_LISTS.has(verb) || (verb === 'stash' && rest.length === 0)) return false
+  const asks = rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word))
+  return asks || rest.every(word => /^-[avr]+$/.test(word))
 }
 
 /** What stands behind `--`. */

@@ -264,24 +264,24 @@ function endOfToml(text: string, from: number): number {
   let end = from
   while (at < text.length) {
     const char = text[at]!
-    if (char === '"' || char === "'") {
-      TOML_STRING.lastIndex = at
-      if (!TOML_STRING.test(text)) throw refused('a string does not end')
-      at = TOML_STRING.lastIndex
-      end = at
-      continue
-    }
-    if (char === '#') {
-      at = endOfLine(text, at) - 1
-      continue
-    }
     if (char === '\n' && depth === 0) break
-    if (char === '[' || char === '{') depth++
-    if (char === ']' || char === '}') depth--
-    at++
-    if (!/\s/.test(char)) end = at
+    depth += TOML_DEPTHS[char] ?? 0
+    at = behindToml(text, at)
+    if (!/[\s#]/.test(char)) end = at
   }
   return end
+}
+
+const TOML_DEPTHS: Record<string, number> = { '[': 1, '{': 1, ']': -1, '}': -1 }
+
+/** Behind a character, a string, or a comment up to its line's end. */
+function behindToml(text: string, at: number): number {
+  const char = text[at]
+  if (char === '#') return endOfLine(text, at) - (text.includes('\n', at) ? 1 : 0)
+  if (char !== '"' && char !== "'") return at + 1
+  TOML_STRING.lastIndex = at
+  if (!TOML_STRING.test(text)) throw refused('a string does not end')
+  return TOML_STRING.lastIndex
 }
 
 function endOfLine(text: string, from: number): number {

@@ -24,8 +24,7 @@ export function parseQuery(text: string): Query {
   const terms = new Map<string, { word: string; weight: number }>()
   for (const word of words) {
     for (const [i, term] of termsOf(word).entries()) {
-      // The last character of a run is in the pair before it.
-      if (i > 0 && (isCommon(term) || (isSpaceless(term) && [...term].length === 1))) continue
+      if (i > 0 && (isCommon(term) || isLoneCharacter(term))) continue
       if (!terms.has(term)) terms.set(term, { word, weight: 1 })
     }
   }
@@ -33,6 +32,11 @@ export function parseQuery(text: string): Query {
     for (const term of compoundTerms(compound)) terms.set(term, { word: compound, weight: 1 })
   }
   return { terms, words }
+}
+
+/** The last character of a run without spaces is in the pair before it. */
+function isLoneCharacter(term: string): boolean {
+  return isSpaceless(term) && [...term].length === 1
 }
 
 function isCommon(word: string): boolean {

@@ -307,9 +307,7 @@ function countTerm(kinds: Uint8Array, term: Term, { scores, counts }: Sums): num
   const { positions, size, refines } = term
   const reached: number[] = []
   // A term that is everywhere says nothing by standing next to a document.
-  const isCommon = size > MAX_SCORED_POSTINGS
-  const before = isCommon ? 0 : 1
-  const after = isCommon ? 0 : 2
+  const [before, after] = size > MAX_SCORED_POSTINGS ? [0, 0] : [1, 2]
   for (let i = 0; i < size; i++) {
     const at = positions[i]!
     for (let other = at - before; other <= at + after; other++) {

@@ -60,6 +60,20 @@ export function parseTime(text: string, { end = false } = {}): number {
   return end && /^\d{4}-\d\d-\d\d$/.test(text) ? at + DAY_MS - 1 : at
 }
 
+/** How doors narrow a search: lists with commas, times as people write them. */
+export type Narrowing = Partial<Record<'type' | 'tool' | 'path' | 'since' | 'until', string | undefined>>
+
+export function narrowedBy({ type, tool, path, since, until }: Narrowing): Omit<RecallOptions, 'limit'> {
+  return {
+    distinct: true,
+    ...(type === undefined ? {} : { types: type.split(',') }),
+    ...(tool === undefined ? {} : { tools: tool.split(',') }),
+    ...(path === undefined ? {} : { paths: path.split(',') }),
+    ...(since === undefined ? {} : { since: parseTime(since) }),
+    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
+  }
+}
+
 /** Whether a session that worked in a folder belongs to a project: its folder, or the end of that folder's path. */
 export function isInProject(folder: string | undefined, project: string): boolean {
   if (folder === undefined) return false

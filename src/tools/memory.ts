@@ -241,19 +241,19 @@ async function propose(
   wish: Wish,
 ): Promise<ToolResult | string> {
   const { kind = 'edit', body, reasoning: why, title, confidence: sure, said } = wish
+  const given = { ...(title ? { title } : {}), ...(sure ? { confidence: sure } : {}) }
   if (!why) return failed('reasoning is required to explain the edit to the user.')
   return orError('Error creating edit proposal', async () => {
     const block = await memory.block(label)
     if (!block && kind !== 'new') return failed(`Memory block '${label}' not found.`)
     try {
-      const added = addedText(body)
+      const entries = await sources?.(addedText(body))
       const made = await memory.propose(label, {
         kind,
         body,
         reasoning: why,
-        ...(title ? { title } : {}),
-        ...(sure ? { confidence: sure } : {}),
-        ...(sources ? { entries: await sources(added) } : {}),
+        ...given,
+        ...(entries ? { entries } : {}),
       })
       return [
         `${said} The user will be asked to approve this change. Reasoning provided: ${why}`,

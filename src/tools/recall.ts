@@ -11,7 +11,7 @@ import { PalimpsestError } from '../model/errors.ts'
 import { amount, boundedTo, cut, withCommas } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
-import { type Nearby, parseTime, type RecallOptions } from '../session/recall.ts'
+import { type Nearby, narrowedBy, type RecallOptions } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
 import { entriesOf, isRange } from '../view/edits.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
@@ -93,31 +93,9 @@ type Narrowed = {
 }
 
 async function describeHits(context: SessionToolContext, query: string, narrowed: Narrowed): Promise<string> {
-  const { session, sessions } = context
-  const { limit = HITS, type, tool, path, since, until } = narrowed
-  const options: RecallOptions = {
-    // Calls of these tools are taken out below.
-    limit: limit * 2,
-    distinct: true,
-    ...(type === undefined ? {} : { types: [type] }),
-    ...(tool === undefined ? {} : { tools: [tool] }),
-    ...(path === undefined ? {} : { paths: [path] }),
-    ...(since === undefined ? {} : { since: parseTime(since) }),
-    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
-  }
-  const { sessions: scope = 'this' } = narrowed
-  const project = scope === 'project' ? await sessions?.projectOf(session.id) : undefined
-  const others = scope === 'all' || project !== undefined ? sessions : undefined
-  const { hits: found, behind } = others
-    ? await others.recall(query, { ...options, ...(project === undefined ? {} : { project }) })
-    : { hits: (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit })), behind: false }
+  const { limit = HITS } = narrowed
+  const { found, notes } = await searched(context, query, narrowed)
   const hits = found.filter(hit => !isOwnTool(hit.tool ?? '')).slice(0, limit)
-  const notes = [
-    ...(scope !== 'this' && !others
-      ? [`Only this session was searched: ${sessions ? 'its folder is not known' : 'others are not open to you'}.`]
-      : []),
-    ...(behind ? ['Older sessions are still being indexed: ask again later for more.'] : []),
-  ]
   if (hits.length === 0) {
     return [`Nothing was found for ${JSON.stringify(query)}. Try other words, or fewer conditions.`, ...notes].join(
       '\n',
@@ -130,6 +108,28 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
     away.length > 0 ? ['Next: recall(around="<id>") for what stood near it, recall(text="<id>") for all of it.'] : []
   const count = `${amount(hits.length, 'hit')}, ${withCommas(away.length)} of them not in view:`
   return [count, ...lines, ...how, ...notes].join('\n')
+}
+
+type Searched = { found: SessionHit[]; notes: string[] }
+
+async function searched(
+  { session, sessions }: SessionToolContext,
+  query: string,
+  narrowed: Narrowed,
+): Promise<Searched> {
+  const { limit = HITS, sessions: scope = 'this', ...filters } = narrowed
+  // Calls of these tools are taken out later.
+  const options: RecallOptions = { limit: limit * 2, ...narrowedBy(filters) }
+  const project = scope === 'project' ? await sessions?.projectOf(session.id) : undefined
+  if (sessions && (scope === 'all' || project !== undefined)) {
+    const { hits, behind } = await sessions.recall(query, { ...options, ...(project === undefined ? {} : { project }) })
+    return { found: hits, notes: behind ? ['Older sessions are still being indexed: ask again later for more.'] : [] }
+  }
+  const why = sessions ? 'its folder is not known' : 'others are not open to you'
+  return {
+    found: (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit })),
+    notes: scope === 'this' ? [] : [`Only this session was searched: ${why}.`],
+  }
 }
 
 async function describeHit(context: SessionToolContext, hit: SessionHit): Promise<string> {

@@ -55,8 +55,7 @@ export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?
     add(lists, answers, { tokens: 0, dollars: paid.output, saved: 0 })
     const unplaced = prompt.total === 0 ? paid.dollars - paid.output : 0
     add(lists, front, { tokens: overhead, dollars: inFront * rate + unplaced, saved: 0 })
-    for (const { bar, weight } of parts) {
-      if (bar.raw === 0 && bar.shown === 0) continue
+    for (const { bar, weight } of parts.filter(({ bar }) => bar.raw > 0 || bar.shown > 0)) {
       const names = { ...namesOf(bar, authors), agent: bar.kind === 'agent' ? 'subagents' : main }
       const saved = Math.max(0, bar.raw - bar.shown) * model.read * rate
       add(lists, names, { tokens: bar.shown, dollars: weight * rate, saved })

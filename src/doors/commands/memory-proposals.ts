@@ -140,6 +140,12 @@ async function revert({ memory, user, by, context }: Desk, [id = '']: readonly s
   return { json: done, text: () => `Reverted: ${printable(done.proposal.label)} ${now}\n` }
 }
 
+const SOURCES: Record<'tool' | 'user' | 'other', (paint: Paint) => string> = {
+  tool: paint => paint.yellow('tool output'),
+  user: () => 'what you said',
+  other: () => 'the conversation',
+}
+
 function* showReview(
   { proposal, merge, diff: parts, titleDiff, hidden, problem, duplicates, fromTools }: Review,
   paint: Paint,
@@ -147,11 +153,8 @@ function* showReview(
   const { label, kind, agentId, confidence, createdAt, reasoning, state } = proposal
   yield `${paint.bold(printable(label))}  ${kind} by ${printable(agentId)}, ${timeOf(createdAt)}, ${confidence} confidence, ${state}`
   yield `${paint.dim('because')} ${printable(reveal(reasoning))}`
-  for (const { session, entry, source } of proposal.entries) {
-    const from =
-      source === 'tool' ? paint.yellow('tool output') : source === 'user' ? 'what you said' : 'the conversation'
-    yield `${paint.dim('from')} ${from}: palimpsest show ${printable(session)} (entry ${entry})`
-  }
+  for (const { session, entry, source = 'other' } of proposal.entries)
+    yield `${paint.dim('from')} ${SOURCES[source](paint)}: palimpsest show ${printable(session)} (entry ${entry})`
   if (fromTools) yield paint.yellow('from tool output: tools printed this text, and you did not say it')
   for (const { label: other, text, state: decided } of duplicates) {
     yield paint.yellow(`like ${printable(other)}${decided ? ` (${decided})` : ''}: ${oneLine(reveal(text), 100)}`)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import type { SessionHit } from '../../session/engine.ts'
-import { parseTime, type RecallOptions } from '../../session/recall.ts'
+import { narrowedBy, type RecallOptions } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
 import { defineCommand, numberOption, type Report } from '../terminal/command.ts'
 import { oneLine, printable } from '../terminal/output.ts'
@@ -46,7 +46,7 @@ export const recall = defineCommand({
     }
     const query = args.join(' ')
     if (query === '') throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: palimpsest recall timezone')
-    const options = optionsIn(values)
+    const options = { limit: numberOption(values.limit, '--limit') ?? 20, ...narrowedBy(values) }
     const { project } = values
     const scope = project === undefined ? {} : { project: /^[./]/.test(project) ? resolve(project) : project }
     const { hits, behind } =
@@ -73,20 +73,6 @@ export const recall = defineCommand({
     }
   },
 })
-
-type Narrowing = Partial<Record<'limit' | 'type' | 'tool' | 'path' | 'since' | 'until', string | undefined>>
-
-function optionsIn({ limit, type, tool, path, since, until }: Narrowing): RecallOptions {
-  return {
-    limit: numberOption(limit, '--limit') ?? 20,
-    distinct: true,
-    ...(type === undefined ? {} : { types: type.split(',') }),
-    ...(tool === undefined ? {} : { tools: tool.split(',') }),
-    ...(path === undefined ? {} : { paths: path.split(',') }),
-    ...(since === undefined ? {} : { since: parseTime(since) }),
-    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
-  }
-}
 
 async function recallIn(session: Session, query: string, options: RecallOptions): Promise<SessionHit[]> {
   return (await session.recall(query, options)).map(hit => ({ session: session.id, ...hit }))

@@ -1,6 +1,6 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
-import { parseTime, type RecallOptions } from '../../session/recall.ts'
+import { narrowedBy } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
 import { checkNotHidden, HIDDEN, hiddenByUser } from '../../tools/recall.ts'
 import type { Caller } from './gate.ts'
@@ -23,20 +23,6 @@ const RecallQuery = {
   path: several('Only calls about these files, and their results; the end of a path is enough'),
   since: time('Not before'),
   until: time('Not after'),
-}
-
-type RecallGiven = { [name in keyof typeof RecallQuery]?: z.output<(typeof RecallQuery)[name]> }
-
-function optionsIn({ limit, type, tool, path, since, until }: RecallGiven): RecallOptions {
-  return {
-    limit: limit ?? HITS,
-    distinct: true,
-    ...(type === undefined ? {} : { types: type.split(',') }),
-    ...(tool === undefined ? {} : { tools: tool.split(',') }),
-    ...(path === undefined ? {} : { paths: path.split(',') }),
-    ...(since === undefined ? {} : { since: parseTime(since) }),
-    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
-  }
 }
 
 /** What an agent gets of a part that its user has hidden: where it is, and nothing of its text. */
@@ -65,7 +51,7 @@ const recall = defineRoute({
   refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const hits = await session.recall(query.q, optionsIn(query))
+    const hits = await session.recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query) })
     return { hits: hits.map(hit => ({ session: session.id, ...shownTo(caller, session, hit) })) }
   },
 })
@@ -92,7 +78,9 @@ const recallAll = defineRoute({
   async run({ query, caller, doors: { desk } }) {
     const open = (session: string) => desk.open(caller, session)
     const scope = query.project === undefined ? {} : { project: query.project }
-    const { hits, behind } = await desk.of(caller).recall(query.q, { ...optionsIn(query), ...scope, open })
+    const { hits, behind } = await desk
+      .of(caller)
+      .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), ...scope, open })
     const shown: typeof hits = []
     for (const hit of hits) shown.push(shownTo(caller, await open(hit.session), hit))
     return { hits: shown, behind }

@@ -97,17 +97,21 @@ export class KeyInput implements Input {
           end()
           return key.ctrl ? this.interrupted() : undefined
         }
-        const said = textOf(this.#answer) + (isEnter(key) ? '' : (text ?? ''))
-        const word = isOwn && !this.#pasting ? answerIn(said, words) : undefined
-        if (word !== undefined) {
-          this.#rest = { word: isEnter(key) ? '' : word.slice(said.trim().length), pressed: [] }
-          return end(word)
-        }
+        const word = isOwn ? this.#answered(text, key, words) : undefined
+        if (word !== undefined) return end(word)
         this.#typed(text, key, isOwn)
         isOwn ||= isEnter(key)
         changed()
       }
     })
+  }
+
+  /** The word that is answered with this key, if it is one; the rest of its letters may follow. */
+  #answered(text: string | undefined, key: Key, words: readonly string[]): string | undefined {
+    const said = textOf(this.#answer) + (isEnter(key) ? '' : (text ?? ''))
+    const word = this.#pasting ? undefined : answerIn(said, words)
+    if (word !== undefined) this.#rest = { word: isEnter(key) ? '' : word.slice(said.trim().length), pressed: [] }
+    return word
   }
 
   /** Whether a key goes on with a word that was answered by its first letter. What turns out to be none is kept. */
@@ -191,18 +195,20 @@ export class KeyInput implements Input {
     }
   }
 
+  /** What readline does not know of a key. */
+  #inLine(asking: Interface, { name, meta }: Key): void {
+    if (name === 'paste-start' || name === 'paste-end') this.#pasting = name === 'paste-start'
+    if (meta && name === 'return') {
+      this.#goesOn = true
+      asking.write(null, { name: 'return' })
+    }
+    if (this.#pasting && name === 'tab') asking.write('\t')
+  }
+
   #key(text: string | undefined, key: Key): void {
     if (this.#choosing) return this.#choosing(text, key)
     if (this.#rest && this.#isRest(text, key)) return
-    if (this.#asking) {
-      if (key.name === 'paste-start' || key.name === 'paste-end') this.#pasting = key.name === 'paste-start'
-      if (key.meta && key.name === 'return') {
-        this.#goesOn = true
-        this.#asking.write(null, { name: 'return' })
-      }
-      if (this.#pasting && key.name === 'tab') this.#asking.write('\t')
-      return
-    }
+    if (this.#asking) return this.#inLine(this.#asking, key)
     if (key.ctrl && key.name === 'c' && !this.#reading) {
       this.#ahead = []
       this.#pasting = false

@@ -77,16 +77,20 @@ export async function findOwnSessions(env: Environment = process.env): Promise<O
   const found = new Map<string, OwnSession>()
   for (const { agent, folder, fits } of ownPlaces(env)) {
     for (const file of await filesIn(folder)) {
-      if (file.session === undefined && !fits(file.path)) continue
-      const { mtimeMs = 0, size = 0 } = (await stat(recordOf(file)).catch(() => undefined)) ?? {}
-      const { at = mtimeMs, ...rest } = file
       const isStored = file.session !== undefined
+      if (!isStored && !fits(file.path)) continue
+      const { mtimeMs, size } = await statOf(file)
+      const { at = mtimeMs, ...rest } = file
       // opencode moved its records from files into the database: what both have is one session.
-      const key = `${agent} ${file.session === undefined ? file.path : basename(file.session)}`
-      if (!found.has(key)) found.set(key, { agent, ...rest, at, bytes: isStored ? 0 : size })
+      const key = `${agent} ${basename(file.session ?? '') || file.path}`
+      found.set(key, found.get(key) ?? { agent, ...rest, at, bytes: isStored ? 0 : size })
     }
   }
   return [...found.values()].sort((a, b) => b.at - a.at)
+}
+
+async function statOf(file: FoundFile): Promise<{ mtimeMs: number; size: number }> {
+  return stat(recordOf(file)).catch(() => ({ mtimeMs: 0, size: 0 }))
 }
 
 /** The transcripts in a folder, in the order of their names. */

@@ -138,22 +138,16 @@ export function gather(messages: readonly Message[], { normalize, hear, learn, c
   const quotes = new Map<number, Quote[]>()
   let call = 0
   for (const message of messages) {
-    const found = message.role === 'assistant' ? collect(message) : undefined
-    if (found?.length) quotes.set(call, found)
-    if (found) call++
+    if (message.role === 'assistant') quotes.set(call++, collect(message))
     for (const part of message.parts) {
       if (part.type === 'text' || part.type === 'reasoning') hear(part.text)
-      if (!isExchange(part)) continue
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') continue
       const source = { key: keyOf(part)!, part, born: call, text: sourceText(part, normalize) }
       sources.push(source)
       learn(source)
     }
   }
-  return { sources, quotes, normalize }
-}
-
-function isExchange(part: Part): part is ToolCallPart | ToolResultPart {
-  return part.type === 'tool-call' || part.type === 'tool-result'
+  return { sources, quotes: new Map([...quotes].filter(([, found]) => found.length > 0)), normalize }
 }
 
 /** Names a call or a result, in the transcript and in any view of it. */
