@@ -25,9 +25,11 @@ import { createUnits, extendUnits, type Unit } from './units.ts'
 export type Sum = { tokens: number; cached: number; written: number; cost: number }
 
 export type TimelineCall = {
-  /** The entry that answers it, and when it was made. */
+  /** The entry that answers it, and when the call was made. */
   entry: number
   at: number
+  /** When the answer, or what the provider reported of it, was recorded. */
+  answeredAt: number
   /** The name of the model that answered; the session's where the provider did not say. */
   model: string
   /** Dollars, the answer included; `output` is for the answer. */
@@ -273,6 +275,7 @@ export class Timeline {
     this.calls.push({
       entry,
       at,
+      answeredAt: Math.max(at, answered),
       model: this.calls.at(-1)?.model ?? this.#name,
       paid: { dollars: 0, output: 0, estimated: true },
       modelled: 0,

@@ -40,16 +40,32 @@ async function dispatch({ command, args, values }: Parsed, io: Io, commands: Com
     return dispatch({ command: find('welcome', commands), args, values }, io, commands)
   }
   checkArguments(command, args)
-  const opened: Palimpsest[] = []
+  const opened: Opened[] = []
   try {
     const report = await command.run(contextOf({ args, values, io, opened }))
     return report ? print(report, io, values['json'] === true) : 0
   } finally {
-    for (const pal of opened) await pal.close()
+    for (const one of opened) await one.close()
   }
 }
 
-function contextOf(given: { args: string[]; values: Record<string, unknown>; io: Io; opened: Palimpsest[] }): Context {
+type Opened = { close(): Promise<void> }
+
+/** The home with spans and metrics of what happens in it, where the variables of OpenTelemetry name an endpoint. */
+async function withTelemetry(pal: Palimpsest, { env, stderr }: Io): Promise<Opened> {
+  const isAsked = Object.keys(env).some(name => /^OTEL_EXPORTER_OTLP_.*ENDPOINT$/.test(name))
+  if (!isAsked) return pal
+  const { startTelemetry } = await import('../../session/telemetry.ts')
+  const telemetry = startTelemetry({ pal, env, log: line => void stderr.write(`${line}\n`) })
+  return {
+    async close() {
+      await telemetry?.close()
+      await pal.close()
+    },
+  }
+}
+
+function contextOf(given: { args: string[]; values: Record<string, unknown>; io: Io; opened: Opened[] }): Context {
   const { args, values, io, opened } = given
   const named = values['home']
   const home = typeof named === 'string' && named !== '' ? named : usualHome(io.env)
@@ -58,7 +74,7 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
     const { ThreadedLedger } = await import('../../ledger/threaded.ts')
     const store = threaded ? { store: new ThreadedLedger(join(home, 'ledger.sqlite')) } : {}
     const pal = await openPalimpsest({ home, ...store })
-    opened.push(pal)
+    opened.push(await withTelemetry(pal, io))
     return pal
   }
   const openIfThere = async () => (existsSync(join(home, 'ledger.sqlite')) ? start() : undefined)

@@ -62,6 +62,8 @@ export const serve = defineCommand({
       { root: values['agent-root'], demo: values.demo === true },
     )
     const log = (line: string) => void io.stderr.write(`${line}\n`)
+    const { startTelemetry } = await import('../../session/telemetry.ts')
+    const telemetry = startTelemetry({ memory, env: io.env, log })
     const { serve: start } = await import('../server/server.ts')
     const listening = await start({
       port: port ?? PORT,
@@ -84,6 +86,7 @@ export const serve = defineCommand({
     await stopped
     io.stderr.write('Stopping: running requests are finished first.\n')
     await listening.close()
+    await telemetry?.close()
     return undefined
   },
 })
