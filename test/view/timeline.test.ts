@@ -171,7 +171,8 @@ describe('what a call cost', () => {
     assert.equal(first!.sent.tokens, overhead + 2500)
     assert.ok(Math.abs(first!.sent.tokens * model.scale - 4000) < 2, 'our sum is what the provider counted')
     const dollars = ((100 + 3900 * 1.25) * model.input + 10 * model.output) / 1e6
-    assert.deepEqual(first!.paid, { dollars, estimated: false })
+    assert.deepEqual([first!.paid.dollars, first!.paid.estimated], [dollars, false])
+    assert.ok(Math.abs(first!.paid.output - (10 * model.output) / 1e6) < 1e-12)
     assert.equal(second!.reported, undefined)
     assert.ok(second!.paid.estimated && second!.paid.dollars === second!.modelled && second!.modelled > 0)
     assert.equal(second!.sent.tokens, overhead + 2500 + 1 + 2)
