@@ -56,10 +56,14 @@ export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: s
   }
 }
 
+/** Dollars for what replays count in: one uncached token of input, by our count. */
+export function dollarsPerUnit(timeline: Timeline): number {
+  return (modelInfo(replayOptionsOf(timeline).model).input * timeline.scale) / 1_000_000
+}
+
 /** Dollars that a policy would have saved on each call, by two replays of the session; a replay has answered calls only. */
 export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
-  const { input } = modelInfo(replayOptionsOf(timeline).model)
-  const perUnit = (input * timeline.scale) / 1_000_000
+  const perUnit = dollarsPerUnit(timeline)
   let played = 0
   return timeline.calls.map(({ inherited, unanswered }) => {
     if (unanswered) return 0

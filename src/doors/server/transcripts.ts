@@ -7,7 +7,9 @@ import { z } from 'zod'
 import { readTranscript, type Transcript } from '../../formats/transcripts/read-transcript.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { headOf } from '../../model/text.ts'
-import { replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
+import { findPreset } from '../../planner/presets.ts'
+import { KEEP_LEVELS, type KeepLevel } from '../../planner/tuning.ts'
+import { dollarsPerUnit, replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
 import { importSession } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -78,6 +80,9 @@ const Costs = z.object({
   evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
   busts: z.number(),
   edits: z.number(),
+  keep: z.string().nullable().describe('The setting of its knob that was asked for.'),
+  saved: z.number().describe('Dollars.'),
+  effectiveDollars: z.number().describe('With what fetching lost passages again would cost.'),
   dollars: z.number().describe('What was paid, less what the policy would have saved; answers included.'),
   series: z
     .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
@@ -98,6 +103,10 @@ const compare = defineRoute({
   body: z.strictObject({
     policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
     model: nameSchema(100).optional().describe('That of the session, if left out.'),
+    keep: z
+      .enum(Object.keys(KEEP_LEVELS) as [KeepLevel, ...KeepLevel[]])
+      .optional()
+      .describe('How much planners with a knob keep.'),
   }),
   answer: z.object({ session: z.string(), model: z.string(), policies: z.array(Costs) }),
   refusals: [404, 409],
@@ -115,8 +124,10 @@ const compare = defineRoute({
       const base = await tryPolicy(recorded, 'none', options)
       const policies: z.input<typeof Costs>[] = []
       for (const policy of body.policies) {
-        const outcome = policy === 'none' ? base : await tryPolicy(recorded, policy, options)
-        policies.push(costsOf(policy, outcome, base, timeline))
+        const { keep } = body
+        const planner = keep === undefined ? policy : (findPreset(policy, { keep }) ?? policy)
+        const outcome = policy === 'none' ? base : await tryPolicy(recorded, planner, options)
+        policies.push({ ...costsOf(policy, outcome, base, timeline), keep: keep ?? null })
         await new Promise(resolve => setImmediate(resolve))
       }
       return { session: session.id, model: options.model, policies }
@@ -128,13 +139,22 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
   const saved = savingsOf(timeline, base, outcome)
-  const paid = timeline.calls.map(({ inherited, paid: { dollars } }, i) => (inherited ? 0 : dollars - (saved[i] ?? 0)))
+  // A session that was edited has paid less than sending everything would have cost; repairs are sent by everybody.
+  const isEdited = [...timeline.fold.records.values()].some(({ edit }) => edit.by !== 'engine')
+  const paid = timeline.calls.map(({ inherited, paid: { dollars }, raw, sent }, i) => {
+    const whole = isEdited ? dollars + raw.cost - sent.cost : dollars
+    return inherited ? 0 : whole - (saved[i] ?? 0)
+  })
+  const dollars = sum(paid)
   let spent = 0
   return {
     policy,
     ...{ calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts },
     edits: decisions.reduce((total, decision) => total + decision.edits, 0),
-    dollars: sum(paid),
+    dollars,
+    saved: sum(saved),
+    effectiveDollars: dollars + dollarsPerUnit(timeline) * (effective - cost),
+    keep: null,
     series: {
       tokens: inSteps(
         measures.perCall.map(call => call.tokens),

@@ -10,32 +10,18 @@ import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { money, tokens } from '../../ui/format.ts'
+import { money, percent, tokens } from '../../ui/format.ts'
 import { Plot, type Series } from '../../ui/plot.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { CompareTable } from './compare-table.tsx'
+import { bestOf, type Costs, KEEPS, LIMIT, nameOf } from './costs.ts'
+import { Scatter } from './scatter.tsx'
 import './compare.css'
-
-export type Costs = {
-  policy: string
-  calls: number
-  tokens: number
-  peak: number
-  cost: number
-  effective: number
-  costShare: number
-  effectiveShare: number
-  evidence: number
-  busts: number
-  edits: number
-  dollars: number
-  series: { tokens: number[]; cost: number[] }
-  decisions: { call: number; edits: number; saved: number; text: string }[]
-}
 
 type Policy = { name: string; about: string }
 
 const BASE = 'none'
+const KNOBBED = 'thrifty'
 /** How many colours the plots have. */
 const TONES = 6
 const FIRST = ['none', 'thrifty', 'clear-tool-uses']
@@ -45,24 +31,34 @@ export function ComparePage({ session }: { session: string }) {
   const summary = useResource(session, signal => getJson<Summary>(sessionPath(session, 'summary'), { signal }))
   const known = useResource('policies', signal => getJson<{ policies: Policy[] }>('/policies', { signal }))
   const policies = known.value?.policies ?? []
-  const [chosen, setChosen] = useState<readonly string[]>(FIRST)
-  const { rows, running, error, run } = useComparison(session, chosen)
+  const [ticked, setTicked] = useState<readonly string[]>()
+  const own = info.value?.policy
+  const chosen = ticked ?? [...new Set([...FIRST, ...(own === undefined ? [] : [own])])]
+  const { rows, running, error, run } = useComparison(session, own === undefined ? [] : wantedBy(chosen))
   const problem = info.error ?? known.error
-  if (problem !== undefined) return <Failure error={problem} />
-  const shown = policies.filter(({ name }) => chosen.includes(name)).flatMap(({ name }) => rows.get(name) ?? [])
+  if (problem !== undefined) {
+    return (
+      <>
+        <Failure error={problem} />
+        <a href={hrefOf('sessions')}>To the list of sessions</a>
+      </>
+    )
+  }
+  const shown = wantedBy(chosen).flatMap(key => rows.get(key) ?? [])
+  const best = bestOf(shown)
   const toggle = (name: string) =>
-    setChosen(old => (old.includes(name) ? old.filter(one => one !== name) : [...old, name]))
+    setTicked(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
   return (
     <>
       <header className="page-head">
-        <h1>Compare policies</h1>
+        <h1>Compare planners</h1>
         <a className="compare-session" href={hrefOf('sessions', session)}>
           <InlineText text={info.value?.about.title ?? (summary.value?.title || session)} />
         </a>
         {info.value && <span className="dim">prices of {info.value.model}</span>}
       </header>
       <fieldset className="compare-policies">
-        <legend className="visually-hidden">Policies to compare</legend>
+        <legend className="visually-hidden">Planners to compare</legend>
         {policies.map(({ name, about }) => (
           <label key={name} className={`card compare-policy tone-${toneOf(policies, name)}`}>
             <input
@@ -72,14 +68,14 @@ export function ComparePage({ session }: { session: string }) {
               onChange={() => toggle(name)}
             />
             <span>
-              <b>{name}</b>
+              <b>{name === BASE ? 'Send everything' : name}</b>
               <span className="dim">{about}</span>
             </span>
           </label>
         ))}
       </fieldset>
       <p className="compare-state" role="status">
-        {running && `Replaying under ${running} …`}
+        {running && `Replaying under ${running.replace('@', ', ')} …`}
         {!running && error === undefined && shown.length > 0 && 'Done. Nothing was recorded, and no model was called.'}
       </p>
       {error !== undefined && (
@@ -98,8 +94,13 @@ export function ComparePage({ session }: { session: string }) {
       )}
       {shown.length > 0 && shown[0]!.calls > 0 && (
         <>
-          <CompareTable rows={shown} />
-          <ComparePlots rows={shown} toneOf={name => toneOf(policies, name)} />
+          {best && <Sentence best={best} base={rows.get(BASE)} />}
+          <Scatter rows={shown} best={best} toneOf={name => toneOf(policies, name)} />
+          <CompareTable rows={shown} best={best} own={own} />
+          <ComparePlots
+            rows={shown.filter(({ keep }) => keep === null || keep === 'normal')}
+            toneOf={name => toneOf(policies, name)}
+          />
           <Method />
         </>
       )}
@@ -109,6 +110,23 @@ export function ComparePage({ session }: { session: string }) {
 
 function toneOf(policies: readonly Policy[], name: string): number {
   return policies.findIndex(policy => policy.name === name) % TONES
+}
+
+/** What is asked for: each planner that is ticked, and thrifty at every setting of its knob. */
+function wantedBy(chosen: readonly string[]): string[] {
+  const plain = chosen.filter(name => name !== KNOBBED)
+  return chosen.includes(KNOBBED) ? [...plain, ...KEEPS.map(keep => `${KNOBBED}@${keep}`)] : plain
+}
+
+function Sentence({ best, base }: { best: Costs; base: Costs | undefined }) {
+  return (
+    <p className="verdict">
+      <b>{nameOf(best)}</b> is the cheapest that keeps at least {percent(LIMIT)}:{' '}
+      <b className={best.saved > 0 ? 'saved' : undefined}>{money(best.dollars)}</b>
+      {base && best !== base && ` instead of ${money(base.dollars)}`}, with {percent(best.evidence)} of later quotes
+      still visible.
+    </p>
+  )
 }
 
 /** Asks for one policy after the other, so that each is shown when it is there; what is known is not asked again. */
@@ -121,9 +139,11 @@ function useComparison(session: string, chosen: readonly string[]) {
     if (next === undefined) return
     let left = false
     setRunning(next)
-    sendJson<{ policies: Costs[] }>('POST', sessionPath(session, 'compare'), { policies: [next] })
-      .then(({ policies }) => {
-        if (!left) setRows(old => new Map([...old, ...policies.map(row => [row.policy, row] as const)]))
+    const [policy, keep] = next.split('@')
+    const body = { policies: [policy], ...(keep === undefined ? {} : { keep }) }
+    sendJson<{ policies: Costs[] }>('POST', sessionPath(session, 'compare'), body)
+      .then(({ policies: [row] }) => {
+        if (!left && row) setRows(old => new Map([...old, [next, row]]))
       })
       .catch(error => !left && setFailed({ error }))
       .finally(() => !left && setRunning(undefined))
@@ -139,7 +159,7 @@ function ComparePlots({ rows, toneOf }: { rows: readonly Costs[]; toneOf(name: s
   const steps = rows[0]?.series.tokens.length ?? 0
   const series = useMemo(() => {
     const of = (pick: (row: Costs) => number[]): Series[] =>
-      rows.map(row => ({ name: row.policy, values: pick(row), tone: toneOf(row.policy) }))
+      rows.map(row => ({ name: nameOf(row), values: pick(row), tone: toneOf(row.policy) }))
     return { tokens: of(row => row.series.tokens), cost: of(row => row.series.cost) }
   }, [rows, toneOf])
   const placeName = (at: number) => `call ${steps < 2 ? 1 : Math.round((at / (steps - 1)) * (calls - 1)) + 1}`
@@ -158,9 +178,9 @@ function Method() {
       <p>
         Each call is priced as a provider with a prompt cache would: what it shares with the call before at the price of
         a read, the rest at the price of a write, and everything is written again after a pause. That holds for every
-        row, so the cache itself is nobody’s merit. Only input is counted. Evidence is what the recorded agent quoted
-        later: the share of it that the policy would still have shown. Effective cost adds what fetching the rest again
-        would cost.
+        row, so the cache itself is nobody’s merit. The cost of a session is what was billed, less what the planner
+        would have saved. A later quote is a passage of a tool result that the recorded agent used again. The knob of
+        thrifty sets how much it keeps; the curve shows its five settings.
       </p>
     </details>
   )

@@ -1,79 +1,57 @@
-/** The table of a comparison: sums of each policy, and on request the decisions behind them. */
+/** The table of a comparison: sums of each planner, and on request the decisions behind them. Cards on a phone. */
 import { useState } from 'react'
 import { Bar } from '../../ui/bar.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
-import type { Costs } from './compare-page.tsx'
+import { type Costs, inOrder, LIMIT, nameOf } from './costs.ts'
 
-export function CompareTable({ rows }: { rows: readonly Costs[] }) {
+type TableProps = { rows: readonly Costs[]; best: Costs | undefined; own: string | undefined }
+
+const HEADS: readonly [label: string, info?: string][] = [
+  ['Cost of the session', 'What was billed, less what the planner would have saved; answers included.'],
+  ['Saved'],
+  ['Later quotes still visible', 'Of what the agent quoted later from a tool result, the share that was still shown.'],
+  ['Cost incl. fetching again', 'With what reading lost passages again would cost.'],
+  ['Largest call'],
+  ['Cache lost by it', 'How often its edits made the provider write a cached prompt anew.'],
+  ['Edits'],
+]
+
+export function CompareTable({ rows, best, own }: TableProps) {
   const [open, setOpen] = useState<Costs>()
-  const least = Math.min(...rows.map(row => row.effectiveShare))
-  const isBest = (row: Costs) => rows.length > 1 && row.effectiveShare === least && least < 1
+  const { good, below } = inOrder(rows)
+  const common = { best, own, onOpen: setOpen }
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-    <section className="compare-scroll card" aria-label="Sums of each policy" tabIndex={0}>
+    <section className="compare-scroll card" aria-label="Sums of each planner" tabIndex={0}>
       <table className="compare-table">
         <thead>
           <tr>
-            <th scope="col">Policy</th>
-            <th scope="col" className="number">
-              Cost
-            </th>
-            <th scope="col">of sending everything</th>
-            <th scope="col" className="number">
-              Effective
-            </th>
-            <th scope="col" className="number">
-              Evidence kept
-            </th>
-            <th scope="col" className="number">
-              Tokens sent
-            </th>
-            <th scope="col" className="number">
-              Largest call
-            </th>
-            <th scope="col" className="number">
-              Cache broken
-            </th>
-            <th scope="col" className="number">
-              Edits
-            </th>
+            <th scope="col">Planner</th>
+            {HEADS.map(([label, info], i) => (
+              <th key={label} scope="col" className={i === 0 ? undefined : 'number'}>
+                {label}
+                {info && <Info text={info} />}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map(row => (
-            <tr key={row.policy} data-best={isBest(row)}>
-              <th scope="row">
-                {row.policy} {isBest(row) && <span className="badge badge-good">least effective cost</span>}
+          {good.map(row => (
+            <Row key={nameOf(row)} row={row} {...common} />
+          ))}
+          {below.length > 0 && (
+            <tr className="compare-below">
+              <th scope="colgroup" colSpan={HEADS.length + 1}>
+                Less than {percent(LIMIT)} still visible
               </th>
-              <td className="number">{money(row.dollars)}</td>
-              <td>
-                <span className="compare-share">
-                  <Bar
-                    share={row.costShare}
-                    label={`${percent(row.costShare)} of what sending everything costs`}
-                    tone={row.costShare > 1 ? 'warn' : 'plain'}
-                  />
-                  <span className="number">{percent(row.costShare)}</span>
-                </span>
-              </td>
-              <td className="number">{percent(row.effectiveShare)}</td>
-              <td className="number">{percent(row.evidence)}</td>
-              <td className="number">{tokens(row.tokens)}</td>
-              <td className="number">{tokens(row.peak)}</td>
-              <td className="number">{count(row.busts)}</td>
-              <td className="number">
-                {row.decisions.length > 0 ? (
-                  <Button small kind="quiet" onClick={() => setOpen(row)}>
-                    {count(row.edits)}
-                  </Button>
-                ) : (
-                  count(row.edits)
-                )}
-              </td>
             </tr>
+          )}
+          {below.map(row => (
+            <Row key={nameOf(row)} row={row} {...common} isBelow />
           ))}
         </tbody>
       </table>
@@ -82,9 +60,63 @@ export function CompareTable({ rows }: { rows: readonly Costs[] }) {
   )
 }
 
+type RowProps = Omit<TableProps, 'rows'> & { row: Costs; onOpen(row: Costs): void; isBelow?: boolean }
+
+function Row({ row, best, own, onOpen, isBelow = false }: RowProps) {
+  const isOwn = row.policy === own && (row.keep === null || row.keep === 'normal')
+  return (
+    <tr data-best={row === best} data-below={isBelow}>
+      <th scope="row">
+        {nameOf(row)} {row === best && <span className="badge badge-good">cheapest that keeps ≥ {percent(LIMIT)}</span>}
+        {isBelow && <span className="badge badge-bad">loses {percent(1 - row.evidence)}</span>}
+        {isOwn && <span className="badge badge-accent">in use</span>}
+      </th>
+      <td data-label="Cost of the session">
+        <span className="compare-share">
+          <b>{money(row.dollars)}</b>
+          <Bar
+            share={row.costShare}
+            label={`${percent(row.costShare)} of what input costs when everything is sent`}
+            tone={row.costShare > 1 ? 'warn' : 'plain'}
+          />
+        </span>
+      </td>
+      <td className="number" data-label="Saved">
+        {Math.abs(row.saved) < 0.005 ? '–' : money(row.saved)}
+      </td>
+      <td className="number" data-label="Later quotes still visible">
+        {percent(row.evidence)}
+      </td>
+      <td className="number" data-label="Cost incl. fetching again">
+        {money(row.effectiveDollars)}
+      </td>
+      <td className="number" data-label="Largest call">
+        {tokens(row.peak)}
+      </td>
+      <td className="number" data-label="Cache lost by it">
+        {row.busts === 0 ? '–' : count(row.busts)}
+      </td>
+      <td className="number" data-label="Edits">
+        {row.decisions.length > 0 ? (
+          <Button
+            small
+            kind="quiet"
+            label={`${plural(row.edits, 'edit')} of ${nameOf(row)}`}
+            onClick={() => onOpen(row)}
+          >
+            {count(row.edits)}
+          </Button>
+        ) : (
+          '–'
+        )}
+      </td>
+    </tr>
+  )
+}
+
 function Decisions({ row, onClose }: { row: Costs; onClose(): void }) {
   return (
-    <Dialog title={`What ${row.policy} would have done`} onClose={onClose} wide>
+    <Dialog title={`What ${nameOf(row)} would have done`} onClose={onClose} wide>
       <ol className="compare-decisions">
         {row.decisions.map(({ call, edits, saved, text }) => (
           <li key={call}>

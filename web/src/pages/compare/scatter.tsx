@@ -1,0 +1,112 @@
+/** Dollars against what stays visible: a point for each planner, and thrifty's knob as a curve. */
+import { money, percent } from '../../ui/format.ts'
+import { ticksTo } from '../../ui/plot-points.ts'
+import { useWidth } from '../../ui/size.ts'
+import { type Costs, LIMIT, nameOf } from './costs.ts'
+
+const HEIGHT = 300
+const LEFT = 54
+const RIGHT = 22
+const TOP = 16
+const BOTTOM = 40
+
+type ScatterProps = { rows: readonly Costs[]; best: Costs | undefined; toneOf(policy: string): number }
+
+export function Scatter({ rows, best, toneOf }: ScatterProps) {
+  const { ref, width } = useWidth<HTMLDivElement>()
+  const lowest = Math.min(0.9, ...rows.map(({ evidence }) => Math.floor(evidence * 20) / 20))
+  const highest = Math.max(1e-9, ...rows.map(({ dollars }) => dollars)) * 1.08
+  const x = (evidence: number) => LEFT + ((evidence - lowest) / (1 - lowest)) * (width - LEFT - RIGHT)
+  const y = (dollars: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - dollars / highest)
+  const knob = rows.filter(({ policy }) => policy === 'thrifty')
+  const words = rows.map(row => `${nameOf(row)} ${money(row.dollars)}, ${percent(row.evidence)}`).join('; ')
+  const shares = Array.from({ length: Math.round((1 - lowest) * 20) + 1 }, (_, i) => lowest + i / 20)
+  const every = Math.ceil(shares.length / Math.max(2, width / 90))
+  return (
+    <figure className="scatter card">
+      <figcaption>
+        <h2>Dollars against what stays visible</h2>
+      </figcaption>
+      <div ref={ref}>
+        {width > 0 && (
+          <svg width={width} height={HEIGHT} role="img" aria-label={`Dollars and later quotes still visible: ${words}`}>
+            <rect
+              className="scatter-band"
+              x={x(LIMIT)}
+              y={TOP}
+              width={x(1) - x(LIMIT)}
+              height={HEIGHT - TOP - BOTTOM}
+            />
+            {ticksTo(highest, 5).map(tick => (
+              <g key={tick}>
+                <line className="plot-axis" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+                <text className="plot-tick" x={LEFT - 8} y={y(tick) + 4} textAnchor="end">
+                  {money(tick)}
+                </text>
+              </g>
+            ))}
+            {shares
+              .filter((_, i) => (shares.length - 1 - i) % every === 0)
+              .map(share => (
+                <text key={share} className="plot-tick" x={x(share)} y={HEIGHT - BOTTOM + 16} textAnchor="middle">
+                  {percent(share)}
+                </text>
+              ))}
+            <text className="plot-tick" x={(LEFT + width) / 2} y={HEIGHT - 6} textAnchor="middle">
+              later quotes still visible
+            </text>
+            {knob.length > 1 && (
+              <path
+                className="scatter-knob"
+                d={knob.map((row, i) => `${i === 0 ? 'M' : 'L'}${x(row.evidence)} ${y(row.dollars)}`).join('')}
+              />
+            )}
+            {rows.map(row => (
+              <g key={nameOf(row)} className={`tone-${toneOf(row.policy)}`}>
+                {row === best && <circle className="scatter-ring" cx={x(row.evidence)} cy={y(row.dollars)} r={10} />}
+                <circle
+                  className="scatter-point"
+                  cx={x(row.evidence)}
+                  cy={y(row.dollars)}
+                  r={row.keep !== null && row.keep !== 'normal' ? 3.5 : 5.5}
+                >
+                  <title>{`${nameOf(row)}: ${money(row.dollars)}, ${percent(row.evidence)} still visible`}</title>
+                </circle>
+              </g>
+            ))}
+            {labelled(rows, best).map((row, i, all) => {
+              const isLeft = x(row.evidence) > width / 2
+              const place = y(row.dollars) + 4 + shiftOf(row, all.slice(0, i), y)
+              return (
+                <text
+                  key={nameOf(row)}
+                  className={row === best ? 'scatter-name scatter-best' : 'scatter-name'}
+                  x={x(row.evidence) + (isLeft ? -13 : 13)}
+                  y={place}
+                  textAnchor={isLeft ? 'end' : 'start'}
+                >
+                  {nameOf(row)}
+                </text>
+              )
+            })}
+          </svg>
+        )}
+      </div>
+    </figure>
+  )
+}
+
+/** The points of the knob are told by the curve; only its ends and the best of it have a name. */
+function labelled(rows: readonly Costs[], best: Costs | undefined): Costs[] {
+  return rows.filter(row => row === best || row.keep === null || row.keep === 'normal' || row.keep === 'least')
+}
+
+const LINE = 14
+
+/** Names that would lie on each other move apart. */
+function shiftOf(row: Costs, before: readonly Costs[], y: (dollars: number) => number): number {
+  const near = before.filter(other => {
+    return Math.abs(y(other.dollars) - y(row.dollars)) < LINE && Math.abs(other.evidence - row.evidence) < 0.1
+  })
+  return -near.length * LINE
+}
