@@ -51,7 +51,7 @@ function inputOf(tool: string, i: number) {
 }
 
 describe('the list', () => {
-  test('has the numbers of sessions that were looked at, until they grow', async () => {
+  test('has the numbers of sessions that were looked at, and says when they have grown since', async () => {
     const rowOf = async (id: string) => (await get('/sessions')).sessions.find((row: { id: string }) => row.id === id)
     await longSession('listed')
     assert.equal((await rowOf('listed')).summary, null)
@@ -59,8 +59,11 @@ describe('the list', () => {
     assert.deepEqual((await rowOf('listed')).summary, summary)
     assert.deepEqual([summary.turns, summary.calls, summary.title], [1, 13, 'Read them all.'])
     await post('/sessions/listed/messages', { messages: [said('More.')] }, 201)
-    assert.equal((await rowOf('listed')).summary, null)
+    const { isOld, summary: before } = await rowOf('listed')
+    assert.equal(isOld, true)
+    assert.deepEqual(before, summary)
     assert.equal((await get('/sessions/listed/summary')).turns, 2)
+    assert.equal((await rowOf('listed')).isOld, false)
   })
 
   test('says who works in a session and what it is called', async () => {
