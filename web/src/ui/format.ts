@@ -43,14 +43,16 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** `3 min ago`; older than a week: the day. */
+/** `3 min ago`; older than a week: the day, with its year where that is another. */
 export function ago(at: number, now: number): string {
   const passed = now - at
   if (passed < MINUTE) return 'just now'
   if (passed < HOUR) return `${Math.floor(passed / MINUTE)} min ago`
   if (passed < DAY) return `${Math.floor(passed / HOUR)} h ago`
   if (passed < 7 * DAY) return `${plural(Math.floor(passed / DAY), 'day')} ago`
-  return new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' })
+  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear()
+  const year = sameYear ? {} : { year: 'numeric' as const }
+  return new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'short', ...year })
 }
 
 export function dateTime(at: number): string {
