@@ -1,14 +1,18 @@
 /**
- * The search engines that bench/recall.ts compares, each as it comes: ours, SQLite's FTS5, MiniSearch, Orama, lunr.
+ * The search engines that bench/recall.ts compares, each as it comes: ours, by words and (with a model) by meaning,
+ * SQLite's FTS5, MiniSearch, Orama, lunr.
  * Each is given one document a message and asked for numbers of messages. The peers are installed in bench/ only.
  */
 import { createRequire } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
+import { embeddingFolder } from '../scripts/optional-parts.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { SqliteLedger } from '../src/ledger/sqlite.ts'
 import { textOf } from '../src/model/leaves.ts'
 import type { Message } from '../src/model/types.ts'
-import { search } from '../src/recall/search.ts'
+import { type Embed, orderByMeaning, remembered } from '../src/recall/meaning.ts'
+import { type Found, search } from '../src/recall/search.ts'
+import { openEmbedding } from '../src/session/embedding.ts'
 
 /** Messages of several sessions; a hit is `session` and the number of the message in it. */
 export type Corpus = { session: string; messages: readonly Message[] }[]
@@ -20,31 +24,48 @@ export type Engine = {
   close(): Promise<void>
 }
 
-export type EngineName = 'palimpsest' | 'FTS5' | 'MiniSearch' | 'Orama' | 'lunr'
-
 const load = createRequire(import.meta.url)
 const words = (query: string) => query.match(/[\p{L}\p{N}_]+/gu) ?? []
 
-export const ENGINES: Record<EngineName, (corpus: Corpus) => Promise<Engine>> = {
-  palimpsest: async corpus => {
-    const store = new SqliteLedger(':memory:', { indexes: false })
-    for (const { session, messages } of corpus) {
-      await store.open(session, { at: 0, meta: '{}' })
-      await new Ledger(store, session).append(
-        messages.map(message => ({ type: 'entry', message })),
-        0,
-      )
-      while (await store.advanceIndex([session], { steps: 64, merge: true }));
-    }
-    return {
-      async find(query, { session, limit }) {
-        const index = store.readIndex(session === undefined ? 'all' : { session }, { behind: false })
-        const hits = await search(index, query, { limit })
-        return hits.map(hit => ({ session: hit.session, message: hit.seq }))
-      },
-      close: () => store.close(),
-    }
-  },
+/** Ours; with `embed` the order is also by meaning. */
+async function palimpsest(corpus: Corpus, embed?: Embed): Promise<Engine> {
+  const store = new SqliteLedger(':memory:', { indexes: false })
+  for (const { session, messages } of corpus) {
+    await store.open(session, { at: 0, meta: '{}' })
+    await new Ledger(store, session).append(
+      messages.map(message => ({ type: 'entry', message })),
+      0,
+    )
+    while (await store.advanceIndex([session], { steps: 64, merge: true }));
+  }
+  const bySession = new Map(corpus.map(({ session, messages }) => [session, messages]))
+  const pieceOf = async ({ session, seq, part, from, to }: Found) =>
+    textOf(bySession.get(session)![seq]!.parts[part]!).slice(from, to)
+  return {
+    async find(query, { session, limit }) {
+      const index = store.readIndex(session === undefined ? 'all' : { session }, { behind: false })
+      const found = await search(index, query, { limit })
+      const hits = embed ? await orderByMeaning(found, query, { embed, textOf: pieceOf }) : found
+      return hits.map(hit => ({ session: hit.session, message: hit.seq }))
+    },
+    close: () => store.close(),
+  }
+}
+
+/** The model that scripts/embedding.sh gets, if it is there. */
+async function openModel(): Promise<Embed | undefined> {
+  const folder = embeddingFolder()
+  if (folder === undefined) return undefined
+  const queryPrefix = 'Represent this sentence for searching relevant passages: '
+  return remembered(await openEmbedding({ onnx: 'model.onnx', queryPrefix }, folder))
+}
+
+const model = await openModel()
+const BY_MEANING = 'palimpsest, by meaning'
+
+export const ENGINES: Record<string, (corpus: Corpus) => Promise<Engine>> = {
+  palimpsest: corpus => palimpsest(corpus),
+  ...(model ? { [BY_MEANING]: (corpus: Corpus) => palimpsest(corpus, model) } : {}),
 
   FTS5: async corpus => {
     const db = new DatabaseSync(':memory:')

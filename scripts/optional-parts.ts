@@ -50,6 +50,11 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get them with: npm run clients:install',
   },
   {
+    name: 'tests of recall by meaning on real weights (not installed)',
+    isHere: () => embeddingFolder() !== undefined,
+    how: 'Get them with: npm run embedding:install',
+  },
+  {
     name: 'tests with the peers of the benchmark (not installed)',
     isHere: root => existsSync(join(root, 'bench/node_modules/deepagents')),
     how: 'Get them with: npm run bench:install',
@@ -58,6 +63,13 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
 
 export function hasCompiler(): boolean {
   return process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
+}
+
+/** Where scripts/embedding.sh puts a model; undefined where it has not. */
+export function embeddingFolder(): string | undefined {
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+  const folder = process.env['PALIMPSEST_EMBEDDING'] ?? join(cache, 'palimpsest', 'embedding')
+  return existsSync(join(folder, 'model.onnx')) ? folder : undefined
 }
 
 /** Where scripts/clients.sh puts the agents. */

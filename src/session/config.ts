@@ -26,6 +26,8 @@ import { KEEP_LEVELS, type KeepLevel, MAX_KEEP } from '../planner/tuning.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { bandSchema, tiersSchema } from '../providers/table.ts'
+import type { Embed } from '../recall/meaning.ts'
+import { type EmbeddingConfig, embeddingSchema, lateEmbedding } from './embedding.ts'
 
 export const CONFIG_FILE = 'palimpsest.json'
 
@@ -153,6 +155,10 @@ export const configSchema = z
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
     publicUrl: z.url().optional().describe('Where users reach the server, for links in answers'),
+    recall: z
+      .strictObject({ embedding: embeddingSchema.optional() })
+      .optional()
+      .describe('How recall orders what it finds: by words, and with an embedding by meaning too'),
     agent: agentSchema.optional(),
   })
   .describe('Configuration of Palimpsest')
@@ -169,6 +175,7 @@ export type Config = {
   models?: ModelTable
   tools?: Record<string, ToolSpec>
   publicUrl?: string
+  recall?: { embedding?: EmbeddingConfig | undefined } | undefined
   agent?: AgentConfig
 }
 
@@ -182,6 +189,8 @@ export type Settings = {
   overhead?: number
   models?: ModelTable
   tools?: ToolTable
+  /** Recall orders by meaning, too. */
+  embed?: Embed
 }
 
 /** Checks a value as a configuration. `source` is what errors name. */
@@ -197,12 +206,18 @@ export function parseConfig(value: unknown, source = 'config'): Config {
 
 /** `source` is the file: modules are found from its folder. */
 export async function toSettings(config: Config, source = '.'): Promise<Settings> {
-  const { policy, tools, agent: _, publicUrl: __, keep, protect, anchor, marks, ...rest } = config
+  const { policy, tools, recall, agent: _, publicUrl: __, keep, protect, anchor, marks, ...rest } = config
   const tuning: PresetTuning = Object.fromEntries(
     Object.entries({ keep, protect, anchor, marks }).filter(([, value]) => value !== undefined),
   )
   const planner = await plannerOf(policy, tuning, source)
-  return { ...rest, tuning, ...(planner ? { planner } : {}), ...(tools ? { tools: defineTools(tools) } : {}) }
+  return {
+    ...rest,
+    tuning,
+    ...(planner ? { planner } : {}),
+    ...(tools ? { tools: defineTools(tools) } : {}),
+    ...(recall?.embedding ? { embed: lateEmbedding(recall.embedding, dirname(source)) } : {}),
+  }
 }
 
 async function plannerOf(
@@ -327,6 +342,7 @@ function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
   if (path.length === 0) return Object.keys(configSchema.shape)
   if (path[0] === 'models') return Object.keys(modelSchema.shape)
   if (path[0] === 'tools') return Object.keys(toolSchema.shape)
+  if (path[0] === 'recall') return ['embedding']
   if (path[0] === 'agent') return agentKeys(path.slice(1))
   if (path.length === 1) return Object.keys(compositionSchema.shape)
   const policy = valueAt(value, path.slice(0, 3))

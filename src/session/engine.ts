@@ -25,6 +25,7 @@ import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
 import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
+import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
@@ -45,6 +46,8 @@ export type PalimpsestOptions = {
   tools?: ToolTable
   /** Keeps a file that an edit points to, in place of the folder in the home. */
   keepFile?: (path: string, text: string) => Promise<void>
+  /** Gives texts their vectors: recall then orders what it finds by meaning, too. */
+  embed?: Embed
   /** Has a model write the summaries that policies plan; ours are used where it fails. */
   summarize?: WriteSummary
   /** The workspace whose daily log gets a line when old entries are summarised; the one in the home unless given. */
@@ -208,6 +211,7 @@ export class Palimpsest {
     return new Session(state, {
       store: this.#store,
       ...(table ? { tools: table } : {}),
+      ...(this.#embed ? { embed: this.#embed } : {}),
       open: (name, about) => {
         const added = about ? { about: { ...options.about, ...about } } : {}
         return this.session(name, { ...options, ...added, asGuest: false })
@@ -256,6 +260,10 @@ export class Palimpsest {
 
   get #clock(): () => number {
     return this.#options.clock ?? Date.now
+  }
+
+  get #embed(): Embed | undefined {
+    return this.#options.embed ?? this.#options.settings?.embed
   }
 
   get #tools(): ToolTable | undefined {
@@ -354,11 +362,21 @@ export class Palimpsest {
     const { limit = 20, open = id => this.session(id, { mustExist: true }), among: given, project, ...rest } = options
     const among = project === undefined ? given : await this.#ofProject(project, given)
     const index = await this.#store.index(among ? { among } : 'all')
-    const found = await search(index, query, { limit, ...rest })
+    const embed = this.#embed
+    const words = await search(index, query, { limit: embed ? Math.max(limit, MEANING_CANDIDATES) : limit, ...rest })
+    const opened = new Map<string, Promise<Session>>()
+    const openOnce = (id: string) => {
+      const session = opened.get(id) ?? open(id)
+      opened.set(id, session)
+      return session
+    }
+    const textOf = async (one: Found) => (await openOnce(one.session)).pieceOf(one)
+    const ordered = embed ? await orderByMeaning(words, query, { embed, textOf }) : words
+    const found = ordered.slice(0, limit)
     const bySession = Map.groupBy(found, hit => hit.session)
     const placed = new Map<Found, SessionHit>()
     for (const [id, own] of bySession) {
-      const session = await open(id)
+      const session = await openOnce(id)
       for (const one of own)
         for (const hit of await session.describe([one], query)) placed.set(one, { session: id, ...hit })
     }

@@ -109,6 +109,13 @@ export async function describeHits(reader: Reader, found: readonly Found[], quer
   return hits
 }
 
+/** The piece of a part that was found. */
+export async function pieceOf(reader: Reader, { seq, part, from, to }: Found): Promise<string> {
+  const entry = entryAt(reader.fold, seq)
+  const found = entry === undefined ? undefined : (await reader.original(entry)).parts[part]
+  return found ? textOf(found).slice(from, to) : ''
+}
+
 /** The parts of the entries around one, in order. */
 export async function describeAround(reader: Reader, entry: number, { before = 3, after = 3 } = {}): Promise<Nearby[]> {
   const near: Nearby[] = []

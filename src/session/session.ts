@@ -16,6 +16,7 @@ import { imagesIn, textOf } from '../model/leaves.ts'
 import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, ImagePart, Message, Part, Told, Usage } from '../model/types.ts'
+import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
 import { messagesOf } from '../view/edits.ts'
 import { activeEdits, type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
@@ -24,7 +25,15 @@ import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
 import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
-import { describeAround, describeHits, type Nearby, type Reader, type RecallHit, type RecallOptions } from './recall.ts'
+import {
+  describeAround,
+  describeHits,
+  type Nearby,
+  pieceOf,
+  type Reader,
+  type RecallHit,
+  type RecallOptions,
+} from './recall.ts'
 import type { View } from './session-view.ts'
 import type { FileMark, SessionOptions, SessionState } from './state.ts'
 
@@ -60,6 +69,7 @@ const LONGEST_BASE = 180
 
 export class Session {
   readonly #store: LedgerStore
+  readonly #embed: Embed | undefined
   readonly #state: SessionState
   readonly #tools: ToolTable | undefined
   readonly #open: Opener
@@ -70,9 +80,10 @@ export class Session {
   #firstPrompt: Message | undefined
 
   /** Use `pal.session(id)`. */
-  constructor(state: SessionState, context: { store: LedgerStore; tools?: ToolTable; open: Opener }) {
+  constructor(state: SessionState, context: { store: LedgerStore; tools?: ToolTable; embed?: Embed; open: Opener }) {
     this.#state = state
     this.#store = context.store
+    this.#embed = context.embed
     this.#tools = context.tools
     this.#open = context.open
   }
@@ -178,7 +189,16 @@ export class Session {
   /** Searches everything that ever happened, best first, with what is in view marked. */
   async recall(query: string, { limit = 20, ...options }: RecallOptions = {}): Promise<RecallHit[]> {
     const index = await this.#store.index({ session: this.id })
-    return this.describe(await search(index, query, { limit, ...options }), query)
+    const embed = this.#embed
+    const most = embed ? Math.max(limit, MEANING_CANDIDATES) : limit
+    const found = await search(index, query, { limit: most, ...options })
+    const ordered = embed ? await orderByMeaning(found, query, { embed, textOf: one => this.pieceOf(one) }) : found
+    return this.describe(ordered.slice(0, limit), query)
+  }
+
+  /** The text of what a search has found in this session. */
+  async pieceOf(found: Found): Promise<string> {
+    return pieceOf(await this.#reader(), found)
   }
 
   /** What a search has found in this session, as its hits. */

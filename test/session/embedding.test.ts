@@ -1,0 +1,103 @@
+/** Recall by meaning: vectors from an endpoint (a real server here) or from real weights, fused with the order by words. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { embeddingFolder } from '../../scripts/optional-parts.ts'
+import type { Message } from '../../src/model/types.ts'
+import { parseConfig } from '../../src/session/config.ts'
+import { openEmbedding } from '../../src/session/embedding.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { wordPieces } from '../../src/session/wordpiece.ts'
+
+const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+
+/** Knows two topics: vehicles and food. */
+const asked: { model: string; input: string[]; key: string | undefined }[] = []
+const server = createServer(async (request, response) => {
+  if (!request.url?.startsWith('/v1/')) return response.writeHead(404).end()
+  let body = ''
+  for await (const chunk of request) body += chunk
+  const { model, input }: { model: string; input: string[] } = JSON.parse(body)
+  asked.push({ model, input, key: request.headers.authorization })
+  const about = (text: string, words: RegExp) => (words.test(text) ? 2 : 0.1)
+  const data = input.map((text, index) => ({
+    index,
+    embedding: [about(text, /car|lorry|vehicle|automobile/), about(text, /soup|bread|meal/)],
+  }))
+  return response.end(JSON.stringify({ data: data.reverse() }))
+})
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+after(() => server.close())
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+
+const texts = ['the price of the soup went up', 'the price of the lorry fell', 'a price list', 'nothing to see']
+
+test('an endpoint orders what words find by meaning, and finds nothing that they do not', async () => {
+  process.env['PALIMPSEST_TEST_KEY'] = 'secret'
+  const config = { recall: { embedding: { url, model: 'm', keyEnv: 'PALIMPSEST_TEST_KEY', queryPrefix: 'find: ' } } }
+  await using pal = await openPalimpsest({ home: ':memory:', config })
+  const session = await pal.session('s')
+  await session.append(...texts.map(said))
+  const first = (await session.recall('price of an automobile')).map(({ entry }) => entry)
+  assert.equal(first[0], 1)
+  assert.deepEqual([...first].sort(), [0, 1, 2])
+  assert.deepEqual(asked[0], { model: 'm', input: ['find: price of an automobile'], key: 'Bearer secret' })
+  const { hits } = await pal.recall('prices went up for a meal', { limit: 1 })
+  assert.ok(asked.some(({ input }) => input.includes('find: prices went up for a meal')))
+  assert.deepEqual(
+    hits.map(({ entry }) => entry),
+    [0],
+  )
+  assert.equal(asked.flatMap(({ input }) => input).filter(text => text === texts[1]).length, 1, 'vectors are kept')
+})
+
+test('without a configuration no vector is asked for', async () => {
+  const before = asked.length
+  await using pal = await openPalimpsest({ home: ':memory:' })
+  const session = await pal.session('s')
+  await session.append(...texts.map(said))
+  assert.equal((await session.recall('price of an automobile')).length, 3)
+  assert.equal(asked.length, before)
+})
+
+test('what is wrong is said: a configuration, a file that is not there, an endpoint that refuses', async () => {
+  assert.throws(() => parseConfig({ recall: { embedding: { onnx: '' } } }), { code: 'CONFIG_INVALID' })
+  assert.throws(
+    () => parseConfig({ recall: { vectors: true } }),
+    /recall\.vectors is not known; allowed in recall: embedding/,
+  )
+  await assert.rejects(openEmbedding({ onnx: 'none/model.onnx' }, '.'), /tokenizer\.json cannot be read/)
+  const embed = await openEmbedding({ url: url.replace('/v1', '/refuse'), model: 'm' }, '.')
+  await assert.rejects(embed(['bread'], 'passage'), /answered 404 when asked for embeddings/)
+})
+
+test('the tokenizer cuts words into the pieces of the vocabulary', () => {
+  const vocab = { '[UNK]': 0, '[CLS]': 1, '[SEP]': 2, un: 3, '##aff': 4, '##able': 5, ',': 6, cafe: 7, 北: 8 }
+  const tokenize = wordPieces({ model: { vocab } }, 8)!
+  assert.deepEqual(tokenize('Unaffable, Café 北zzz'), [1, 3, 4, 5, 6, 7, 8, 2])
+  assert.deepEqual(tokenize('zzz'), [1, 0, 2])
+  assert.deepEqual(tokenize(''), [1, 2])
+  assert.equal(wordPieces({ model: {} }, 8), undefined)
+})
+
+const folder = embeddingFolder()
+test('real weights bring a paraphrase before what has the words by chance', {
+  skip: folder === undefined && 'no model: npm run embedding:install',
+}, async () => {
+  const queryPrefix = 'Represent this sentence for searching relevant passages: '
+  const embed = await openEmbedding({ onnx: join(folder!, 'model.onnx'), queryPrefix }, folder!)
+  const [query] = await embed(['How was the login problem solved?'], 'query')
+  const vectors = await embed(
+    [
+      'We repaired the sign-in form by renewing the session cookie.',
+      'The problem with apples is that they are solved by eating.',
+    ],
+    'passage',
+  )
+  const [near, far] = vectors.map(vector => vector.reduce((sum, value, i) => sum + value * query![i]!, 0))
+  assert.ok(near! > far!, `${near} ${far}`)
+})
