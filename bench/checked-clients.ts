@@ -35,6 +35,9 @@ import { type Received, startUpstream, type Turn, type Upstream } from '../test/
 
 type Size = { prompts: number; calls: number }
 type Clock = { now: number }
+/** Ten thousand requests would fill the memory. */
+const FORGETS = { forgets: true }
+
 type Provider = { upstream: Upstream; bill: Bill; refusals: string[] }
 type Result = { bill: Bill; refusals: string[]; faults: string[]; edits: number; forks: number; failed?: string }
 
@@ -83,10 +86,10 @@ async function startProvider(
   const options = { clock: () => clock.now }
   if (dialect.name === 'gemini') {
     const { script, bill } = checkingGemini(answer, options)
-    return { upstream: await startGemini(script), bill, refusals: [] }
+    return { upstream: await startGemini(script, FORGETS), bill, refusals: [] }
   }
   const provider = dialect.name === 'anthropic' ? checkingAnthropic(answer, options) : checkingOpenAI(answer, options)
-  return { ...provider, upstream: await startUpstream(provider.script) }
+  return { ...provider, upstream: await startUpstream(provider.script, FORGETS) }
 }
 
 async function run(client: Client, size: Size, policy: string): Promise<Result> {

@@ -60,6 +60,9 @@ const CONVERSATION = 60
 const MINUTE = 60_000
 const STEP = 15_000
 
+/** Ten thousand requests would fill the memory. */
+const FORGETS = { forgets: true }
+
 type Provider = { upstream: Upstream; bill: Bill; refusals: string[] }
 type Agent = { round(): Promise<void>; rounds: number }
 type Clock = { now: number }
@@ -68,14 +71,14 @@ async function startProvider({ kind, account, turn = 6 }: World, clock: Clock): 
   const options = { clock: () => clock.now }
   if (kind === 'gemini') {
     const { script, bill } = checkingGemini(thinkingModel(turn), options)
-    return { upstream: await startGemini(script), bill, refusals: [] }
+    return { upstream: await startGemini(script, FORGETS), bill, refusals: [] }
   }
   if (kind === 'openai') {
     const provider = checkingOpenAI(thinkingModel(turn), options)
-    return { ...provider, upstream: await startUpstream(provider.script) }
+    return { ...provider, upstream: await startUpstream(provider.script, FORGETS) }
   }
   const provider = checkingAnthropic(thinkingModel(turn), { ...account, ...options })
-  return { ...provider, upstream: await startUpstream(provider.script, provider) }
+  return { ...provider, upstream: await startUpstream(provider.script, { ...provider, ...FORGETS }) }
 }
 
 function startAgent({ kind, model, ttl }: World, url: string, session: string): Agent {

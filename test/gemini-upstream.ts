@@ -21,17 +21,24 @@ import {
 export type GeminiOptions = {
   /** Whether calls come with ids. */
   ids?: boolean
+  /** No request is kept, for runs of thousands. */
+  forgets?: boolean
 }
 
-export async function startGemini(script: Script, { ids = false }: GeminiOptions = {}): Promise<Upstream> {
+export async function startGemini(
+  script: Script,
+  { ids = false, forgets = false }: GeminiOptions = {},
+): Promise<Upstream> {
   const requests: Received[] = []
+  let asked = 0
   const server = createServer(async (request, response) => {
     const received = await receive(request)
     const { pathname, searchParams } = new URL(received.path, 'http://x')
     const [, model = '', method = ''] = /\/models\/([^/:]+):(\w+)$/.exec(pathname) ?? []
     if (method === 'countTokens') return send(response, 200, { totalTokens: Math.ceil(received.body.length / 4) })
     if (!/^(?:stream)?generateContent$/i.test(method)) return fail(response, 404, `no ${pathname} here`)
-    const index = requests.push(received) - 1
+    const index = asked++
+    if (!forgets) requests.push(received)
     const complaint = complaintAbout(received.json.contents)
     if (complaint) return fail(response, 400, complaint)
     const turn = typeof script === 'function' ? script(received, index) : script[index]

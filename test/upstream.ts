@@ -56,11 +56,15 @@ export type Upstream = {
 
 export type Script = readonly Turn[] | ((request: Received, index: number) => Turn)
 
-/** `count` answers requests for token counts. */
-export type UpstreamOptions = { count?: (request: Received) => { status: number; body: unknown } }
+/** `count` answers requests for token counts. With `forgets` no request is kept, for runs of thousands. */
+export type UpstreamOptions = { count?: (request: Received) => { status: number; body: unknown }; forgets?: boolean }
 
-export async function startUpstream(script: Script, { count = roughCount }: UpstreamOptions = {}): Promise<Upstream> {
+export async function startUpstream(
+  script: Script,
+  { count = roughCount, forgets = false }: UpstreamOptions = {},
+): Promise<Upstream> {
   const requests: Received[] = []
+  let asked = 0
   const server = createServer(async (request, response) => {
     const received = await receive(request)
     const [path] = received.path.split('?')
@@ -71,7 +75,8 @@ export async function startUpstream(script: Script, { count = roughCount }: Upst
     }
     const dialect = DIALECTS[path ?? '']
     if (!dialect || request.method !== 'POST') return send(response, 404, { error: { message: `no ${path} here` } })
-    const index = requests.push(received) - 1
+    const index = asked++
+    if (!forgets) requests.push(received)
     const turn = typeof script === 'function' ? script(received, index) : script[index]
     if (!turn) return send(response, 500, { error: { message: `the script has no turn ${index}` } })
     if (turn.error) return send(response, turn.error.status, turn.error.body, turn.error.headers)
@@ -87,6 +92,8 @@ function roughCount({ body }: Received) {
 }
 
 export async function listening(server: Server, requests: Received[]): Promise<Upstream> {
+  // A client that is slow must not find its kept connection closed just when it asks again.
+  server.keepAliveTimeout = 0
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const close = () =>
     new Promise<void>(resolve => {

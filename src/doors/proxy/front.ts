@@ -13,6 +13,9 @@ export type FrontOptions = { port?: number; host?: string; token?: string }
 
 export type Front = { url: string; port: number; close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> }
 
+/** Agents think and ask for longer than Node's five seconds: a connection that closes just then is an error to them. */
+const KEEP_ALIVE_MS = 75_000
+
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 export async function serveProxy(
@@ -22,7 +25,7 @@ export async function serveProxy(
   if (!LOOPBACK.has(host) && !token) {
     throw new PalimpsestError('INVALID_INPUT', `Listening on ${host} needs a token: others could use it.`, { host })
   }
-  const server = createServer({ requestTimeout: 0 }, (request, response) => {
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     serve(request, response, { handler, token }).catch(() => response.destroy())
   })
   server.listen(port, host)
