@@ -123,9 +123,12 @@ async function run(client: Client, size: Size, policy: string): Promise<Result> 
 }
 
 function failureOf({ out, err, code }: Ran, { program }: Client): string | undefined {
-  if (code === 0 && (program === 'mini' || /all of it works/.test(out))) return undefined
+  if (code === 0 && (SILENT.has(program) || /all of it works/.test(out))) return undefined
   return `ended with ${code}: ${err.slice(-600)}${out.slice(-600)}`
 }
+
+/** They do not print what the model said last. */
+const SILENT = new Set(['mini', 'python3'])
 
 const HEAD = `| agent | model | calls | refused | edits | histories that it rewrote | bill without | with | share |
 |---|---|--:|--:|--:|--:|--:|--:|--:|`

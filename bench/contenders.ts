@@ -21,12 +21,25 @@ export const TABLES = {
   DeepSeek: { model: 'deepseek-chat' },
 } as const satisfies Record<string, { model: string; cacheTtl?: string }>
 
+/** The same for models of today (bench/today.ts). */
+export const TODAY = {
+  'Sonnet 5.5, Opus 5.5; 5 minutes': { model: 'claude-sonnet-5-5' },
+  'Sonnet 5.5, Opus 5.5; 1 hour': { model: 'claude-sonnet-5-5', cacheTtl: '1h' },
+  'Fable 5.2, 1 hour': { model: 'claude-fable-5-2', cacheTtl: '1h' },
+  'GPT-6.1': { model: 'gpt-6.1-sol' },
+  'Gemini 4': { model: 'gemini-4-argon' },
+  DeepSeek: { model: 'deepseek-v4-pro' },
+} as const satisfies Record<string, { model: string; cacheTtl?: string }>
+
 export type Table = keyof typeof TABLES
 export const TABLE_NAMES = Object.keys(TABLES) as Table[]
 export const MAIN: Table = 'Anthropic, 5 minutes'
 
 export function modelOf(table: Table): Model {
-  const { model, ...use } = TABLES[table]
+  return modelFor(TABLES[table])
+}
+
+export function modelFor({ model, ...use }: { model: string; cacheTtl?: string }): Model {
   return modelInfo(model, {}, use)
 }
 
@@ -98,12 +111,12 @@ export function peerContender(peer: Peer): Contender {
 export async function measurePeer(
   peer: Peer,
   session: Recorded,
-  { until = Number.POSITIVE_INFINITY } = {},
+  { until = Number.POSITIVE_INFINITY, prices = tablePrices() } = {},
 ): Promise<Measures> {
   const count = await loadCounter()
   const meter = new Meter(session.messages, {
     count,
-    prices: tablePrices(),
+    prices,
     evidence: session.evidence,
     overhead: TYPICAL_OVERHEAD,
   })

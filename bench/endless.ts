@@ -204,6 +204,7 @@ async function runLeast(session: Recorded, own: Measures, least: Least): Promise
     calls: calls.length,
     sent: calls.reduce((total, call) => total + call.tokens, 0),
     said: 1,
+    reasoning: { running: 0, lost: 0 },
     peak: Math.max(...calls.map(({ tokens }) => tokens)),
     costs: { ...own.costs, [MAIN]: { ...own.costs[MAIN]!, cost, effective: cost, refetches: 0, busts: 0 } },
     evidence: quotes ? { quotes: { ...quotes, kept: quotes.quotes - lost } } : {},

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Real agents for the tests of the proxy, at fixed versions, in a cache folder outside the checkout.
 #
-#   scripts/clients.sh install    gets them (some 1.4 GB; nothing is done for what is there already)
-#   scripts/clients.sh test       runs the tests in a network namespace that has only loopback
+#   scripts/clients.sh install    gets them (some 1.6 GB; nothing is done for what is there already)
+#   scripts/clients.sh python     gets those in Python (aider and mini-swe-agent, another 1.4 GB)
+#   scripts/clients.sh test       runs the tests in a network namespace that has only loopback, and two agents on providers
+#                                 that check and bill (all of them: npm run bench:checked-clients)
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -20,6 +22,8 @@ install() {
     opencode-ai@1.18.33 \
     @earendil-works/pi-coding-agent@0.87.1 \
     @google/gemini-cli@0.61.0 \
+    @qwen-code/qwen-code@0.24.4 \
+    @openai/agents@0.20.0 \
     @google/genai@2.21.0
   do
     name=${package%@*}
@@ -44,6 +48,7 @@ run_tests() {
 
 case ${1:-} in
   install) install ;;
+  python) install_python ;;
   test) run_tests ;;
-  *) echo "usage: $0 install|test" >&2; exit 2 ;;
+  *) echo "usage: $0 install|python|test" >&2; exit 2 ;;
 esac

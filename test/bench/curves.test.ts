@@ -99,5 +99,6 @@ function result(kind: Result['kind'], setting: string, evidence: number, effecti
     refetches: 0,
     peak: 1,
     said: 1,
+    reasoningLost: 0,
   }
 }

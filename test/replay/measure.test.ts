@@ -152,6 +152,43 @@ describe('runs of characters', () => {
   })
 })
 
+describe('reasoning of the running turn', () => {
+  const thinks = (id: string, text: string): Message => ({
+    role: 'assistant',
+    at: 1000,
+    parts: [
+      { type: 'reasoning', text },
+      { type: 'tool-call', id, name: 'read_file', input: {} },
+    ],
+  })
+  const turn = [
+    user('go'),
+    thinks('a', 'first'),
+    result('a', 'long'),
+    thinks('b', 'second'),
+    result('b', 'x'),
+    says('?'),
+  ]
+
+  test('is all there when nothing is changed, and is nothing where a new turn begins', async () => {
+    const { reasoning } = await measured(turn, everything(turn))
+    assert.ok(reasoning.running > 0)
+    assert.equal(reasoning.lost, 0)
+    const next = [...turn, user('and now'), says('done')]
+    assert.deepEqual((await measured(next, everything(next))).reasoning, reasoning)
+  })
+
+  test('is lost where it is behind a change, and stays lost; what is before the change is not', async () => {
+    const sent = everything(turn)
+    const short = replaceResult(turn, 'short')
+    const changed = [sent[0]!, sent[1]!, { messages: short.slice(0, 5) }]
+    const { reasoning } = await measured(turn, changed)
+    // Of three calls the last one carries both thoughts: the second is behind the result that was changed.
+    const [first, second] = await Promise.all(['first', 'second'].map(async text => (await loadCounter())(text)))
+    assert.deepEqual(reasoning, { running: 2 * first! + second!, lost: second! })
+  })
+})
+
 describe('the three measures', () => {
   test('a call that only adds reads what was sent and writes the rest', async () => {
     const messages = session()

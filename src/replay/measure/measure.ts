@@ -50,6 +50,8 @@ export type Measures<T extends string = string, E extends string = string> = {
   evidence: Record<E, Kept>
   /** Share of the users' words that were in view, over all calls. */
   said: number
+  /** Tokens of reasoning of running turns over all calls, and those that were gone or stood behind a change made since. */
+  reasoning: { running: number; lost: number }
   perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
 }
 
@@ -78,7 +80,9 @@ type Shown = { sources: Map<string, Part>; inserted: Part[] }
 
 export class Meter<T extends string = string, E extends string = string> {
   readonly #options: MeasureOptions<T, E>
-  readonly #moments: { at: number; answered: number; userTokens: number }[]
+  readonly #moments: Moment[]
+  /** Reasoning that a change before it has made invalid, where providers bind it. */
+  readonly #unbound = new Set<string>()
   readonly #said: ReadonlySet<string>
   readonly #result: Measures<T, E>
   readonly #refetched: Record<string, Map<number, number>> = {}
@@ -102,6 +106,7 @@ export class Meter<T extends string = string, E extends string = string> {
       costs: recordOf(names, () => ({ cost: 0, effective: 0, refetches: 0, busts: 0, cold: 0 })),
       evidence: recordOf(evidence, () => ({ kept: 0, quotes: 0, keptChars: 0, quoteChars: 0 })),
       said: 1,
+      reasoning: { running: 0, lost: 0 },
       perCall: [],
     }
   }
@@ -109,7 +114,7 @@ export class Meter<T extends string = string, E extends string = string> {
   /** The messages of the next call. Says what it cost by the first price table, and whether it broke a warm cache. */
   add(messages: readonly Message[]): { tokens: number; cost: number; bust: boolean; lost: number } {
     const call = this.#result.calls++
-    const moment = this.#moments[call] ?? { at: 0, answered: 0, userTokens: 0 }
+    const moment = this.#moments[call] ?? { at: 0, answered: 0, userTokens: 0, reasoning: [] }
     const parts = messages.flatMap(message => message.parts)
     const { shared, sizes } = this.#sizes(parts)
     const overhead = this.#options.overhead ?? TYPICAL_OVERHEAD
@@ -122,6 +127,8 @@ export class Meter<T extends string = string, E extends string = string> {
     const measured = { tokens, ...own, lost: lost.length }
     this.#result.perCall.push(measured)
     this.#addWords(messages, moment.userTokens)
+    if (broken) for (const part of parts.slice(shared)) if (part.type === 'reasoning') this.#unbound.add(part.text)
+    this.#addReasoning(parts, moment.reasoning)
     this.#previous = parts
     this.#answeredAt = moment.answered || moment.at
     return measured
@@ -243,6 +250,17 @@ export class Meter<T extends string = string, E extends string = string> {
     return text
   }
 
+  #addReasoning(parts: readonly Part[], running: readonly Part[]): void {
+    const shown = new Set(parts.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])))
+    const sums = this.#result.reasoning
+    for (const part of running) {
+      const tokens = partTokens(part, this.#options.count)
+      const text = textOf(part)
+      sums.running += tokens
+      if (!shown.has(text) || this.#unbound.has(text)) sums.lost += tokens
+    }
+  }
+
   #addWords(messages: readonly Message[], total: number): void {
     for (const { role, parts } of messages) {
       if (role !== 'user') continue
@@ -254,17 +272,25 @@ export class Meter<T extends string = string, E extends string = string> {
   }
 }
 
-/** For each call: when it was made, when it was answered, and how many tokens the users had said by then. */
-function momentsOf(
-  messages: readonly Message[],
-  count: Counter,
-): { at: number; answered: number; userTokens: number }[] {
-  const moments: { at: number; answered: number; userTokens: number }[] = []
+type Moment = { at: number; answered: number; userTokens: number; reasoning: readonly Part[] }
+
+/**
+ * For each call: when it was made, when it was answered, how many tokens the users had said by then, and the reasoning
+ * since the user spoke last.
+ */
+function momentsOf(messages: readonly Message[], count: Counter): Moment[] {
+  const moments: Moment[] = []
   let userTokens = 0
   let before = 0
+  let reasoning: readonly Part[] = []
   for (const { role, at = 0, parts } of messages) {
-    if (role === 'assistant') moments.push({ at: before || at, answered: at, userTokens })
+    if (role === 'assistant') {
+      moments.push({ at: before || at, answered: at, userTokens, reasoning })
+      const own = parts.filter(part => part.type === 'reasoning' && part.text !== '')
+      if (own.length > 0) reasoning = [...reasoning, ...own]
+    }
     if (role === 'user') for (const part of parts) if (isSaid(part)) userTokens += partTokens(part, count)
+    if (role === 'user' && parts.some(part => isSaid(part) && part.text.trim() !== '')) reasoning = []
     before = at
   }
   return moments

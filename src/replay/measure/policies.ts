@@ -104,6 +104,8 @@ export type Row = {
   refetches: number
   peak: number
   said: number
+  /** Share of the reasoning of running turns that was gone, or behind a change, over all calls. */
+  reasoningLost: number
 }
 
 export function sumUp(
@@ -138,6 +140,12 @@ export function sumUp(
       total(({ said, calls: own }) => said * own),
       calls,
     ),
+    reasoningLost:
+      total(({ reasoning }) => reasoning.lost) /
+      Math.max(
+        1,
+        total(({ reasoning }) => reasoning.running),
+      ),
   }
 }
 

@@ -30,6 +30,8 @@ export type Client = {
   program: string
   /** The folder of a Python environment that it is in. */
   python?: string
+  /** A package that is used by a program of ours, which is among its files. */
+  library?: string
   dialect: ProxyDialect
   model: string
   /** Whether it shortens what it has sent before, so that the conversation forks. */
@@ -212,17 +214,84 @@ export const MORE: Client[] = [
   },
 ]
 
-export const programOf = ({ program, python }: Pick<Client, 'program' | 'python'>) =>
-  python ? join(CLIENTS, 'python', python, 'bin', program) : join(CLIENTS, 'node_modules', '.bin', program)
+MORE.push(
+  {
+    name: 'aider',
+    program: 'python3',
+    python: 'aider',
+    single: true,
+    dialect: openaiChat,
+    model: 'fake-model',
+    files: (_, model) => ({ 'work/aider-run.py': AIDER.replace('MODEL', model) }),
+    args: () => ['aider-run.py'],
+    env: (_, url) => ({
+      OPENAI_API_KEY: 'dummy',
+      OPENAI_API_BASE: `${url}/openai/v1`,
+      AIDER_ANALYTICS: 'false',
+      LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    }),
+  },
+  {
+    name: 'OpenAI Agents SDK',
+    program: 'agents-sdk',
+    library: '@openai/agents',
+    dialect: openaiResponses,
+    model: 'fake-model',
+    files: (_, model) => ({ 'work/agents-run.mjs': agentsProgram(model) }),
+    args: ({ prompt }) => ['agents-run.mjs', prompt],
+    env: (_, url) => ({ OPENAI_API_KEY: 'dummy', OPENAI_BASE_URL: `${url}/openai/v1` }),
+  },
+)
 
-export const isThere = (client: Pick<Client, 'program' | 'python'>) => CLIENTS !== '' && existsSync(programOf(client))
+const AIDER = `from aider.coders import Coder
+from aider.io import InputOutput
+from aider.models import Model
+coder = Coder.create(main_model=Model('openai/MODEL'), io=InputOutput(yes=True, pretty=False), use_git=False)
+for part in range(108):
+    coder.run(f'What is part {part} for? ' + 'It is about the build. ' * 60)
+`
+
+/** A loop with a shell; what was said is kept in a file for the next prompt. */
+function agentsProgram(model: string): string {
+  const of = (path: string) => JSON.stringify(join(CLIENTS, 'node_modules', path))
+  return `import { execSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { Agent, run, setTracingDisabled, tool } from ${of('@openai/agents/dist/index.mjs')}
+import { z } from ${of('zod/index.js')}
+setTracingDisabled(true)
+const bash = tool({
+  name: 'bash',
+  description: 'Runs a command.',
+  parameters: z.object({ command: z.string() }),
+  execute: ({ command }) => execSync(command, { encoding: 'utf8' }),
+})
+const providerData = { include: ['reasoning.encrypted_content'] }
+const instructions = 'You build software. ' + 'Be careful. '.repeat(400)
+const modelSettings = { store: false, providerData }
+const agent = new Agent({ name: 'builder', instructions, tools: [bash], model: ${JSON.stringify(model)}, modelSettings })
+const before = existsSync('history.json') ? JSON.parse(readFileSync('history.json', 'utf8')) : []
+const result = await run(agent, [...before, { role: 'user', content: process.argv[2] }], { maxTurns: 300 })
+writeFileSync('history.json', JSON.stringify(result.history))
+console.log(result.finalOutput)
+`
+}
+
+export function programOf({ program, python, library }: Client): string {
+  if (python) return join(CLIENTS, 'python', python, 'bin', program)
+  return library ? process.execPath : join(CLIENTS, 'node_modules', '.bin', program)
+}
+
+export function isThere(client: Client): boolean {
+  const needed = client.library ? join(CLIENTS, 'node_modules', client.library) : programOf(client)
+  return CLIENTS !== '' && existsSync(needed)
+}
 
 export type Ran = { out: string; err: string; code: number | null }
 
 /** A folder to work in, and the agent's own files. */
 export async function furnish({ files }: Client, { url, home, model }: { url: string; home: string; model: string }) {
   const work = join(home, 'work')
-  await mkdir(work)
+  await mkdir(work, { recursive: true })
   await writeFile(join(work, 'build.sh'), BUILD)
   for (const [path, content] of Object.entries(files?.(url, model) ?? {})) {
     await mkdir(dirname(join(home, path)), { recursive: true })
