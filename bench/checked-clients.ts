@@ -17,6 +17,7 @@ import { openPalimpsest } from '../src/session/engine.ts'
 import {
   CLIENTS,
   type Client,
+  endLeftOvers,
   furnish,
   isThere,
   MORE,
@@ -114,6 +115,7 @@ async function run(client: Client, size: Size, policy: string): Promise<Result> 
   }
   const sessions = await pal.sessions({ limit: 500 })
   const forks = sessions.filter(({ id }) => /-fork-\d+$/.test(id)).length
+  endLeftOvers(home)
   await front.close()
   await provider.upstream.close()
   await pal.close()

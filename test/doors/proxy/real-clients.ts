@@ -3,7 +3,7 @@
  * is given, and how a later prompt goes on in the same conversation. A scripted model calls the shell that each declares.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -42,6 +42,8 @@ export type Client = {
   needsWholeStreams?: true
   /** Files in the home of the agent. */
   files?: (url: string, model: string) => Record<string, string>
+  /** Arguments of a first run that only sets it up. */
+  setUp?: (url: string, model: string) => string[]
   args: (ask: Ask) => string[]
   env: (home: string, url: string) => Record<string, string>
 }
@@ -190,6 +192,9 @@ export const MORE: Client[] = [
     model: 'fake-model',
     forks: true,
     single: true,
+    setUp: (url, model) => [
+      ...['auth', '-p', 'openai-compatible', '-k', 'dummy', '-m', model, '-b', `${url}/openai/v1`],
+    ],
     args: ({ prompt, model }) => ['--json', '-P', 'openai-compatible', '-m', model, '-t', '300', prompt],
     env: () => ({}),
   },
@@ -289,7 +294,8 @@ export function isThere(client: Client): boolean {
 export type Ran = { out: string; err: string; code: number | null }
 
 /** A folder to work in, and the agent's own files. */
-export async function furnish({ files }: Client, { url, home, model }: { url: string; home: string; model: string }) {
+export async function furnish(client: Client, { url, home, model }: { url: string; home: string; model: string }) {
+  const { files, setUp } = client
   const work = join(home, 'work')
   await mkdir(work, { recursive: true })
   await writeFile(join(work, 'build.sh'), BUILD)
@@ -297,21 +303,37 @@ export async function furnish({ files }: Client, { url, home, model }: { url: st
     await mkdir(dirname(join(home, path)), { recursive: true })
     await writeFile(join(home, path), content)
   }
+  if (setUp) await start(client, { url, home }, setUp(url, model))
 }
 
 const BUILD = '#!/bin/sh\nseq -f "part $1 step %g: compiled without a warning in 12 ms" 1 $2\n'
 
 /** One prompt, in a folder that is furnished. */
-export async function runPrompt(client: Client, { url, home }: { url: string; home: string }, ask: Ask): Promise<Ran> {
+export function runPrompt(client: Client, place: { url: string; home: string }, ask: Ask): Promise<Ran> {
+  return start(client, place, client.args(ask))
+}
+
+async function start(client: Client, { url, home }: { url: string; home: string }, args: string[]): Promise<Ran> {
   const folder = join(home, `run-${runs++}`)
   await mkdir(folder)
   const own = { HOME: home, PATH: process.env['PATH'], LANG: 'C.UTF-8', ...client.env(home, url) }
-  const launch = await launchOf(programOf(client), { bases: basesAt(url), args: client.args(ask), env: own, folder })
+  const launch = await launchOf(programOf(client), { bases: basesAt(url), args, env: own, folder })
   const cwd = join(home, 'work')
   const child = spawn(launch.command, launch.args, { cwd, env: launch.env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
   const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
   return { out, err, code }
+}
+
+/** Ends what an agent has left running in the background: every process whose home is this one. */
+export function endLeftOvers(home: string): void {
+  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`HOME=${home}`)) process.kill(Number(pid))
+    } catch {
+      // It has ended by itself, or is nobody of ours.
+    }
+  }
 }
 
 let runs = 0
