@@ -65,11 +65,17 @@ export function withLeaves(part: Part, change: (text: string, leaf: number) => s
 
 export function stringsIn(value: unknown): string[] {
   const found: string[] = []
-  mapStrings(value, text => {
-    found.push(text)
-    return text
-  })
+  eachString(value, text => found.push(text))
   return found
+}
+
+/** Visits the strings of a value, in order; `key` as for `mapStrings`. */
+export function eachString(value: unknown, visit: (text: string, key: string) => void, key = ''): void {
+  if (typeof value === 'string') visit(value, key)
+  else if (Array.isArray(value)) for (const item of value) eachString(item, visit, key)
+  else if (value !== null && typeof value === 'object') {
+    for (const [name, item] of Object.entries(value)) eachString(item, visit, name)
+  }
 }
 
 /** The value with its strings changed; `key` is the name under which a string, or the list that it is in, stands. */

@@ -7,24 +7,11 @@
  * and depends on nothing but the text. Ordinary text is exact. Images and opaque blocks are estimated.
  */
 import { leavesOf } from './leaves.ts'
+import { pieceEnd } from './pieces.ts'
 import type { Message, Part } from './types.ts'
 
 export type Counter = (text: string) => number
 
-const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
-const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
-const SHORT_FORM = "(?:'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?"
-/** How o200k cuts a text: no token crosses a piece, and every character belongs to one. */
-const PIECE = [
-  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${SHORT_FORM}`,
-  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${SHORT_FORM}`,
-  '\\p{N}{1,3}',
-  ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*',
-  '\\s*[\\r\\n]+',
-  '\\s+(?!\\S)',
-  '\\s+',
-]
-const PIECES = new RegExp(PIECE.join('|'), 'gu')
 const LONG_PIECE = 256
 const DENSE_RUN = /(?<!\S)\S{32768,}/g
 const SAMPLE = 1024
@@ -32,6 +19,8 @@ const SAMPLES = 32
 /** Texts are cut into blocks of about this length, so that the list of pieces stays short. */
 const BLOCK = 262_144
 const REMEMBERED_PIECES = 65_536
+/** Places in which a piece is looked for: a text that is made to collide is tokenized, and not searched for. */
+const MOST_TRIES = 16
 const REMEMBERED_CHARS = 8_000_000
 /** A shorter text is counted as fast as it is found. */
 const WORTH_REMEMBERING = 64
@@ -52,14 +41,14 @@ export async function loadCounter(): Promise<Counter> {
 
 /** Adds the memory and the bound on time to a tokenizer of short texts. */
 export function guarded(tokenize: Counter): Counter {
-  const countPiece = remembering(tokenize)
+  const countPieces = remembering(tokenize)
   const texts = new Map<string, number>()
   let remembered = 0
   return text => {
-    if (text.length < WORTH_REMEMBERING) return countText(text, countPiece)
+    if (text.length < WORTH_REMEMBERING) return countText(text, countPieces)
     const before = texts.get(text)
     if (before !== undefined) return before
-    const count = countText(text, countPiece)
+    const count = countText(text, countPieces)
     remembered += text.length
     if (remembered > REMEMBERED_CHARS) {
       texts.clear()
@@ -70,18 +59,56 @@ export function guarded(tokenize: Counter): Counter {
   }
 }
 
-/** Tokenizes each distinct piece once. */
+/** Tokenizes each distinct piece once. A piece is found by its characters in the text: it is not cut out for that. */
 function remembering(tokenize: Counter): Counter {
-  const known = new Map<string, number>()
-  return piece => {
-    const before = known.get(piece)
-    if (before !== undefined) return before
-    const own = detached(piece)
-    const count = own.length > LONG_PIECE ? inStretches(own, LONG_PIECE, tokenize) : tokenize(own)
-    if (known.size >= REMEMBERED_PIECES) known.clear()
-    if (own.length <= LONG_PIECE) known.set(own, count)
+  const slots = new Int32Array(2 * REMEMBERED_PIECES)
+  let pieces: string[] = []
+  let counts: number[] = []
+
+  return text => {
+    let total = 0
+    for (let from = 0; from < text.length; ) {
+      const end = pieceEnd(text, from)
+      total +=
+        end - from > LONG_PIECE ? inStretches(text.slice(from, end), LONG_PIECE, tokenize) : countOf(text, from, end)
+      from = end
+    }
+    return total
+  }
+
+  function countOf(text: string, from: number, end: number): number {
+    let slot = hashOf(text, from, end) & (slots.length - 1)
+    for (let tries = 0; slots[slot] !== 0 && tries < MOST_TRIES; tries++) {
+      const known = slots[slot]! - 1
+      if (isAt(pieces[known]!, text, from, end)) return counts[known]!
+      slot = (slot + 1) & (slots.length - 1)
+    }
+    return add(detached(text.slice(from, end)), slot)
+  }
+
+  function add(piece: string, slot: number): number {
+    const count = tokenize(piece)
+    if (pieces.length >= REMEMBERED_PIECES) {
+      slots.fill(0)
+      pieces = []
+      counts = []
+    }
+    slots[slot] = pieces.push(piece)
+    counts.push(count)
     return count
   }
+}
+
+function hashOf(text: string, from: number, end: number): number {
+  let hash = end - from
+  for (let i = from; i < end; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash ^ (hash >>> 15)
+}
+
+function isAt(piece: string, text: string, from: number, end: number): boolean {
+  if (piece.length !== end - from) return false
+  for (let i = from; i < end; i++) if (piece.charCodeAt(i - from) !== text.charCodeAt(i)) return false
+  return true
 }
 
 /** A copy that does not keep alive the text that it was cut from, as a slice does. */
@@ -89,34 +116,28 @@ function detached(piece: string): string {
   return piece.length < 13 ? piece : JSON.parse(JSON.stringify(piece))
 }
 
-function countText(text: string, countPiece: Counter): number {
-  if (text.length < SAMPLE * SAMPLES) return countPieces(text, countPiece)
+function countText(text: string, countPieces: Counter): number {
+  if (text.length < SAMPLE * SAMPLES) return countPieces(text)
   let total = 0
   let done = 0
   for (const { index, 0: run } of text.matchAll(DENSE_RUN)) {
-    total += countBlocks(text.slice(done, index), countPiece) + sampled(run, countPiece)
+    total += countBlocks(text.slice(done, index), countPieces) + sampled(run, countPieces)
     done = index + run.length
   }
-  return total + countBlocks(text.slice(done), countPiece)
-}
-
-function countPieces(text: string, countPiece: Counter): number {
-  let total = 0
-  for (const piece of text.match(PIECES) ?? []) total += countPiece(piece)
-  return total
+  return total + countBlocks(text.slice(done), countPieces)
 }
 
 /** Cuts between lines, where a piece ends in any case, and elsewhere only if there is no such place. */
-function countBlocks(text: string, countPiece: Counter): number {
+function countBlocks(text: string, countPieces: Counter): number {
   let total = 0
   let done = 0
   while (text.length - done > BLOCK) {
     const next = text.slice(done + BLOCK - 8192, done + BLOCK).search(/\n[A-Za-z0-9]/)
     const end = wholeCharacters(text, next < 0 ? done + BLOCK : done + BLOCK - 8192 + next + 1)
-    total += countPieces(text.slice(done, end), countPiece)
+    total += countPieces(text.slice(done, end))
     done = end
   }
-  return total + countPieces(text.slice(done), countPiece)
+  return total + countPieces(text.slice(done))
 }
 
 function inStretches(text: string, length: number, count: Counter): number {
@@ -129,14 +150,14 @@ function inStretches(text: string, length: number, count: Counter): number {
   return total
 }
 
-function sampled(run: string, countPiece: Counter): number {
+function sampled(run: string, countPieces: Counter): number {
   const stride = run.length / SAMPLES
   let tokens = 0
   let seen = 0
   for (let i = 0; i < SAMPLES; i++) {
     const from = wholeCharacters(run, Math.floor(i * stride))
     const sample = run.slice(from, wholeCharacters(run, from + SAMPLE))
-    tokens += countPieces(sample, countPiece)
+    tokens += countPieces(sample)
     seen += sample.length
   }
   return Math.ceil((tokens / seen) * run.length)

@@ -3,7 +3,7 @@
  * a huge output of a run is cut to head, tail and the lines that tell of errors. Everything that is shown in full can be
  * pointed to from then on.
  */
-import { mapStrings } from '../model/leaves.ts'
+import { eachString } from '../model/leaves.ts'
 import type { Fold } from '../view/fold.ts'
 import type { Unit } from '../view/units.ts'
 import { excerpt } from './excerpt.ts'
@@ -51,9 +51,8 @@ function writtenLines({ original }: Unit): string[] {
   if (original.type !== 'tool-call') return []
   const patch = typeof original.input === 'string'
   const lines: string[] = []
-  mapStrings(original.input, (text, key) => {
+  eachString(original.input, (text, key) => {
     if (!isOldText(key)) lines.push(...text.split('\n').map(line => (patch ? line.replace(/^[+ ]/, '') : line)))
-    return text
   })
   return lines
 }

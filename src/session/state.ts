@@ -81,6 +81,7 @@ export class SessionState {
   #unchanged = 0
   /** Messages at the front of the view that are known to be legal. */
   #legalUpTo = 0
+  readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
   #lastDecision: string | undefined
   #lastView: View | undefined
   readonly #fit = new TokenFit()
@@ -211,8 +212,7 @@ export class SessionState {
       await this.#catchUp()
       const seq = at === undefined ? this.#ledger.length - 1 : this.#entry(at).seq
       const parent = await this.#store.find(this.id)
-      const meta = parent?.meta ?? '{}'
-      await this.#store.open(id, { at: this.options.clock(), meta, parent: { id: this.id, seq } })
+      await this.#store.open(id, { at: this.options.clock(), meta: parent?.meta ?? '{}', parent: { id: this.id, seq } })
     })
   }
 
@@ -455,7 +455,7 @@ export class SessionState {
   #rules(): CheckOptions {
     // Only edits can bring the id of a call in twice, at any distance: then everything is looked at.
     const from = this.#fold.callsInEdits > 0 ? 0 : Math.min(this.#legalUpTo, this.#fold.changedFrom)
-    return { dialect: this.options.model.dialect, from, open: this.#calls.open }
+    return { dialect: this.options.model.dialect, from, open: this.#calls.open, checked: this.#checked }
   }
 
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {

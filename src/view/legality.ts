@@ -43,6 +43,8 @@ export type CheckOptions = {
   from?: number
   /** The calls that may still wait for a result; if it is not given, all calls of the last step. */
   open?: readonly string[]
+  /** Messages whose texts were found in order, and for which dialect; whoever gives it never changes a message. */
+  checked?: WeakMap<Message, Dialect | 'any'>
 }
 
 /** The rules that a list of messages breaks. Calls of the last step that still wait for results are legal. */
@@ -52,7 +54,7 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
   const calls = new Set<string>()
   for (let i = start; i < messages.length; ) {
     const message = messages[i]!
-    checkShape(message, i, options.dialect, found)
+    checkShape(message, i, options, found)
     if (message.role !== 'assistant') {
       for (const result of resultsIn(message)) found.push(stray(result, i))
       i++
@@ -109,11 +111,10 @@ function checkStep(
   start: number,
   { calls, found, options }: { calls: Set<string>; found: Violation[]; options: CheckOptions },
 ): number {
-  const { dialect } = options
   const open = new Set<string>()
   let i = start
   for (; messages[i]?.role === 'assistant'; i++) {
-    if (i > start) checkShape(messages[i]!, i, dialect, found)
+    if (i > start) checkShape(messages[i]!, i, options, found)
     for (const { id } of callsIn(messages[i]!)) {
       if (calls.has(id)) found.push(violation('duplicate-call', `call ${id} occurs twice`, i, [id]))
       calls.add(id)
@@ -122,7 +123,7 @@ function checkStep(
   }
   const answered = new Set<string>()
   for (; messages[i]?.role === 'tool'; i++) {
-    checkShape(messages[i]!, i, dialect, found)
+    checkShape(messages[i]!, i, options, found)
     checkResults(messages[i]!, i, { open, answered, found })
   }
   const without = [...open].filter(id => !answered.has(id))
@@ -151,15 +152,16 @@ export function mayWait(id: string, { open }: CheckOptions): boolean {
   return open === undefined || open.includes(id)
 }
 
-function checkShape(message: Message, index: number, dialect: Dialect | undefined, found: Violation[]): void {
+function checkShape(message: Message, index: number, { dialect, checked }: CheckOptions, found: Violation[]): void {
+  if (checked?.get(message) === (dialect ?? 'any')) return
+  const before = found.length
   if (message.parts.length === 0) found.push(violation('empty-message', `message ${index} has no parts`, index))
   if (!message.parts.every(isWellFormed)) {
     found.push(violation('invalid-unicode', `message ${index} is not valid Unicode`, index))
   }
-  if (dialect !== 'anthropic') return
-  for (const part of message.parts) {
-    if (isBlank(part)) found.push(violation('blank-text', `message ${index} has a blank text`, index))
-  }
+  const blanks = dialect === 'anthropic' ? message.parts.filter(isBlank) : []
+  for (const _ of blanks) found.push(violation('blank-text', `message ${index} has a blank text`, index))
+  if (found.length === before) checked?.set(message, dialect ?? 'any')
 }
 
 /** Whether the texts of a part have no lone surrogates. */
