@@ -26,7 +26,8 @@ export type Folders = {
 
 const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'update_section', 'write_file', 'undo_edit'])
 const FOLDER_TOOLS = new Set(['list_files', 'search_files'])
-const FILE_TOOLS = new Set(['read_file', ...FOLDER_TOOLS, ...WRITES])
+const EDITOR = 'str_replace_based_edit_tool'
+const FILE_TOOLS = new Set(['read_file', EDITOR, ...FOLDER_TOOLS, ...WRITES])
 /** What an agent is pointed to in the home. */
 const READABLE = ['overflow', 'archive']
 
@@ -43,7 +44,7 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   const { path } = input
   if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
   const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
-  const writes = WRITES.has(name)
+  const writes = WRITES.has(name) || (name === EDITOR && input['command'] !== 'view')
   const { root, workspace, allowed, home, kept = home } = folders
   if (isIn(workspace, whole)) {
     const placed = at(workspace, whole, input)

@@ -10,6 +10,7 @@ import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
 import type { ToolCallPart } from '../model/types.ts'
+import { memoryTool, textEditorTool } from '../tools/anthropic.ts'
 import { runCommand } from '../tools/command.ts'
 import { contextTools } from '../tools/context.ts'
 import { fileTools } from '../tools/files.ts'
@@ -36,13 +37,16 @@ const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
   delegate: [delegateTool],
 }
 
+/** Tools that Claude models know by heart, for personas that name them. `memory` alone is the group. */
+const BY_NAME: readonly AgentTool[] = [textEditorTool(), { ...memoryTool(), name: 'memory_folder' }]
+
 /** The tools that a list of groups and names stands for, in a fixed order. */
 export function toolsNamed(
   names: readonly string[] = TOOL_GROUPS,
   { extra = [], subject = 'user' }: { extra?: readonly AgentTool[]; subject?: string } = {},
 ): AgentTool[] {
   const own = { ...GROUPS, memory: memoryToolsFor(subject) }
-  const all = [...TOOL_GROUPS.flatMap(group => own[group]), ...extra]
+  const all = [...TOOL_GROUPS.flatMap(group => own[group]), ...BY_NAME, ...extra]
   const known = new Set<string>([...TOOL_GROUPS, ...all.map(({ name }) => name)])
   const unknown = names.find(name => !known.has(name))
   if (unknown !== undefined) {
@@ -55,7 +59,7 @@ export function toolsNamed(
   return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
 }
 
-const SAVES = ['workspace_save_fact', 'memory', 'append_to_file', 'propose_memory_append']
+const SAVES = ['workspace_save_fact', 'memory_folder', 'append_to_file', 'propose_memory_append']
 
 /** The tool by which an agent with these keeps what it must not lose; the best that it has. */
 export function savingTool(names: readonly string[] | undefined, extra?: readonly AgentTool[]): string | undefined {

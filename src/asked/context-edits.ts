@@ -62,6 +62,7 @@ export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
 }
 
 export const MIN_MATCH = 30
+const DISCARDED = '[Discarded: '
 /** Matches that the text of an error names, and that its data hold. */
 const NAMED = 10
 const LISTED = 1000
@@ -102,12 +103,18 @@ function discardOrDistill(fold: Fold, operation: ById): Resolved {
   const [hash, summary] = 'distill' in operation ? [operation.distill, operation.to] : [operation.discard]
   const { entry, part, shown, original } = findPart(fold, hash)
   const length = textOf(shown).length
+  if (summary === undefined && shown.edit !== undefined && textOf(shown).startsWith(DISCARDED)) {
+    throw new PalimpsestError('ALREADY', `${hash} is discarded already (edit ${shown.edit}).`, {
+      hash,
+      edit: shown.edit,
+    })
+  }
   if (summary !== undefined && !summary.trim()) {
     throw new PalimpsestError('INVALID_INPUT', `distill needs a summary of ${hash}.`, { hash })
   }
   const replacement =
     summary === undefined
-      ? `[Discarded: ${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
+      ? `${DISCARDED}${describePart(original)}, ${length} chars. Restore it with id ${hash} if needed]`
       : `${summary}\n[Distilled from ${length} chars, id ${hash}]`
   return {
     operation,

@@ -139,10 +139,10 @@ export class Session {
   }
 
   /** Discards, distills or replaces what the model sees; all operations or none. */
-  async edit(operations: readonly EditOperation[], by: Author = 'agent'): Promise<EditResult> {
+  async edit(operations: readonly EditOperation[], by: Author = 'agent', reason = ''): Promise<EditResult> {
     await this.view({ plan: false })
     const resolved = resolveOperations(this.#state.fold, operations)
-    const edits = await this.#state.apply(resolved.map(target => toRequest(target, by)))
+    const edits = await this.#state.apply(resolved.map(target => toRequest(target, by, reason)))
     const replacements = resolved.map(({ operation, entry, originalLength, newLength }, i) => {
       return { operation, entry, originalLength, newLength, tokensSaved: edits[i]!.saved }
     })
@@ -386,9 +386,18 @@ export class Session {
   }
 }
 
+/** Characters of a reason that are kept with an edit. */
+const LONGEST_REASON = 500
+
 function toRequest(
   { target, replacement, why }: Resolved,
   by: Author,
+  reason: string,
 ): Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> {
-  return { target, replacement, why, by }
+  return {
+    target,
+    replacement,
+    why: reason.trim() === '' ? why : `${why}: ${headOf(reason.trim(), LONGEST_REASON)}`,
+    by,
+  }
 }

@@ -6,6 +6,7 @@
  */
 
 import { lstat, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { type Changed, changeFile, readWhole } from '../files/atomic.ts'
 import type { FileJournal } from '../files/journal.ts'
@@ -14,6 +15,7 @@ import { replaceUnique } from '../files/replace.ts'
 import { type Folder, isFolder, openRoot, type Root, withFolder } from '../files/root.ts'
 import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
+import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
 import { unread } from './edit-files.ts'
@@ -49,8 +51,8 @@ export function textEditorTool({ maxCharacters }: { maxCharacters?: number } = {
   })
 }
 
-/** `memory`, where `/memories` stands for a folder. */
-export function memoryTool({ folder }: { folder: string }): Tool {
+/** `memory`, where `/memories` stands for a folder: `memories` in the workspace unless one is given. */
+export function memoryTool({ folder: given }: { folder?: string } = {}): Tool {
   return defineTool({
     name: 'memory',
     description: 'Your memory directory /memories: view, create, str_replace, insert, delete, rename files in it.',
@@ -63,6 +65,7 @@ export function memoryTool({ folder }: { folder: string }): Tool {
     }),
     annotations: { destructive: true },
     run: async (input, context) => {
+      const folder = given ?? join(context.workspace ?? defaultWorkspaceFolder(), 'memories')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const root = await openRoot(folder, '/memories')
       if (input.command === 'rename') return renameMemory(root, input, context)

@@ -67,15 +67,18 @@ Good practice
 4. Prefer the newest large results: what stands far back costs more to change.`,
   input: z.object({
     action: z.enum(ACTIONS).describe('What to do.'),
+    reason: z.string().optional().describe('Why, in a few words; kept with the edits for the user to read.'),
     targets: z.array(target).optional().describe(`What to do it to: ${TARGETS}. suggest and list take none.`),
   }),
   annotations: { destructive: false },
-  run: async ({ action, targets = [] }, { session }: SessionToolContext) => {
+  run: async ({ action, targets = [], reason }, { session }: SessionToolContext) => {
     switch (action) {
       case 'discard':
       case 'distill':
       case 'replace':
-        return describeEdits(await session.edit(toOperations({ action, targets: targets.map(toContextTarget) })))
+        return describeEdits(
+          await session.edit(toOperations({ action, targets: targets.map(toContextTarget) }), 'agent', reason),
+        )
       case 'suggest':
         return describeSuggestions(session)
       case 'list':

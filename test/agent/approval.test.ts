@@ -181,6 +181,21 @@ test('who the agent is changes with a yes each time, whatever is allowed; facts 
   }
 })
 
+test('the text editor is held to the same places as the file tools', async () => {
+  const editor = (path: string) => ({
+    name: 'str_replace_based_edit_tool',
+    input: { command: 'create', path, file_text: 'x' },
+  })
+  await using ground = await openGround(
+    [{ calls: [editor('a.txt'), editor('palimpsest.json'), editor('workspace/SOUL.md')] }, END],
+    { toolNames: ['str_replace_based_edit_tool', 'memory_folder'] },
+  )
+  const results = only(await all(ground.agent.run('go')), 'result')
+  assert.equal(results.filter(({ isError }) => isError).length, 2)
+  assert.equal(readFileSync(join(ground.root, 'a.txt'), 'utf8'), 'x')
+  assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
+})
+
 test('folders that are allowed need no approval', async () => {
   const other = mkdtempSync(join(tmpdir(), 'agent-allowed-'))
   await using ground = await openGround(

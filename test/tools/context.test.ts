@@ -274,3 +274,15 @@ test('an agent in the middle of its tool loop can edit its context while the cal
   assert.deepEqual(view.report, [])
   assert.match(await shownText(session), /\[Discarded: result of bash/)
 })
+
+test('an edit keeps the reason that the agent gave, and what is discarded is not discarded again', async () => {
+  const session = await open([LOG, CONFIG])
+  const log = await idOf(session, 'START_DEBUG_LOG')
+  const input = { action: 'discard', targets: [[log]], reason: 'The pool works.' }
+  assert.match((await runTool(contextTool, input, { session })).text, /^Done: .*saved/)
+  assert.equal(session.edits().at(-1)?.edit.why, 'discard: The pool works.')
+  const again = await context(session, 'discard', [[log]])
+  assert.equal(again.isError, true)
+  assert.match(again.text, /is discarded already \(edit e\d+\)/)
+  assert.equal((await context(session, 'distill', [[log, 'The pool works.']])).isError, undefined)
+})

@@ -1,4 +1,7 @@
-/** Slash commands about what the model is shown: /context /edits /undo /redo /pin /unpin /compact /show /recall. */
+/**
+ * Slash commands about what the model is shown (/context /edits /suggest /replace /undo /redo /pin /unpin /compact /show
+ * /recall) and about files (/changelog /file-at).
+ */
 
 import { PalimpsestError } from '../../model/errors.ts'
 import { textOf } from '../../model/leaves.ts'
@@ -6,7 +9,8 @@ import { amount } from '../../model/text.ts'
 import type { Session } from '../../session/session.ts'
 import { stretchBefore } from '../../view/cuts.ts'
 import { tokensOf } from '../../view/fold.ts'
-import { edits, pin, redo, undo, unpin } from '../commands/edits.ts'
+import { changelog, fileAt } from '../commands/changes.ts'
+import { edit, edits, pin, redo, undo, unpin } from '../commands/edits.ts'
 import { recall } from '../commands/recall.ts'
 import { renderBlock } from '../terminal/markdown.ts'
 import { printable } from '../terminal/output.ts'
@@ -30,6 +34,39 @@ export const contextCommands: readonly Slash[] = [
     usage: '',
     about: 'every edit with its id, why it was made and what it saves',
     run: desk => runCommand(desk, edits, { args: [desk.agent.session.id] }),
+  },
+  {
+    name: 'suggest',
+    usage: '',
+    about: 'stretches that could go at little loss: logs, traces, install output',
+    run: desk => runCommand(desk, edit, { args: [desk.agent.session.id], values: { suggest: true } }),
+  },
+  {
+    name: 'replace',
+    usage: 'START ... END [=> TEXT]',
+    about: 'show TEXT in place of a stretch, from START to END, both included',
+    run: (desk, words) => {
+      const [, start, end, replacement = ''] = REPLACE.exec(words.join(' ')) ?? []
+      if (start === undefined || end === undefined) {
+        throw new PalimpsestError('INVALID_INPUT', 'Say it so: /replace npm warn ... 0 vulnerabilities => [installed]')
+      }
+      return runCommand(desk, edit, { args: [desk.agent.session.id], values: { start, end, replacement } })
+    },
+  },
+  {
+    name: 'changelog',
+    usage: '',
+    about: 'what was changed in files, and why',
+    run: desk => runCommand(desk, changelog, { args: [desk.agent.session.id] }),
+  },
+  {
+    name: 'file-at',
+    usage: 'PATH TURN',
+    about: 'a file as it was after a turn',
+    run: (desk, args) => {
+      if (args.length !== 2) throw new PalimpsestError('INVALID_INPUT', 'Say which file and turn: /file-at src/a.ts 12')
+      return runCommand(desk, fileAt, { args: [desk.agent.session.id, ...args] })
+    },
   },
   switching('undo', 'take edits back; the last one without ID', undo),
   switching('redo', 'put undone edits in force again', redo),
@@ -56,6 +93,9 @@ export const contextCommands: readonly Slash[] = [
     },
   },
 ]
+
+/** Literal texts; what stands between the first ` ... ` and ` => ` is the end. */
+const REPLACE = /^(.+?) \.\.\. (.+?)(?: => (.*))?$/s
 
 function switching(name: string, about: string, command: typeof undo): Slash {
   return {

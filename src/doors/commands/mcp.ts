@@ -18,7 +18,11 @@ export const mcp = defineCommand({
   ],
   options: {
     root: { type: 'string', value: 'DIR', about: 'the folder that file tools work in (the working folder)' },
-    tools: { type: 'string', value: 'LIST', about: 'which tools: files,context,workspace,memory (all)' },
+    tools: {
+      type: 'string',
+      value: 'LIST',
+      about: 'which tools: files,context,workspace,memory (all four); also editor,notes',
+    },
     session: { type: 'string', short: 's', value: 'SESSION', about: 'the session to act on (mcp)' },
     workspace: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files (PALIMPSEST_WORKSPACE)' },
     user: { type: 'string', value: 'USER', about: 'whose memory blocks (PALIMPSEST_USER, or your name here)' },
@@ -49,8 +53,11 @@ export const mcp = defineCommand({
   },
 })
 
+/** Those that nobody has to name. */
+const USUAL = 4
+
 function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {
-  if (list === undefined) return known
+  if (list === undefined) return known.slice(0, USUAL)
   const names = list
     .split(',')
     .map(name => name.trim())

@@ -26,6 +26,7 @@ import type { FileJournal } from '../../files/journal.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
+import { memoryTool, textEditorTool } from '../../tools/anthropic.ts'
 import { contextTools } from '../../tools/context.ts'
 import { fileTools } from '../../tools/files.ts'
 import { type MemoryToolContext, memoryTools, NO_MEMORY } from '../../tools/memory.ts'
@@ -45,7 +46,9 @@ import {
   resourceTemplates,
 } from './resources.ts'
 
-export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory'] as const
+/** `editor` and `notes` are the text editor and the memory folder that Claude models know; only where they are named. */
+export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory', 'editor', 'notes'] as const
+const USUAL: readonly ToolGroup[] = ['files', 'context', 'workspace', 'memory']
 export type ToolGroup = (typeof TOOL_GROUPS)[number]
 
 export type McpOptions = {
@@ -74,6 +77,8 @@ const TOOLS: Record<ToolGroup, readonly Tool<Context>[]> = {
   context: contextTools,
   workspace: workspaceTools,
   memory: memoryTools,
+  editor: [textEditorTool()],
+  notes: [memoryTool()],
 }
 
 /** A server that is not connected yet, for a transport of one's own. */
@@ -137,7 +142,7 @@ type Inside = {
 }
 
 function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
-  const groups = (given.tools ?? TOOL_GROUPS).filter(group => group !== 'memory' || given.memory)
+  const groups = (given.tools ?? USUAL).filter(group => group !== 'memory' || given.memory)
   const options = { ...given, tools: groups }
   const tools = new Map(groups.flatMap(group => TOOLS[group].map(tool => [tool.name, tool] as const)))
   const server = new Server(

@@ -45,7 +45,7 @@ describe('slash commands', () => {
 
   test('are all in docs/chat.md, and no other is', () => {
     const page = readFileSync(join(import.meta.dirname, '../../../docs/chat.md'), 'utf8')
-    const rows = [...page.matchAll(/^\| `\/([a-z]+)(?: [^`]*)?` \|/gm)].map(([, name]) => name)
+    const rows = [...page.matchAll(/^\| `\/([a-z-]+)(?: [^`]*)?` \|/gm)].map(([, name]) => name)
     assert.deepEqual(rows.sort(), SLASHES.map(({ name }) => name).sort())
   })
 })
