@@ -29,6 +29,7 @@ import { type Place, type Steering, SteeringContext, useActions } from './action
 import { CompactDialog } from './compact-dialog.tsx'
 import { ContextMap } from './context-map.tsx'
 import { Conversation, type Jump } from './conversation.tsx'
+import { DeleteDialog } from './delete-dialog.tsx'
 import { DistillDialog } from './distill-dialog.tsx'
 import { EditsTab } from './edits-tab.tsx'
 import { PendingTab } from './pending-tab.tsx'
@@ -176,6 +177,7 @@ type HeadProps = { session: string; data: SessionData; onOpen(entry: number): vo
 
 function SessionHead({ session, data: { info, summary, verdict, would, reload }, onOpen }: HeadProps) {
   const [renaming, setRenaming] = useState(false)
+  const [deleting, setDeleting] = useState(false)
   const { value } = info
   const title = value?.about.title || summary?.title || ''
   const project = value?.about.project?.split(/[/\\]/).findLast(Boolean)
@@ -203,6 +205,7 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
           <a className="button button-plain" href={hrefOf('sessions', session, 'compare')}>
             Compare planners
           </a>
+          <Button onClick={() => setDeleting(true)}>Delete</Button>
         </div>
       </div>
       {value && (
@@ -227,6 +230,7 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
         </p>
       )}
       <VerdictLine {...{ verdict, summary, would, onOpen }} />
+      {deleting && <DeleteDialog session={session} onClose={() => setDeleting(false)} />}
       {renaming && (
         <RenameDialog
           session={{ id: session, title }}
