@@ -61,7 +61,7 @@ async function openModel(): Promise<Embed | undefined> {
 }
 
 const model = await openModel()
-const BY_MEANING = 'palimpsest, by meaning'
+export const BY_MEANING = 'palimpsest, by meaning'
 
 export const ENGINES: Record<string, (corpus: Corpus) => Promise<Engine>> = {
   palimpsest: corpus => palimpsest(corpus),

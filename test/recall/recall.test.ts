@@ -214,3 +214,26 @@ test('Chinese, Japanese and Thai are found by words and by a single character, a
   assert.deepEqual(await entries(session, '算'), [0])
   assert.equal(await first('스크립트'), 4)
 })
+
+test('words of a removed session are gone from the index, also from what is found inside words', async () => {
+  const path = join(folder, 'removed.sqlite')
+  const store = new SqliteLedger(path, { indexes: false })
+  const pal = await openPalimpsest({ home: folder, store, config: false })
+  await (await pal.session('kept')).append(said('user', 'the zebracrossings stay here'))
+  await (await pal.session('gone')).append(said('user', 'hiddenpasswordish zebracrossing'))
+  while (await store.advanceIndex(undefined, { steps: 64, merge: true }));
+  const inside = async (text: string) =>
+    (await search(await store.index('all'), text, { limit: 5 })).map(hit => hit.session)
+  assert.deepEqual(await inside('npasswordi'), ['gone'])
+  await store.remove(['gone'], { at: 1, by: 'user' })
+  assert.deepEqual(await inside('npasswordi'), [])
+  assert.deepEqual(await inside('zebracrossing'), ['kept'])
+  await store.close()
+  const db = new DatabaseSync(path)
+  const words = db
+    .prepare('SELECT words FROM recall_words')
+    .all()
+    .map(row => String(row['words']))
+  db.close()
+  assert.ok(words.every(block => !/password/.test(block)))
+})

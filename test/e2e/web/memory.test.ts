@@ -55,6 +55,35 @@ describe('memory', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
+  test('text from tools is marked, and what is there already is named', async () => {
+    await set('plants', 'Water the ferns on Mondays\n')
+    await set('garden', '')
+    await propose('garden', {
+      body: { type: 'append', text: 'water the ferns on Mondays' },
+      entries: [{ session: 'sample', entry: 4, source: 'tool' }],
+    })
+    const page = await openInbox('garden')
+    const review = page.getByRole('article', { name: 'Proposal for garden' })
+    await review.getByText('From tool output', { exact: false }).waitFor()
+    await review.getByRole('link', { name: 'sample, entry 4 (tool output)' }).waitFor()
+    await review.getByText('Something like it is there already:').waitFor()
+    assert.match(await review.getByRole('listitem').first().innerText(), /plants: Water the ferns/)
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await told(page, /garden/)
+    assert.deepEqual(web.problems, [])
+  })
+
+  test('blocks are searched, and what is out of date is marked', async () => {
+    await set('tools', 'Uses Node 22 (valid until 2020-01-01)\n')
+    const page = await web.page(`#/memory?user=${USER}&tab=blocks`)
+    await page.getByLabel('Search blocks').fill('node versions used')
+    const list = page.getByRole('region', { name: 'Blocks' })
+    await list.getByRole('button', { name: /^tools/ }).click()
+    await page.getByText('stale since 2020-01-01').waitFor()
+    assert.equal(await list.getByRole('button', { name: /^goals/ }).count(), 0)
+    assert.deepEqual(web.problems, [])
+  })
+
   test('it is approved, and the approval is taken back from the notice', async () => {
     const page = await openInbox('goals')
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
