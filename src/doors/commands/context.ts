@@ -24,15 +24,18 @@ export const context = defineCommand({
     'palimpsest context fix-login 5f0c2a91 77be01c4',
     'palimpsest context fix-login 5f0c2a91 --yes',
     'palimpsest context fix-login --undo',
+    'palimpsest context fix-login --dropped',
   ],
   options: {
     yes: { type: 'boolean', short: 'y', about: 'take the parts out' },
     undo: { type: 'boolean', about: 'the ids are of edits: take them back; without an id the last one' },
+    dropped: { type: 'boolean', about: "what the agent's own compaction took out; with ids: put that back" },
     rows: { type: 'string', value: 'N', about: `how many parts to list (${ROWS})` },
   },
   async run({ args: [name = '', ...ids], values, open }) {
     const pal = await open()
     if (values.undo) return undoEdits(pal, name, ids)
+    if (values.dropped) return reportDropped(pal, name, ids)
     const { id, timeline } = await liveTimeline(pal, name)
     const { momentOf, priceOf } = await import('../../replay/moment.ts')
     const moment = momentOf(timeline, Date.now())
@@ -70,6 +73,31 @@ async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]):
   return {
     json: { session: id, undone, tokens },
     text: () => `Undone: ${undone.join(', ')}. ${amount(tokens, 'token')} in view.\n`,
+  }
+}
+
+async function reportDropped(pal: Palimpsest, name: string, ids: readonly string[]): Promise<Report> {
+  const { droppedFrom, putBack } = await import('./dropped.ts')
+  const info = await liveSession(pal, name)
+  if (ids.length > 0) {
+    const edits = await putBack(pal, info, ids)
+    const undo = `palimpsest context ${info.id} --undo ${edits.map(({ id }) => id).join(' ')}`
+    return { json: { session: info.id, edits }, text: () => `Put back. Take it out again: ${undo}\n` }
+  }
+  const { before, parts } = await droppedFrom(pal, info)
+  return {
+    json: { session: info.id, before, parts },
+    *text(paint) {
+      yield `${amount(parts.length, 'part')} of ${printable(before)} are no longer in ${printable(info.id)}:`
+      const columns = [{ name: 'ID' }, { name: 'WHAT' }, { name: 'TOKENS', right: true }, { name: 'BEGINS' }]
+      const rows = parts.map(part => [
+        part.id,
+        part.kind,
+        withCommas(part.tokens),
+        oneLine(printable(part.preview), 60),
+      ])
+      yield* table(columns, rows, paint)
+    },
   }
 }
 

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { statusText } from '../../../src/doors/commands/status-line.ts'
 import { serve } from '../../../src/doors/server/server.ts'
 import { ServerStore } from '../../../src/doors/server/server-store.ts'
 import { openMemory } from '../../../src/memory/open.ts'
+import type { Message } from '../../../src/model/types.ts'
 import { momentOf, priceOf } from '../../../src/replay/moment.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { Timelines } from '../../../src/session/timelines.ts'
@@ -73,31 +74,53 @@ test('an edit on a warm cache pays for what is behind it; on a cold one it is fr
   assert.ok(final.nextUsd > first.nextUsd)
 })
 
-describe('with a service', async () => {
+function say(role: 'user' | 'assistant', text: string): Message {
+  return { role, parts: [{ type: 'text', text }] }
+}
+
+test("what the client's compaction dropped is listed, put back, and taken out again", async () => {
+  const own = join(folder, 'compacted')
+  {
+    await using pal = await openPalimpsest({ home: own })
+    const before = await pal.session('claude-1', { policy: 'none' })
+    await before.append(say('user', 'Paint the door.'), say('assistant', 'It must be RAL 6005, says the landlord.'))
+    const after = await pal.session('claude-1.2', { policy: 'none', about: { parent: 'claude-1' } })
+    await after.append(say('user', 'This session is being continued: a door is painted.'), say('assistant', 'Go on.'))
+  }
+  const run = async (...args: string[]) => {
+    const ran = await runCli(['context', 'claude-1', ...args, '--json', '--home', own])
+    assert.equal(ran.code, 0, ran.stderr)
+    return JSON.parse(ran.stdout)
+  }
+  const { session, before, parts } = await run('--dropped')
+  assert.deepEqual([session, before, parts.length], ['claude-1.2', 'claude-1', 2])
+  const landlord = parts.find((part: { preview: string }) => part.preview.includes('RAL 6005'))
+  const { edits } = await run('--dropped', landlord.id)
+  const shown = async () => (await runCli(['show', 'claude-1.2', '--full', '--home', own])).stdout
+  assert.match(await shown(), /a door is painted\.[\s\S]*put back by the user[\s\S]*RAL 6005/)
+  assert.deepEqual((await run('--undo')).undone, [edits[0].id])
+  assert.doesNotMatch(await shown(), /RAL 6005/)
+})
+
+test('the status line says tokens, what was saved and the cache; the hook speaks only when it is cold', async t => {
   const pal = await openPalimpsest({ home: join(folder, 'served') })
   const memory = await openMemory({ home: pal.home, env: {} })
   const { url, close } = await serve({ port: 0, pal, memory, store: new ServerStore(pal.home), log: () => {} })
-  after(async () => {
+  t.after(async () => {
     await close()
     await pal.close()
   })
   await openSmall(pal)
-
-  test('the status line says tokens, what was saved and the cache; the hook speaks only when it is cold', async () => {
-    const line = await runCli(['statusline', SMALL, '--url', url, '--home', home])
-    assert.match(
-      line.stdout,
-      /^palimpsest \d+k of 200k tokens · \$[\d.]+ saved by \d edits? .*cache cold: next call \$/,
-    )
-    const input = JSON.stringify({ session_id: 'none', model: { id: 'x' } })
-    const other = await runCli(['statusline', '--url', url], { input })
-    assert.equal(other.stdout, 'palimpsest: not in between\n')
-    const hook = await runCli(['statusline', SMALL, '--cold', '--url', url])
-    assert.match(JSON.parse(hook.stdout).systemMessage, /cache cold/)
-    assert.equal((await runCli(['statusline', '--cold', '--url', url], { input })).stdout, '')
-    const down = await runCli(['statusline', SMALL, '--url', 'http://127.0.0.1:1'])
-    assert.deepEqual([down.code, down.stdout], [0, 'palimpsest: not in between\n'])
-  })
+  const line = await runCli(['statusline', SMALL, '--url', url, '--home', home])
+  assert.match(line.stdout, /^palimpsest \d+k of 200k tokens · \$[\d.]+ saved by \d edits? .*cache cold: next call \$/)
+  const input = JSON.stringify({ session_id: 'none', model: { id: 'x' } })
+  const other = await runCli(['statusline', '--url', url], { input })
+  assert.equal(other.stdout, 'palimpsest: not in between\n')
+  const hook = await runCli(['statusline', SMALL, '--cold', '--url', url])
+  assert.match(JSON.parse(hook.stdout).systemMessage, /cache cold/)
+  assert.equal((await runCli(['statusline', '--cold', '--url', url], { input })).stdout, '')
+  const down = await runCli(['statusline', SMALL, '--url', 'http://127.0.0.1:1'])
+  assert.deepEqual([down.code, down.stdout], [0, 'palimpsest: not in between\n'])
 })
 
 test('a warm status line says nothing of the cold', () => {
