@@ -4,6 +4,7 @@ import { chat } from '../chat/command.ts'
 import { ask } from '../commands/ask.ts'
 import { backup } from '../commands/backup.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
+import { config } from '../commands/config.ts'
 import { context, statusline } from '../commands/context.ts'
 import { deleteSessions } from '../commands/delete.ts'
 import { doctor } from '../commands/doctor.ts'
@@ -63,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
   deleteSessions,
   backup,
   replay,
+  config,
   models,
   report,
   why,
