@@ -55,6 +55,11 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get them with: npm run embedding:install',
   },
   {
+    name: 'scripts/open-webui.sh test, OpenWebUI in a browser on the agent (not installed)',
+    isHere: () => existsSync(openWebUI()),
+    how: 'Get it with: scripts/open-webui.sh install (Python 3.11)',
+  },
+  {
     name: 'tests with the peers of the benchmark (not installed)',
     isHere: root => existsSync(join(root, 'bench/node_modules/deepagents')),
     how: 'Get them with: npm run bench:install',
@@ -76,4 +81,10 @@ export function embeddingFolder(): string | undefined {
 function clientsFolder(): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
   return process.env['PALIMPSEST_CLIENTS'] ?? join(cache, 'palimpsest', 'clients', 'node_modules')
+}
+
+/** Where scripts/open-webui.sh puts its program. */
+function openWebUI(): string {
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+  return join(process.env['PALIMPSEST_OPEN_WEBUI'] ?? join(cache, 'palimpsest', 'open-webui'), 'bin', 'open-webui')
 }

@@ -67,13 +67,13 @@ export async function startUpstream(
   let asked = 0
   const server = createServer(async (request, response) => {
     const received = await receive(request)
-    const [path] = received.path.split('?')
+    const path = plainPath(received.path)
     if (path === '/v1/models') return send(response, 200, { object: 'list', data: [] })
     if (path === '/v1/messages/count_tokens') {
       const { status, body } = count(received)
       return send(response, status, body)
     }
-    const dialect = DIALECTS[path ?? '']
+    const dialect = DIALECTS[path]
     if (!dialect || request.method !== 'POST') return send(response, 404, { error: { message: `no ${path} here` } })
     const index = asked++
     if (!forgets) requests.push(received)
@@ -85,6 +85,13 @@ export async function startUpstream(
     stream(response, [...dialect.events(answer)], turn)
   })
   return listening(server, requests)
+}
+
+/** Without the query, and as OpenAI and Anthropic have it themselves where Azure or Vertex have longer paths. */
+function plainPath(path: string): string {
+  const [plain = ''] = path.split('?')
+  if (/RawPredict$|:rawPredict$/.test(plain)) return '/v1/messages'
+  return plain.replace(/\/deployments\/[^/]+\//, '/')
 }
 
 function roughCount({ body }: Received) {

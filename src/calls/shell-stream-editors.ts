@@ -21,9 +21,11 @@ function changedInPlace(script: string, files: readonly string[]): Step {
 
 /** `s/old/new/` or `s/old/new/g` with nothing in it that means anything but itself. */
 function literalSubstitution(script: string): FileWrite['substitute'] {
-  const found = /^s([/|#,@])([^\\.*^$[\]+?(){}|]+)\1([^\\&]*)\1(g?)$/.exec(script)
-  const [, mark = '', old = '', text = '', all] = found ?? []
-  return !found || old.includes(mark) || text.includes(mark) ? undefined : { old, new: text, all: all === 'g' }
+  const mark = /^s[/|#,@]/.test(script) ? script[1]! : undefined
+  const [old, text, flags, more] = mark === undefined ? [] : script.slice(2).split(mark)
+  if (!old || text === undefined || more !== undefined || (flags !== '' && flags !== 'g')) return undefined
+  if (/[\\.*^$[\]+?(){}|]/.test(old) || /[\\&]/.test(text)) return undefined
+  return { old, new: text, all: flags === 'g' }
 }
 
 function sedArguments(words: string[]) {

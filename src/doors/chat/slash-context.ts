@@ -46,8 +46,9 @@ export const contextCommands: readonly Slash[] = [
     usage: 'START ... END [=> TEXT]',
     about: 'show TEXT in place of a stretch, from START to END, both included',
     run: (desk, words) => {
-      const [, start, end, replacement = ''] = REPLACE.exec(words.join(' ')) ?? []
-      if (start === undefined || end === undefined) {
+      const [start = '', rest = ''] = splitAt(words.join(' '), ' ... ')
+      const [end = '', replacement = ''] = splitAt(rest, ' => ')
+      if (start === '' || end === '') {
         throw new PalimpsestError('INVALID_INPUT', 'Say it so: /replace npm warn ... 0 vulnerabilities => [installed]')
       }
       return runCommand(desk, edit, { args: [desk.agent.session.id], values: { start, end, replacement } })
@@ -94,8 +95,11 @@ export const contextCommands: readonly Slash[] = [
   },
 ]
 
-/** Literal texts; what stands between the first ` ... ` and ` => ` is the end. */
-const REPLACE = /^(.+?) \.\.\. (.+?)(?: => (.*))?$/s
+/** A text before and behind the first of a mark. */
+function splitAt(text: string, mark: string): string[] {
+  const at = text.indexOf(mark)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + mark.length)]
+}
 
 function switching(name: string, about: string, command: typeof undo): Slash {
   return {

@@ -25,7 +25,9 @@ import {
 export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
-  path: /^\/v1\/messages$/,
+  // Vertex names the model in the path.
+  path: /^\/v1\/(?:messages|projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/[^/:]+:(?:rawPredict|streamRawPredict))$/,
+  modelIn: path => /\/models\/([^/:]+):\w+$/.exec(path)?.[1],
   counts: /^\/v1\/messages\/count_tokens$/,
   list: 'messages',
   read,

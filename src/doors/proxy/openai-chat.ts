@@ -10,7 +10,9 @@ import { type Answer, addArguments, numberIn, type ProxyDialect, takeOpenAIUsage
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
   upstream: 'openai',
-  path: /^\/v1\/chat\/completions$/,
+  // Azure names the model, as a deployment, in the path.
+  path: /^(?:\/v1|\/deployments\/[^/]+)\/chat\/completions$/,
+  modelIn: path => /\/deployments\/([^/]+)\/chat\/completions$/.exec(path)?.[1],
   list: 'messages',
   read: ({ messages }) => (Array.isArray(messages) ? fromOpenAIChat(messages) : undefined),
   write: (body, messages) => ({ ...body, messages: toOpenAIChat(messages) }),

@@ -13,7 +13,8 @@ import { openaiError } from './openai-chat.ts'
 export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
-  path: /^\/v1\/responses(?:\/compact)?$/,
+  // Azure has it without a version.
+  path: /^(?:\/v1)?\/responses(?:\/compact)?$/,
   compacts: /\/responses\/compact$/,
   list: 'input',
   read,

@@ -37,6 +37,22 @@ const CASES = [
   { path: '/v1/messages?beta=true', body: ANTHROPIC, target: { type: 'part' as const, entry: 3, part: 0 } },
   { path: '/v1/chat/completions', body: CHAT, target: { type: 'part' as const, entry: 3, part: 0 } },
   { path: '/v1/responses', body: RESPONSES, target: { type: 'part' as const, entry: 3, part: 0 } },
+  // Azure and Vertex.
+  {
+    path: '/openai/deployments/gpt-4.1/chat/completions?api-version=2025-03-01',
+    body: CHAT,
+    target: { type: 'part' as const, entry: 3, part: 0 },
+  },
+  {
+    path: '/openai/responses?api-version=2025-03-01',
+    body: RESPONSES,
+    target: { type: 'part' as const, entry: 3, part: 0 },
+  },
+  {
+    path: '/anthropic/v1/projects/p/locations/global/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict',
+    body: ANTHROPIC,
+    target: { type: 'part' as const, entry: 3, part: 0 },
+  },
 ]
 
 async function send({ url }: Setup, path: string, body: string): Promise<void> {
