@@ -34,6 +34,8 @@ export type Agent = {
   addresses(bases: Upstreams): Address[]
   settings?(env: Environment): SettingsFile
   launch(addresses: readonly Address[], given: Given): Promise<{ env: Environment; args?: string[] }>
+  /** What else is set when it is installed, where the user has nothing of the kind: `program` is how we are called. */
+  extras?(program: string): { at: SettingPath; value: string }[]
   /** What happens to it when nobody answers at the address in its settings. */
   whenDown: string
 }
@@ -59,6 +61,10 @@ const CLAUDE: Agent = {
     if (!isSet || args.includes('--settings')) return { env: told }
     return { env: told, args: ['--settings', JSON.stringify({ env: told }), ...args] }
   },
+  extras: program => [
+    { at: ['statusLine', 'type'], value: 'command' },
+    { at: ['statusLine', 'command'], value: `${program} statusline` },
+  ],
   whenDown: 'tries for three minutes, then says that the connection was refused',
 }
 
@@ -201,7 +207,11 @@ export function onlySet(upstreams: { [name in UpstreamName]?: string | undefined
   return Object.fromEntries(Object.entries(upstreams).filter(([, url]) => url))
 }
 
-export function withAddresses(form: SettingsForm, text: string, addresses: readonly Address[]): string {
+export function withAddresses(
+  form: SettingsForm,
+  text: string,
+  addresses: readonly { at: SettingPath; value: string }[],
+): string {
   return addresses.reduce((now, { at, value }) => writeSetting(form, now, at, value), text)
 }
 

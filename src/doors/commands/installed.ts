@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, realpath, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import {
   depthOfSetting,
@@ -85,13 +86,25 @@ export type SettingsChange = {
   before: string | undefined
   after: string
   addresses: Address[]
+  /** Everything that is written, the addresses included. */
+  settings: { at: SettingPath; value: string }[]
+}
+
+/** This program, as it can be called from anywhere. */
+export function ownProgram(): [node: string, program: string] {
+  return [process.execPath, createRequire(import.meta.url).resolve('../../../bin/palimpsest.js')]
 }
 
 export async function changeFor(agent: Agent, bases: Upstreams, env: Environment): Promise<SettingsChange> {
   const { form, path: file } = agent.settings!(env)
   const before = existsSync(file) ? await readFile(file, 'utf8') : undefined
   const addresses = agent.addresses(bases)
-  return { file, form, before, after: withAddresses(form, before ?? '', addresses), addresses }
+  const program = ownProgram()
+    .map(word => JSON.stringify(word))
+    .join(' ')
+  const isFree = ({ at }: { at: SettingPath }) => rawSetting(form, before ?? '', at.slice(0, 1)) === undefined
+  const settings = [...addresses, ...(agent.extras?.(program).filter(isFree) ?? [])]
+  return { file, form, before, after: withAddresses(form, before ?? '', settings), addresses, settings }
 }
 
 /** Writes the change, and says how to take it back. What an earlier `install` wrote is taken back first. */
@@ -101,7 +114,7 @@ export async function applyChange(
 ): Promise<InstalledAgent> {
   const { agent, bases, env, earlier } = given
   if (earlier) await takeBack(earlier)
-  const { file, form, before, after, addresses } = await changeFor(agent, bases, env)
+  const { file, form, before, after, settings } = await changeFor(agent, bases, env)
   const backups = join(userFolder(env), 'backups')
   const backup = before === undefined ? null : join(backups, `${name}-${hashOf(Buffer.from(before)).slice(0, 12)}`)
   await mkdir(backups, { recursive: true, mode: 0o700 })
@@ -115,7 +128,7 @@ export async function applyChange(
     backup,
     made,
     after: hashOf(Buffer.from(after)),
-    settings: addresses.map(({ at, value }) => ({
+    settings: settings.map(({ at, value }) => ({
       at,
       value,
       before: rawSetting(form, before ?? '', at) ?? null,

@@ -1,7 +1,6 @@
 /** The steps of `install` and `uninstall`: which agents, which service, what is shown, the test call, and the end. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -10,7 +9,7 @@ import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.
 import type { Io } from '../terminal/command.ts'
 import { createPaint, wantsColour } from '../terminal/output.ts'
 import { AGENTS, type Environment, findProgram, onlySet, textOf, upstreamsIn, upstreamsOf } from './agents.ts'
-import { type Installed, type InstalledService, type SettingsChange, userFolder } from './installed.ts'
+import { type Installed, type InstalledService, ownProgram, type SettingsChange, userFolder } from './installed.ts'
 import {
   isTaken,
   lingerHint,
@@ -59,8 +58,7 @@ export async function planService(installed: Installed, given: Planning): Promis
   )
   const at = resolve(home ?? before?.home ?? join(folder, 'home'))
   const flags = Object.entries(upstreams).flatMap(([name, upstream]) => [`--${name}-upstream`, upstream])
-  const program = createRequire(import.meta.url).resolve('../../../bin/palimpsest.js')
-  const command = [process.execPath, program, 'serve', '--port', String(chosenPort), '--home', at, ...flags]
+  const command = [...ownProgram(), 'serve', '--port', String(chosenPort), '--home', at, ...flags]
   const kind = before?.kind ?? (await serviceKind(env))
   return { url, port: chosenPort, home: at, kind, command, upstreams, ...(before?.pid ? { pid: before.pid } : {}) }
 }

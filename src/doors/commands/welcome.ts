@@ -138,7 +138,8 @@ async function take([name, ...args]: readonly string[], context: Context): Promi
   if (name === 'run') return (await import('./run.ts')).runAgent.run({ ...context, args: args.slice(1) })
   if (name === 'install') return (await import('./install.ts')).install.run({ ...context, args: [...args] })
   const { serve } = await import('./serve.ts')
-  if (name === 'serve') return serve.run({ ...context, args: [], values: { sample: true } as {} })
+  if (name === 'serve')
+    return serve.run({ ...context, args: [], values: { sample: true } as unknown as Context['values'] })
   await (await import('./import.ts')).importFiles.run({ ...context, args: [...args] })
   return serve.run({ ...context, args: [], values: {} })
 }

@@ -70,6 +70,17 @@ test('settings that somebody changed since lose our address and nothing else', a
   assert.equal(await readFile(path, 'utf8'), after)
 })
 
+test('a status line of the user stays', async () => {
+  await using own = await ownHome()
+  const env = { HOME: own.home }
+  const agent = AGENTS['claude']!
+  const { path } = agent.settings!(env)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, '{"statusLine":{"type":"command","command":"mine"}}')
+  await applyChange('claude', { agent, bases, env, earlier: undefined })
+  assert.deepEqual(JSON.parse(await readFile(path, 'utf8')).statusLine, { type: 'command', command: 'mine' })
+})
+
 test('install, status, logs and uninstall with a service of its own', async () => {
   await using own = await ownHome()
   await using upstream = await startUpstream([])
@@ -91,6 +102,9 @@ test('install, status, logs and uninstall with a service of its own', async () =
   const { url, tested } = JSON.parse(installed.stdout)
   assert.match(tested[0], /anthropic answered through the service/)
   assert.deepEqual(JSON.parse(await readFile(settings, 'utf8')).env, { ANTHROPIC_BASE_URL: `${url}/anthropic` })
+  const line = JSON.parse(await readFile(settings, 'utf8')).statusLine
+  assert.equal(line.type, 'command')
+  assert.match((await run('sh', ['-c', `echo '{}' | ${line.command}`], { env })).stdout, /^palimpsest/)
   const status = JSON.parse((await cli('status', '--json')).stdout)
   assert.equal(status.service.healthy, true)
   assert.deepEqual(status.service.upstreams, { anthropic: upstream.url })
