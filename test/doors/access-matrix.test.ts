@@ -101,6 +101,8 @@ const ROUTES: Record<Audience, readonly string[]> = {
     'post /agent/sessions/{session}/stop',
   ],
   admins: [
+    'get /own-sessions',
+    'post /own-sessions/last',
     'get /workspace',
     'post /workspace',
     'get /workspace/{file}',

@@ -76,6 +76,8 @@ export const serve = defineCommand({
       requireToken: values['require-token'] === true,
       ...(values.host === undefined ? {} : { host: values.host }),
       allowHosts: values['allow-host'] ?? [],
+      ...(values['allow-host'] === undefined ? { agentsEnv: io.env } : {}),
+      sample: values.sample === true,
       ...(rate === undefined ? {} : { rate: rate > 0 && { perSecond: rate, burst: rate * 6 } }),
       log,
     })

@@ -51,16 +51,33 @@ export function docsRoutes(document: () => Document): readonly Route[] {
   ]
 }
 
+/** The colours, type and frame of the web UI (web/src/styles/tokens.css). */
 const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --dim: #777; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-code { font: 0.9em ui-monospace, monospace; }
-section { border-top: 1px solid var(--line); padding: 0.75rem 0; }
-h3 { font-size: 1rem; margin: 0; }
-h3 b { display: inline-block; min-width: 4.5rem; text-transform: uppercase; }
-p { margin: 0.25rem 0; }
-.dim { color: var(--dim); }
-ul { margin: 0.25rem 0; padding-left: 1.25rem; }
+:root { color-scheme: light; --paper: #faf9f6; --sheet: #fff; --line: #e3dfd6; --ink: #211f1b; --ink-2: #5b564c; --dim: #6d675b;
+  --accent: #34508f; --accent-soft: #e8edf8; --sunken: #f2f0eb; }
+@media (prefers-color-scheme: dark) { :root { color-scheme: dark; --paper: #171613; --sheet: #1f1e1a; --line: #33312b; --ink: #ece8df;
+  --ink-2: #b4aea1; --dim: #9d978a; --accent: #9db4ea; --accent-soft: #262d42; --sunken: #12110f; } }
+* { box-sizing: border-box; }
+html { background: var(--paper); color: var(--ink); scroll-padding-top: 60px;
+  font: 14px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
+body { margin: 0; }
+header { position: sticky; top: 0; display: flex; gap: 20px; align-items: center; height: 48px; padding: 0 28px; overflow-x: auto;
+  background: var(--paper); border-bottom: 1px solid var(--line); white-space: nowrap; }
+header a { color: var(--ink-2); text-decoration: none; }
+header .brand { color: var(--ink); font: 500 18px/1 "Iowan Old Style", Palatino, P052, Georgia, serif; }
+main { max-width: 1080px; margin: 0 auto; padding: 28px 28px 96px; }
+h1 { font: 500 26px/1.2 "Iowan Old Style", Palatino, P052, Georgia, serif; margin: 0 0 8px; }
+h2 { font: 500 21px/1.2 "Iowan Old Style", Palatino, P052, Georgia, serif; margin: 34px 0 12px; }
+a { color: var(--accent); }
+code { font: 0.9em ui-monospace, "SF Mono", "JetBrains Mono", Menlo, monospace; overflow-wrap: anywhere; }
+section { margin-bottom: 8px; padding: 12px 16px; border: 1px solid var(--line); border-radius: 8px; background: var(--sheet); }
+h3 { font-size: 14px; margin: 0; }
+h3 b { display: inline-block; min-width: 62px; margin-right: 6px; padding: 0 7px; border-radius: 9px; background: var(--accent-soft);
+  color: var(--accent); font-size: 12px; text-align: center; text-transform: uppercase; }
+p { margin: 4px 0; color: var(--ink-2); }
+.dim { color: var(--dim); font-size: 12.5px; }
+ul { margin: 4px 0; padding-left: 18px; }
+@media (max-width: 720px) { header { padding: 0 14px; } main { padding: 18px 14px 80px; } }
 `
 
 const HASH = createHash('sha256').update(STYLE).digest('base64')
@@ -73,17 +90,20 @@ function toPage({ info, paths }: Document): string {
   const groups = [...Map.groupBy(operations, ({ operation }) => operation.tags[0]!)]
   const body = groups.map(
     ([tag, own]) =>
-      `<h2>${escapeHtml(tag)}</h2>\n${own.map(one => toSection(one.path, one.method, one.operation)).join('\n')}`,
+      `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>\n${own.map(one => toSection(one.path, one.method, one.operation)).join('\n')}`,
   )
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(info.title)}</title>
 <style>${STYLE}</style></head>
 <body>
+<header><a class="brand" href="/">Palimpsest</a>${groups.map(([tag]) => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`).join('')}</header>
+<main>
 <h1>${escapeHtml(info.title)} <span class="dim">${escapeHtml(info.version)}</span></h1>
 <p>${escapeHtml(info.description)}</p>
 <p>For programs: <a href="/openapi.json"><code>/openapi.json</code></a></p>
 ${body.join('\n')}
+</main>
 </body>
 </html>
 `

@@ -28,6 +28,10 @@ export type Doors = {
   workspace: string
   /** Our own agent, where this server has one. */
   agent?: AgentDesk | undefined
+  /** The environment by which sessions of the user's own agents are found; nothing where the server is not for this machine. */
+  agentsEnv?: Record<string, string | undefined> | undefined
+  /** Whether a user without sessions gets the sample. */
+  sample?: boolean
   /** For work that takes seconds. */
   heavy: Slots
   clock: () => number

@@ -25,6 +25,7 @@ import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
 import { eventRoutes } from './events.ts'
 import { type Asked, authenticate, type Caller, checkHost, checkOrigin, checkRole, isLoopback, NOBODY } from './gate.ts'
+import { ownRoutes } from './own-sessions.ts'
 import { proposalRoutes } from './proposals.ts'
 import { type Rate, RateLimiter, Slots } from './rates.ts'
 import { type Refusal, toNodeAnswer, toRefusal, toResponse } from './refusals.ts'
@@ -64,6 +65,10 @@ export type ServerOptions = {
   mount?: readonly Mounted[]
   /** The folder of the knowledge files; PALIMPSEST_WORKSPACE, or `~/.agent/workspace`. */
   workspace?: string
+  /** The environment by which sessions of the user's own agents are found, for a first start; none are looked for without. */
+  agentsEnv?: Record<string, string | undefined>
+  /** Gives a user without sessions the sample. */
+  sample?: boolean
   /** Our own agent; without it its routes say that there is none. Closed with the server. */
   agent?: AgentDesk
   version?: string
@@ -117,7 +122,10 @@ export function createServer(options: ServerOptions): Server {
   const workspace = options.workspace ?? workspaceIn(process.env)
   const timelines = new Timelines(pal.models, { store })
   const heavy = new Slots(HEAVY_AT_ONCE)
-  const doors: Doors = { pal, memory, desk, store, hub, timelines, workspace, heavy, clock, agent: options.agent }
+  const { agent, sample = false } = options
+  const agentsEnv = isLocal ? options.agentsEnv : undefined
+  const made = { desk, store, hub, timelines, workspace, heavy, clock }
+  const doors: Doors = { pal, memory, ...made, agent, agentsEnv, sample }
   const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
   const context: AnswerContext = {
     gate: { store, requireToken, hosts, anyAddress: !isLocal, clock },
@@ -189,6 +197,7 @@ export function createServer(options: ServerOptions): Server {
 /** Every route but those about the server itself, which need the document of them all. */
 const allRoutes: readonly Route[] = [
   ...listRoutes,
+  ...ownRoutes,
   ...deletionRoutes,
   ...sessionRoutes,
   ...editRoutes,

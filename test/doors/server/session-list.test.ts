@@ -1,5 +1,8 @@
 /** The list of sessions as a dashboard: families, filters, sums by day, titles, and numbers that outlive the server. */
 import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { familiesOf, type Listed } from '../../../src/doors/server/families.ts'
 import { importSession } from '../../../src/session/import-transcript.ts'
@@ -134,4 +137,47 @@ test('a file that is dropped is the session that the command line imports: named
     assert.equal(answer.sessions?.[0]?.session, 'django__django-1', JSON.stringify(answer))
   }
   assert.equal((await pal.sessions()).length, 1)
+})
+
+test('a user without sessions gets a sample of their own, where the server has one', async t => {
+  const { server, call, token, pal } = await startServer({ requireToken: true, sample: true })
+  t.after(() => server.close())
+  for (const user of ['ada', 'bob']) {
+    const { families } = (await call('GET', '/families', { token: token(user, 'user').token })).json
+    assert.deepEqual(
+      families.map(({ id }: Listed) => id),
+      ['sample'],
+    )
+  }
+  assert.deepEqual((await pal.sessions()).map(({ id }) => id).sort(), ['@ada/sample', '@bob/sample'])
+})
+
+test('the last session of an agent on this machine is found, and imported when asked', async t => {
+  const home = mkdtempSync(join(tmpdir(), 'palimpsest-own-'))
+  const folder = join(home, '.claude/projects/-home-ada-harbour')
+  mkdirSync(folder, { recursive: true })
+  const lines = [
+    { type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'Mend the light.' } },
+    {
+      type: 'assistant',
+      uuid: 'u2',
+      parentUuid: 'u1',
+      message: { id: 'm1', role: 'assistant', content: [{ type: 'text', text: 'Done.' }] },
+    },
+  ].map((line, i) => JSON.stringify({ ...line, sessionId: 'own', timestamp: `2026-05-01T10:00:0${i}.000Z` }))
+  writeFileSync(join(folder, 'own.jsonl'), lines.join('\n'))
+  const { server, call, pal } = await startServer({ agentsEnv: { HOME: home } })
+  const blind = await startServer({ agentsEnv: { HOME: home }, host: '0.0.0.0' })
+  t.after(async () => {
+    await server.close()
+    await blind.server.close()
+    rmSync(home, { recursive: true, force: true })
+  })
+  assert.deepEqual((await call('GET', '/own-sessions')).json.agents, [{ agent: 'claude-code', sessions: 1 }])
+  const { session } = (await call('POST', '/own-sessions/last')).json
+  assert.equal((await pal.find(session))?.about.client, 'claude-code')
+  assert.equal((await call('POST', '/own-sessions/last')).json.session, session, 'once')
+  const { token } = blind.token('root', 'admin')
+  const asked = await blind.call('GET', '/own-sessions', { token, headers: { host: '127.0.0.1' } })
+  assert.notEqual(asked.json.sessions, 1, 'not for those elsewhere')
 })

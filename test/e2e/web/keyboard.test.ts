@@ -46,6 +46,7 @@ describe('by keyboard and on a phone', { skip }, () => {
   test('every page fits a phone: nothing scrolls sideways, everything has its name, and the way to the others is there', async () => {
     const pages: [hash: string, sign: (page: Page) => Locator][] = [
       ['#/sessions', page => page.getByText('42 calls')],
+      ['docs', page => page.getByRole('heading', { level: 1 })],
       [`#/sessions/${SAMPLE}`, page => page.getByRole('img', { name: /^Tokens: / })],
       [`#/sessions/${SAMPLE}?at=40&entry=65`, page => page.locator('[data-entry="65"] .part').first()],
       [`#/sessions/${SAMPLE}/compare`, page => page.getByRole('table')],
@@ -62,9 +63,14 @@ describe('by keyboard and on a phone', { skip }, () => {
       )
       assert.ok(Number(overflow) <= 0, `${hash} is ${overflow} pixels too wide`)
       assert.deepEqual(await seriousFindings(page), [], hash)
+      if (hash === 'docs') continue
+      await page.getByRole('button', { name: 'Menu' }).click()
+      assert.ok((await page.getByRole('navigation', { name: 'Main' }).getByRole('link').count()) >= 4)
       for (const link of await page.getByRole('navigation', { name: 'Main' }).getByRole('link').all()) {
         assert.ok((await link.boundingBox())!.height >= 24, `${hash}: a finger hits ${await link.innerText()}`)
       }
+      const menu = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+      assert.ok(Number(menu) <= 0, `${hash}: the menu fits`)
       await page.close()
     }
     assert.deepEqual(web.problems, [])

@@ -3,18 +3,19 @@
  * that was said, and import.
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
-import { getJson } from '../../api.ts'
+import { getJson, sendJson } from '../../api.ts'
 import type { Families, Family, Hit, Overview, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
-import { replaceQuery, useRoute } from '../../route.ts'
+import { hrefOf, navigate, replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { money, plural } from '../../ui/format.ts'
+import { ago, money, plural } from '../../ui/format.ts'
 import { HitList } from '../../ui/hit-list.tsx'
 import { useKeys } from '../../ui/keyboard.ts'
 import { useThrottled } from '../../ui/throttle.ts'
+import { useToasts } from '../../ui/toast.tsx'
 import { ImportArea, useImports } from './import-area.tsx'
 import { OverviewStrip } from './overview-strip.tsx'
 import { RenameDialog } from './rename-dialog.tsx'
@@ -64,6 +65,7 @@ export function SessionsPage() {
         </div>
       </header>
       {list.error !== undefined && <Failure error={list.error} retry={reload} />}
+      {isFirst && <OwnSessions />}
       {isFirst && <Welcome isEmpty={shown?.families.length === 0} />}
       {overview.value && !isFirst && (
         <OverviewStrip overview={overview.value} day={wanted.when} onDay={when => replaceQuery({ when })} />
@@ -134,6 +136,42 @@ async function readPages(wanted: Wanted, pages: number, signal: AbortSignal): Pr
     if (found.next === null || page >= pages) return { ...found, families }
     cursor = found.next
   }
+}
+
+type Own = {
+  sessions: number
+  agents: { agent: string; sessions: number }[]
+  last: { agent: string; at: number } | null
+}
+
+/** One click to what one's own agent did last. */
+function OwnSessions() {
+  const toasts = useToasts()
+  const [busy, setBusy] = useState(false)
+  const found = useResource('own', signal => getJson<Own>('/own-sessions', { signal }))
+  if (!found.value?.last) return null
+  const { sessions, agents, last } = found.value
+  const look = async () => {
+    setBusy(true)
+    try {
+      const { session } = await sendJson<{ session: string }>('POST', '/own-sessions/last')
+      navigate(hrefOf('sessions', session))
+    } catch (error) {
+      toasts.fail(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <section className="welcome-own card" aria-label="Your own sessions">
+      <Button kind="primary" disabled={busy} onClick={look}>
+        {busy ? 'Reading …' : 'Look at your own last session'}
+      </Button>
+      <p className="dim">
+        {last.agent}, {ago(last.at, Date.now())}. {plural(sessions, 'session')} found on this machine (
+        {agents.map(({ agent, sessions: own }) => `${agent} ${own}`).join(', ')}). Nothing leaves it.
+      </p>
+    </section>
+  )
 }
 
 /** On a first start: what to do next, in three sentences. */
