@@ -25,6 +25,7 @@ type Shot = {
   name: string
   hash: string
   height: number
+  width?: number
   colorScheme?: BrowserContextOptions['colorScheme']
   /** Brings the page to where the picture is taken. */
   prepare(page: Page): Promise<void>
@@ -35,7 +36,7 @@ const SHOTS: readonly Shot[] = [
     name: 'ui-sessions',
     hash: '#/sessions',
     height: 540,
-    prepare: page => page.getByText('42 calls').waitFor(),
+    prepare: listed,
   },
   { name: 'ui-session', hash: '#/sessions/sample?at=42&entry=15', height: 900, prepare: session },
   {
@@ -52,13 +53,23 @@ const SHOTS: readonly Shot[] = [
     prepare: page => page.getByRole('button', { name: 'Approve', exact: true }).waitFor(),
   },
   { name: 'ui-compare', hash: '#/sessions/sample/compare', height: 1120, prepare: compared },
+  { name: 'ui-session-phone', hash: '#/sessions/sample', height: 844, width: 390, prepare: verdict },
   { name: 'ui-chat', hash: '#/chat', height: 900, prepare: chatted },
 ]
+
+async function listed(page: Page): Promise<void> {
+  await page.locator('.session-cost').first().waitFor()
+}
 
 async function session(page: Page): Promise<void> {
   await page.getByTestId('context-map').waitFor()
   await page.locator('[data-entry="15"] .part').waitFor()
   await page.getByRole('img', { name: /^Tokens: / }).waitFor()
+}
+
+async function verdict(page: Page): Promise<void> {
+  await page.getByRole('region', { name: 'Verdict' }).waitFor()
+  await page.getByTestId('context-map').waitFor()
 }
 
 async function edits(page: Page): Promise<void> {
@@ -68,7 +79,7 @@ async function edits(page: Page): Promise<void> {
 
 async function compared(page: Page): Promise<void> {
   for (const name of ['smart-history', 'stale-output', 'agent']) await page.getByRole('checkbox', { name }).check()
-  await page.getByRole('table').getByText('agent').waitFor()
+  await page.getByText('Done. Nothing was recorded').waitFor()
 }
 
 /** One turn of the demo; it asks before each of its two commands. */
@@ -105,9 +116,13 @@ async function main(only: readonly string[]): Promise<void> {
   }
 }
 
-async function take(browser: Browser, url: string, { name, hash, height, colorScheme, prepare }: Shot): Promise<void> {
+async function take(
+  browser: Browser,
+  url: string,
+  { name, hash, height, width = WIDTH, colorScheme, prepare }: Shot,
+): Promise<void> {
   const page = await browser.newPage({
-    viewport: { width: WIDTH, height },
+    viewport: { width, height },
     deviceScaleFactor: SCALE,
     reducedMotion: 'reduce',
     locale: 'en-GB',

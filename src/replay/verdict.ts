@@ -69,7 +69,7 @@ function countOf(quotes: ReadonlyMap<number, readonly unknown[]>): number {
   return [...quotes.values()].reduce((total, own) => total + own.length, 0)
 }
 
-/** What each edit in force saved: its tokens at every call since, at the price of that call. */
+/** What each edit saved: its tokens at every call since, at the price of that call; undone ones as if they were in force. */
 function worthOf({ calls, fold, moments, model }: Timeline): EditWorth[] {
   const carried = [0]
   const rewritten = calls.map(({ sent, miss, edits }, i) => {
@@ -80,9 +80,9 @@ function worthOf({ calls, fold, moments, model }: Timeline): EditWorth[] {
     return miss?.kind === 'edit' && edits.saved > 0 ? (miss.lost * (write - read) * rate) / edits.saved : 0
   })
   const end = carried.at(-1)!
-  return [...fold.records.values()].flatMap(({ edit: { id, saved }, active }) => {
+  return [...fold.records.values()].flatMap(({ edit: { id, saved } }) => {
     const call = moments.get(id)?.call
-    if (!active || call === undefined) return []
+    if (call === undefined) return []
     const cost = saved > 0 ? saved * (rewritten[call] ?? 0) : 0
     return [{ id, dollars: saved * (end - (carried[call] ?? end)) - cost }]
   })

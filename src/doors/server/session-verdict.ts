@@ -35,7 +35,9 @@ const verdict = defineRoute({
     cacheLost: z.object({ edits: z.number(), pauses: z.number() }).describe('How often, and to what.'),
     edits: z
       .array(z.object({ id: z.string(), dollars: z.number() }))
-      .describe('What each edit in force saved so far, less its part of what was written anew for it.'),
+      .describe(
+        'What each edit saved so far, less its part of what was written anew for it; undone ones as if in force.',
+      ),
   }),
   refusals: [404],
   async run({ params, caller, doors }) {

@@ -62,7 +62,7 @@ export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
 
 function sorted(edits: readonly EditState[], worth: ReadonlyMap<string, number>) {
   const by = Map.groupBy(edits.toReversed(), edit => (isBookkeeping(edit) ? 'rest' : 'real'))
-  const dollars = ({ id, active }: EditState) => (active ? (worth.get(id) ?? 0) : Number.NEGATIVE_INFINITY)
+  const dollars = ({ id }: EditState) => worth.get(id) ?? 0
   return { real: (by.get('real') ?? []).sort((a, b) => dollars(b) - dollars(a)), rest: by.get('rest') ?? [] }
 }
 
@@ -73,7 +73,7 @@ function EditRow({ edit, dollars, onOpen }: EditRowProps) {
   return (
     <li className={edit.active ? undefined : 'undone'} data-edit={edit.id}>
       <p className="edits-head">
-        {dollars !== undefined && <b className={dollars > 0 ? 'saved' : undefined}>{money(dollars)}</b>}
+        {dollars !== undefined && edit.active && <b className={dollars > 0 ? 'saved' : undefined}>{money(dollars)}</b>}
         <button type="button" className="link" onClick={() => onOpen(entryOf(edit))}>
           {placeName(edit)}
         </button>
