@@ -33,18 +33,27 @@ export function expectedQuotes(
   const isCode = partClass === 'code' || partClass === 'grep'
   const since = partClass === 'command' ? age : sinceTouched
   const recency = fall(BY_AGE, age, AGE_POWER) * fall(BY_SINCE, since, SINCE_POWER)
-  const current = isCode ? (1 + changes) ** -CHANGED_POWER : 1
-  const size = isCode || partClass === 'edit' ? 1 : (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER
+  const current = isCode ? (BY_CHANGES[changes] ??= (1 + changes) ** -CHANGED_POWER) : 1
+  const size = isCode || partClass === 'edit' ? 1 : sizeShare(tokens)
   return quotes[partClass] * 1e-4 * recency * current * size
 }
 
 const BY_AGE: number[] = []
 const BY_SINCE: number[] = []
+const BY_CHANGES: number[] = []
+const BY_SIZE: number[] = []
+/** Parts up to this size are remembered: larger ones are few. */
+const REMEMBERED_TOKENS = 10_000
 
 /** What is left after so many calls. Powers are dear, and ages are few: each is computed once. */
 function fall(known: number[], calls: number, power: number): number {
   const age = Math.max(0, calls)
   return (known[age] ??= (HALF_CALLS / (HALF_CALLS + age)) ** power)
+}
+
+function sizeShare(tokens: number): number {
+  if (tokens > REMEMBERED_TOKENS) return (USUAL_TOKENS / tokens) ** SIZE_POWER
+  return (BY_SIZE[tokens] ??= (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER)
 }
 
 /** The class of a tool result or call; `undefined` for anything else. */

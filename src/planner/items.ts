@@ -44,6 +44,8 @@ export type Item = {
   /** Whether it was sent, so that its shorter forms are looked for. */
   ready: boolean
   forms: readonly Form[] | undefined
+  /** What it was counted with in the last look at the log (LogOutlook), and which look that was. */
+  readonly inLog: { look: number; saves: number; worth: number }
 }
 
 const OWN = 'policy:thrifty'
@@ -168,6 +170,7 @@ export class Items {
       pointers: new Set(),
       ready: false,
       forms: undefined,
+      inLog: { look: -1, saves: 0, worth: 0 },
     }
     const edit = editOf(unit, fold)
     if (edit) Object.assign(item, adopted(item, edit, fold))

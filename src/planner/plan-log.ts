@@ -128,8 +128,8 @@ export class LogOutlook {
   #freed = 0
   #until = -1
   #prices = { least: 0, most: 0, quote: 0 }
-  /** What each item was counted with, and the items that point to one of them. */
-  #counted = new Map<Item, { saves: number; worth: number }>()
+  /** Which look it was, and the items that point to one that was counted in it. */
+  #number = 0
   #pointers = new Set<Item>()
 
   mayPay(context: PlanContext, items: Items, options: LogOptions & { timing: Timing; horizonMax: number }): boolean {
@@ -151,13 +151,13 @@ export class LogOutlook {
     const { least, most, quote } = this.#prices
     if (calls > this.#until || price < least || price > most || quotePrice(situation) !== quote) return false
     for (const item of items.changed) {
-      const before = this.#counted.get(item)
-      if (item.gone ? before : item.mark !== 'same' && this.#pointers.has(item)) return false
-      if (!before) continue
-      const now = this.#mostWorth(item, quotes)
-      if (now.saves > before.saves) return false
-      this.#worth += Math.max(0, now.worth - before.worth)
-      this.#counted.set(item, now)
+      const isCounted = item.inLog.look === this.#number
+      if (item.gone ? isCounted : item.mark !== 'same' && this.#pointers.has(item)) return false
+      if (!isCounted) continue
+      const { saves, worth } = item.inLog
+      this.#count(item, quotes)
+      if (item.inLog.saves > saves) return false
+      this.#worth += Math.max(0, item.inLog.worth - worth)
     }
     return true
   }
@@ -170,7 +170,7 @@ export class LogOutlook {
     this.#until = calls + KEPT_STEPS
     const later = { ...situation, horizon: Math.min(horizonMax, situation.horizon + KEPT_STEPS) }
     this.#prices = { least: perTokenWritten(situation), most: perTokenWritten(later), quote: quotePrice(situation) }
-    this.#counted = new Map()
+    this.#number++
     this.#pointers = new Set()
     const start = startOfLog(fold)
     let [worth, freed, pointed] = [0, 0, 0]
@@ -180,28 +180,33 @@ export class LogOutlook {
       if (item.unit.turn >= calls) break
       if (item.unit.entry < start) continue
       if (isLogged(item)) {
-        const most = this.#mostWorth(item, quotes)
-        this.#counted.set(item, most)
-        worth += most.worth
-        freed += most.saves
+        this.#count(item, quotes)
+        worth += item.inLog.worth
+        freed += item.inLog.saves
       }
-      if (item.pointers.size > 0) {
-        for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
-        pointed = Math.max(pointed, lastPointer(item))
-      }
+      pointed = Math.max(pointed, this.#notePointers(item))
       if (freed < MIN_LOG_TOKENS || item.unit.entry < pointed) continue
       this.#worth = Math.max(this.#worth, worth)
       this.#freed = Math.max(this.#freed, freed)
     }
   }
 
-  /** What an item as a line is worth at most, until the outlook ends: no quote is then less likely than at its end. */
-  #mostWorth(item: Item, quotes: Quotes): { saves: number; worth: number } {
+  /** Notes what points to an item; gives the last entry that does. */
+  #notePointers(item: Item): number {
+    if (item.pointers.size === 0) return 0
+    for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
+    return lastPointer(item)
+  }
+
+  /** Counts an item with what its line is worth at most until the outlook ends: no quote is less likely than then. */
+  #count(item: Item, quotes: Quotes): void {
     const { least, most, quote } = this.#prices
     const saves = item.tokens - lineTokens(item)
     const at = lostTokens(item) < 0 ? item.born : this.#until
     const worth = saves * (saves > 0 ? most : least) - lossOf(item, at, quotes) * quote
-    return { saves, worth: Number.isNaN(worth) ? 0 : worth }
+    item.inLog.look = this.#number
+    item.inLog.saves = saves
+    item.inLog.worth = Number.isNaN(worth) ? 0 : worth
   }
 }
 
