@@ -45,6 +45,11 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Install it (apt-get install chromium), or set CHROMIUM_PATH.',
   },
   {
+    name: 'tests with an OpenTelemetry collector (no otelcol)',
+    isHere: () => findCollector() !== undefined,
+    how: 'Put a collector with the OTLP receiver and the debug exporter on the path as otelcol, or set OTELCOL_PATH.',
+  },
+  {
     name: 'npm run test:clients, the proxy with the agents that people use (not installed)',
     isHere: () => existsSync(clientsFolder()),
     how: 'Get them with: npm run clients:install',
@@ -87,4 +92,9 @@ function clientsFolder(): string {
 function openWebUI(): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
   return join(process.env['PALIMPSEST_OPEN_WEBUI'] ?? join(cache, 'palimpsest', 'open-webui'), 'bin', 'open-webui')
+}
+
+export function findCollector(): string | undefined {
+  const path = process.env['OTELCOL_PATH'] ?? 'otelcol'
+  return spawnSync(path, ['--version']).status === 0 ? path : undefined
 }
