@@ -157,6 +157,8 @@ function speakingOfProject(pal: Palimpsest, folder: string): Palimpsest {
     }
     return session
   }
+  const withOptions = pal.with.bind(pal)
+  pal.with = options => speakingOfProject(withOptions(options), folder)
   return pal
 }
 
