@@ -76,7 +76,10 @@ export function ComparePage({ session }: { session: string }) {
       </fieldset>
       <p className="compare-state" role="status">
         {running && `Replaying under ${running.replace('@', ', ')} …`}
-        {!running && error === undefined && shown.length > 0 && 'Done. Nothing was recorded, and no model was called.'}
+        {!running &&
+          shown.length > 0 &&
+          shown.length === wantedBy(chosen).length &&
+          'Done. Nothing was recorded, and no model was called.'}
       </p>
       {error !== undefined && (
         <div className="failure" role="alert">
