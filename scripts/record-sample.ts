@@ -142,8 +142,7 @@ const NAMES = ['project', 'workspace']
 
 /** What goes into the ledger is renamed; of what comes out the agent compares its own prompt, which is renamed back. */
 function speakingOfProject(pal: Palimpsest, folder: string): Palimpsest {
-  const [open, given] = [pal.session.bind(pal), pal.with.bind(pal)]
-  pal.with = options => speakingOfProject(given(options), folder)
+  const open = pal.session.bind(pal)
   pal.session = async (...args) => {
     const session = await open(...args)
     const [append, view] = [session.append.bind(session), session.view.bind(session)]
