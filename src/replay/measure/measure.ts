@@ -289,8 +289,9 @@ function momentsOf(messages: readonly Message[], count: Counter): Moment[] {
       const own = parts.filter(part => part.type === 'reasoning' && part.text !== '')
       if (own.length > 0) reasoning = [...reasoning, ...own]
     }
-    if (role === 'user') for (const part of parts) if (isSaid(part)) userTokens += partTokens(part, count)
-    if (role === 'user' && parts.some(part => isSaid(part) && part.text.trim() !== '')) reasoning = []
+    const said = role === 'user' ? parts.filter(isSaid) : []
+    userTokens += said.reduce((sum, part) => sum + partTokens(part, count), 0)
+    if (said.some(part => part.text.trim() !== '')) reasoning = []
     before = at
   }
   return moments

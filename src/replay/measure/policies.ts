@@ -75,9 +75,11 @@ export async function tryPolicy(
     const { bust } = meter.add(messages)
     const saved = edits.reduce((total, edit) => total + edit.saved, 0)
     const done = decision?.startsWith('waiting') ? undefined : decision
-    if (edits.length > 0) made.push({ call: turn, edits })
-    if (edits.length > 0) decisions.push({ call: turn, edits: edits.length, saved, text: done ?? whyOf(edits) })
     if (bust && (edits.length === 0 || !done)) unexplained.push(turn)
+    if (edits.length > 0) {
+      made.push({ call: turn, edits })
+      decisions.push({ call: turn, edits: edits.length, saved, text: done ?? whyOf(edits) })
+    }
     violations.push(...report)
   }
   const name = typeof policy === 'string' ? policy : policy.name
