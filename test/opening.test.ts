@@ -19,6 +19,7 @@ function watching(store: LedgerStore) {
     setMeta: (...args) => store.setMeta(...args),
     append: (...args) => store.append(...args),
     remove: (...args) => store.remove(...args),
+    redact: (...args) => store.redact(...args),
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

@@ -23,6 +23,7 @@ export function announced(store: LedgerStore, tell: (change: SessionChange) => v
       for (const { session, at } of removed) tell({ session, length: 0, at })
       return removed
     },
+    redact: (ids, what, removal) => store.redact(ids, what, removal),
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

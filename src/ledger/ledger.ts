@@ -119,9 +119,18 @@ function checkHead(rows: readonly Row[], { events, hash }: Head): void {
   if (rows.length < events) {
     throw corrupt(`it has ${rows.length} events, and the head that was kept has ${events}`, { seq: rows.length })
   }
-  if (events > 0 && rows[events - 1]!.hash !== hash) {
+  if (events > 0 && rows[events - 1]!.hash !== hash && !isRedacted(rows, { events, hash })) {
     throw corrupt('it was written anew: the chain does not lead to the head that was kept', { seq: events - 1 })
   }
+}
+
+/** Whether a redaction, which is in the chain, says that the events before a head were changed. */
+function isRedacted(rows: readonly Row[], kept: Omit<Head, 'session'>): boolean {
+  return rows.some(({ type, body }) => {
+    const event = type === 'redact' ? decodeEvent(body ?? '', new Map()) : undefined
+    if (event?.type !== 'redact' || event.from >= kept.events || event.events < kept.events) return false
+    return event.events > kept.events || event.head === kept.hash
+  })
 }
 
 function timeOf(event: Event, at: number): number {

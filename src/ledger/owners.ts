@@ -77,6 +77,10 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
     async remove(names, removal) {
       return (await store.remove(names.map(whole), removal)).map(ownTombstone)
     },
+    async redact(names, what, removal) {
+      const redacted = await store.redact(names.map(whole), what, removal)
+      return redacted.map(one => ({ ...one, session: own(one.session) }))
+    },
     async tombstones() {
       return (await store.tombstones()).filter(({ session }) => session.startsWith(prefix)).map(ownTombstone)
     },

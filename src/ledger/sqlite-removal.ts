@@ -6,12 +6,11 @@
  * the parent behind the last fork is left.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { GENESIS, referencesIn } from './codec.ts'
+import { referencesIn } from './codec.ts'
 import type { SqlValue } from './database.ts'
+import { dropContents, findSession, forksOf, headOf, type Session } from './sqlite-family.ts'
 import { idOf, SESSION_SIZE, type SqliteIndex } from './sqlite-index.ts'
 import { type Removal, type Tombstone, tombstoneAfter } from './tombstones.ts'
-
-type Session = { key: number; id: string; parent: number | null; forkSeq: number }
 
 /** The tombstones, and the sessions that took over events of removed ones: these are to be indexed. */
 export type Removed = { buried: Tombstone[]; heirs: number[] }
@@ -39,20 +38,15 @@ class SqliteRemoval {
   }
 
   remove(ids: readonly string[], removal: Removal): Removed {
-    const sessions = [...new Set(ids)].flatMap(id => this.#find(id) ?? [])
-    const buried = sessions.map(({ id }) => this.#bury(this.#find(id)!, removal))
-    this.#dropContents()
+    const sessions = [...new Set(ids)].flatMap(id => findSession(this.#db, id) ?? [])
+    const buried = sessions.map(({ id }) => this.#bury(findSession(this.#db, id)!, removal))
+    dropContents(this.#db, this.#contents)
     if (buried.length > 0) this.#index.forget([...this.#gone, ...this.#heirs])
     return { buried, heirs: [...this.#heirs].filter(key => !this.#gone.has(key)) }
   }
 
-  #find(id: string): Session | undefined {
-    const [row] = this.#all('SELECT key, id, parent, fork_seq FROM sessions WHERE id = ?', [id])
-    return row && toSession(row)
-  }
-
   #bury(session: Session, { at, by }: Removal): Tombstone {
-    const { seq, hash } = this.#headOf(session)
+    const { seq, hash } = headOf(this.#db, session)
     this.#leaveToForks(session)
     this.#dropEvents(session.key)
     this.#run('DELETE FROM sessions WHERE key = ?', [session.key])
@@ -72,22 +66,9 @@ class SqliteRemoval {
     return tombstone
   }
 
-  /** The last event of a session: its own, or the one of an ancestor at which it was forked. */
-  #headOf({ key, parent, forkSeq }: Session, upTo = SESSION_SIZE - 1): { seq: number; hash: string } {
-    const [row] = this.#all('SELECT id, hash FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1', [
-      idOf(key, 0),
-      idOf(key, upTo),
-    ])
-    if (row) return { seq: Number(row['id']) % SESSION_SIZE, hash: String(row['hash']) }
-    if (parent === null) return { seq: -1, hash: GENESIS }
-    const [above] = this.#all('SELECT key, id, parent, fork_seq FROM sessions WHERE key = ?', [parent])
-    return this.#headOf(toSession(above!), Math.min(upTo, forkSeq))
-  }
-
-  #leaveToForks({ key, parent, forkSeq }: Session): void {
-    const forks = this.#all('SELECT key, id, parent, fork_seq FROM sessions WHERE parent = ? ORDER BY fork_seq DESC', [
-      key,
-    ]).map(toSession)
+  #leaveToForks(session: Session): void {
+    const { key, parent, forkSeq } = session
+    const forks = forksOf(this.#db, session)
     const [heir] = forks.filter(fork => fork.forkSeq > forkSeq)
     for (const fork of forks) {
       // What is shared lies with the heir, or with the ancestors that the removed session had.
@@ -114,32 +95,12 @@ class SqliteRemoval {
     this.#run('DELETE FROM events WHERE id BETWEEN ? AND ?', own)
   }
 
-  /** Reads every event that refers to a large text, once for all sessions that go. */
-  #dropContents(): void {
-    if (this.#contents.size === 0) return
-    for (const { body } of this.#db.prepare(`SELECT body FROM events WHERE instr(body, '"$content"') > 0`).iterate()) {
-      for (const hash of referencesIn(String(body))) this.#contents.delete(hash)
-      if (this.#contents.size === 0) return
-    }
-    for (const hash of this.#contents) this.#run('DELETE FROM contents WHERE hash = ?', [hash])
-  }
-
   #run(sql: string, values: SqlValue[]): void {
     this.#db.prepare(sql).run(...values)
   }
 
   #all(sql: string, values: SqlValue[] = []): Record<string, unknown>[] {
     return this.#db.prepare(sql).all(...values)
-  }
-}
-
-function toSession(row: Record<string, unknown>): Session {
-  const { key, id, parent, fork_seq: forkSeq } = row
-  return {
-    key: Number(key),
-    id: String(id),
-    parent: parent === null ? null : Number(parent),
-    forkSeq: Number(forkSeq ?? -1),
   }
 }
 

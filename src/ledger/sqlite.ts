@@ -10,7 +10,9 @@ import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue, watchFile } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
+import type { Redacted, ToRedact } from './redaction.ts'
 import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
+import { redactSessions } from './sqlite-redaction.ts'
 import { removeSessions, toTombstone } from './sqlite-removal.ts'
 import type { LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 import type { Removal, Tombstone } from './tombstones.ts'
@@ -238,6 +240,17 @@ export class SqliteLedger implements LedgerStore {
     for (const key of heirs) while (this.#index.step(key));
     if (buried.length > 0) guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     return buried
+  }
+
+  async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
+    guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
+    const { redacted, keys } = guard(() =>
+      inTransaction(this.#db, () => redactSessions(this.#db, this.#index, ids, { what, removal })),
+    )
+    this.#checkFile()
+    for (const key of keys) while (this.#index.step(key));
+    guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+    return redacted
   }
 
   async tombstones(): Promise<Tombstone[]> {

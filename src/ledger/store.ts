@@ -6,6 +6,7 @@
  * refused when somebody else has appended since: the caller then reads on and tries again.
  */
 import type { RecallIndex, Scope } from '../recall/index.ts'
+import type { Redacted, ToRedact } from './redaction.ts'
 import type { Removal, Tombstone } from './tombstones.ts'
 
 export type SessionRow = {
@@ -71,6 +72,11 @@ export interface LedgerStore {
   remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]>
   /** Of all sessions that were removed, the first one first. */
   tombstones(): Promise<Tombstone[]>
+  /**
+   * Covers texts in the events of sessions, all or none: in what they share with forks too. The chains of all sessions
+   * that hold a changed event are computed anew, and each gets an event that says so. Gives these sessions.
+   */
+  redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]>
   /** Large texts by their hashes; one that is not there is left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>
   /**

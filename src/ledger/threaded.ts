@@ -15,12 +15,13 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope } from '../recall/index.ts'
 import { Indexer } from './indexer.ts'
+import type { Redacted, ToRedact } from './redaction.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 import type { Removal, Tombstone } from './tombstones.ts'
 
 /** What the thread is asked for, and what it answers. */
-export type Asked = { n: number; method: Write | 'remove' | 'checkpoint' | 'advanceIndex'; args: unknown[] }
+export type Asked = { n: number; method: Write | 'remove' | 'redact' | 'checkpoint' | 'advanceIndex'; args: unknown[] }
 type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
@@ -99,6 +100,13 @@ export class ThreadedLedger implements LedgerStore {
     return removed
   }
 
+  async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
+    if (this.#closed) throw closed()
+    const redacted = await this.#tracked(this.#ask<Redacted[]>('redact', ids, what, removal))
+    this.#indexer.begin()
+    return redacted
+  }
+
   tombstones(): Promise<Tombstone[]> {
     return this.#here.tombstones()
   }
@@ -134,6 +142,7 @@ export class ThreadedLedger implements LedgerStore {
       read: (id, options) => this.read(id, options),
       contents: hashes => this.contents(hashes),
       remove: (ids, removal) => this.remove(ids, removal),
+      redact: (ids, what, removal) => this.redact(ids, what, removal),
       tombstones: () => this.tombstones(),
       index: scope => this.index(scope),
       close: () => this.close(),

@@ -110,6 +110,8 @@ export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }
  * `usage`: `shown` is our own count of the messages that the numbers are about.
  * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none), `after` what
  * it left (null: the file was removed), which ledgers of earlier versions do not have.
+ * `redact`: texts were covered from event `from` on, and the chain computed anew; before that the session had so many
+ * `events` and ended with the hash `head`. The rest is explained in ledger/redaction.ts.
  */
 export type Event =
   | { type: 'entry'; message: Message }
@@ -127,6 +129,17 @@ export type Event =
       before?: string | null
       after?: string | null
       intent?: string
+    }
+  | {
+      type: 'redact'
+      by: string
+      kinds: Record<string, number>
+      from: number
+      events: number
+      head: string
+      salt: string
+      texts: { length: number; hash: string; places: { kind: string; start: number; end: number }[] }[]
+      link: string
     }
 
 /** An event in its place in the ledger. The hash covers the event and the hash before it. */

@@ -40,9 +40,14 @@ export function secretsIn(text: string): Secret[] {
   const found = PATTERNS.flatMap(([kind, pattern]) =>
     [...text.matchAll(pattern)].map(match => ({ kind, start: match.index, end: match.index + match[0].length })),
   )
-  found.sort((a, b) => a.start - b.start || b.end - a.end)
+  return apart(found)
+}
+
+/** In order; of those that overlap, the first. */
+export function apart(found: readonly Secret[]): Secret[] {
   let end = 0
-  return found.filter(secret => {
+  const sorted = [...found].sort((a, b) => a.start - b.start || b.end - a.end)
+  return sorted.filter(secret => {
     if (secret.start < end) return false
     end = secret.end
     return true

@@ -13,6 +13,7 @@ import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
+import { covered, placesIn, type Redacted, type ToRedact } from '../ledger/redaction.ts'
 import { SqliteLedger } from '../ledger/sqlite.ts'
 import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
@@ -30,9 +31,11 @@ import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
 import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
+import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
-import { dropFiles, filesOf } from './session-files.ts'
-import { type SessionOptions, SessionState } from './state.ts'
+import { dropFiles, filesOf, rewriteFiles } from './session-files.ts'
+import type { SessionOptions } from './session-options.ts'
+import { SessionState } from './state.ts'
 
 export const MEMORY = ':memory:'
 
@@ -333,6 +336,22 @@ export class Palimpsest {
     const removed = await this.#store.remove(ids, { at: this.#clock(), by })
     for (const [folder, paths] of files) await dropFiles(folder, paths, await this.#stillNamed(folder, paths))
     return removed
+  }
+
+  /**
+   * Covers texts in sessions, and in the files that they point to, for good. Forks that share what is changed are
+   * changed too. Gives every session that was. `by` is who wants it.
+   */
+  async redact(ids: readonly string[], what: ToRedact, { by }: { by: string }): Promise<Redacted[]> {
+    const redacted = await this.#store.redact(ids, what, { at: this.#clock(), by })
+    const folders = new Map(redacted.map(({ session }) => [session, this.#folderOf(session)]))
+    for (const [session, folder] of this.home === MEMORY ? [] : folders) {
+      const change = (text: string) => covered(text, placesIn(text, what))
+      await rewriteFiles(folder, await filesOf(this.#store, folder, session), change)
+    }
+    for (const { session } of redacted)
+      await leaveOutRedacted(await this.session(session, { mustExist: true, asGuest: true }))
+    return redacted
   }
 
   /** Which of the files in a folder other sessions point to. */

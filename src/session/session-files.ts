@@ -1,5 +1,5 @@
 /** The files beside the ledger that belong to a session: results that edits point to, and archives of what a summary replaced. */
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ownerIn } from '../ledger/owners.ts'
 import type { LedgerStore } from '../ledger/store.ts'
@@ -25,6 +25,20 @@ async function archivesOf(folder: string, id: string): Promise<string[]> {
     if (isRecord(archive) && names.has(String(archive['session']))) found.push(`${ARCHIVE}/${file}`)
   }
   return found
+}
+
+/** Changes the texts of those that say something else then. */
+export async function rewriteFiles(
+  folder: string,
+  paths: ReadonlySet<string>,
+  change: (text: string) => string,
+): Promise<void> {
+  for (const path of paths) {
+    const before = await readFile(join(folder, path), 'utf8').catch(() => '')
+    // An archive is JSON; what is covered is quoted in it at most twice.
+    const after = change(before)
+    if (after !== before) await writeFile(join(folder, path), after, { mode: 0o600 })
+  }
 }
 
 /** Removes those that nobody points to any more. */

@@ -10,6 +10,7 @@ import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
 import { type Change, type FileState, toChangelog } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { Head } from '../ledger/head.ts'
+import { redactAgain } from '../ledger/redaction.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
@@ -24,6 +25,7 @@ import { checkView, type Violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
+import { isRedactedMeanwhile } from './contention.ts'
 import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
 import {
   describeAround,
@@ -34,8 +36,9 @@ import {
   type RecallHit,
   type RecallOptions,
 } from './recall.ts'
+import type { FileMark, SessionOptions } from './session-options.ts'
 import type { View } from './session-view.ts'
-import type { FileMark, SessionOptions, SessionState } from './state.ts'
+import type { SessionState } from './state.ts'
 
 export type EditResult = {
   edits: Edit[]
@@ -59,6 +62,15 @@ export type PartInfo = {
   preview: string
 }
 
+/** `redacted`: when and by whom texts were covered, and the first event that it changed. */
+export type Verified = {
+  events: number
+  entries: number
+  edits: number
+  violations: Violation[]
+  redacted?: { at: number; by: string; from: number; kinds: Record<string, number> }[]
+}
+
 export type Restored = { entry: number; part: number; text: string; images: ImagePart[]; edit?: Edit }
 
 /** Opens another session as this one was opened; `parent` is recorded of a new one that shares no events. */
@@ -73,8 +85,8 @@ export class Session {
   readonly #state: SessionState
   readonly #tools: ToolTable | undefined
   readonly #open: Opener
-  /** What the client sent last: it says what the entries say, as long as there are as many. */
-  #synced: readonly Message[] | undefined
+  /** What the client sent last: it says what the entries of this fold say, as long as there are as many. */
+  #synced: { messages: readonly Message[]; fold: Fold } | undefined
 
   /** The system prompt as it was first recorded, where it has been looked up. */
   #firstPrompt: Message | undefined
@@ -119,17 +131,30 @@ export class Session {
 
   /** As `sync`; the view shows messages in the form in which they were first recorded. */
   async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
-    const { entries } = this.fold
-    const known = this.#synced?.length === entries.length ? this.#synced : await this.#messages()
+    try {
+      return await this.#follow(redactAgain(messages, this.#state.redactions), messages)
+    } catch (error) {
+      // Somebody has redacted the session: it was read again, and now it is known what to cover.
+      if (!isRedactedMeanwhile(error)) throw error
+      return this.#follow(redactAgain(messages, this.#state.redactions), messages)
+    }
+  }
+
+  /** `sent`: the messages as the client has them, before what was redacted is covered. */
+  async #follow(messages: readonly Message[], sent: readonly Message[]): Promise<View & { session: Session }> {
+    const { fold } = this.#state
+    if (this.#synced?.fold !== fold) this.#synced = this.#firstPrompt = undefined
+    const isKnown = this.#synced?.messages.length === fold.entries.length
+    const known = isKnown ? this.#synced!.messages : await this.#messages()
     const plan = syncPlan(known, messages, await this.#systemPrompt())
     if (plan.kind === 'fork') {
-      const other = plan.at < 0 ? await this.#startedAnew() : await this.fork(plan.at)
-      return other.follow(messages)
+      const other = plan.at < 0 ? await this.#startedAnew() : await this.#fork(plan.at, sent)
+      return other.follow(sent)
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     const fresh = plan.append.length > 0
     const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
-    this.#synced = [...messages]
+    this.#synced = { messages: [...messages], fold }
     return Object.assign(view, { session: this as Session })
   }
 
@@ -150,7 +175,7 @@ export class Session {
   }
 
   /** Records edits given by their targets in originals. */
-  apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why'>[], by: Author = 'user'): Promise<Edit[]> {
+  apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'>[], by: Author = 'user'): Promise<Edit[]> {
     return this.#state.apply(edits.map(edit => ({ ...edit, by })))
   }
 
@@ -175,14 +200,18 @@ export class Session {
   }
 
   /** A new session with everything up to and including an entry; the last one if none is named. */
-  async fork(at?: number, id?: string): Promise<Session> {
+  fork(at?: number, id?: string): Promise<Session> {
+    return this.#fork(at, [], id)
+  }
+
+  async #fork(at: number | undefined, sent: readonly Message[], id?: string): Promise<Session> {
     const name = id ?? (await this.#freeName())
     if (await this.#store.find(name)) {
       throw new PalimpsestError('ALREADY', `There is a session ${name} already. Choose another name.`, {
         session: name,
       })
     }
-    await this.#state.forkTo(name, at)
+    await this.#state.forkTo(name, at, sent)
     return this.#open(name)
   }
 
@@ -280,12 +309,16 @@ export class Session {
    * Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger, and at one whose
    * chain does not lead to a head that was `kept` elsewhere.
    */
-  async verify(kept?: Head): Promise<{ events: number; entries: number; edits: number; violations: Violation[] }> {
+  async verify(kept?: Head): Promise<Verified> {
     const events = await this.#state.events(kept)
     const fold: Fold = foldAll(events, await loadCounter())
     const rules = { dialect: this.options.model.dialect, open: this.openCalls }
     const violations = checkView(legalize(shown(fold), rules).messages, rules)
-    return { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
+    const redacted = events.flatMap(({ at, event }) => {
+      return event.type === 'redact' ? [{ at, by: event.by, from: event.from, kinds: event.kinds }] : []
+    })
+    const found = { events: events.length, entries: fold.entries.length, edits: fold.records.size, violations }
+    return redacted.length > 0 ? { ...found, redacted } : found
   }
 
   reportUsage(usage: Usage, told: Told = {}): Promise<void> {

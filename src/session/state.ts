@@ -6,19 +6,18 @@
  * one session are served one after the other; another process may append to the same session at any time.
  */
 
-import type { ToolTable } from '../calls/tool-kinds.ts'
-import { decodeEvent, decodeLight, decodeLightFile, type LightFile, lightFile } from '../ledger/codec.ts'
+import { decodeEvent, decodeLight, decodeLightFile, lightFile } from '../ledger/codec.ts'
 import type { Head } from '../ledger/head.ts'
 import { Ledger, type Placed } from '../ledger/ledger.ts'
+import type { RedactEvent } from '../ledger/redaction.ts'
 import type { LedgerStore } from '../ledger/store.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { type Counter, loadCounter, messagesTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, Message, Told, Usage } from '../model/types.ts'
-import type { Plan, Planner, PlannerFactory } from '../policies/policy.ts'
-import type { Model } from '../providers/models.ts'
+import type { Plan, Planner } from '../policies/policy.ts'
 import { scaleLearned, TokenFit } from '../providers/token-fit.ts'
-import { type KeepFile, keepFiles, keepRecords } from '../summaries/kept-files.ts'
-import { type WriteSummary, withModelSummaries } from '../summaries/model-summary.ts'
+import { keepFiles, keepRecords } from '../summaries/kept-files.ts'
+import { withModelSummaries } from '../summaries/model-summary.ts'
 import { explainStale, StaleReasoning } from '../view/binding.ts'
 import { entriesOf, savingsOf } from '../view/edits.ts'
 import * as views from '../view/fold.ts'
@@ -29,32 +28,10 @@ import { type EditRequest, toEdit } from '../view/proposal.ts'
 import { repairsFor } from '../view/repairs.ts'
 import { assertAllowed, assertRevertible, tryLegal } from '../view/scope.ts'
 import { createUnits, extendUnits } from '../view/units.ts'
+import { contention, redactedMeanwhile } from './contention.ts'
+import { redactFork } from './redacting.ts'
+import type { FileMark, SessionOptions } from './session-options.ts'
 import { toView, type View } from './session-view.ts'
-
-export type SessionOptions = {
-  policy: PlannerFactory
-  model: Model
-  /** Tokens of system prompt and tools that are sent in front of the messages. */
-  overhead: number
-  clock: () => number
-  /** The user's own tools, for telling reads from runs. */
-  tools?: ToolTable
-  /** The tool by which the agent saves what it must not lose. */
-  saveWith?: string
-  /** Keeps a file that an edit points to; throws where that is impossible. */
-  keepFile: KeepFile
-  /** Keeps a conversation in full when a summary replaces it. */
-  archive?: KeepFile
-  /** The home as the user sees it, for the paths that views show. */
-  home?: string
-  /** Adds a line to the daily log of the workspace. */
-  log?: (line: string) => Promise<void>
-  /** Has a model write a summary; ours is used where it gives none that is good. */
-  summarize?: WriteSummary
-}
-
-/** What a file tool did, and where in the ledger that stands. */
-export type FileMark = LightFile & { seq: number }
 
 const MAX_TRIES = 50
 
@@ -64,13 +41,14 @@ const REFUSED = new Set<ErrorCode>(['VIEW_ILLEGAL', 'EDITS_OVERLAP', 'PINNED', '
 export class SessionState {
   readonly options: Readonly<SessionOptions>
   readonly #store: LedgerStore
-  readonly #ledger: Ledger
-  readonly #fold: views.Fold
-  readonly #calls = new Calls()
-  readonly #planner: Planner
-  readonly #units = createUnits()
-  readonly #stale = new StaleReasoning()
-  readonly #files: FileMark[] = []
+  #ledger: Ledger
+  #fold: views.Fold
+  #calls = new Calls()
+  #planner: Planner
+  #units = createUnits()
+  #stale = new StaleReasoning()
+  #files: FileMark[] = []
+  #redactions: RedactEvent[] = []
   /** The first entry that has never been sent. */
   #unsent = 0
   #counter: Counter | undefined
@@ -84,7 +62,7 @@ export class SessionState {
   readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
   #lastDecision: string | undefined
   #lastView: View | undefined
-  readonly #fit = new TokenFit()
+  #fit = new TokenFit()
 
   constructor(store: LedgerStore, id: string, options: SessionOptions) {
     this.options = options
@@ -113,6 +91,11 @@ export class SessionState {
     return this.#calls.open
   }
 
+  /** The first one first: the client's own texts are covered in the same way. */
+  get redactions(): readonly RedactEvent[] {
+    return this.#redactions
+  }
+
   /** Reads the ledger: everything but the content of entries that do not show. */
   async load(): Promise<this> {
     const { rows, contents } = await this.#ledger.load()
@@ -128,7 +111,7 @@ export class SessionState {
       this.#stale.noteEntry(this.#fold, role)
       this.#calls.note(role, calls, results)
     }
-    await this.#loadMissing()
+    await this.#loadContent(views.missing(this.#fold))
     this.#noteChange()
     return this
   }
@@ -207,12 +190,13 @@ export class SessionState {
   }
 
   /** Makes a session that shares everything up to and including an entry (the last one by default). */
-  async forkTo(id: string, at?: number): Promise<void> {
+  async forkTo(id: string, at?: number, sent: readonly Message[] = []): Promise<void> {
     await this.#exclusive(async () => {
       await this.#catchUp()
       const seq = at === undefined ? this.#ledger.length - 1 : this.#entry(at).seq
       const parent = await this.#store.find(this.id)
       await this.#store.open(id, { at: this.options.clock(), meta: parent?.meta ?? '{}', parent: { id: this.id, seq } })
+      await redactFork(new Ledger(this.#store, id), this.#redactions, { sent, at: this.options.clock() })
     })
   }
 
@@ -315,7 +299,7 @@ export class SessionState {
         return edits
       }
       takeBack()
-      await this.#catchUp()
+      await this.#catchUpBeforeRetry()
     }
     throw contention(this.id)
   }
@@ -392,7 +376,7 @@ export class SessionState {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const placed = await this.#ledger.append(make(), this.options.clock())
       if (!placed) {
-        await this.#catchUp()
+        await this.#catchUpBeforeRetry()
         continue
       }
       for (const event of placed) this.#take(event)
@@ -401,15 +385,41 @@ export class SessionState {
     throw contention(this.id)
   }
 
-  async #catchUp(): Promise<void> {
+  /** Whether everything was read again, because somebody has redacted the session. */
+  async #catchUp(): Promise<boolean> {
     const placed = await this.#ledger.catchUp()
-    for (const event of placed) this.#take(event)
-    if (placed.length > 0) await this.#loadMissing()
+    const isRedacted = placed.some(({ event }) => event.type === 'redact')
+    if (isRedacted) await this.#reload()
+    else for (const event of placed) this.#take(event)
+    if (placed.length > 0) await this.#loadContent(views.missing(this.#fold))
+    return isRedacted
+  }
+
+  /** What is about to be written may hold what was redacted: the caller has to make it anew. */
+  async #catchUpBeforeRetry(): Promise<void> {
+    if (await this.#catchUp()) throw redactedMeanwhile(this.id)
+  }
+
+  /** Forgets everything, and is as after a restart. */
+  async #reload(): Promise<void> {
+    this.#ledger = new Ledger(this.#store, this.id)
+    this.#fold = views.createFold(text => this.#counter!(text))
+    this.#planner = this.options.policy.start()
+    this.#calls = new Calls()
+    this.#units = createUnits()
+    this.#stale = new StaleReasoning()
+    this.#fit = new TokenFit()
+    this.#files = []
+    this.#redactions = []
+    this.#unsent = this.#callsMade = this.#unchanged = this.#legalUpTo = 0
+    this.#lastCallAt = this.#lastDecision = this.#lastView = undefined
+    await this.load()
   }
 
   #take({ seq, at, event }: Placed): void {
     if (event.type === 'usage' && event.shown !== undefined) this.#fit.note(event.usage, event.shown)
     if (event.type === 'file') this.#files.push({ seq, ...lightFile(event) })
+    if (event.type === 'redact') this.#redactions.push(event)
     if (event.type === 'entry') {
       this.#noteCall(event.message.role, at)
       this.#calls.add(event.message)
@@ -432,10 +442,6 @@ export class SessionState {
     this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
     this.#legalUpTo = Math.min(this.#legalUpTo, this.#fold.changedFrom)
     this.#fold.changedFrom = Number.POSITIVE_INFINITY
-  }
-
-  async #loadMissing(): Promise<void> {
-    await this.#loadContent(views.missing(this.#fold))
   }
 
   async #loadEntries(edits: readonly Edit[], first = 0): Promise<void> {
@@ -491,10 +497,4 @@ export class SessionState {
     this.#queue = next.catch(() => undefined)
     return next
   }
-}
-
-function contention(session: string): PalimpsestError {
-  return new PalimpsestError('STORE_LOCKED', `Session ${session} is being written by others all the time. Try again.`, {
-    session,
-  })
 }

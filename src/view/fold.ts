@@ -119,6 +119,7 @@ export function applyEvent(fold: Fold, event: Event, { seq, at }: { seq: number;
     case 'decision':
     case 'usage':
     case 'file':
+    case 'redact':
       return
   }
 }

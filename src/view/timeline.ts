@@ -220,6 +220,7 @@ export class Timeline {
         this.#since.note = event.text
         return
       case 'file':
+      case 'redact':
         return
     }
   }

@@ -1,7 +1,9 @@
 /** What every ledger store must do. Run by each implementation's test. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
+import { contentHash, encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import type { RedactEvent } from '../../src/ledger/redaction.ts'
 import type { LedgerStore, ListOptions, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import { search } from '../../src/recall/search.ts'
@@ -182,6 +184,30 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         )
       }))
 
+    test('a redacted text is gone from the session and its forks, whose chains hold', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const long = `xylophone ${'z'.repeat(20_000)}`
+        await store.append('a', rows(['one', 'the xylophone', long, 'four']))
+        await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 2 } })
+        const { head } = await loaded(store, 'b')
+        await store.open('c', { at: 0, meta: '{}', parent: { id: 'a', seq: 0 } })
+        const redacted = await store.redact(['a'], { text: 'xylophone' }, { at: 7, by: 'alice' })
+        assert.deepEqual(new Set(redacted.map(({ session }) => session)), new Set(['a', 'b']))
+        for (const id of ['a', 'b']) {
+          const events = (await new Ledger(store, id).verify()).map(({ event }) => event)
+          assert.ok(!JSON.stringify(events).includes('xylophone'))
+          assert.deepEqual(await found(store, 'xylophone', id), [])
+          assert.deepEqual(await found(store, 'one', id), [0])
+        }
+        const [last] = await new Ledger(store, 'b').events([3])
+        const { type, from, events, head: before } = last!.event as RedactEvent
+        assert.deepEqual({ type, from, events, before }, { type: 'redact', from: 1, events: 3, before: head.hash })
+        assert.equal((await store.contents([contentHash(long)])).size, 0)
+        assert.equal((await store.read('c')).length, 1)
+        assert.deepEqual(await store.redact(['a'], { text: 'xylophone' }, { at: 8, by: 'alice' }), [])
+      }))
+
     test('another handle notices that a session was removed and made anew', async t => {
       const one = await openStore(t.name)
       const two = await openStore(t.name)
@@ -242,6 +268,12 @@ function rows(texts: readonly string[]): NewRow[] {
 
 function plain({ contents: _, ...row }: NewRow): Row {
   return row
+}
+
+async function loaded(store: LedgerStore, id: string): Promise<Ledger> {
+  const ledger = new Ledger(store, id)
+  await ledger.load()
+  return ledger
 }
 
 async function found(store: LedgerStore, query: string, session: string): Promise<number[]> {

@@ -162,6 +162,7 @@ describe('the hash chain', () => {
       setMeta: no,
       append: no,
       remove: no,
+      redact: no,
       tombstones: no,
       index: no,
       close: async () => undefined,

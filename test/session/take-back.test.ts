@@ -83,6 +83,7 @@ test('an edit that the provider would refuse, or an undo that the disk has no ro
     read: (...args) => store.read(...args),
     contents: hashes => store.contents(hashes),
     remove: (...args) => store.remove(...args),
+    redact: (...args) => store.redact(...args),
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

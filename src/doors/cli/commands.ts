@@ -18,6 +18,7 @@ import { memory } from '../commands/memory.ts'
 import { models } from '../commands/models.ts'
 import { persona } from '../commands/persona.ts'
 import { recall, restore } from '../commands/recall.ts'
+import { redact } from '../commands/redact.ts'
 import { replay } from '../commands/replay.ts'
 import { report } from '../commands/report.ts'
 import { runAgent } from '../commands/run.ts'
@@ -61,6 +62,7 @@ export const COMMANDS: readonly Command[] = [
   importFiles,
   exportSessions,
   secrets,
+  redact,
   deleteSessions,
   backup,
   replay,

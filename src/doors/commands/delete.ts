@@ -15,7 +15,7 @@ const OPTIONS = {
 } as const
 
 /** Whoever has the home decides. */
-const BY = 'admin:cli'
+export const BY = 'admin:cli'
 
 type DeleteContext = Context<typeof OPTIONS>
 

@@ -5,12 +5,12 @@ import type { Tombstone } from '../../ledger/tombstones.ts'
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
-import type { Violation } from '../../view/legality.ts'
+import type { Verified } from '../../session/session.ts'
 import { defineCommand, type Io, jsonIn, readInput } from '../terminal/command.ts'
 import { printable, printableJson, timeOf } from '../terminal/output.ts'
 import { allNames } from './sessions.ts'
 
-type Checked = { session: string; events: number; entries: number; edits: number; violations: Violation[] }
+type Checked = { session: string } & Verified
 type Deleted = { session: string; deleted: { at: number; by: string; events: number } }
 type Damaged = { session: string; error: { code: ErrorCode; message: string } }
 
@@ -53,6 +53,7 @@ export const verify = defineCommand({
           const { session, events, entries, edits, violations } = result
           const state = violations.length > 0 ? paint.red('illegal') : paint.green('whole  ')
           yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${withCommas(entries)} entries, ${amount(edits, 'edit')}`
+          yield* redactionsIn(result)
           for (const { rule, message } of violations) yield `         ${rule}: ${printable(message)}`
         }
       },
@@ -61,6 +62,13 @@ export const verify = defineCommand({
     }
   },
 })
+
+function redactionsIn({ redacted = [] }: Checked): string[] {
+  return redacted.map(({ at, by, from, kinds }) => {
+    const what = Object.keys(kinds).join(', ')
+    return `         redacted from event ${from} on, ${timeOf(at)} by ${printable(by)}: ${what}`
+  })
+}
 
 export const head = defineCommand({
   name: 'head',

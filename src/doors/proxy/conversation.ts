@@ -7,10 +7,10 @@
  * back from there, and a wrong guess costs a fork, never a wrong view.
  */
 import { hash } from 'node:crypto'
+import { linkOf } from '../../ledger/redaction.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
 import { callsIn } from '../../view/legality.ts'
-import { keyOf } from '../../view/sync.ts'
 import type { ClientKey, Side } from './client.ts'
 import type { Answer } from './dialect.ts'
 
@@ -180,7 +180,7 @@ export function chainOf(messages: readonly Message[], known?: { messages: readon
   const chain: string[] = known?.chain.slice(0, same - first) ?? []
   let before = chain.at(-1) ?? ''
   for (const message of messages.slice(first + chain.length)) {
-    before = digest(before + keyOf(message))
+    before = linkOf(before, message)
     chain.push(before)
   }
   return chain

@@ -5,6 +5,7 @@
  */
 
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { lastLink } from '../../ledger/redaction.ts'
 import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -14,7 +15,7 @@ import type { Session } from '../../session/session.ts'
 import type { Fold } from '../../view/fold.ts'
 import { CacheWatch } from './cache-watch.ts'
 import { type ClientKey, clientNameOf } from './client.ts'
-import { type Conversations, chainOf, digest, type Place, Remembered } from './conversation.ts'
+import { type Conversations, digest, type Place, Remembered } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 import {
   type Injection,
@@ -148,8 +149,8 @@ export class LiveSessions {
     for (const { id, updatedAt } of found.reverse()) {
       if (client && !isSegment(id, client.key)) continue
       const session = await pal.session(id, { mustExist: true })
-      const messages = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-      conversations.note(id, { client, chain: chainOf(messages), now: updatedAt })
+      const link = lastLink(await session.events())
+      conversations.note(id, { client, chain: link === undefined ? [] : [link], now: updatedAt })
     }
   }
 

@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { userFolder } from '../../ledger/owners.ts'
+import type { Redacted, ToRedact } from '../../ledger/redaction.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -42,6 +43,18 @@ export async function deleteSessions(
 ): Promise<void> {
   await pal.remove(names, { by })
   store.forgetSessions(names.map(idOf))
+}
+
+/** With the titles that the server keeps. */
+export async function redactSessions(
+  { pal, store }: Pick<Keepers, 'pal' | 'store'>,
+  names: readonly string[],
+  what: ToRedact,
+  { by }: { by: Actor },
+): Promise<Redacted[]> {
+  const redacted = await pal.redact(names, what, { by })
+  store.forgetSessions(redacted.map(({ session }) => session))
+  return redacted
 }
 
 /** Everything of a user but their sessions: memory, tokens and files. */

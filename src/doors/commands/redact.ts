@@ -1,0 +1,86 @@
+/** `redact`: covers secrets, or a text, in the ledger for good. What would be covered is shown first. */
+import type { ToRedact } from '../../ledger/redaction.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import { defineCommand, type Report } from '../terminal/command.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { printable } from '../terminal/output.ts'
+import { BY } from './delete.ts'
+import { allNames } from './sessions.ts'
+
+/** Shorter texts are in every session. */
+const SHORTEST_TEXT = 4
+
+type Covered = { session: string; kinds: Record<string, number> }
+
+export const redact = defineCommand({
+  name: 'redact',
+  summary: 'cover secrets, or a text, in the ledger for good',
+  usage: '[SESSION]',
+  details:
+    'In one session or in all: in messages, edits, kept files and the search index a mask of the same length takes its\n' +
+    'place. It cannot be undone. The hashes are computed anew from there on, and an event says when and by whom. Forks that\n' +
+    'share the text are changed too. Clients that go on with the conversation keep working. Replace a leaked key as well.',
+  examples: ['palimpsest redact --secrets', 'palimpsest redact fix-login --text "the passphrase" --dry-run'],
+  options: {
+    secrets: { type: 'boolean', about: 'everything that palimpsest secrets finds' },
+    text: { type: 'string', value: 'STRING', about: `this text, of at least ${SHORTEST_TEXT} characters` },
+    'dry-run': { type: 'boolean', about: 'show what would be covered, and change nothing' },
+    yes: { type: 'boolean', short: 'y', about: 'do not ask' },
+  },
+  async run({ args: [only], values, open, io, home }) {
+    const what = toRedact(values)
+    const pal = await open()
+    const names = only === undefined ? await allNames(pal) : [only]
+    const found = await look(pal, names, what)
+    const report = reportOf(found)
+    if (values['dry-run'] || found.length === 0) return { ...report, notes: ['Nothing was redacted.'] }
+    if (!values.yes) {
+      io.stderr.write(`${linesOf(found).join('\n')}\n`)
+      if (!(await confirm(io, 'Cover it for good?'))) return { ...report, notes: ['Nothing was redacted.'], exit: 1 }
+    }
+    const { redactSessions } = await import('../server/deletions.ts')
+    const { ServerStore } = await import('../server/server-store.ts')
+    const store = new ServerStore(home)
+    const sessions = found.map(({ session }) => session)
+    const redacted = await redactSessions({ pal, store }, sessions, what, { by: BY }).finally(() => store.close())
+    const done = reportOf(redacted.map(({ session, kinds }) => ({ session, kinds })))
+    return { ...done, notes: [`Redacted ${amount(redacted.length, 'session')}.`] }
+  },
+})
+
+function toRedact({ secrets, text }: { secrets?: boolean | undefined; text?: string | undefined }): ToRedact {
+  if ((secrets === true) === (text !== undefined)) {
+    throw new PalimpsestError('INVALID_INPUT', 'Say what to redact: --secrets, or --text STRING.')
+  }
+  if (text !== undefined && text.length < SHORTEST_TEXT) {
+    throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
+  }
+  return text === undefined ? { secrets: true } : { text }
+}
+
+async function look(pal: Palimpsest, names: readonly string[], what: ToRedact): Promise<Covered[]> {
+  const { redactEvent } = await import('../../ledger/redaction.ts')
+  const found: Covered[] = []
+  for (const session of names) {
+    const kinds: Record<string, number> = {}
+    for (const { event } of await (await pal.session(session, { mustExist: true, asGuest: true })).events()) {
+      for (const kind of redactEvent(event, what, '')?.kinds ?? []) kinds[kind] = (kinds[kind] ?? 0) + 1
+    }
+    if (Object.keys(kinds).length > 0) found.push({ session, kinds })
+  }
+  return found
+}
+
+function reportOf(sessions: readonly Covered[]): Report {
+  return { json: { sessions }, text: () => linesOf(sessions) }
+}
+
+function linesOf(sessions: readonly Covered[]): string[] {
+  return sessions.map(({ session, kinds }) => {
+    return `${printable(session)}  ${Object.entries(kinds)
+      .map(([kind, times]) => `${kind} (${times})`)
+      .join(', ')}`
+  })
+}

@@ -1,0 +1,130 @@
+/**
+ * Redacting: what is found in the texts of events is covered with a mask of the same length, so that every place that an
+ * edit names stays where it is.
+ *
+ * The event that records it never holds what was covered. It has a salted hash of each text that was changed in a
+ * message, with the places in it: a client that goes on with the conversation sends the old text, and it is covered in
+ * the same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
+ */
+import { hash } from 'node:crypto'
+import { isRecord } from '../model/json.ts'
+import type { Event, Message } from '../model/types.ts'
+import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
+import { keyOf } from '../view/sync.ts'
+
+/** What is to be covered: everything that looks like a secret, or a text wherever it occurs. */
+export type ToRedact = { secrets: true } | { text: string }
+
+export type RedactEvent = Extract<Event, { type: 'redact' }>
+export type RedactedText = RedactEvent['texts'][number]
+
+/** A session that was redacted: how many of its own events and of those that it shares were changed. */
+export type Redacted = { session: string; changed: number; kinds: Record<string, number> }
+
+/** What names things in messages and events, and is no text of anybody, unless it is in the arguments of a tool. */
+const STRUCTURE = new Set(
+  'type role dialect provider by mark hash edit edits id name action mediaType media_type tool_use_id call_id tool_call_id model tier cause link head salt'.split(
+    ' ',
+  ),
+)
+const ARGUMENTS = new Set(['input', 'args', 'arguments'])
+
+export function placesIn(text: string, what: ToRedact): Secret[] {
+  if ('secrets' in what) return secretsIn(text)
+  return apart([...formsOf(what.text)].flatMap(form => occurrences(text, form)))
+}
+
+/** As it is, and as it is quoted in JSON, once and twice. */
+function formsOf(text: string): Set<string> {
+  const quoted = (inner: string) => JSON.stringify(inner).slice(1, -1)
+  return new Set([text, quoted(text), quoted(quoted(text))])
+}
+
+function occurrences(text: string, form: string): Secret[] {
+  const found: Secret[] = []
+  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
+    found.push({ kind: 'text', start: at, end: at + form.length })
+  return found
+}
+
+export function covered(text: string, places: readonly Secret[]): string {
+  let done = ''
+  let at = 0
+  for (const { kind, start, end } of places) {
+    done += text.slice(at, start) + mask(kind, end - start)
+    at = end
+  }
+  return done + text.slice(at)
+}
+
+function mask(kind: string, length: number): string {
+  const label = `[redacted: ${kind}]`
+  return label.length > length ? '*'.repeat(length) : label.padEnd(length, '*')
+}
+
+/** A value with the texts in it changed. */
+export function withTexts<T>(value: T, change: (text: string) => string, isData = false): T {
+  if (typeof value === 'string') return change(value) as T
+  if (Array.isArray(value)) return value.map(item => withTexts(item, change, isData)) as T
+  if (!isRecord(value)) return value
+  const entries = Object.entries(value).map(([name, item]): [string, unknown] => {
+    const isNames = [item].flat().every(one => typeof one === 'string')
+    if (!isData && isNames && STRUCTURE.has(name)) return [name, item]
+    return [isData ? change(name) : name, withTexts(item, change, isData || ARGUMENTS.has(name))]
+  })
+  return Object.fromEntries(entries) as T
+}
+
+export type EventChange = { event: Event; kinds: string[]; texts: RedactedText[] }
+
+/** The event with everything covered that is to be; `undefined` where there is nothing. */
+export function redactEvent(event: Event, what: ToRedact, salt: string): EventChange | undefined {
+  if (event.type === 'redact') return undefined
+  const kinds: string[] = []
+  const texts: RedactedText[] = []
+  const changed = withTexts(event, text => {
+    const places = placesIn(text, what)
+    if (places.length === 0) return text
+    kinds.push(...places.map(({ kind }) => kind))
+    if (event.type === 'entry') texts.push({ length: text.length, hash: saltedHash(salt, text), places })
+    return covered(text, places)
+  })
+  return kinds.length > 0 ? { event: changed, kinds, texts } : undefined
+}
+
+/** Messages of a client with what was redacted before covered again; those without it are the same objects. */
+export function redactAgain(messages: readonly Message[], redactions: readonly RedactEvent[]): readonly Message[] {
+  return redactions.reduce<readonly Message[]>((before, { salt, texts }) => {
+    const lengths = new Set(texts.map(({ length }) => length))
+    const byHash = new Map(texts.map(text => [text.hash, text]))
+    return before.map(message => {
+      let isChanged = false
+      const changed = withTexts(message, text => {
+        const found = lengths.has(text.length) ? byHash.get(saltedHash(salt, text)) : undefined
+        isChanged ||= found !== undefined
+        return found ? covered(text, found.places) : text
+      })
+      return isChanged ? changed : message
+    })
+  }, messages)
+}
+
+function saltedHash(salt: string, text: string): string {
+  return hash('sha256', salt + text)
+}
+
+/** The hash of a conversation up to a message, from the hash before it. */
+export function linkOf(before: string, message: Message): string {
+  return hash('sha1', before + keyOf(message))
+}
+
+/** The hash of a whole conversation as its client knows it; a system prompt in front does not count. */
+export function lastLink(events: Iterable<{ event: Event }>): string | undefined {
+  let link = ''
+  for (const { event } of events) {
+    if (event.type === 'redact') link = event.link
+    if (event.type !== 'entry') continue
+    if (link !== '' || event.message.role !== 'system') link = linkOf(link, event.message)
+  }
+  return link === '' ? undefined : link
+}
