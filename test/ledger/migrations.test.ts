@@ -47,6 +47,15 @@ const LEDGER_3 = `${LEDGER_1}
   CREATE TABLE recall_documents (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, part INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL, print INTEGER NOT NULL) STRICT;
   CREATE TABLE recall_done (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;`
 
+const LEDGER_4 = `${LEDGER_3}
+  CREATE TABLE tombstones (
+    seq INTEGER PRIMARY KEY, session TEXT NOT NULL, key INTEGER NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL,
+    events INTEGER NOT NULL, head TEXT NOT NULL, hash TEXT NOT NULL
+  ) STRICT;
+  CREATE TRIGGER events_need_a_session BEFORE INSERT ON events
+    WHEN NOT EXISTS (SELECT 1 FROM sessions WHERE key = NEW.id >> 32)
+    BEGIN SELECT RAISE(ABORT, 'the session was removed'); END;`
+
 const MEMORY_1 = `
   CREATE TABLE versions (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user_id TEXT NOT NULL, label TEXT NOT NULL,
@@ -88,7 +97,7 @@ type Kind = { file: string; schemas: readonly string[]; open(home: string): Open
 
 const LEDGER: Kind = {
   file: 'ledger.sqlite',
-  schemas: [LEDGER_1, LEDGER_2, LEDGER_3],
+  schemas: [LEDGER_1, LEDGER_2, LEDGER_3, LEDGER_4],
   open: home => new SqliteLedger(join(home, 'ledger.sqlite')),
 }
 const MEMORY: Kind = {

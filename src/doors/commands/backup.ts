@@ -34,7 +34,7 @@ const LEFT_OUT = /\.sqlite-(?:wal|shm|journal)$|^locks$|\.lock$|\.pid$/
 
 async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS>): Promise<Report> {
   const { existsSync } = await import('node:fs')
-  const { chmod, copyFile, mkdir, readdir } = await import('node:fs/promises')
+  const { mkdir, readdir } = await import('node:fs/promises')
   const { join } = await import('node:path')
   if (!existsSync(join(from, 'ledger.sqlite'))) {
     throw new PalimpsestError('FILE_NOT_FOUND', `There is no ledger in ${from}.`, { path: from })
@@ -51,9 +51,7 @@ async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS
     const [source, target] = [join(from, below, file.name), join(to, below, file.name)]
     progress.step(file.name)
     await mkdir(join(to, below), { recursive: true, mode: 0o700 })
-    if (DATABASE.test(file.name)) await copyDatabase(source, target)
-    else await copyFile(source, target)
-    await chmod(target, 0o600)
+    await (DATABASE.test(file.name) ? copyDatabase : copyFile)(source, target)
   }
   progress.done()
   const sessions = await verified(to)
@@ -63,8 +61,16 @@ async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS
   }
 }
 
+/** For its owner alone from the first byte. */
+async function copyFile(source: string, target: string): Promise<void> {
+  const { readFile, writeFile } = await import('node:fs/promises')
+  await writeFile(target, await readFile(source), { mode: 0o600 })
+}
+
 async function copyDatabase(source: string, target: string): Promise<void> {
   const { backup: copy, DatabaseSync } = await import('node:sqlite')
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(target, '', { mode: 0o600 })
   const database = new DatabaseSync(source, { readOnly: true })
   try {
     await copy(database, target)

@@ -3,7 +3,7 @@
  * service first; where that does not answer, it starts the agent with the addresses that it had before, for that run.
  * It needs nothing of Palimpsest, so that it works when Palimpsest itself is gone.
  */
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PROVIDERS } from '../proxy/upstream.ts'
 import { type Environment, findProgram, launchOf } from './agents.ts'
@@ -31,8 +31,8 @@ export async function writeLaunchers(
       args: launch.args,
       program: findProgram(name, around),
     })
-    await writeFile(join(bin, name), script)
-    await chmod(join(bin, name), 0o755)
+    await rm(join(bin, name), { force: true })
+    await writeFile(join(bin, name), script, { mode: 0o755 })
   }
   return bin
 }

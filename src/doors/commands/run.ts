@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { PalimpsestError } from '../../model/errors.ts'
-import { asDollars } from '../../model/text.ts'
+import { amount, asDollars } from '../../model/text.ts'
 import type { Totals } from '../proxy/proxy.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
@@ -75,12 +75,12 @@ export function summaryOf({
   edits,
   cost,
 }: Pick<Totals, 'calls' | 'passed' | 'tokensIn' | 'tokensSent' | 'saved' | 'edits' | 'cost'>): string {
-  if (calls === 0 && passed === 0) return 'palimpsest: nothing went through the proxy'
-  if (calls === 0) return `palimpsest: ${passed} request${passed === 1 ? '' : 's'} passed through the proxy unrecorded`
+  if (calls === 0 && passed === 0) return 'palimpsest: no call of a model went through the proxy'
+  if (calls === 0) return `palimpsest: ${amount(passed, 'request')} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
   const money = `${saved < 0 ? 'lost' : 'saved'} ${asDollars(Math.abs(saved))} of ${asDollars(cost + Math.max(0, saved))}`
   const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
-  return `palimpsest: ${calls} calls, ${edits} edits; ${sums}; ${money} by the price table, cache costs counted`
+  return `palimpsest: ${amount(calls, 'call')}, ${amount(edits, 'edit')}; ${sums}; ${money} by the price table, cache costs counted`
 }
 
 function short(tokens: number): string {

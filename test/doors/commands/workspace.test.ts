@@ -55,5 +55,5 @@ test('show prints what a session is given, with control characters made visible'
 test('another word is refused with the words there are', async () => {
   const { code, stderr } = await run(join(base, 'no'), 'workspace', 'delete')
   assert.equal(code, 2)
-  assert.match(stderr, /Say init, show or path/)
+  assert.match(stderr, /Say init, show, path, added or undo/)
 })

@@ -14,13 +14,13 @@ const base = mkdtempSync(join(tmpdir(), 'palimpsest-doors-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
 /** A provider that says what it was asked, streaming where that was wanted. */
-async function startProvider() {
+async function startProvider(answerTo = (url: string): object => ({ asked: url, content: [] })) {
   const seen: { url: string; body: string; headers: Record<string, unknown> }[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     seen.push({ url: request.url ?? '', body, headers: request.headers })
-    if (!/stream/.test(body + request.url)) return response.end(JSON.stringify({ asked: request.url, content: [] }))
+    if (!/stream/.test(body + request.url)) return response.end(JSON.stringify(answerTo(request.url ?? '')))
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('data: {"n": 1}\n\n')
     response.end('data: {"n": 2}\n\n')
@@ -178,10 +178,21 @@ const AGENTS: [name: string, ask: string, variables: string[], upstream: string]
   ],
 ]
 
+const answerOf = (url: string) =>
+  url.includes('generateContent')
+    ? {
+        candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] } }],
+        usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 },
+      }
+    : {
+        choices: [{ message: { role: 'assistant', content: 'hello' } }],
+        usage: { prompt_tokens: 9, completion_tokens: 1 },
+      }
+
 describe('palimpsest run', () => {
   for (const [name, ask, variables, upstream] of AGENTS) {
     test(`${name} is told where the proxy is, and by nothing else`, async () => {
-      await using provider = await startProvider()
+      await using provider = await startProvider(answerOf)
       const folder = mkdtempSync(join(base, 'bin-'))
       fakeAgent(folder, name, ask)
       const upstreams = ['anthropic', 'openai', 'gemini'].flatMap(of => [`--${of}-upstream`, provider.url])
@@ -199,7 +210,7 @@ describe('palimpsest run', () => {
         provider.seen.map(({ url }) => url),
         [upstream],
       )
-      assert.match(ran.stderr, /palimpsest: 1 calls, 0 edits/)
+      assert.match(ran.stderr, /palimpsest: 1 call, 0 edits/)
     })
   }
 })

@@ -19,7 +19,7 @@ async function post(url: string, body: unknown, headers: Record<string, string> 
   assert.equal(response.status, 200, await response.text())
 }
 
-const FACT = '# Student Context\n\nLikes proofs.'
+const FACT = '# User Context\n\nLikes proofs.'
 
 /** The system prompt of a request before, and after the text was added. */
 const CASES: [name: string, path: string, before: object, after: object][] = [
@@ -157,7 +157,7 @@ test('the memory is that of the user who asks, or of the one that was named', as
     return String(it.upstream.requests.at(-1)!.json.system)
   }
   const local = await ask('one')
-  assert.match(local, /^# Student Context\n\n## Student \(student\)\n\nI am ada\.\n\n═══ WORKSPACE KNOWLEDGE ═══/)
+  assert.match(local, /^# User Context\n\n## Student \(student\)\n\nI am ada\.\n\n═══ WORKSPACE KNOWLEDGE ═══/)
   assert.match(await ask('two', { user: 'bob' }), /I am bob/)
   await writeFile(join(home, 'workspace', 'MEMORY.md'), '- The build needs Node 24.\n')
   assert.match(await ask('three'), /The build needs Node 24/)

@@ -123,7 +123,7 @@ test('run gives an agent the proxy, and says at the end what was saved', async t
   }
   const report = (await runAgent.run(context as unknown as Context))!
   assert.equal(report.exit, 7)
-  assert.match(report.notes![0]!, /^palimpsest: 1 calls, 0 edits; \d+ tokens came in, \d+ were sent \(0% less\)/)
+  assert.match(report.notes![0]!, /^palimpsest: 1 call, 0 edits; \d+ tokens came in, \d+ were sent \(0% less\)/)
   assert.equal((await pal.sessions()).length, 1)
 })
 
