@@ -74,6 +74,8 @@ const toDeleted = (chosen: readonly SessionInfo[], deleted: boolean) => ({
   sessions: chosen.map(({ id, length, updatedAt }) => ({ session: id, events: length, updated_at: updatedAt })),
 })
 
+const Preview = z.boolean().optional().describe('Only say which sessions would go.')
+
 const sessions = defineRoute({
   method: 'post',
   path: '/deletions',
@@ -83,21 +85,15 @@ const sessions = defineRoute({
     'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
     'what they share, and the ledger keeps a tombstone of each session.',
   roles: PEOPLE,
-  body: z
-    .strictObject({
-      sessions: z.array(z.string().min(1).max(400)).min(1).max(1000).optional(),
-      before: Time.optional().describe('Sessions last used before this.'),
-      preview: z.boolean().optional().describe('Only say which sessions would go.'),
-    })
-    .refine(({ sessions, before }) => (sessions === undefined) !== (before === undefined), {
-      message: 'Give sessions or before.',
-    }),
+  body: z.union([
+    z.strictObject({ sessions: z.array(z.string().min(1).max(400)).min(1).max(1000), preview: Preview }),
+    z.strictObject({ before: Time.describe('Sessions last used before this.'), preview: Preview }),
+  ]),
   answer: Deleted,
   refusals: [404],
   async run({ body, caller, doors }) {
     const pal = doors.desk.of(caller)
-    const given = body.sessions ? { sessions: body.sessions } : { before: body.before! }
-    const chosen = await chosenFor(pal, given)
+    const chosen = await chosenFor(pal, body)
     const names = chosen.map(({ id }) => id)
     const by = actorOf(caller, caller.owner ?? 'home')
     const idOf = (name: string) => doors.desk.idOf(caller, name)

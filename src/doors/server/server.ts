@@ -231,7 +231,10 @@ function createApp(routes: readonly Route[], mount: readonly Mounted[], context:
   }
   const rest = mount.find(({ prefix }) => prefix === '/')
   if (!routes.some(({ path }) => path === '/') && !rest) app.get('/', c => c.redirect('/docs'))
-  app.notFound(c => (rest ? call(rest, rest.handle, c.req.raw, c.env.from, context) : refuse(unknownPath())))
+  // A refusal is answered here, not thrown, so that another method of a path that there is becomes 405.
+  app.notFound(c =>
+    rest ? call(rest, rest.handle, c.req.raw, c.env.from, context).catch(refuse) : refuse(unknownPath()),
+  )
   app.onError(error => refuse(error))
   return app
 }

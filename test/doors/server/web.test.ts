@@ -63,6 +63,7 @@ describe('the files of the web UI', () => {
     assert.equal(head.headers.get('content-length'), String(SCRIPT.length))
     assert.equal(await head.text(), '')
     assert.equal((await get('/assets/icon.svg', { method: 'POST' })).status, 405)
+    assert.equal((await get('/healthz', { method: 'DELETE' })).status, 405)
   })
 
   test('text is sent compressed to whom it suits', async () => {
