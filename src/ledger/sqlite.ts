@@ -152,7 +152,8 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
-    const key = guard(() => this.#lineage(id)).at(-1)!.key
+    // Where it was removed meanwhile the database refuses: no append has to ask for that first.
+    const key = (this.#lineages.get(id) ?? guard(() => this.#lineage(id))).at(-1)!.key
     if (rows.length === 0) return true
     try {
       guard(() =>
@@ -169,7 +170,9 @@ export class SqliteLedger implements LedgerStore {
     } catch (error) {
       const said = isPalimpsestError(error) ? error.data['sqlite'] : undefined
       if (said === 'UNIQUE constraint failed: events.id') return false
-      throw said === REMOVED ? noSession(id) : error
+      if (said !== REMOVED) throw error
+      guard(() => this.#noticeRemovals())
+      throw noSession(id)
     }
   }
 

@@ -30,10 +30,11 @@ import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meanin
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
+import { everySession } from './every-session.ts'
 import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
-import { dropFiles, filesOf, rewriteFiles } from './session-files.ts'
+import { dropUnnamed, filesOf, rewriteFiles } from './session-files.ts'
 import type { SessionOptions } from './session-options.ts'
 import { SessionState } from './state.ts'
 
@@ -334,7 +335,10 @@ export class Palimpsest {
       files.set(folder, new Set([...(files.get(folder) ?? []), ...paths]))
     }
     const removed = await this.#store.remove(ids, { at: this.#clock(), by })
-    for (const [folder, paths] of files) await dropFiles(folder, paths, await this.#stillNamed(folder, paths))
+    for (const [folder, paths] of files) {
+      const isNeighbour = ({ id }: SessionInfo) => this.#folderOf(id) === folder
+      await dropUnnamed(this.#store, { folder, paths, others: everySession(this), isNeighbour })
+    }
     return removed
   }
 
@@ -352,17 +356,6 @@ export class Palimpsest {
     for (const { session } of redacted)
       await leaveOutRedacted(await this.session(session, { mustExist: true, asGuest: true }))
     return redacted
-  }
-
-  /** Which of the files in a folder other sessions point to. */
-  async #stillNamed(folder: string, paths: ReadonlySet<string>): Promise<Set<string>> {
-    const named = new Set<string>()
-    if (paths.size === 0) return named
-    for (let page = await this.sessions(); page.length > 0; page = await this.sessions({ after: page.at(-1)!.id })) {
-      for (const { id } of page.filter(({ id }) => this.#folderOf(id) === folder))
-        for (const path of await filesOf(this.#store, folder, id)) named.add(path)
-    }
-    return named
   }
 
   /** What is left of the sessions that were removed, the first one first. Throws where one is missing. */

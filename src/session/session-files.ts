@@ -41,7 +41,21 @@ export async function rewriteFiles(
   }
 }
 
-/** Removes those that nobody points to any more. */
-export async function dropFiles(folder: string, paths: ReadonlySet<string>, named: ReadonlySet<string>): Promise<void> {
-  for (const path of paths) if (!named.has(path)) await rm(join(folder, path), { force: true })
+type Unnamed<T> = {
+  folder: string
+  paths: ReadonlySet<string>
+  /** The sessions that are left, and which of them keep their files in this folder. */
+  others: AsyncIterable<T>
+  isNeighbour: (session: T) => boolean
+}
+
+/** Removes those files that no session points to any more. */
+export async function dropUnnamed<T extends { id: string }>(store: LedgerStore, unnamed: Unnamed<T>): Promise<void> {
+  const { folder, paths, others, isNeighbour } = unnamed
+  const left = new Set(paths)
+  if (left.size === 0) return
+  for await (const session of others) {
+    if (isNeighbour(session)) for (const path of await filesOf(store, folder, session.id)) left.delete(path)
+  }
+  for (const path of left) await rm(join(folder, path), { force: true })
 }

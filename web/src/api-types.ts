@@ -1,19 +1,9 @@
 /** What the API answers, as far as the pages for sessions read it. The document at /openapi.json says the whole. */
 import type { Edit, Message, Part, Role } from '../../src/model/types.ts'
+import type { Summary } from '../../src/view/totals.ts'
+import type { Step, Turn } from '../../src/view/turns.ts'
 
-export type { Edit, Message, Part, Role }
-
-export type Summary = {
-  title: string
-  entries: number
-  turns: number
-  calls: number
-  edits: number
-  tokens: { raw: number; shown: number; window: number }
-  sent: { raw: number; shown: number }
-  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
-  series: { raw: number[]; shown: number[] }
-}
+export type { Edit, Message, Part, Role, Step, Summary, Turn }
 
 export type Overview = {
   days: { day: string; billed: number; saved: number; calls: number }[]
@@ -212,32 +202,4 @@ export type Would = {
   tokens: { raw: number; shown: number }
   bars: Bar[]
   list: (Edit & { call: number; dollars: number })[]
-}
-
-export type Turn = {
-  turn: number
-  entry: number
-  to: number
-  at: number
-  ended: number
-  title: string
-  calls: number
-  firstCall: number
-  dollars: number
-  saved: number
-  tokens: number
-  tools: number
-  agents: number
-  errors: number
-  cacheLost: number
-}
-
-export type Step = {
-  call: number
-  entry: number
-  at: number
-  dollars: number
-  tokens: number
-  cacheLost: boolean
-  tools: { entry: number; part: number; name: string; about: string; kind: string; tokens: number; error: boolean }[]
 }

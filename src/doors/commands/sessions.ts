@@ -2,6 +2,7 @@
 
 import { withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import { everySession } from '../../session/every-session.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { printable, table, timeOf } from '../terminal/output.ts'
 
@@ -38,13 +39,6 @@ export const sessions = defineCommand({
     }
   },
 })
-
-/** Every session of a home, page by page. */
-export async function* everySession(pal: Palimpsest): AsyncGenerator<SessionInfo> {
-  for (let page = await pal.sessions(); page.length > 0; page = await pal.sessions({ after: page.at(-1)!.id })) {
-    yield* page
-  }
-}
 
 export async function allNames(pal: Palimpsest): Promise<string[]> {
   const names: string[] = []

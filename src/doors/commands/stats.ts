@@ -1,10 +1,10 @@
 /** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
 import { amount, asDollars, withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import { everySession } from '../../session/every-session.ts'
 import type { Statistics } from '../../view/statistics.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
-import { everySession } from './sessions.ts'
 
 export const stats = defineCommand({
   name: 'stats',

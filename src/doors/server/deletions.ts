@@ -10,6 +10,7 @@ import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
+import { everySession } from '../../session/every-session.ts'
 import { actorOf } from './blocks.ts'
 import { defineRoute, PEOPLE, type Route, Time, UserParam } from './route.ts'
 import type { ServerStore } from './server-store.ts'
@@ -22,8 +23,8 @@ export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<Sessi
   const { owner } = given
   const before = 'before' in given ? given.before : Number.POSITIVE_INFINITY
   const found: SessionInfo[] = []
-  for (let page = await pal.sessions(); page.length > 0; page = await pal.sessions({ after: page.at(-1)!.id })) {
-    found.push(...page.filter(info => info.updatedAt < before && (owner === undefined || info.owner === owner)))
+  for await (const info of everySession(pal)) {
+    if (info.updatedAt < before && (owner === undefined || info.owner === owner)) found.push(info)
   }
   return found
 }
