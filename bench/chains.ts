@@ -12,7 +12,8 @@ import { readTranscript } from '../src/formats/transcripts/read-transcript.ts'
 import type { TranscriptSession } from '../src/formats/transcripts/sessions.ts'
 import { isPalimpsestError } from '../src/model/errors.ts'
 import type { Message } from '../src/model/types.ts'
-import { CODING } from './recorded.ts'
+import { findQuotes } from '../src/replay/measure/evidence.ts'
+import { type BenchSession, CODING, toRecorded } from './recorded.ts'
 
 export type Stretch = {
   /** What the client kept of before, in its own words; empty in the first stretch. */
@@ -70,6 +71,19 @@ export function longLives(chains: readonly Chain[]): Map<string, Life> {
   const repos = Map.groupBy(chains, ({ format }) => format)
   const several = chains.filter(({ format }) => new Set(repos.get(format)!.map(({ repo }) => repo)).size > 1)
   return joinBy(several, ({ format }) => `${format}, all repositories`)
+}
+
+/**
+ * All sessions of a repository in which something was compacted, joined. A file is read many times there, so a passage
+ * counts as shown where its newest source is.
+ */
+export async function loadJoined(folder: string): Promise<BenchSession[]> {
+  const found = [...lives(await loadChains(folder))]
+  return found.map(([name, { messages }]) => {
+    const [format = '', repo = ''] = name.split('/')
+    const session = toRecorded(name, messages, [])
+    return { ...session, format, repo, evidence: { quotes: findQuotes(session.messages, { newest: true }) } }
+  })
 }
 
 function joinBy(chains: readonly Chain[], nameOf: (chain: Chain) => string): Map<string, Life> {

@@ -26,6 +26,8 @@ type World = {
   account?: Account
   /** Calls of a turn of the user. */
   turn?: number
+  /** The client's requests have the beta under which the server clears results. */
+  manages?: true
   /** Somebody edits by hand, takes edits back, and counts tokens in between. */
   meddling?: true
 }
@@ -33,6 +35,13 @@ type World = {
 const WORLDS: World[] = [
   { name: 'Opus 5.5, new account', kind: 'anthropic', model: 'claude-opus-5-5' },
   { name: 'Opus 5.5, long turns', kind: 'anthropic', model: 'claude-opus-5-5', turn: 45 },
+  {
+    name: 'Opus 5.5, long turns that the server clears',
+    kind: 'anthropic',
+    model: 'claude-opus-5-5',
+    turn: 70,
+    manages: true,
+  },
   {
     name: 'Opus 5.5, old account, edits by hand',
     kind: 'anthropic',
@@ -81,10 +90,11 @@ async function startProvider({ kind, account, turn = 6 }: World, clock: Clock): 
   return { ...provider, upstream: await startUpstream(provider.script, { ...provider, ...FORGETS }) }
 }
 
-function startAgent({ kind, model, ttl }: World, url: string, session: string): Agent {
+function startAgent({ kind, model, ttl, manages }: World, url: string, session: string): Agent {
   if (kind === 'openai') return new ResponsesAgent(url, { model, session })
   if (kind === 'gemini') return new GeminiAgent(url, { model, session })
-  return new AnthropicAgent(url, { model, session, ...(ttl ? { ttl } : {}) })
+  const headers = manages ? { headers: { 'anthropic-beta': 'context-management-2025-06-27' } } : {}
+  return new AnthropicAgent(url, { model, session, ...headers, ...(ttl ? { ttl } : {}) })
 }
 
 /** The same pauses in every run: now and then five minutes and more, at a turn of the user. */
@@ -107,7 +117,7 @@ async function play(
   for (let done = 0; done < rounds; ) {
     const session = `conversation-${done}`
     const agent = startAgent(world, url(provider), session)
-    for (let i = 0; i < CONVERSATION && done < rounds; i++, done++) {
+    for (let i = 0; i < Math.max(CONVERSATION, world.turn ?? 0) && done < rounds; i++, done++) {
       clock.now += pauseAfter(agent.rounds, world.turn ?? 6)
       await agent.round()
       await between(agent, session)

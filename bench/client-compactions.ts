@@ -16,7 +16,7 @@ import { type Measures, Meter, pricesOf } from '../src/replay/measure/measure.ts
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { replay } from '../src/replay/replay.ts'
 import { type Chain, joinChain } from './chains.ts'
-import { MAIN, modelOf, TABLES, tablePrices } from './contenders.ts'
+import { modelOf, SMALL, TABLES, tablePrices } from './contenders.ts'
 import { oneResultEach, toRecorded } from './recorded.ts'
 
 export type Across = {
@@ -49,7 +49,7 @@ export async function compareWithClient(chain: Chain): Promise<Across> {
   let call = -1
   for await (const { messages: shown } of replay(recorded.messages, {
     policy: thrifty(),
-    ...TABLES[MAIN],
+    ...TABLES[SMALL],
     overhead: TYPICAL_OVERHEAD,
   })) {
     const index = indexOfCall(recorded.messages, ++call)
@@ -105,12 +105,12 @@ function sideOf(recorded: Recorded, count: Counter): Side {
 }
 
 function costOf(measures: Measures): number {
-  return measures.costs[MAIN]!.cost
+  return measures.costs[SMALL]!.cost
 }
 
 /** The call that writes the summary: everything read once more, and the summary as output. */
 function summaryCosts(messages: readonly Message[], borders: readonly Border[], count: Counter): number {
-  const { read, output } = pricesOf(modelOf(MAIN))
+  const { read, output } = pricesOf(modelOf(SMALL))
   const size = (list: readonly Message[]) => list.reduce((sum, message) => sum + messageTokens(message, count), 0)
   const known = new Set(messages.flatMap(({ parts }) => parts.map(textOf)))
   return borders.reduce((sum, { at, head }, number) => {

@@ -21,7 +21,7 @@ import { toSvg } from '../src/replay/plot.ts'
 import { replay } from '../src/replay/replay.ts'
 import { compacted, lives, loadChains, longLives } from './chains.ts'
 import { compareWithClient } from './client-compactions.ts'
-import { cpuTime, MAIN, measurePeer, TABLES, tablePrices } from './contenders.ts'
+import { cpuTime, measurePeer, SMALL, TABLES, tablePrices } from './contenders.ts'
 import { type Least, leastPerCall } from './least.ts'
 import { type LongSession, longSession } from './long-session.ts'
 import type { Peer } from './peers/peer.ts'
@@ -140,7 +140,7 @@ async function compare(title: string, session: Recorded): Promise<void> {
 
 /** What we pay, and what a planner that knows the future would pay, of what those pay who only clear results. */
 function boundsRow(title: string, series: readonly { name: string; measures: Measures }[]): object {
-  const costOf = ({ measures }: { measures: Measures }) => measures.costs[MAIN]!.cost
+  const costOf = ({ measures }: { measures: Measures }) => measures.costs[SMALL]!.cost
   const peersHere = series.filter(({ name }) => BOUNDED.test(name)).map(costOf)
   const shares = series
     .filter(({ name }) => name === 'thrifty' || name in LEAST)
@@ -161,7 +161,7 @@ async function compareShape(name: string, shape: LongSession): Promise<object> {
   }
   for (const peer of peers.filter(each => BOUNDED.test(each.name))) {
     const theirs = await runPeer(peer, session)
-    const ratio = own.costs[MAIN]!.cost / theirs.costs[MAIN]!.cost
+    const ratio = own.costs[SMALL]!.cost / theirs.costs[SMALL]!.cost
     row[`${peer.name}, ${peer.setting.split(':')[0]}`] = `${ratio.toFixed(2)} @ ${keptOf(theirs)}`
   }
   console.log(JSON.stringify(row))
@@ -182,7 +182,7 @@ async function runThrifty(session: Recorded): Promise<Own> {
   let started = performance.now()
   for await (const { messages } of replay(session.messages, {
     policy: thrifty(),
-    ...TABLES[MAIN],
+    ...TABLES[SMALL],
     overhead: TYPICAL_OVERHEAD,
   })) {
     ms.push(performance.now() - started)
@@ -196,7 +196,7 @@ async function runThrifty(session: Recorded): Promise<Own> {
 
 /** Not a contender but a sum: what is below everybody (least.ts). */
 async function runLeast(session: Recorded, own: Measures, least: Least): Promise<Measures> {
-  const calls = await leastPerCall(session, tablePrices()[MAIN]!, least)
+  const calls = await leastPerCall(session, tablePrices()[SMALL]!, least)
   const lost = calls.reduce((total, call) => total + call.lost, 0)
   const cost = calls.reduce((total, call) => total + call.cost, 0)
   const { quotes } = own.evidence
@@ -206,7 +206,7 @@ async function runLeast(session: Recorded, own: Measures, least: Least): Promise
     said: 1,
     reasoning: { running: 0, lost: 0 },
     peak: Math.max(...calls.map(({ tokens }) => tokens)),
-    costs: { ...own.costs, [MAIN]: { ...own.costs[MAIN]!, cost, effective: cost, refetches: 0, busts: 0 } },
+    costs: { ...own.costs, [SMALL]: { ...own.costs[SMALL]!, cost, effective: cost, refetches: 0, busts: 0 } },
     evidence: quotes ? { quotes: { ...quotes, kept: quotes.quotes - lost } } : {},
     perCall: calls.map(call => ({ ...call, bust: false })),
   }
@@ -245,13 +245,13 @@ function toRow(name: string, measures: Partial<Own> & Measures, own: Measures) {
     evidence: share('quotes'),
     editedTextInView: share('edits'),
     ...(measures.inPlace === undefined ? {} : { evidenceInPlace: Number(measures.inPlace.toFixed(3)) }),
-    busts: measures.costs[MAIN]!.busts,
+    busts: measures.costs[SMALL]!.busts,
     ...(measures.ms ? { msEarly: mean(measures.ms.slice(100, 300)), msLate: mean(measures.ms.slice(-200)) } : {}),
   }
 }
 
 function effectiveOf({ costs }: Measures): number {
-  return costs[MAIN]!.effective
+  return costs[SMALL]!.effective
 }
 
 function mean(list: readonly number[]): number {

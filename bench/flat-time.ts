@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import type { Message } from '../src/model/types.ts'
 import { presets } from '../src/planner/presets.ts'
 import { replay } from '../src/replay/replay.ts'
-import { TABLES } from './contenders.ts'
+import { SMALL, TABLES } from './contenders.ts'
 import { longSession } from './long-session.ts'
 
 const { values } = parseArgs({
@@ -50,7 +50,7 @@ writeFileSync(values.json, `${JSON.stringify({ turns: POINTS, presets: rows }, n
 async function timesOf(policy: (typeof presets)[number], messages: Message[]): Promise<number[]> {
   const times: number[] = []
   let started = performance.now()
-  for await (const _ of replay(messages, { policy, ...TABLES['Anthropic, 5 minutes'] })) {
+  for await (const _ of replay(messages, { policy, ...TABLES[SMALL] })) {
     times.push(performance.now() - started)
     started = performance.now()
   }

@@ -72,6 +72,11 @@ export async function loadSessions(
   return sessions
 }
 
+/** With the main measure alone. */
+export function withQuotesOnly(session: BenchSession): BenchSession {
+  return { ...session, evidence: { quotes: session.evidence['quotes']! } }
+}
+
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter(entry => entry.isFile() && /\.(jsonl|json|traj)$/.test(entry.name) && entry.name !== 'index.json')

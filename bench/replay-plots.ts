@@ -72,9 +72,9 @@ function toSeries(group: Group, results: readonly Result[], numbers: Size['numbe
   }
 }
 
-/** The number of the knob; without a window it is near the one with it, or at the very end, where there is no room. */
+/** The number of the knob. */
 function labelOf({ setting }: Result): string {
-  return setting.endsWith('any window') ? '' : setting.replace(/^quote (\S+).*/, '$1')
+  return setting.replace(/^quote (\S+).*/, '$1')
 }
 
 function groupOf({ kind, setting }: Result): Group {

@@ -1,8 +1,11 @@
 /**
  * The replay benchmark: `npm run bench:replay -- DIR`. All transcripts of a folder with 30 and more calls, under our
- * presets, the knob of `thrifty`, the peers and the bounds, by four price tables. Writes a table, JSON and plots.
+ * presets, the knob of `thrifty`, the peers and the bounds, by the prices of today's models. Writes a table, JSON and plots.
  *
- * Options: --quick (every fourth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender),
+ * Reasoning counts as lost where it is gone or stands behind a change: providers that bind it drop or refuse it there.
+ *
+ * Options: --joined (all sessions of a repository as one, without their compactions: `thrifty` and those that are compared),
+ * --every N (every Nth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender),
  * --only NAME (that policy alone is run anew; what the others did is taken from the JSON of the last run).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +15,9 @@ import { PRICES_AS_OF } from '../src/providers/models.ts'
 import type { Measures } from '../src/replay/measure/measure.ts'
 import { type Row, sumUp } from '../src/replay/measure/policies.ts'
 import { toSvg } from '../src/replay/plot.ts'
+import { loadJoined } from './chains.ts'
 import {
+  COMPARED,
   type Contender,
   cpuTime,
   MAIN,
@@ -25,7 +30,7 @@ import {
 import { type Gap, gapsTo } from './curves.ts'
 import { floor, oracle } from './oracle.ts'
 import { loadPeers } from './peers/peers.ts'
-import { type BenchSession, EVIDENCE, loadSessions } from './recorded.ts'
+import { type BenchSession, loadSessions, withQuotesOnly } from './recorded.ts'
 import { costAgainstEvidence, fileOf } from './replay-plots.ts'
 
 export type Result = Row & {
@@ -43,7 +48,8 @@ type Written = { results: Record<Table, Result[]>; perSession: typeof perSession
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    quick: { type: 'boolean' },
+    every: { type: 'string', default: '1' },
+    joined: { type: 'boolean', default: false },
     only: { type: 'string' },
     json: { type: 'string', default: 'bench/results/replay.json' },
     img: { type: 'string', default: 'docs/img' },
@@ -56,14 +62,17 @@ if (folder === undefined) {
   process.exit(2)
 }
 
-const all = await loadSessions(folder)
-const sessions = values.quick ? all.filter((_, i) => i % 4 === 0) : all
+const all = await (values.joined ? loadJoined(folder) : loadSessions(folder))
+const sessions = all.filter((_, i) => i % Number(values.every) === 0)
 const calls = sessions.reduce((sum, session) => sum + session.calls, 0)
 console.log(`${sessions.length} sessions, ${calls} calls, prices as of ${PRICES_AS_OF}`)
 
 const peers = (await loadPeers(line => console.log(line))).map(peerContender)
 const everybody = [...ownContenders(), ...peers, oracle, floor]
-const contenders = everybody.filter(({ name }) => !values.only || name === values.only || name === 'none')
+const contenders = everybody
+  .filter(({ name }) => !values.only || name === values.only || name === 'none')
+  .filter(({ name, setting }) => !values.joined || name === 'none' || COMPARED.test(`${name}, ${setting}`))
+  .toSorted((a, b) => rankOf(a) - rankOf(b))
 const results: Record<string, Result[]> = Object.fromEntries(TABLE_NAMES.map(name => [name, []]))
 const perSession: Record<string, Record<string, [cost: number, evidence: number, effective: number]>> = {}
 const bases = new Map<Table, Measures[]>()
@@ -78,9 +87,23 @@ for (const contender of contenders) {
   console.log(
     `${lineOf(last)}  ${((performance.now() - started) / 1000).toFixed(1)} s${last.stopped ? ', stopped' : ''}`,
   )
+  if (!values.only) write()
 }
 if (values.only) takeOver(JSON.parse(readFileSync(values.json, 'utf8')), values.only)
 report()
+
+/** What is most wanted comes first: a run that is broken off has written it. */
+function rankOf({ name, setting, kind }: Contender): number {
+  if (name === 'none') return 0
+  if (setting.endsWith('(default)')) return 1
+  return kind === 'peer' && !setting.startsWith('knob') ? 2 : 3
+}
+
+function inOrder(rows: readonly Result[]): Result[] {
+  const places = everybody.map(({ name, setting }) => `${name}, ${setting}`)
+  const placeOf = ({ policy, setting }: Result) => places.indexOf(`${policy}, ${setting}`)
+  return rows.toSorted((a, b) => placeOf(a) - placeOf(b))
+}
 
 /** The rows of the last run, but for the policy that was run anew. */
 function takeOver(last: Written, only: string): void {
@@ -98,9 +121,11 @@ function takeOver(last: Written, only: string): void {
 async function runAll(contender: Contender, table: Table): Promise<{ measured: Measures[]; stopped: boolean }> {
   const end = cpuTime() + Number(values.seconds) * 1000
   const measured: Measures[] = []
+  // Effective cost goes by quotes; the other kinds of evidence are for the table that compares them.
+  const isRobust = !values.joined && table === MAIN && COMPARED.test(`${contender.name}, ${contender.setting}`)
   for (const session of sessions) {
     if (cpuTime() > end) return { measured, stopped: true }
-    measured.push(slim(await contender.run(session, table)))
+    measured.push(slim(await contender.run(isRobust ? session : withQuotesOnly(session), table)))
   }
   return { measured, stopped: false }
 }
@@ -116,7 +141,10 @@ function add(contender: Contender, table: Table, measured: readonly Measures[], 
   const pairs = measured.map((measures, i) => ({ measures, base: base[i]! }))
   const row = sumUp(contender.name, pairs, { prices: table })
   const robust = Object.fromEntries(
-    Object.keys(EVIDENCE).map(kind => [kind, sumUp('', pairs, { prices: table, evidence: kind }).evidence]),
+    Object.keys(measured[0]?.evidence ?? {}).map(kind => [
+      kind,
+      sumUp('', pairs, { prices: table, evidence: kind }).evidence,
+    ]),
   )
   robust['by characters'] = charactersKept(measured)
   const { setting, kind, source } = contender
@@ -148,21 +176,32 @@ function report(): void {
     const near = gapsTo(results[table]!).slice(0, 6)
     console.log(`nearest to our curve, or outside it: ${near.map(gapLine).join('; ')}`)
   }
+  write()
   const { json, img } = values
+  mkdirSync(img, { recursive: true })
+  for (const table of TABLE_NAMES) {
+    writeFileSync(join(img, fileOf(table)), toSvg(costAgainstEvidence(table, inOrder(results[table]!))))
+  }
+  console.log(`\nWritten: ${json}, plots in ${img}`)
+}
+
+function write(): void {
+  const { json } = values
   mkdirSync(dirname(json), { recursive: true })
   const rounded = Object.fromEntries(
-    Object.entries(results).map(([table, rows]) => [table, rows.map(row => mapNumbers(row) as Result)]),
+    Object.entries(results).map(([table, rows]) => [table, inOrder(rows).map(row => mapNumbers(row) as Result)]),
   )
-  const about = { sessions: sessions.length, calls, pricesAsOf: PRICES_AS_OF, overhead: 18_000 }
+  const about = {
+    sessions: sessions.length,
+    every: Number(values.every),
+    calls,
+    pricesAsOf: PRICES_AS_OF,
+    overhead: 18_000,
+  }
   const gaps = Object.fromEntries(
     TABLE_NAMES.map(table => [table, gapsTo(results[table]!).map(gap => mapNumbers(gap))] as const),
   )
   writeFileSync(json, `${JSON.stringify({ ...about, results: rounded, gaps, perSession }, null, 1)}\n`)
-  mkdirSync(img, { recursive: true })
-  for (const table of TABLE_NAMES) {
-    writeFileSync(join(img, fileOf(table)), toSvg(costAgainstEvidence(table, results[table]!)))
-  }
-  console.log(`\nWritten: ${json}, plots in ${img}`)
 }
 
 function gapLine({ peer, setting, evidence, theirs, ours }: Gap): string {
@@ -174,7 +213,7 @@ function lineOf(row: Result): string {
   return [
     `${row.policy}, ${row.setting}`.padEnd(66),
     `sent ${number(row.sentShare)} cost ${number(row.costShare)} evidence ${number(row.evidence)} effective ${number(row.effectiveShare)}`,
-    `worst ${row.worst.toFixed(2)} busts ${row.busts} peak ${Math.round(row.peak / 1000)}k${row.fits ? '' : ' (over)'} said ${number(row.said)}`,
+    `worst ${row.worst.toFixed(2)} busts ${row.busts} peak ${Math.round(row.peak / 1000)}k${row.fits ? '' : ' (over)'} said ${number(row.said)} reasoning lost ${number(row.reasoningLost)}`,
     `| ${Object.entries(row.robust)
       .map(([kind, share]) => `${kind} ${number(share)}`)
       .join(' ')}`,

@@ -15,7 +15,7 @@ import { type PartClass, QUOTES, type Quotes, THRIFTY, type ThriftyOptions } fro
 import type { Measures } from '../src/replay/measure/measure.ts'
 import { type Row, sumUp, tryPolicy } from '../src/replay/measure/policies.ts'
 import type { Unit } from '../src/view/units.ts'
-import { type BenchSession, loadSessions } from './recorded.ts'
+import { type BenchSession, loadSessions, withQuotesOnly } from './recorded.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -36,11 +36,6 @@ const crossed = await leaveOneOut()
 const sensitive = await sensitivity(sessions.filter((_, i) => i % Number(values.every) === 0))
 mkdirSync('bench/results', { recursive: true })
 writeFileSync(values.json, `${JSON.stringify({ leaveOneRepoOut: crossed, sensitivity: sensitive }, null, 1)}\n`)
-
-/** Only the main measure is needed here. */
-function withQuotesOnly(session: BenchSession): BenchSession {
-  return { ...session, evidence: { quotes: session.evidence['quotes']! } }
-}
 
 async function measureAll(
   chosen: readonly BenchSession[],

@@ -1,6 +1,7 @@
 /** The tables of docs/benchmarks.md in Markdown, from the results of the last runs: `node bench/tables.ts`. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Across } from './client-compactions.ts'
+import { COMPARED, modelOf, type Table } from './contenders.ts'
 import type { Gap } from './curves.ts'
 import type { Result } from './replay.ts'
 
@@ -30,7 +31,6 @@ type Sensitivity = {
 }
 type Flat = { turns: number[]; presets: { preset: string; milliseconds: number[]; ratios: number[] }[] }
 
-const COMPARED = /^(thrifty|langchain Clear|anthropic|openhands forgetting|observation masking, best|deepagents|oracle)/
 const NEAREST = 3
 const ROBUST = ['quotes', 'by characters', 'span 24', 'span 80', 'near', 'identifiers', 'edits', 'files']
 
@@ -56,23 +56,30 @@ function replayTables(found: Replay | undefined): void {
       busts: row.busts.toLocaleString('en'),
       'most tokens': `${Math.round(row.peak / 1000)}k${row.fits ? '' : ' *'}`,
       "users' words": row.said.toFixed(2),
+      'reasoning lost': lostOf(row),
     })),
   )
   heading('Other prices')
   print(
     plain
-      .filter(row => COMPARED.test(nameOf(row)))
+      .filter(row => COMPARED.test(nameOf(row)) || row.kind === 'thrifty')
       .map(row => ({
         'effective cost @ evidence': nameOf(row),
         ...Object.fromEntries(
-          tables.map(([table, rows]) => [table, atOf(rows.find(own => nameOf(own) === nameOf(row)))]),
+          tables.map(([table, rows]) => [
+            table,
+            atOf(
+              rows.find(own => nameOf(own) === nameOf(row)),
+              modelOf(table as Table).bindsReasoning,
+            ),
+          ]),
         ),
       })),
   )
   heading('Robustness')
   print(
     plain
-      .filter(row => COMPARED.test(nameOf(row)) || row.kind === 'preset')
+      .filter(row => COMPARED.test(nameOf(row)) && row.robust['near'] !== undefined)
       .map(row => ({
         'evidence kept, by': nameOf(row),
         ...Object.fromEntries(ROBUST.map(kind => [kind, fixed(row.robust[kind] ?? 0)])),
@@ -176,8 +183,16 @@ function nameOf({ policy, setting }: Pick<Result, 'policy' | 'setting'>): string
   return setting === 'default' ? policy : `${policy}, ${setting}`
 }
 
-function atOf(row: Result | undefined): string {
-  return row ? `${fixed(row.effectiveShare)} @ ${fixed(row.evidence)}${row.fits ? '' : ' *'}` : ''
+/** What the server itself clears leaves all reasoning valid. */
+function lostOf({ policy, reasoningLost }: Result): string {
+  return policy.startsWith('anthropic') ? 'none' : `${(reasoningLost * 100).toFixed(1)} %`
+}
+
+function atOf(row: Result | undefined, binds: boolean): string {
+  if (!row) return ''
+  const lost =
+    binds && row.kind === 'thrifty' && row.reasoningLost > 0 ? `, ${(row.reasoningLost * 100).toFixed(1)} %` : ''
+  return `${fixed(row.effectiveShare)} @ ${fixed(row.evidence)}${row.fits ? '' : ' *'}${lost}`
 }
 
 function fixed(value: number): string {

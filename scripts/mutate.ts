@@ -22,7 +22,7 @@ import { GROUPS, type Group } from './mutate-groups.ts'
 import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
-const TESTS_PER_CHANGE = 5
+const TESTS_PER_CHANGE = 8
 
 const root = join(import.meta.dirname, '..')
 const hook = pathToFileURL(join(import.meta.dirname, 'mutant-hook.ts')).href

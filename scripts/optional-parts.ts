@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { findDolt } from '../src/memory/dolt-server.ts'
 import { findChromium } from './chromium.ts'
+import { findPooler, findPostgres } from './postgres.ts'
 
 export type OptionalPart = {
   name: string
@@ -25,9 +26,24 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get it with: npm run get:inspector',
   },
   {
+    name: 'tests of the package on the oldest Node that it takes (not installed)',
+    isHere: root => existsSync(join(root, OLDEST_NODE)),
+    how: 'Get it with: npm run get:node22',
+  },
+  {
     name: 'tests on a real Dolt server (no dolt)',
     isHere: () => findDolt() !== undefined,
     how: 'Get it with: npm run dolt:install',
+  },
+  {
+    name: 'tests on a real PostgreSQL server (no postgres)',
+    isHere: () => findPostgres().length > 0,
+    how: 'Get it with: npm run postgres:install (or apt-get install postgresql)',
+  },
+  {
+    name: 'tests behind a pooler of connections (no pgbouncer)',
+    isHere: () => findPooler() !== undefined,
+    how: 'Install it (apt-get install pgbouncer).',
   },
   {
     name: 'tests of the chat on a pseudo-terminal (no python3)',
@@ -65,11 +81,29 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
     how: 'Get it with: scripts/open-webui.sh install (Python 3.11)',
   },
   {
+    name: 'the build of the site (not installed)',
+    isHere: root => existsSync(join(root, 'site/node_modules')),
+    how: 'Get its parts with: npm run site:install',
+  },
+  {
+    name: 'the check of the Dockerfile by hadolint (not installed)',
+    isHere: () => findHadolint() !== undefined,
+    how: 'Get it with: scripts/hadolint.sh (Python 3)',
+  },
+  {
+    name: 'tests of the gateway door with LiteLLM (not installed)',
+    isHere: () => findLiteLLM() !== undefined,
+    how: 'Get it with: scripts/litellm.sh install (Python 3.11)',
+  },
+  {
     name: 'tests with the peers of the benchmark (not installed)',
     isHere: root => existsSync(join(root, 'bench/node_modules/deepagents')),
     how: 'Get them with: npm run bench:install',
   },
 ]
+
+/** Where `npm run get:node22` puts it, from the root of the checkout. */
+export const OLDEST_NODE = 'node_modules/.cache/node-22/node_modules/node/bin/node'
 
 export function hasCompiler(): boolean {
   return process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
@@ -77,21 +111,36 @@ export function hasCompiler(): boolean {
 
 /** Where scripts/embedding.sh puts a model; undefined where it has not. */
 export function embeddingFolder(): string | undefined {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-  const folder = process.env['PALIMPSEST_EMBEDDING'] ?? join(cache, 'palimpsest', 'embedding')
+  const folder = cached('PALIMPSEST_EMBEDDING', 'embedding')
   return existsSync(join(folder, 'model.onnx')) ? folder : undefined
 }
 
 /** Where scripts/clients.sh puts the agents. */
 function clientsFolder(): string {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-  return process.env['PALIMPSEST_CLIENTS'] ?? join(cache, 'palimpsest', 'clients', 'node_modules')
+  return cached('PALIMPSEST_CLIENTS', 'clients/node_modules')
 }
 
 /** Where scripts/open-webui.sh puts its program. */
 function openWebUI(): string {
+  return join(cached('PALIMPSEST_OPEN_WEBUI', 'open-webui'), 'bin', 'open-webui')
+}
+
+/** The program of LiteLLM, where scripts/litellm.sh puts it. */
+export function findLiteLLM(): string | undefined {
+  const program = join(cached('PALIMPSEST_LITELLM', 'litellm'), 'bin', 'litellm')
+  return existsSync(program) ? program : undefined
+}
+
+/** The program of hadolint, where scripts/hadolint.sh puts it. */
+export function findHadolint(): string | undefined {
+  const program = join(cached('PALIMPSEST_HADOLINT', 'hadolint'), 'bin', 'hadolint')
+  return existsSync(program) ? program : undefined
+}
+
+/** A folder that a variable names, or one in the cache of this user. */
+function cached(variable: string, folder: string): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-  return join(process.env['PALIMPSEST_OPEN_WEBUI'] ?? join(cache, 'palimpsest', 'open-webui'), 'bin', 'open-webui')
+  return process.env[variable] ?? join(cache, 'palimpsest', folder)
 }
 
 export function findCollector(): string | undefined {

@@ -1,5 +1,6 @@
 /**
- * The pictures of the web UI in README and docs: `npm run screenshots` takes them anew into docs/img.
+ * The pictures of the web UI in README and docs: `npm run screenshots` takes them anew into docs/img. To look at
+ * everything, `npm run screenshots -- --all FOLDER` takes every page whole: light, dark and as wide as a phone.
  *
  * A real server (`serve --sample --demo`) on a home of its own, a real browser, and nothing arranged: what a newcomer
  * sees after `npm start`. Fonts are those of the machine; the pictures in the repository were taken with Inter, P052 and
@@ -20,6 +21,8 @@ const PLACE = join(ROOT, 'docs/img')
 const WIDTH = 1360
 const SCALE = 1.5
 const LARGEST_BYTES = 250_000
+/** A page that goes on below is cut. */
+const TALLEST = 2600
 
 type Shot = {
   name: string
@@ -27,6 +30,8 @@ type Shot = {
   height: number
   width?: number
   colorScheme?: BrowserContextOptions['colorScheme']
+  /** The page beyond what is on the screen, too. */
+  whole?: boolean
   /** Brings the page to where the picture is taken. */
   prepare(page: Page): Promise<void>
 }
@@ -54,8 +59,41 @@ const SHOTS: readonly Shot[] = [
   },
   { name: 'ui-compare', hash: '#/sessions/sample/compare', height: 1120, prepare: compared },
   { name: 'ui-session-phone', hash: '#/sessions/sample', height: 844, width: 390, prepare: verdict },
+  { name: 'ui-settings', hash: '#/settings', height: 900, prepare: replayed },
   { name: 'ui-chat', hash: '#/chat', height: 900, prepare: chatted },
 ]
+
+/** Every page, for `--all`; the chat last, because it makes a session. */
+const PAGES: readonly Pick<Shot, 'name' | 'hash' | 'prepare'>[] = [
+  { name: 'sessions', hash: '#/sessions', prepare: listed },
+  { name: 'session', hash: '#/sessions/sample', prepare: verdict },
+  { name: 'session-edits', hash: '#/sessions/sample?entry=65', prepare: edits },
+  { name: 'session-context', hash: '#/sessions/sample', prepare: page => tab(page, 'Context', '.editor-part') },
+  { name: 'session-files', hash: '#/sessions/sample', prepare: page => tab(page, 'Files', '.file-changes') },
+  { name: 'compare', hash: '#/sessions/sample/compare', prepare: compared },
+  { name: 'memory', hash: '#/memory', prepare: page => page.locator('h1, h2').first().waitFor() },
+  { name: 'workspace', hash: '#/workspace', prepare: page => page.locator('h1, h2').first().waitFor() },
+  { name: 'settings', hash: '#/settings', prepare: replayed },
+  { name: 'chat', hash: '#/chat', prepare: page => page.getByLabel('Message to the agent').waitFor() },
+]
+
+function everyPage(): Shot[] {
+  return PAGES.flatMap(page => [
+    { ...page, name: `${page.name}-light`, height: 900, whole: true },
+    { ...page, name: `${page.name}-dark`, height: 900, colorScheme: 'dark' as const, whole: true },
+    { ...page, name: `${page.name}-phone`, height: 844, width: 390, whole: true },
+  ])
+}
+
+async function tab(page: Page, name: string, shows: string): Promise<void> {
+  await page.getByTestId('context-map').waitFor()
+  await page.getByRole('tab', { name }).click()
+  await page.locator(shows).first().waitFor()
+}
+
+async function replayed(page: Page): Promise<void> {
+  await page.getByText('This is the setting in force.').waitFor()
+}
 
 async function listed(page: Page): Promise<void> {
   await page.locator('.session-cost').first().waitFor()
@@ -96,18 +134,23 @@ async function chatted(page: Page): Promise<void> {
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
 }
 
-async function main(only: readonly string[]): Promise<void> {
+async function main(args: readonly string[]): Promise<void> {
+  const place = args[0] === '--all' ? (args[1] ?? 'screenshots') : PLACE
+  const shots =
+    args[0] === '--all'
+      ? everyPage().filter(({ name }) => isAsked(name, args.slice(2)))
+      : SHOTS.filter(({ name }) => isAsked(name, args))
   const executablePath = findChromium()
   if (executablePath === undefined) throw new Error('There is no Chromium: install it, or set CHROMIUM_PATH.')
   await buildWeb()
-  mkdirSync(PLACE, { recursive: true })
+  mkdirSync(place, { recursive: true })
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-shots-'))
   const server = startServer(folder)
   const env = { ...process.env, FONTCONFIG_FILE: fontsIn(folder) }
   const browser = await chromium.launch({ executablePath, args: [...CHROMIUM_ARGS], env })
   try {
     const url = await addressOf(server)
-    for (const shot of SHOTS) if (only.length === 0 || only.includes(shot.name)) await take(browser, url, shot)
+    for (const shot of shots) await take(browser, url, place, shot)
   } finally {
     await browser.close()
     server.kill()
@@ -116,10 +159,16 @@ async function main(only: readonly string[]): Promise<void> {
   }
 }
 
+/** Names, or their beginnings; all where none is given. */
+function isAsked(name: string, only: readonly string[]): boolean {
+  return only.length === 0 || only.some(one => name.startsWith(one))
+}
+
 async function take(
   browser: Browser,
   url: string,
-  { name, hash, height, width = WIDTH, colorScheme, prepare }: Shot,
+  place: string,
+  { name, hash, height, width = WIDTH, colorScheme, whole = false, prepare }: Shot,
 ): Promise<void> {
   const page = await browser.newPage({
     viewport: { width, height },
@@ -135,10 +184,12 @@ async function take(
   await page.evaluate(
     'document.fonts.ready.then(() => new Promise(next => requestAnimationFrame(() => setTimeout(next, 300))))',
   )
-  const png = smallerPng(await page.screenshot())
-  writeFileSync(join(PLACE, `${name}.png`), png)
+  const tall = whole ? await page.evaluate<number>('document.documentElement.scrollHeight') : height
+  const clip = { x: 0, y: 0, width, height: Math.min(tall, TALLEST) }
+  const png = smallerPng(await page.screenshot({ fullPage: whole, clip }))
+  writeFileSync(join(place, `${name}.png`), png)
   console.log(`${name}.png  ${Math.round(png.length / 1024)} KB`)
-  if (png.length > LARGEST_BYTES) throw new Error(`${name}.png is larger than ${LARGEST_BYTES} bytes.`)
+  if (!whole && png.length > LARGEST_BYTES) throw new Error(`${name}.png is larger than ${LARGEST_BYTES} bytes.`)
   await page.close()
 }
 

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { pictures } from '../scripts/pictures.ts'
+import { PAGES } from '../site/pages.ts'
 import { COMMANDS } from '../src/doors/cli/commands.ts'
 import { GLOBAL } from '../src/doors/cli/help.ts'
 import { ERROR_CODES } from '../src/model/errors.ts'
@@ -68,6 +70,20 @@ test('the program of the README runs', async () => {
     assert.match(stdout, /undone: \d{4} tokens\n$/)
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('every page is in the menu of the site, and in the index by question', () => {
+  const names = globSync('*.md', { cwd: join(ROOT, 'docs') }).map(name => name.replace(/\.md$/, ''))
+  assert.deepEqual(Object.values(PAGES).flat().sort(), names.sort())
+  const index = page('docs/index.md')
+  const unnamed = names.filter(name => name !== 'index' && !index.includes(`(${name}.md`))
+  assert.deepEqual(unnamed, [])
+})
+
+test('pictures and figures of the docs are what the program does today', async () => {
+  for (const [path, text] of Object.entries(await pictures())) {
+    assert.equal(page(path), text, `${path} is out of date: npm run pictures`)
   }
 })
 

@@ -19,9 +19,10 @@ import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
 import { NO_MEMORY } from '../tools/memory.ts'
 import { sourcesOf } from '../tools/provenance.ts'
-import { seenSessions } from '../tools/recall.ts'
+import { agentContext, seenSessions } from '../tools/recall.ts'
 import { sessionJournal } from '../tools/session-journal.ts'
 import type { ToolResult } from '../tools/tool.ts'
+import { callsIn } from '../view/legality.ts'
 import type { AllowRules, Approve } from './approval.ts'
 import { type Answer, ask } from './ask.ts'
 import { Channel } from './channel.ts'
@@ -91,7 +92,11 @@ export async function openAgent(session: string, options: AgentOptions): Promise
   const pal = workspace === undefined ? options.pal : options.pal.with({ workspace: resolve(workspace) })
   const known = await pal.find(session)
   const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
-  const about = { client: clientOf(persona), project: root, ...(parent === undefined ? {} : { parent }) }
+  const about = {
+    client: clientOf(persona),
+    project: root,
+    ...(parent === undefined ? {} : { parent, reason: 'sub-agent' as const }),
+  }
   const opened = await pal.session(session, {
     ...(planner === undefined ? {} : { planner }),
     model: model.name,
@@ -398,7 +403,7 @@ export class Agent {
       now: this.#now,
       journal: sessionJournal(this.session),
       session: this.session,
-      ...(seesSessions ? { sessions: seenSessions(pal) } : {}),
+      ...(seesSessions ? { sessions: seenSessions(pal), live: agentContext(pal) } : {}),
       env: { ...env, PALIMPSEST_AGENT: persona.name },
       memory: memory && user !== undefined ? memory.forAgent(user, persona.name) : NO_MEMORY,
       entries: () => [{ session: this.session.id, entry: this.session.fold.lastUser }],
@@ -465,10 +470,6 @@ function isAnothers(client: string | undefined): boolean {
 
 function partsOf(request: AgentRequest): Message['parts'] {
   return typeof request === 'string' ? [{ type: 'text', text: request.toWellFormed() }] : [...request]
-}
-
-function callsIn({ parts }: Message): ToolCallPart[] {
-  return parts.filter(part => part.type === 'tool-call')
 }
 
 function resultMessage({ id, name }: Pick<ToolCallPart, 'id' | 'name'>, output: string, isError: boolean): Message {

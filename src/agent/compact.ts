@@ -35,8 +35,8 @@ export async function compactSession(session: Session, { from, to }: Range = {})
   const added = await originals(session, stretch)
   const request = lastRequest(fold)
   const hidden = request && request.entry >= stretch.from && request.entry <= stretch.to ? [request.message] : []
-  const units = createUnits()
-  extendUnits(units, fold, tools)
+  const units = createUnits(tools)
+  extendUnits(units, fold)
   const replaced = tokensOf(fold, stretch.from, stretch.to)
   const text = writeSummary(
     {

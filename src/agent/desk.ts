@@ -10,6 +10,8 @@ import type { Agent, AgentRequest } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { AgentEvent } from './events.ts'
 import type { Home } from './open.ts'
+import { type FollowedTurn, nothingWaits, RemoteTurn, shareTurn } from './remote-turn.ts'
+import type { TurnBoard } from './turn-board.ts'
 
 export type TurnInput = {
   session: string
@@ -36,7 +38,7 @@ export type Guest = {
 type Waiting = { question: string; answer: (yes: boolean) => void }
 
 /** A turn that runs or has just ended: its events so far, and those who wait for the next. */
-export class RunningTurn {
+export class RunningTurn implements FollowedTurn {
   readonly session: string
   readonly ended: Promise<void>
   readonly waiting = new Map<string, Waiting>()
@@ -50,19 +52,33 @@ export class RunningTurn {
     this.ended = this.#run(start(this, this.#stop.signal))
   }
 
-  /** Answers what it asked. */
-  answer(id: string, yes: boolean): void {
-    const waiting = this.waiting.get(id)
-    if (!waiting) throw new PalimpsestError('NOT_FOUND', 'Nothing of this id waits for an answer here.', { id })
-    waiting.answer(yes)
+  async answer(id: string, yes: boolean): Promise<void> {
+    if (!this.hears(id, yes)) throw nothingWaits(id)
   }
 
-  stop(): void {
+  /** Whether something of this id waited for the answer. */
+  hears(id: string, yes: boolean): boolean {
+    const waiting = this.waiting.get(id)
+    waiting?.answer(yes)
+    return waiting !== undefined
+  }
+
+  async stop(): Promise<void> {
+    this.abort()
+    await this.ended
+  }
+
+  /** Stops it, and does not wait. */
+  abort(): void {
     this.#stop.abort()
     for (const { answer } of this.waiting.values()) answer(false)
   }
 
-  /** Every event from the beginning, as they come. */
+  /** The events so far, from a place on. */
+  eventsFrom(place: number): AgentEvent[] {
+    return this.#events.slice(place)
+  }
+
   async *events(): AsyncGenerator<AgentEvent> {
     for (let next = 0; ; ) {
       while (next < this.#events.length) yield this.#events[next++]!
@@ -94,10 +110,16 @@ export class AgentDesk {
   #home: Promise<Home> | undefined
   /** By the ids of their sessions in the ledger. */
   readonly #turns = new Map<string, RunningTurn>()
+  readonly #board: TurnBoard | undefined
+  readonly #shared = new Set<Promise<void>>()
 
-  /** The home is opened when it is first needed: a server without a model serves everything else. */
-  constructor(open: () => Promise<Home>) {
+  /**
+   * The home is opened when it is first needed: a server without a model serves everything else. The board is for
+   * servers that share a database; the desk closes it.
+   */
+  constructor(open: () => Promise<Home>, { board }: { board?: TurnBoard | undefined } = {}) {
     this.#open = open
+    this.#board = board
   }
 
   home(): Promise<Home> {
@@ -108,18 +130,22 @@ export class AgentDesk {
     return this.#home
   }
 
-  /** The turn that runs in the session of that id in the ledger, if any. */
-  running(id: string): RunningTurn | undefined {
-    return this.#turns.get(id)
+  /** The turn that runs in the session of that id in the ledger, if any; here, or at another server. */
+  async running(id: string): Promise<FollowedTurn | undefined> {
+    const here = this.#turns.get(id)
+    if (here || !this.#board) return here
+    const turn = await this.#board.running(id)
+    return turn === undefined ? undefined : new RemoteTurn(this.#board, turn)
   }
 
   async start(input: TurnInput): Promise<RunningTurn> {
     const { session, owner, request, history = [] } = input
     const home = await this.home()
     const id = ledgerId(owner, session)
-    if (this.#turns.has(id)) {
-      throw new PalimpsestError('ALREADY', 'The agent is working in this session. Stop it, or wait.', { session })
-    }
+    if (this.#turns.has(id)) throw isWorking(session)
+    // Without a board nothing is awaited here: of two that start at once the second finds the first.
+    const held = this.#board ? await this.#board.take(id) : undefined
+    if (this.#board && held === undefined) throw isWorking(session)
     const opened = Promise.withResolvers<Agent>()
     const turn = new RunningTurn(session, async function* (_, signal) {
       const agent = await opened.promise
@@ -127,6 +153,7 @@ export class AgentDesk {
     })
     this.#turns.set(id, turn)
     void turn.ended.then(() => this.#turns.delete(id))
+    if (this.#board && held !== undefined) this.#share(shareTurn(this.#board, held, turn))
     try {
       opened.resolve(await openFor(home, input, turn))
       return turn
@@ -137,12 +164,27 @@ export class AgentDesk {
     }
   }
 
+  /** Removes what the board keeps of the turns of a session that was removed. */
+  async forget(id: string): Promise<void> {
+    await this.#board?.forget([id])
+  }
+
+  #share(sharing: Promise<void>): void {
+    this.#shared.add(sharing)
+    void sharing.finally(() => this.#shared.delete(sharing))
+  }
+
   async close(): Promise<void> {
-    for (const turn of this.#turns.values()) turn.stop()
-    await Promise.all([...this.#turns.values()].map(({ ended }) => ended))
+    await Promise.all([...this.#turns.values()].map(turn => turn.stop()))
+    await Promise.all(this.#shared)
+    await this.#board?.close()
     const home = await this.#home?.catch(() => undefined)
     await home?.close()
   }
+}
+
+function isWorking(session: string): PalimpsestError {
+  return new PalimpsestError('ALREADY', 'The agent is working in this session. Stop it, or wait.', { session })
 }
 
 async function openFor(

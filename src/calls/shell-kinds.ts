@@ -81,10 +81,22 @@ export function describeShell(command: string | string[], cwd?: string, options:
 /** Where a command stands. `lost`: a `cd` led to a place that only the shell knows. */
 type Place = { dir: string | undefined; lost?: boolean; nesting: number }
 
+/** `echo text | tee file`: what comes in is as certain as a heredoc. */
+function withPiped(commands: readonly SimpleCommand[]): SimpleCommand[] {
+  return commands.map((command, i) => {
+    const before = commands[i - 1]
+    if (!command.piped || !before || before.out.length > 0) return command
+    if (!WRITERS.has(commandName(withoutPrefixes(command.words)))) return command
+    const words = withoutPrefixes(before.words)
+    const heredoc = before.piped ? undefined : written(commandName(words), words, before)
+    return heredoc === undefined ? command : { ...command, heredoc }
+  })
+}
+
 function walk(commands: SimpleCommand[], start: Place, options: ShellOptions): Step[] {
   const steps: Step[] = []
   const places: Place[] = [start]
-  for (const command of commands) {
+  for (const command of withPiped(commands)) {
     places.length = Math.min(places.length, command.depth + 1)
     while (places.length <= command.depth) places.push({ ...places.at(-1)! })
     const place = places.at(-1)!

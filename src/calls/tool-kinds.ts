@@ -65,12 +65,31 @@ export function defineTools(tools: Record<string, ToolSpec>): ToolTable {
   return new Map(Object.entries(tools).map(([name, spec]) => [bareName(name), spec]))
 }
 
-export function describeCall(name: string, input: unknown, extra?: ToolTable): CallInfo {
-  const spec = findSpec(name, extra)
+/** `known`: the tools of the user's own, or what is known of this one. */
+export function describeCall(name: string, input: unknown, known?: ToolTable | ToolSpec): CallInfo {
+  const spec = known && 'kind' in known ? known : findSpec(name, known)
   const args = asArguments(input, spec.kind)
   const chosen = spec.commands?.[text(args, ['command', 'action']) ?? ''] ?? spec
   if (chosen.kind === 'shell') return describeShellCall(chosen, args)
   return describeArguments(chosen, args)
+}
+
+/** Whether a tool that no table has takes a command, as its arguments look. */
+export function guessRun(input: unknown): boolean {
+  const args = asArguments(input, 'other')
+  return (
+    text(args, ['command', 'cmd', 'bash_command', 'shell_command']) !== undefined && first(args, PATH) === undefined
+  )
+}
+
+/** Whether it may read a file: it takes one, and beside it nothing but lines, flags and what the call is for. */
+export function mayRead(input: unknown): boolean {
+  const args = asArguments(input, 'other')
+  const file = pathArguments(args, undefined)[0]
+  if (file === undefined || !/\.\w{1,10}$/.test(file)) return false
+  return Object.entries(args).every(([name, value]) => {
+    return typeof value !== 'string' || PATH.includes(name) || INTENT.includes(name)
+  })
 }
 
 const names = (list: string): readonly string[] => list.split(' ')
@@ -330,7 +349,7 @@ function text(args: Arguments, names: readonly string[]): string | undefined {
   return undefined
 }
 
+/** Without what is undefined. A copy: an object from which V8 deletes a key is slow to read ever after. */
 function compact(info: CallInfo): CallInfo {
-  for (const key of Object.keys(info) as (keyof CallInfo)[]) if (info[key] === undefined) delete info[key]
-  return info
+  return Object.fromEntries(Object.entries(info).filter(([, value]) => value !== undefined)) as CallInfo
 }

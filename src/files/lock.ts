@@ -49,7 +49,7 @@ async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
 }
 
 async function acquire(lock: string): Promise<() => void> {
-  const database = new DatabaseSync(join(await lockFolder(), `${lock}.lock`), { timeout: 0 })
+  const database = new DatabaseSync(join(await lockFolder(), `${lock}.lock`))
   const giveUp = performance.now() + PATIENCE_MS
   try {
     for (let wait = 1; ; wait = Math.min(wait * 2, 32)) {

@@ -1,29 +1,52 @@
-/** A store that tells of what is written through it: which session grew or was removed, its events, and when. */
+/** A store that tells of what is written through it: which session, what happened to it, its events, and when. */
 import type { LedgerStore } from './store.ts'
 
-/** `session` is the id in the ledger; the length of one that was removed is 0. */
-export type SessionChange = { session: string; length: number; at: number }
+/**
+ * `session` is the id in the ledger. `described`: it was made, or what its meta says was changed. What was read of one
+ * that was `redacted` or `removed` is not true any more; the length of the latter is 0.
+ */
+export type SessionChange = {
+  session: string
+  what: 'grown' | 'described' | 'redacted' | 'removed'
+  length: number
+  at: number
+}
 
 export function announced(store: LedgerStore, tell: (change: SessionChange) => void): LedgerStore {
+  const tellOf = async (session: string, what: 'described' | 'redacted') => {
+    const row = await store.find(session)
+    if (row) tell({ session, what, length: row.length, at: row.updatedAt })
+  }
   const telling: LedgerStore = {
-    open: (id, init) => store.open(id, init),
+    async open(id, init) {
+      const row = await store.open(id, init)
+      tell({ session: id, what: 'described', length: row.length, at: row.updatedAt })
+      return row
+    },
     find: id => store.find(id),
     list: options => store.list(options),
-    setMeta: (id, meta) => store.setMeta(id, meta),
+    async setMeta(id, meta) {
+      await store.setMeta(id, meta)
+      await tellOf(id, 'described')
+    },
     async append(id, rows) {
       const done = await store.append(id, rows)
       const last = rows.at(-1)
-      if (done && last) tell({ session: id, length: last.seq + 1, at: last.at })
+      if (done && last) tell({ session: id, what: 'grown', length: last.seq + 1, at: last.at })
       return done
     },
     read: (id, options) => store.read(id, options),
     contents: hashes => store.contents(hashes),
     async remove(ids, removal) {
       const removed = await store.remove(ids, removal)
-      for (const { session, at } of removed) tell({ session, length: 0, at })
+      for (const { session, at } of removed) tell({ session, what: 'removed', length: 0, at })
       return removed
     },
-    redact: (ids, what, removal) => store.redact(ids, what, removal),
+    async redact(ids, what, removal) {
+      const redacted = await store.redact(ids, what, removal)
+      for (const { session } of redacted) await tellOf(session, 'redacted')
+      return redacted
+    },
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

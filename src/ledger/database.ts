@@ -15,6 +15,7 @@ export type SqlRow = Record<string, unknown>
 export class SqliteFile {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  #closed = false
 
   constructor(path: string, { migrations, busyMs = 5000 }: { migrations: Migrations; busyMs?: number }) {
     this.#db = openDatabase(path)
@@ -46,7 +47,8 @@ export class SqliteFile {
   }
 
   close(): void {
-    if (this.#db.isOpen) this.#db.close()
+    if (!this.#closed) this.#db.close()
+    this.#closed = true
   }
 
   #prepare(sql: string): StatementSync {
@@ -147,7 +149,14 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
     db.exec('COMMIT')
     return result
   } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
+    rollBack(db)
     throw error
   }
+}
+
+/** SQLite has rolled back by itself after some failures, a full disk for one; then there is nothing to roll back. */
+function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec('ROLLBACK')
+  } catch {}
 }

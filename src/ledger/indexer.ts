@@ -28,15 +28,19 @@ const WAIT_MS = 100
 
 export class Indexer {
   readonly #advance: Advance
+  readonly #soonMs: number
   readonly #pending = new Set<string>()
+  /** What is being indexed now: a search must wait for these, too. */
+  #working: readonly string[] = []
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   /** Whether everything that was there before has been looked at. */
   #swept = false
   #closed = false
 
-  constructor(advance: Advance) {
+  constructor(advance: Advance, { soonMs = SOON_MS } = {}) {
     this.#advance = advance
+    this.#soonMs = soonMs
   }
 
   /** Something was appended to a session. */
@@ -53,7 +57,7 @@ export class Indexer {
       this.#running ??= this.#work().finally(() => {
         this.#running = undefined
       })
-    }, SOON_MS)
+    }, this.#soonMs)
     this.#timer.unref()
   }
 
@@ -63,7 +67,7 @@ export class Indexer {
       while (await this.#patiently([session], STEPS_BEFORE_SEARCH));
       return false
     }
-    const own = [...this.#pending]
+    const own = [...this.#pending, ...this.#working]
     while (own.length > 0 && (await this.#patiently(own, STEPS_BEFORE_SEARCH)));
     if (!this.#swept) this.#swept = !(await this.#patiently(undefined, STEPS_BEFORE_SEARCH))
     if (!this.#swept) this.begin()
@@ -75,9 +79,12 @@ export class Indexer {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#timer)
+    // What runs pauses without holding the process, which must not end before this does.
+    const hold = setInterval(() => {}, 60_000)
     await this.#running
     const own = [...this.#pending]
     if (own.length > 0) await this.#advance(own, { steps: Number.MAX_SAFE_INTEGER, merge: false }).catch(() => {})
+    clearInterval(hold)
   }
 
   async #work(): Promise<void> {
@@ -93,12 +100,15 @@ export class Indexer {
     if (own.length > 0) {
       // What is appended meanwhile is added again.
       this.#pending.clear()
+      this.#working = own
       try {
         const more = await this.#advance(own, { steps: STEPS_AT_ONCE, merge: true })
         if (more) for (const session of own) this.#pending.add(session)
       } catch (error) {
         for (const session of own) this.#pending.add(session)
         throw error
+      } finally {
+        this.#working = []
       }
       return true
     }

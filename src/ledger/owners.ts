@@ -38,6 +38,11 @@ export function userWorkspace(home: string, user: string): string {
 /** File systems take 255 bytes; a name of 100 characters can take nine for each. */
 const LONGEST_FOLDER = 200
 
+/** What the ids of an owner's sessions begin with, in an id or in a beginning of one; nothing for the home's own. */
+export function ownerPrefix(id: string): string {
+  return /^@[^/]*\//.exec(id)?.[0] ?? ''
+}
+
 function prefixOf(owner: string): string {
   return `@${owner.replaceAll('%', '%25').replaceAll('/', '%2F')}/`
 }
@@ -53,9 +58,9 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
   })
   const ownTombstone = (tombstone: Tombstone): Tombstone => ({ ...tombstone, session: own(tombstone.session) })
   const ownScope = (scope: Scope): Scope => {
-    if (scope === 'all') return { among: id => id.startsWith(prefix) }
+    if (scope === 'all') return { prefix, among: id => id.startsWith(prefix) }
     if ('session' in scope) return { session: whole(scope.session) }
-    return { among: id => id.startsWith(prefix) && scope.among(own(id)) }
+    return { prefix, among: id => id.startsWith(prefix) && scope.among(own(id)) }
   }
   const owned: LedgerStore = {
     async open(name, { parent, ...init }) {

@@ -15,6 +15,9 @@ import { keyOf } from '../view/sync.ts'
 /** What is to be covered: everything that looks like a secret, or a text wherever it occurs. */
 export type ToRedact = { secrets: true } | { text: string }
 
+/** Shorter texts are in every session. */
+export const SHORTEST_TEXT = 4
+
 export type RedactEvent = Extract<Event, { type: 'redact' }>
 export type RedactedText = RedactEvent['texts'][number]
 

@@ -1,33 +1,26 @@
 /**
- * The index of recall in SQLite: segments of postings (recall/postings.ts), filled from the events in bounded steps.
+ * The index of recall in SQLite: segments of postings (recall/postings.ts), filled by filling.ts.
  *
- * A step indexes some events of one session in one short transaction, or merges a few small segments. It may be taken
- * at any time and by any process: a step that finds its work done by another does nothing. What is in the index is
- * derived, so its commits do not wait for the disk.
+ * What is in the index is derived, so its commits do not wait for the disk.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { parseJson } from '../model/json.ts'
-import type { Message, ToolCallPart } from '../model/types.ts'
-import { type Document, documentsOf, type FindCall } from '../recall/documents.ts'
 import type { DocumentKey, Place, Posting } from '../recall/index.ts'
-import { blocksInAll, gramsIn, termsHolding, type Vocabulary, vocabularyOf } from '../recall/inside.ts'
-import {
-  columnsOf,
-  joinColumns,
-  joinPostings,
-  joinRuns,
-  KINDS,
-  type Placed,
-  postingsOf,
-  type Run,
-  type Segment,
-  thinColumns,
-  thinPostings,
-  toSegment,
-  withoutSessions,
-} from '../recall/postings.ts'
-import { decodeEvent, referencesIn } from './codec.ts'
+import { blocksInAll, gramsIn, termsHolding } from '../recall/inside.ts'
+import { type Segment, toSegment } from '../recall/postings.ts'
 import { inTransaction, type SqlValue } from './database.ts'
+import {
+  type Done,
+  type FreshDocument,
+  type FreshEvent,
+  forgetSessions,
+  type IndexTables,
+  indexSome,
+  type Lineage,
+  mergeSome,
+  type NewSegment,
+} from './filling.ts'
+import { runNow, type Steps } from './steps.ts'
 
 /** Events of a session lie in its own range of ids; so do its documents. A session's key has 21 bits, a number 32. */
 export const SESSION_SIZE = 2 ** 32
@@ -47,25 +40,14 @@ export const RECALL_TABLES = `
   CREATE TABLE recall_documents (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, part INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL, print INTEGER NOT NULL) STRICT;
   CREATE TABLE recall_done (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;`
 
-/** One step takes so many events, or events with so many characters. */
-const EVENTS_PER_STEP = 512
-const CHARS_PER_STEP = 300_000
-const USUAL_LARGE_TEXT = 40_000
-/** Eight segments of a size class become one; a segment of this many documents is left alone. */
-const MERGED_AT_ONCE = 8
-const LARGEST_SEGMENT = 4096
 /** Few enough that the statements for all smaller numbers can be kept. */
 const ROWS_PER_STATEMENT = 32
-/** A call is looked for among so many events before its result. */
-const CALL_WITHIN_EVENTS = 400
 /** Looking for a text inside words reads at most so many blocks of them. */
 const MAX_BLOCKS_READ = 4000
 
 const OF_SEGMENTS = ['recall_postings', 'recall_words', 'recall_grams']
 
-type Lineage = readonly { key: number; upTo: number }[]
-
-export class SqliteIndex {
+export class SqliteIndex implements IndexTables {
   readonly #db: DatabaseSync
   readonly #lineageOf: (key: number) => Lineage
   readonly #statements = new Map<string, StatementSync>()
@@ -90,76 +72,16 @@ export class SqliteIndex {
 
   /** Indexes some events of a session; `false` when there were none left. */
   step(key: number): boolean {
-    const { seq, documents } = this.#done(key)
-    const rows = this.#eventsAfter(key, seq)
-    if (rows.length === 0) return false
-    const fresh = this.#documentsIn(key, rows)
-    const last = rows.at(-1)!.seq
-    this.#write(() => {
-      if (this.#done(key).seq !== seq) return
-      this.#add(key, documents, fresh)
-      this.#run(
-        `INSERT INTO recall_done (session, seq, documents) VALUES (?, ?, ?)
-         ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, documents = excluded.documents`,
-        [key, last, documents + fresh.length],
-      )
-    })
-    return true
+    return runNow(indexSome(this, key))
   }
 
   /** Merges segments of one size class, where there are enough of them; `false` where there are not. */
   merge(): boolean {
-    const classes = new Map<number, number[]>()
-    const sizes = new Map<number, number>()
-    for (const row of this.#all('SELECT id, documents FROM recall_segments ORDER BY id')) {
-      const [id, documents] = [Number(row['id']), Number(row['documents'])]
-      if (documents > LARGEST_SEGMENT / 2) continue
-      sizes.set(id, documents)
-      const size = Math.floor(Math.log2(documents) / Math.log2(MERGED_AT_ONCE))
-      classes.set(size, [...(classes.get(size) ?? []), id])
-    }
-    const many = [...classes.values()].find(ids => ids.length >= MERGED_AT_ONCE)
-    if (!many) return false
-    let sum = 0
-    const ids = many.slice(0, MERGED_AT_ONCE).filter((id, i) => (sum += sizes.get(id)!) <= LARGEST_SEGMENT || i < 2)
-    this.#mergeAll(ids)
-    return true
+    return runNow(mergeSome(this))
   }
 
-  /** Takes sessions out of the index. What another session has taken over of them is indexed anew. */
-  forget(keys: readonly number[]): void {
-    const gone = new Set(keys)
-    for (const row of this.#all('SELECT id FROM recall_segments')) {
-      const segment = this.#read(Number(row['id']))
-      if (segment?.runs.some(({ session }) => gone.has(session))) this.#thin(segment, gone)
-    }
-    for (const key of gone) {
-      this.#run('DELETE FROM recall_documents WHERE id BETWEEN ? AND ?', [idOf(key, 0), idOf(key, SESSION_SIZE - 1)])
-      this.#run('DELETE FROM recall_done WHERE session = ?', [key])
-    }
-  }
-
-  #thin(segment: Segment, gone: ReadonlySet<number>): void {
-    const left = withoutSessions(segment.runs, session => gone.has(session))
-    const postings = new Map<string, Uint8Array>()
-    for (const row of left.runs.length === 0 ? [] : this.#postingsIn(segment.id)) {
-      const data = thinPostings(bytes(row['data']), left)
-      if (data.length > 0) postings.set(String(row['term']), data)
-    }
-    // Another form of a word that is left may be from what is removed, so only words that are terms stay.
-    const vocabulary = vocabularyOf(this.#linesIn(segment.id).filter(line => postings.has(line)))
-    this.#drop(segment.id)
-    if (left.runs.length > 0)
-      this.#insert({ runs: left.runs, columns: thinColumns(segment, left), postings, vocabulary })
-  }
-
-  #postingsIn(segment: number): Record<string, unknown>[] {
-    return this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [segment])
-  }
-
-  #drop(segment: number): void {
-    for (const table of OF_SEGMENTS) this.#run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
-    this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
+  forgetAll(keys: readonly number[]): void {
+    runNow(forgetSessions(this, keys))
   }
 
   segments(): Segment[] {
@@ -167,7 +89,7 @@ export class SqliteIndex {
     const known = new Set(ids)
     for (const id of this.#segments.keys()) if (!known.has(id)) this.#segments.delete(id)
     return ids.flatMap(id => {
-      const segment = this.#segments.get(id) ?? this.#read(id)
+      const segment = this.#segments.get(id) ?? this.segment(id)
       if (segment) this.#segments.set(id, segment)
       return segment ?? []
     })
@@ -177,13 +99,12 @@ export class SqliteIndex {
     const statement = this.#prepare(
       `SELECT p.segment, p.data FROM json_each(?) j JOIN recall_postings p ON p.segment = j.value AND p.term = ?`,
     )
-    statement.setReturnArrays(true)
-    const found: Posting[] = []
-    // As arrays: a term of many segments is most of the time of a search.
-    for (const row of statement.all(JSON.stringify(segments), term) as unknown[]) {
-      if (Array.isArray(row)) found.push({ segment: Number(row[0]), data: bytes(row[1]) })
-    }
-    return found
+    // As arrays: a term of many segments is most of the time of a search. Node has them from 22.16 on.
+    statement.setReturnArrays?.(true)
+    return statement.all(JSON.stringify(segments), term).map((row: unknown) => {
+      const [segment, data] = Array.isArray(row) ? row : Object.values(row as Record<string, unknown>)
+      return { segment: Number(segment), data: bytes(data) }
+    })
   }
 
   termsBeginning(text: string, { segments, limit }: { segments: readonly number[]; limit: number }): string[] {
@@ -251,7 +172,7 @@ export class SqliteIndex {
   /** The number of a session's last document up to an event, or -1: documents are numbered as events are. */
   lastDocument(key: number, seq: number): number {
     let low = -1
-    let high = this.#done(key).documents - 1
+    let high = (this.done(key)?.documents ?? 0) - 1
     while (low < high) {
       const middle = Math.ceil((low + high) / 2)
       const [row] = this.#all('SELECT seq FROM recall_documents WHERE id = ?', [idOf(key, middle)])
@@ -261,119 +182,98 @@ export class SqliteIndex {
     return low
   }
 
-  #done(key: number): { seq: number; documents: number } {
+  done(key: number): Done | undefined {
     const [row] = this.#all(
       `SELECT coalesce(d.seq, s.fork_seq, -1) AS seq, coalesce(d.documents, 0) AS documents
        FROM sessions s LEFT JOIN recall_done d ON d.session = s.key WHERE s.key = ?`,
       [key],
     )
-    return { seq: Number(row?.['seq'] ?? -1), documents: Number(row?.['documents'] ?? 0) }
+    return row && { seq: Number(row['seq']), documents: Number(row['documents']) }
   }
 
-  #eventsAfter(key: number, seq: number): { seq: number; at: number; type: string; body: string }[] {
-    const rows = this.#all(
+  setDone(key: number, { seq, documents }: Done): void {
+    this.#run(
+      `INSERT INTO recall_done (session, seq, documents) VALUES (?, ?, ?)
+       ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, documents = excluded.documents`,
+      [key, seq, documents],
+    )
+  }
+
+  /** A home has one group. */
+  groupOf(): string {
+    return ''
+  }
+
+  groupOfSegment(): string {
+    return ''
+  }
+
+  lineageOf(key: number): Lineage {
+    return this.#lineageOf(key)
+  }
+
+  eventsAfter(key: number, seq: number, limit: number): FreshEvent[] {
+    return this.#all(
       'SELECT id, at, type, CASE type WHEN ? THEN body END AS body FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?',
-      ['entry', idOf(key, seq + 1), idOf(key, SESSION_SIZE - 1), EVENTS_PER_STEP],
+      ['entry', idOf(key, seq + 1), idOf(key, SESSION_SIZE - 1), limit],
     ).map(row => ({
       seq: Number(row['id']) % SESSION_SIZE,
       at: Number(row['at']),
       type: String(row['type']),
       body: String(row['body'] ?? ''),
     }))
-    let chars = 0
-    return rows.filter((row, i) => i === 0 || (chars += charsIn(row.body)) <= CHARS_PER_STEP)
   }
 
-  #documentsIn(key: number, rows: readonly { seq: number; at: number; type: string; body: string }[]): Fresh[] {
-    const calls = new Map<string, ToolCallPart>()
-    return rows.flatMap(({ seq, at, type, body }) => {
-      const message = type === 'entry' ? this.#messageIn(body) : undefined
-      if (!message) return []
-      for (const part of message.parts) if (part.type === 'tool-call') calls.set(part.id, part)
-      const findCall: FindCall = id => calls.get(id) ?? this.#findCall(key, seq, id)
-      return documentsOf(message, findCall).map(document => {
-        const kind = KINDS.indexOf(message.parts[document.part]!.type as (typeof KINDS)[number])
-        return { seq, document, at, kind: Math.max(kind, 1) }
-      })
-    })
+  contents(hashes: readonly string[]): Map<string, string> {
+    const rows = hashes.flatMap(hash => this.#all('SELECT hash, text FROM contents WHERE hash = ?', [hash]))
+    return new Map(rows.map(row => [String(row['hash']), String(row['text'])]))
   }
 
-  #messageIn(body: string): Message | undefined {
-    const contents = new Map<string, string>()
-    for (const hash of referencesIn(body)) {
-      const [row] = this.#all('SELECT text FROM contents WHERE hash = ?', [hash])
-      contents.set(hash, String(row?.['text'] ?? ''))
-    }
-    try {
-      const event = decodeEvent(body, contents)
-      return event.type === 'entry' ? event.message : undefined
-    } catch {
-      // A damaged event is what `verify` reports; the rest can still be found.
-      return undefined
-    }
+  lastHolding(key: number, text: string, { from, to }: { from: number; to: number }): string | undefined {
+    const [row] = this.#all(
+      'SELECT body FROM events WHERE id BETWEEN ? AND ? AND instr(light, ?) > 0 ORDER BY id DESC LIMIT 1',
+      [idOf(key, from), idOf(key, to), text],
+    )
+    return row && String(row['body'])
   }
 
-  /** A call that an earlier step has indexed, in the session or in the one that it was forked from. */
-  #findCall(key: number, seq: number, id: string): ToolCallPart | undefined {
-    for (const own of [...this.#lineageOf(key)].reverse()) {
-      const last = Math.min(seq - 1, own.upTo)
-      const [row] = this.#all(
-        'SELECT body FROM events WHERE id BETWEEN ? AND ? AND instr(light, ?) > 0 ORDER BY id DESC LIMIT 1',
-        [idOf(own.key, Math.max(0, seq - CALL_WITHIN_EVENTS)), idOf(own.key, last), `{"id":${JSON.stringify(id)}`],
-      )
-      const parts = row ? (this.#messageIn(String(row['body']))?.parts ?? []) : []
-      const call = parts.find((part): part is ToolCallPart => part.type === 'tool-call' && part.id === id)
-      if (call) return call
-    }
-    return undefined
-  }
-
-  #add(key: number, first: number, fresh: readonly Fresh[]): void {
-    if (fresh.length === 0) return
-    for (const [i, { seq, document }] of fresh.entries()) {
+  addDocuments(key: number, first: number, documents: readonly FreshDocument[]): void {
+    for (const [i, { seq, document }] of documents.entries()) {
       this.#run('INSERT INTO recall_documents (id, seq, part, start, size, print) VALUES (?, ?, ?, ?, ?, ?)', [
         ...[idOf(key, first + i), seq, document.part, document.from, document.to - document.from, document.print],
       ])
     }
-    const runs = [{ session: key, first, count: fresh.length }]
-    this.#insert({
-      runs,
-      columns: columnsOf(fresh),
-      postings: postingsOf(fresh.map(({ document }) => document.terms)),
-      vocabulary: vocabularyOf(fresh.flatMap(({ document }) => [...document.words])),
+  }
+
+  small(largest: number): { id: number; documents: number; group: string }[] {
+    const rows = this.#all('SELECT id, documents FROM recall_segments WHERE documents <= ? ORDER BY id', [largest])
+    return rows.map(row => ({ id: Number(row['id']), documents: Number(row['documents']), group: '' }))
+  }
+
+  segmentsOf(keys: ReadonlySet<number>): Segment[] {
+    const ids = this.#all('SELECT id FROM recall_segments').map(row => Number(row['id']))
+    return ids.flatMap(id => {
+      const segment = this.segment(id)
+      return segment?.runs.some(({ session }) => keys.has(session)) ? [segment] : []
     })
   }
 
-  /** Read and joined first, so that the transaction is short; the segments must be there still when it begins. */
-  #mergeAll(ids: readonly number[]): void {
-    const parts = ids.flatMap(id => this.#read(id) ?? [])
-    const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
-    let offset = 0
-    for (const { id, lengths } of parts) {
-      for (const row of this.#postingsIn(id)) {
-        const list = { data: bytes(row['data']), offset }
-        const others = lists.get(String(row['term']))
-        if (others) others.push(list)
-        else lists.set(String(row['term']), [list])
-      }
-      offset += lengths.length
-    }
-    const postings = new Map([...lists].map(([term, own]) => [term, joinPostings(own)]))
-    const merged = {
-      runs: joinRuns(parts.flatMap(({ runs }) => runs)),
-      columns: joinColumns(parts),
-      postings,
-      vocabulary: vocabularyOf(ids.flatMap(id => this.#linesIn(id))),
-    }
-    this.#write(() => {
-      if (ids.some(id => !this.#read(id))) return
-      for (const id of ids) this.#drop(id)
-      this.#insert(merged)
-    })
+  postingsIn(segment: number): [string, Uint8Array][] {
+    const rows = this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [segment])
+    return rows.map(row => [String(row['term']), bytes(row['data'])])
   }
 
-  /** Numbers of segments are never used again, because readers keep what they have read. */
-  #insert({ runs, columns, postings, vocabulary }: NewSegment): void {
+  dropSegment(segment: number): void {
+    for (const table of OF_SEGMENTS) this.#run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
+    this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
+  }
+
+  forget(key: number): void {
+    this.#run('DELETE FROM recall_documents WHERE id BETWEEN ? AND ?', [idOf(key, 0), idOf(key, SESSION_SIZE - 1)])
+    this.#run('DELETE FROM recall_done WHERE session = ?', [key])
+  }
+
+  addSegment({ runs, columns, postings, vocabulary }: NewSegment): void {
     const documents = runs.reduce((sum, { count }) => sum + count, 0)
     const [row] = this.#all('INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id', [
       documents,
@@ -396,21 +296,21 @@ export class SqliteIndex {
     }
   }
 
-  #linesIn(segment: number): string[] {
+  linesIn(segment: number): string[] {
     const rows = this.#all('SELECT words FROM recall_words WHERE segment = ?', [segment])
     return rows.flatMap(row => String(row['words']).split('\n'))
   }
 
-  #read(id: number): Segment | undefined {
+  segment(id: number): Segment | undefined {
     const [row] = this.#all('SELECT runs, columns FROM recall_segments WHERE id = ?', [id])
     return row && toSegment(id, parseJson(String(row['runs'])), bytes(row['columns']))
   }
 
   /** A transaction that does not wait for the disk. */
-  #write(work: () => void): void {
+  write(steps: () => Steps<void>): void {
     this.#db.exec('PRAGMA synchronous = NORMAL')
     try {
-      inTransaction(this.#db, work)
+      inTransaction(this.#db, () => runNow(steps()))
     } finally {
       this.#db.exec(`PRAGMA synchronous = ${this.#sync}`)
     }
@@ -431,22 +331,8 @@ export class SqliteIndex {
   }
 }
 
-type NewSegment = {
-  runs: readonly Run[]
-  columns: Uint8Array
-  postings: ReadonlyMap<string, Uint8Array>
-  vocabulary: Vocabulary
-}
-
 function sortedRows(lists: ReadonlyMap<string, Uint8Array>): [string, Uint8Array][] {
   return [...lists].sort(([a], [b]) => (a < b ? -1 : 1))
-}
-
-type Fresh = Placed & { seq: number; document: Document }
-
-/** With the large texts that stand elsewhere, by a guess: they are read only when they are indexed. */
-function charsIn(body: string): number {
-  return body.length + referencesIn(body).length * USUAL_LARGE_TEXT
 }
 
 function bytes(value: unknown): Uint8Array {

@@ -10,12 +10,23 @@ import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue, watchFile } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
+import { redactSessions } from './redacting.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
-import { idOf, OWN, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
-import { redactSessions } from './sqlite-redaction.ts'
-import { removeSessions, toTombstone } from './sqlite-removal.ts'
-import type { LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
-import type { Removal, Tombstone } from './tombstones.ts'
+import { removeSessions } from './removing.ts'
+import { SqliteFamily } from './sqlite-family.ts'
+import { idOf, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
+import { LAST_USE, listStatement, ownerOf, SESSION } from './sqlite-list.ts'
+import { runNow } from './steps.ts'
+import {
+  type LedgerStore,
+  type ListOptions,
+  type NewRow,
+  type ReadOptions,
+  type Row,
+  type SessionRow,
+  toSession,
+} from './store.ts'
+import { type Removal, type Tombstone, toTombstone } from './tombstones.ts'
 
 /** What the database says of an append to a session that was removed meanwhile. */
 const REMOVED = 'the session was removed'
@@ -34,13 +45,12 @@ const MIGRATIONS: Migrations = [
      ) STRICT;
      CREATE TABLE contents (hash TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
   ],
+  // Databases of this version have an index that the next step drops. SQLite in Node 22.13 could not make it (no FTS5).
+  ['full-text index', ''],
   [
-    'full-text index',
-    `CREATE TABLE docs (id INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, part INTEGER NOT NULL) STRICT;
-     CREATE TABLE indexed (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
-     CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="unicode61 tokenchars '_'");`,
+    'recall: segments in place of the full-text index',
+    'DROP TABLE IF EXISTS texts; DROP TABLE IF EXISTS docs; DROP TABLE IF EXISTS indexed;',
   ],
-  ['recall: segments in place of the full-text index', 'DROP TABLE texts; DROP TABLE docs; DROP TABLE indexed;'],
   [
     'tombstones of removed sessions, whose keys are never used again',
     `CREATE TABLE tombstones (
@@ -52,13 +62,17 @@ const MIGRATIONS: Migrations = [
        BEGIN SELECT RAISE(ABORT, '${REMOVED}'); END;`,
   ],
   ['recall: words in segments', RECALL_TABLES],
+  [
+    'sessions by last use, and those of each owner',
+    `ALTER TABLE sessions ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
+     UPDATE sessions AS s SET updated_at = ${LAST_USE};
+     CREATE INDEX sessions_by_use ON sessions (updated_at, id);
+     CREATE INDEX sessions_of_owner ON sessions (${ownerOf('id')}, updated_at, id);
+     CREATE TRIGGER events_are_use AFTER INSERT ON events
+       BEGIN UPDATE sessions SET updated_at = NEW.at WHERE key = NEW.id >> 32; END;`,
+  ],
+  ['the order of use, brought up to date after appends', 'DROP TRIGGER events_are_use;'],
 ]
-
-/** A session with its last event: two seeks in the key of `events`, so that appends need not keep a copy. */
-const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, s.meta, p.id AS parent_id,
-    coalesce((SELECT max(id) FROM events WHERE ${OWN}) & 0xffffffff, s.fork_seq, -1) AS head,
-    coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), s.created_at) AS updated_at
-  FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
 
 type Lineage = { key: number; upTo: number }
 
@@ -85,9 +99,12 @@ export class SqliteLedger implements LedgerStore {
   /** Keys and parents of sessions stay what they are until one is removed: after `#removals` of them. */
   readonly #lineages = new Map<string, Lineage[]>()
   #removals = 0
+  /** Keys of sessions that were appended to since the order of use was brought up to date. */
+  readonly #used = new Set<number>()
   readonly #index: SqliteIndex
   readonly #indexer: Indexer | undefined
   readonly #checkFile: () => void
+  #closed = false
 
   /** Opens (or makes) the database at a path, or one in memory. */
   constructor(path: string, options: SqliteOptions = {}) {
@@ -119,10 +136,10 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => {
       const parent = init.parent ? this.#lineage(init.parent.id) : undefined
       this.#run(
-        `INSERT INTO sessions (key, id, parent, fork_seq, created_at, meta)
+        `INSERT INTO sessions (key, id, parent, fork_seq, created_at, updated_at, meta)
          VALUES (1 + max(coalesce((SELECT max(key) FROM sessions), 0), coalesce((SELECT max(key) FROM tombstones), 0)),
-           ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-        [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.meta],
+           ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+        [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.at, init.meta],
       )
       this.#checkFile()
       return this.#find(id)!
@@ -134,15 +151,11 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async list({ limit = 100, after, contains, prefix = '' }: ListOptions = {}) {
+    this.#noteUseIfPossible()
     return guard(() => {
       const anchor = after === undefined ? undefined : this.#find(after)
-      const rows = this.#all(
-        `SELECT * FROM (${SESSION} WHERE substr(s.id, 1, length(?5)) = ?5
-           AND (?3 IS NULL OR instr(substr(s.id, length(?5) + 1), ?3) > 0 OR instr(s.meta, ?3) > 0))
-         WHERE ?1 IS NULL OR (updated_at, id) < (?1, ?2) ORDER BY updated_at DESC, id DESC LIMIT ?4`,
-        [anchor?.updatedAt ?? null, anchor?.id ?? null, contains ?? null, limit, prefix],
-      )
-      return rows.map(toSession)
+      const { sql, values } = listStatement({ limit, anchor, contains, prefix })
+      return this.#all(sql, values).map(toSession)
     })
   }
 
@@ -165,6 +178,7 @@ export class SqliteLedger implements LedgerStore {
             }),
       )
       this.#checkFile()
+      this.#used.add(key)
       this.#indexer?.appended(id)
       return true
     } catch (error) {
@@ -226,6 +240,7 @@ export class SqliteLedger implements LedgerStore {
       const there = sessions?.filter(id => this.#find(id))
       const keys = there?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
       for (const key of new Set(keys)) while (left > 0 && this.#index.step(key)) left--
+      this.#noteUse(keys)
       while (left > 0 && merge && this.#index.merge()) left--
       return left <= 0
     })
@@ -235,12 +250,13 @@ export class SqliteLedger implements LedgerStore {
     // What is removed is overwritten in the file, and does not stay in the log.
     guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
     const { buried, heirs } = guard(() =>
-      inTransaction(this.#db, () => removeSessions(this.#db, this.#index, ids, removal)),
+      inTransaction(this.#db, () => runNow(removeSessions(this.#family, ids, removal))),
     )
     this.#checkFile()
     this.#noticeRemovals()
     // Now, since no other process knows that forks have events which are not in the index.
     for (const key of heirs) while (this.#index.step(key));
+    guard(() => this.#noteUse(heirs))
     if (buried.length > 0) guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     return buried
   }
@@ -248,10 +264,11 @@ export class SqliteLedger implements LedgerStore {
   async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
     guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
     const { redacted, keys } = guard(() =>
-      inTransaction(this.#db, () => redactSessions(this.#db, this.#index, ids, { what, removal })),
+      inTransaction(this.#db, () => runNow(redactSessions(this.#family, ids, { what, removal }))),
     )
     this.#checkFile()
     for (const key of keys) while (this.#index.step(key));
+    guard(() => this.#noteUse(keys))
     guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     return redacted
   }
@@ -260,11 +277,20 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#all('SELECT * FROM tombstones ORDER BY seq', []).map(toTombstone))
   }
 
+  /** Takes over the record of sessions that were removed from another store. */
+  async addTombstones(tombstones: readonly Tombstone[]): Promise<void> {
+    guard(() =>
+      inTransaction(this.#db, () => {
+        for (const one of tombstones) this.#family.addTombstone(one, 0)
+      }),
+    )
+  }
+
   /** Gives a session another id; nothing where there is no such session, or the id is taken. */
   rename(id: string, to: string): boolean {
-    const taken = '(SELECT 1 FROM sessions WHERE id = ?2)'
+    const taken = '(SELECT 1 FROM sessions WHERE id = ?)'
     this.#lineages.clear()
-    return guard(() => this.#run(`UPDATE sessions SET id = ?2 WHERE id = ?1 AND NOT EXISTS ${taken}`, [id, to])) > 0
+    return guard(() => this.#run(`UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`, [to, id, to])) > 0
   }
 
   /** Moves what is in the log into the file, and begins it anew: most of it while others write, the rest alone. */
@@ -274,8 +300,10 @@ export class SqliteLedger implements LedgerStore {
 
   /** What was appended here goes into the index first. */
   async close(): Promise<void> {
-    if (!this.#db.isOpen) return
+    if (this.#closed) return
+    this.#closed = true
     await this.#indexer?.close()
+    this.#noteUseIfPossible()
     this.#db.close()
   }
 
@@ -302,6 +330,32 @@ export class SqliteLedger implements LedgerStore {
     return lineage
   }
 
+  /** Brings the order of use up to date. An append leaves that for later: it would have three more pages to sync. */
+  #noteUse(keys: Iterable<number>): void {
+    for (const key of keys) {
+      this.#run(`UPDATE sessions AS s SET updated_at = ${LAST_USE} WHERE s.key = ? AND s.updated_at <> ${LAST_USE}`, [
+        key,
+      ])
+      this.#used.delete(key)
+    }
+  }
+
+  /**
+   * While another process writes, or the disk is full, the order stays as it is: it is derived, and whoever fills the
+   * index brings it up to date.
+   */
+  #noteUseIfPossible(): void {
+    try {
+      guard(() => this.#noteUse(this.#used))
+    } catch (error) {
+      if (!isPalimpsestError(error)) throw error
+    }
+  }
+
+  get #family(): SqliteFamily {
+    return new SqliteFamily(this.#db, this.#index)
+  }
+
   #noticeRemovals(): void {
     const [row] = this.#all('SELECT coalesce(max(seq) + 1, 0) AS removals FROM tombstones', [])
     const removals = Number(row!['removals'])
@@ -326,9 +380,9 @@ export class SqliteLedger implements LedgerStore {
 
   #readRange(key: number, from: number, to: number, lightType: string | undefined): Row[] {
     const rows = this.#all(
-      `SELECT id, type, at, hash, light, CASE WHEN type = ?3 THEN NULL ELSE body END AS body FROM events
-       WHERE id BETWEEN ?1 AND ?2 ORDER BY id`,
-      [idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1)), lightType ?? null],
+      `SELECT id, type, at, hash, light, CASE WHEN type = ? THEN NULL ELSE body END AS body FROM events
+       WHERE id BETWEEN ? AND ? ORDER BY id`,
+      [lightType ?? null, idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1))],
     )
     return rows.map(toRow)
   }
@@ -397,19 +451,6 @@ function toRow(row: Record<string, unknown>): Row {
     hash: String(row['hash']),
     light: String(row['light']),
     body: row['body'] === null ? undefined : String(row['body']),
-  }
-}
-
-function toSession(row: Record<string, unknown>): SessionRow {
-  const parent =
-    row['parent_id'] === null ? {} : { parent: { id: String(row['parent_id']), seq: Number(row['fork_seq']) } }
-  return {
-    id: String(row['id']),
-    ...parent,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    length: Number(row['head']) + 1,
-    meta: String(row['meta']),
   }
 }
 

@@ -91,3 +91,17 @@ export interface LedgerStore {
 
 /** A store whose writes resolve when they outlive this process, and a promise of those so far outliving the machine. */
 export type EarlyStore = { store: LedgerStore; synced(): Promise<void> }
+
+/** A session from its row in a database; `length` is a column of that row. */
+export function toSession(row: Record<string, unknown>): SessionRow {
+  const parent =
+    row['parent_id'] === null ? {} : { parent: { id: String(row['parent_id']), seq: Number(row['fork_seq']) } }
+  return {
+    id: String(row['id']),
+    ...parent,
+    createdAt: Number(row['created_at']),
+    updatedAt: Number(row['updated_at']),
+    length: Number(row['length']),
+    meta: String(row['meta']),
+  }
+}

@@ -7,7 +7,6 @@
  * goes to a thread of our own: a write while another process holds the database, and moving the log into the file.
  * A database in memory cannot be shared by two connections: use SqliteLedger for that.
  */
-import { once } from 'node:events'
 import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
@@ -40,6 +39,10 @@ export class ThreadedLedger implements LedgerStore {
   readonly #waiting = new Map<number, Waiting>()
   readonly #writing = new Set<Promise<unknown>>()
   readonly #indexer: Indexer
+  /** Resolves when the thread has ended, whatever ended it. */
+  readonly #ended: Promise<unknown>
+  /** Why nothing can be asked of the thread any more. */
+  #failure: Error | undefined
   #asked = 0
   #written = 0
   #closed = false
@@ -54,12 +57,13 @@ export class ThreadedLedger implements LedgerStore {
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js'
     this.#thread = new Worker(new URL(file, import.meta.url), {
       workerData: { path, options: { ...options, indexes: false } },
-      execArgv: [],
+      // Node 22 says in every thread that node:sqlite is experimental.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
     })
     this.#thread.unref()
     this.#thread.on('message', (answer: Answered) => this.#settle(answer))
-    this.#thread.on('error', error => this.#fail(error))
-    this.#thread.on('exit', () => this.#fail(closed()))
+    this.#thread.on('error', ({ message }) => this.#fail(new PalimpsestError('STORE_FAILED', message)))
+    this.#ended = new Promise(resolve => this.#thread.once('exit', resolve)).then(() => this.#fail(closed()))
     this.#indexer = new Indexer((...args) => this.#ask('advanceIndex', ...args))
     this.#indexer.begin()
   }
@@ -123,10 +127,9 @@ export class ThreadedLedger implements LedgerStore {
     this.#closed = true
     await Promise.allSettled(this.#writing)
     await this.#indexer.close()
-    const ended = once(this.#thread, 'exit')
     this.#thread.ref()
     this.#thread.postMessage('close')
-    await ended
+    await this.#ended
     this.#log.close()
     await this.#here.close()
   }
@@ -152,7 +155,7 @@ export class ThreadedLedger implements LedgerStore {
 
   /** `waits`: for the disk too. What goes to the thread is on disk when the thread answers. */
   #write<T>({ waits }: { waits: boolean }, method: Write, ...args: unknown[]): Promise<T> {
-    if (this.#closed) return Promise.reject(closed())
+    if (this.#closed || this.#failure) return Promise.reject(this.#failure ?? closed())
     return this.#tracked(
       this.#writeHere<T>(waits, method, args).catch(error => {
         if (!isLocked(error)) throw error
@@ -182,6 +185,7 @@ export class ThreadedLedger implements LedgerStore {
   }
 
   #ask<T>(method: Asked['method'], ...args: unknown[]): Promise<T> {
+    if (this.#failure) return Promise.reject(this.#failure)
     const n = this.#asked++
     // The process stays while something is being written, and no longer.
     this.#thread.ref()
@@ -199,9 +203,10 @@ export class ThreadedLedger implements LedgerStore {
     else waiting?.resolve(result as never)
   }
 
+  /** The thread is gone: what waits for it fails, and so does every later write. */
   #fail(error: Error): void {
-    this.#closed = true
-    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#failure ??= error
+    for (const { reject } of this.#waiting.values()) reject(this.#failure)
     this.#waiting.clear()
   }
 }

@@ -1,14 +1,12 @@
 /**
- * Links by which a user decides on proposals without signing in: a token in an address, signed with a key that lies in
- * the home (`link.key`), that names one user and the proposals that it is for.
+ * Links by which a user decides on proposals without signing in: a token in an address, signed with a key that the
+ * servers of a home share, that names one user and the proposals that it is for.
  *
  * A link expires, and each of its proposals can be decided once. It is shown to the user only: `noticeOf` makes the line
  * for the end of an answer, and `withoutNotice` and `withoutLinks` take it out of what a front end sends back, so that
  * no model ever reads a link that holds.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
@@ -18,18 +16,15 @@ export type LinkedProposals = { user: string; ids: string[] }
 const LIFETIME_MS = 24 * 3_600_000
 /** The newest ones that a link names: its address stays short. */
 const MOST_PROPOSALS = 20
-const KEY_FILE = 'link.key'
-const KEY_BYTES = 32
 const LINK = /\/decide\/[\w-]{16,}\.[\w-]{43}/g
 const payloadSchema = z.tuple([z.string(), z.number(), z.array(z.string())])
 
 export class DecisionLinks {
-  readonly #home: string
+  readonly #key: Buffer
   readonly #clock: () => number
-  #key: Buffer | undefined
 
-  constructor(home: string, clock: () => number = Date.now) {
-    this.#home = home
+  constructor(key: Buffer, clock: () => number = Date.now) {
+    this.#key = key
     this.#clock = clock
   }
 
@@ -52,7 +47,6 @@ export class DecisionLinks {
   }
 
   #sign(text: string): string {
-    this.#key ??= keyIn(this.#home)
     return createHmac('sha256', this.#key).update(text).digest('base64url')
   }
 }
@@ -62,9 +56,22 @@ const MARK = '\n\n---\nMemory: '
 
 /** The line at the end of an answer. */
 export function noticeOf(count: number, url: string): string {
-  const what = count === 1 ? '1 change waits' : `${count} changes wait`
-  return `${MARK}${what} for your decision: [look and decide](${url}), or answer "approve" or "reject".`
+  return `${waiting(count)}[look and decide](${url}), or answer "approve" or "reject".`
 }
+
+/** The same for programs that show Markdown as it is, where a word would go to the model. */
+export function plainNoticeOf(count: number, url: string): string {
+  return waiting(count) + url
+}
+
+function waiting(count: number): string {
+  return `${MARK}${count === 1 ? '1 change waits' : `${count} changes wait`} for your decision: `
+}
+
+/** Where a plain notice may begin, and what it is, as a string of JSON ends with it. */
+export const PLAIN_NOTICE_MARK = JSON.stringify(MARK).slice(1, -1)
+export const PLAIN_NOTICE =
+  /\\n\\n---\\nMemory: \d+ changes? waits? for your decision: https?:[^\s"\\]+\/(?:decide\/[\w-]{16,}\.[\w-]{43}|#\/memory)(?=")/y
 
 /** The token of the notice that an answer ends with, if it does. */
 export function tokenInNotice(text: string): string | undefined {
@@ -81,25 +88,6 @@ export function withoutNotice(text: string): string {
 /** A text in which no link of ours can be followed any more. */
 export function withoutLinks(text: string): string {
   return text.replaceAll(LINK, '/decide/…')
-}
-
-function keyIn(home: string): Buffer {
-  const key = randomBytes(KEY_BYTES)
-  // A home that is on no disk has no other process that would read its links.
-  if (home === ':memory:') return key
-  const path = join(home, KEY_FILE)
-  mkdirSync(home, { recursive: true, mode: 0o700 })
-  const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
-  writeFileSync(temporary, key, { mode: 0o600, flag: 'wx' })
-  try {
-    // The key is there whole or not at all, whoever comes first.
-    linkSync(temporary, path)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-  } finally {
-    rmSync(temporary)
-  }
-  return readFileSync(path)
 }
 
 function notALink(what: string): PalimpsestError {

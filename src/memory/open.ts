@@ -1,10 +1,14 @@
 /**
- * The memory of a home: on the Dolt server that PALIMPSEST_DOLT_URL names, or in `memory.sqlite`. The schemas that
+ * The memory of a home: on the Dolt server that PALIMPSEST_DOLT_URL names, else in the database that
+ * PALIMPSEST_DATABASE_URL names, else in `memory.sqlite`. The schemas that
  * blocks name lie in the home as well, as `schemas/NAME.json`.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { databaseUrl } from '../ledger/postgres/database.ts'
+import { MEMORY } from '../model/defaults.ts'
 import { Memory } from './memory.ts'
+import { openPostgresMemory } from './postgres.ts'
 import type { SchemaSource } from './schema.ts'
 import { SqliteMemory } from './sqlite.ts'
 
@@ -16,12 +20,12 @@ export type OpenMemoryOptions = {
   clock?: () => number
 }
 
-const IN_MEMORY = ':memory:'
-
 export async function openMemory({ home, doltUrl, env = process.env, clock }: OpenMemoryOptions): Promise<Memory> {
   const url = doltUrl ?? env['PALIMPSEST_DOLT_URL']
   const options = { schemas: schemasIn(home), ...(clock ? { clock } : {}) }
-  if (!url) return new Memory(new SqliteMemory(home === IN_MEMORY ? IN_MEMORY : join(home, 'memory.sqlite')), options)
+  const database = home === MEMORY ? undefined : databaseUrl(env)
+  if (!url && database) return new Memory(await openPostgresMemory(database), options)
+  if (!url) return new Memory(new SqliteMemory(home === MEMORY ? MEMORY : join(home, 'memory.sqlite')), options)
   // The driver is large, and only those who have a server need it.
   const { DoltMemory } = await import('./dolt.ts')
   return new Memory(new DoltMemory({ url, ...(clock ? { clock } : {}) }), options)
@@ -29,7 +33,7 @@ export async function openMemory({ home, doltUrl, env = process.env, clock }: Op
 
 function schemasIn(home: string): SchemaSource {
   return async name => {
-    if (home === IN_MEMORY || !/^\w[\w.-]{0,99}$/.test(name)) return undefined
+    if (home === MEMORY || !/^\w[\w.-]{0,99}$/.test(name)) return undefined
     return readFile(join(home, 'schemas', `${name}.json`), 'utf8').catch(error => {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
       throw error

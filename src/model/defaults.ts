@@ -2,6 +2,8 @@
 
 export const DEFAULT_PLANNER = 'thrifty'
 export const DEFAULT_HOME = '.agent'
+/** The home that keeps everything in memory. */
+export const MEMORY = ':memory:'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -53,6 +53,12 @@ export function linesIn(text: string): number {
   return lines
 }
 
+/** The line that holds a place. */
+export function lineAt(text: string, at: number): string {
+  const end = text.indexOf('\n', at)
+  return text.slice(text.lastIndexOf('\n', at - 1) + 1, end < 0 ? undefined : end)
+}
+
 function isHigh(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }

@@ -7,20 +7,19 @@
  * and depends on nothing but the text. Ordinary text is exact. Images and opaque blocks are estimated.
  */
 import { leavesOf } from './leaves.ts'
-import { pieceEnd } from './pieces.ts'
+import { PieceCounts } from './piece-counts.ts'
+import { Pieces } from './pieces.ts'
 import type { Message, Part } from './types.ts'
 
 export type Counter = (text: string) => number
 
 const LONG_PIECE = 256
 const DENSE_RUN = /(?<!\S)\S{32768,}/g
+const ANY_BLANK = /\s/g
 const SAMPLE = 1024
 const SAMPLES = 32
 /** Texts are cut into blocks of about this length, so that the list of pieces stays short. */
 const BLOCK = 262_144
-const REMEMBERED_PIECES = 65_536
-/** Places in which a piece is looked for: a text that is made to collide is tokenized, and not searched for. */
-const MOST_TRIES = 16
 const REMEMBERED_CHARS = 8_000_000
 /** A shorter text is counted as fast as it is found. */
 const WORTH_REMEMBERING = 64
@@ -59,65 +58,28 @@ export function guarded(tokenize: Counter): Counter {
   }
 }
 
-/** Tokenizes each distinct piece once. A piece is found by its characters in the text: it is not cut out for that. */
+/** Tokenizes each distinct piece once. */
 function remembering(tokenize: Counter): Counter {
-  const slots = new Int32Array(2 * REMEMBERED_PIECES)
-  let pieces: string[] = []
-  let counts: number[] = []
-
+  const pieces = new Pieces(BLOCK)
+  const counts = new PieceCounts(pieces.codes, tokenize)
   return text => {
+    pieces.read(text)
     let total = 0
     for (let from = 0; from < text.length; ) {
-      const end = pieceEnd(text, from)
+      const end = pieces.end(from)
       total +=
-        end - from > LONG_PIECE ? inStretches(text.slice(from, end), LONG_PIECE, tokenize) : countOf(text, from, end)
+        end - from > LONG_PIECE
+          ? inStretches(text.slice(from, end), LONG_PIECE, tokenize)
+          : counts.countOf(text, from, end)
       from = end
     }
     return total
   }
-
-  function countOf(text: string, from: number, end: number): number {
-    let slot = hashOf(text, from, end) & (slots.length - 1)
-    for (let tries = 0; slots[slot] !== 0 && tries < MOST_TRIES; tries++) {
-      const known = slots[slot]! - 1
-      if (isAt(pieces[known]!, text, from, end)) return counts[known]!
-      slot = (slot + 1) & (slots.length - 1)
-    }
-    return add(detached(text.slice(from, end)), slot)
-  }
-
-  function add(piece: string, slot: number): number {
-    const count = tokenize(piece)
-    if (pieces.length >= REMEMBERED_PIECES) {
-      slots.fill(0)
-      pieces = []
-      counts = []
-    }
-    slots[slot] = pieces.push(piece)
-    counts.push(count)
-    return count
-  }
-}
-
-function hashOf(text: string, from: number, end: number): number {
-  let hash = end - from
-  for (let i = from; i < end; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  return hash ^ (hash >>> 15)
-}
-
-function isAt(piece: string, text: string, from: number, end: number): boolean {
-  if (piece.length !== end - from) return false
-  for (let i = from; i < end; i++) if (piece.charCodeAt(i - from) !== text.charCodeAt(i)) return false
-  return true
-}
-
-/** A copy that does not keep alive the text that it was cut from, as a slice does. */
-function detached(piece: string): string {
-  return piece.length < 13 ? piece : JSON.parse(JSON.stringify(piece))
 }
 
 function countText(text: string, countPieces: Counter): number {
   if (text.length < SAMPLE * SAMPLES) return countPieces(text)
+  if (!mayBeDense(text)) return countBlocks(text, countPieces)
   let total = 0
   let done = 0
   for (const { index, 0: run } of text.matchAll(DENSE_RUN)) {
@@ -125,6 +87,17 @@ function countText(text: string, countPieces: Counter): number {
     done = index + run.length
   }
   return total + countBlocks(text.slice(done), countPieces)
+}
+
+/** Whether a long stretch is without a blank: a dense run has at least one whole such stretch. */
+function mayBeDense(text: string): boolean {
+  const length = (SAMPLE * SAMPLES) / 2
+  for (let from = 0; from + length <= text.length; from += length) {
+    ANY_BLANK.lastIndex = from
+    const blank = ANY_BLANK.exec(text)
+    if (!blank || blank.index >= from + length) return true
+  }
+  return false
 }
 
 /** Cuts between lines, where a piece ends in any case, and elsewhere only if there is no such place. */

@@ -97,6 +97,7 @@ const REASONS: Record<Mark, string> = {
   input: 'long input of a call made before',
   stub: 'unlikely to be quoted again',
   reasoning: 'reasoning of a past turn',
+  server: 'unlikely to be quoted again; the provider clears it, so reasoning behind it stays valid',
 }
 
 function toProposal({ unit }: Item, { mark, replacement }: Pick<Form, 'mark' | 'replacement'>): Proposal {

@@ -2,15 +2,16 @@
  * Shorter forms of a text that are honest about what is gone: an excerpt of head, tail and the lines that tell of
  * errors, and a cut in the middle of a string. Deterministic, and never longer than what they stand for.
  */
-import { characterStart, headOf, tailOf } from '../model/text.ts'
+import { characterStart, headOf, lineAt, tailOf } from '../model/text.ts'
 import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } from './tuning.ts'
 
 const TELLING =
   /\b(errors?|fail(ed|ures?|ing)?|fatal|panic|exception|traceback|warnings?|assert\w*|expected|exit code|exited|cannot|not found|undefined)\b/i
 
-/** Whether a line tells how something went. */
-export function tells(line: string): boolean {
-  return TELLING.test(line)
+/** The first line that tells how something went; empty where none does. */
+export function firstTelling(text: string): string {
+  const at = text.search(TELLING)
+  return at < 0 ? '' : lineAt(text, at)
 }
 
 /** `undefined` when the text is too short to gain from it. */
@@ -44,7 +45,7 @@ function tellingLines(lines: readonly string[], most: number): string {
   let kept = ''
   let left = 0
   for (const line of lines) {
-    if (tells(line)) left = 1 + LINES_BEHIND
+    if (TELLING.test(line)) left = 1 + LINES_BEHIND
     if (left-- <= 0) continue
     const shown = headOf(line, TELLING_CHARS)
     if (kept.length + shown.length > most) break

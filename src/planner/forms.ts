@@ -4,13 +4,14 @@
  */
 
 import { mapStrings, textOf } from '../model/leaves.ts'
-import { headOf } from '../model/text.ts'
+import { headOf, lineAt, linesIn } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { isSigned } from '../view/legality.ts'
+import type { SERVER } from '../view/server-clears.ts'
 import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
-import { cutMiddle, excerpt, tells } from './excerpt.ts'
+import { cutMiddle, excerpt, firstTelling } from './excerpt.ts'
 import {
   ABOUT_CHARS,
   CALL_INPUT_KEEP,
@@ -23,8 +24,8 @@ import {
   TEXT_INPUT_KEEP,
 } from './tuning.ts'
 
-/** `look`: an excerpt of a run's output; `stub`: one line; `old`: an edit's old text cut; `input`: all long strings cut. */
-export type Mark = 'look' | 'stub' | 'old' | 'input' | 'same' | 'limit' | 'reasoning'
+/** `server`: cleared by the provider itself; `look`: an excerpt of a run's output; `stub`: one line; `old`: an edit's old text cut; `input`: all long strings cut. */
+export type Mark = 'look' | 'stub' | 'old' | 'input' | 'same' | 'limit' | 'reasoning' | typeof SERVER
 
 export type Form = {
   mark: Mark
@@ -35,7 +36,8 @@ export type Form = {
   share: number
 }
 
-export type FormOptions = { lookKeep: Keep; minInput: number }
+/** `recallWith`: as in PlanContext. */
+export type FormOptions = { lookKeep: Keep; minInput: number; recallWith?: string | false | undefined }
 
 const NEVER: Form[] = []
 
@@ -55,13 +57,13 @@ function resultForms(
   original: ToolResultPart,
   partClass: PartClass,
   count: Counter,
-  { lookKeep }: FormOptions,
+  { lookKeep, recallWith }: FormOptions,
 ): Form[] {
   const forms: Form[] = []
   const text = textOf(original)
   const short = partClass === 'run' ? excerpt(text, lookKeep) : undefined
   if (short) forms.push({ mark: 'look', replacement: short, tokens: count(short), loses: partClass, share: LOOK_SHARE })
-  const stub = stubOf(unit, original, partClass, text)
+  const stub = stubOf(unit, original, { partClass, text, recallWith })
   forms.push({ mark: 'stub', replacement: stub, tokens: count(stub), loses: partClass, share: 1 })
   return forms
 }
@@ -71,13 +73,16 @@ export function leastShare(partClass: PartClass): number {
   return partClass === 'run' ? LOOK_SHARE : 1
 }
 
-export function stubOf(unit: Unit, original: ToolResultPart, partClass: PartClass, text: string): string {
-  const lines = text.trimEnd().split('\n')
+type Told = { partClass: PartClass; text: string; recallWith?: string | false | undefined }
+
+export function stubOf(unit: Unit, original: ToolResultPart, { partClass, text, recallWith = 'recall' }: Told): string {
+  const shown = text.trimEnd()
   const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
-  const stub = `[cleared by context manager: ${what}, ${lines.length} lines; recall ${partId(unit.entry, unit.part, original)}]`
+  const back = recallWith === false ? '' : `; ${recallWith} ${partId(unit.entry, unit.part, original)}`
+  const stub = `[cleared by context manager: ${what}, ${Math.max(1, linesIn(shown))} lines${back}]`
   if (partClass !== 'run') return stub
-  const last = headOf(lines.at(-1)!.trim(), OUTCOME_CHARS)
-  const telling = headOf(lines.find(tells)?.trim() ?? '', OUTCOME_CHARS)
+  const last = headOf(lineAt(shown, shown.length).trim(), OUTCOME_CHARS)
+  const telling = headOf(firstTelling(shown).trim(), OUTCOME_CHARS)
   return [stub, ...(telling && telling !== last ? [telling] : []), ...(last ? [last] : [])].join('\n')
 }
 
@@ -117,7 +122,16 @@ export function isOldText(key: string): boolean {
 }
 
 /** From mild to strong: a part only ever moves to a stronger form. */
-const STRENGTH: Record<Mark, number> = { same: 1, limit: 1, look: 2, old: 2, input: 3, stub: 3, reasoning: 3 }
+const STRENGTH: Record<Mark, number> = {
+  same: 1,
+  limit: 1,
+  look: 2,
+  old: 2,
+  input: 3,
+  stub: 3,
+  reasoning: 3,
+  server: 4,
+}
 
 /** Whether a form is stronger than the one that a part has; without a mark it is whole. */
 export function isStronger(mark: Mark, present: Mark | undefined): boolean {

@@ -7,6 +7,7 @@
  * tokens between two items come from sums that are kept.
  */
 
+import { firstIndex } from '../model/first-index.ts'
 import type { PlanContext } from '../policies/policy.ts'
 import { type ActiveEdit, onlyAdds } from '../view/edits.ts'
 import { editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
@@ -65,6 +66,7 @@ export class Items {
   /** How many changes of the fold have been looked at. */
   #settled = 0
   #units = 0
+  #recallWith: string | false | undefined
   /** What was proposed in the last plan: whether it was taken is seen in the fold. */
   #proposed: ReadonlyMap<Item, Mark> = new Map()
   /** Tokens of everything that ever came in. */
@@ -112,7 +114,8 @@ export class Items {
   }
 
   /** The parts that are new, each taken in before the next is made. */
-  *arrivals({ units, fold }: PlanContext): Generator<Item> {
+  *arrivals({ units, fold, recallWith }: PlanContext): Generator<Item> {
+    this.#recallWith = recallWith
     for (; this.#units < units.length; this.#units++) {
       const item = this.#toItem(units[this.#units]!, fold)
       this.#all.push(item)
@@ -148,7 +151,10 @@ export class Items {
   }
 
   formsOf(item: Item, { count }: Fold): readonly Form[] {
-    return (item.forms ??= formsOf(item.unit, item.partClass, count, this.#options))
+    return (item.forms ??= formsOf(item.unit, item.partClass, count, {
+      ...this.#options,
+      recallWith: this.#recallWith,
+    }))
   }
 
   #toItem(unit: Unit, fold: Fold): Item {
@@ -285,17 +291,6 @@ function firstAt(items: readonly Item[], entry: number): number {
 /** The place of an item in a list that is in order, or where it belongs. */
 function indexIn(items: readonly Item[], { number }: Item): number {
   return firstIndex(items.length, i => items[i]!.number >= number)
-}
-
-/** The first index that fulfils a condition which all later ones fulfil too. */
-function firstIndex(length: number, holds: (index: number) => boolean): number {
-  let [low, high] = [0, length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (holds(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 function adopted(item: Item, edit: ActiveEdit, fold: Fold): Pick<Item, 'mark' | 'tokens' | 'frozen'> {

@@ -17,7 +17,7 @@ import { imageStub, stringsIn, textOf } from '../model/leaves.ts'
 import { normalizePath } from '../model/paths.ts'
 import { headOf, tailOf } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
-import { textMessage } from '../policies/policy.ts'
+import { type PlanContext, textMessage } from '../policies/policy.ts'
 import { isBlank } from '../view/legality.ts'
 import type { Unit } from '../view/units.ts'
 import { cutMiddle } from './excerpt.ts'
@@ -38,7 +38,17 @@ import {
   SHORTEST_FOLDER_CHARS,
 } from './tuning.ts'
 
-export const LOG_HEADER = '[Earlier steps, folded: a record, not a request. recall finds the originals]'
+export const LOG_HEADER = headerWith('recall')
+
+type RecallWith = PlanContext['recallWith']
+
+/** Names the tool that finds the originals, where there is one. */
+function headerWith(recallWith: RecallWith = 'recall'): string {
+  const back = recallWith === false ? '' : ` ${recallWith} finds the originals`
+  return `[Earlier steps, folded: a record, not a request.${back}]`
+}
+
+const HEADER = /^\[Earlier steps, folded: a record, not a request\.[^\n]*\]\n/
 
 const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
@@ -57,7 +67,7 @@ const TAG = /<\/?[a-z][\w-]*>/gi
 export type Outcomes = ReadonlyMap<string, string>
 
 /** The messages that stand for some units: users' own words whole and in place, a log of the rest between them. */
-export function logMessages(units: readonly Unit[], outcomes: Outcomes): Message[] {
+export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWith?: RecallWith): Message[] {
   const chunks: Chunk[] = []
   const onTheWay = saidOnTheWay(units)
   for (const unit of units) {
@@ -69,11 +79,16 @@ export function logMessages(units: readonly Unit[], outcomes: Outcomes): Message
       if (line) chunks.push({ lines: [line.replaceAll(ANY_NEXT_LINE, '\n ')] })
     }
   }
-  return toMessages(chunks, toLines({ folders: foldersIn(units), files: [], gone: 0 }))
+  return toMessages(chunks, [headerWith(recallWith), ...toLines({ folders: foldersIn(units), files: [], gone: 0 })])
 }
 
 /** How many of the newest things that users said are whole; how much of it all may stand in a fold, and how that is counted. */
-export type Room = { whole: number; most: number; size: (message: Message) => number }
+export type Room = {
+  whole: number
+  most: number
+  size: (message: Message) => number
+  recallWith?: RecallWith
+}
 
 /** One fold for several: the newest lines of their logs, and users' words as far as there is room for them. */
 export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
@@ -93,7 +108,8 @@ export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
     'said' in chunk ? { said: said[word++]! } : { lines: chunk.lines.filter(() => !spare.has(line++)) },
   )
   const files = [...head.files, ...left.flatMap(filesIn)].filter(file => !kept.includes(file))
-  return toMessages(shorter, toLines({ ...head, files, gone: head.gone + left.length }))
+  const lead = toLines({ ...head, files, gone: head.gone + left.length })
+  return toMessages(shorter, [headerWith(room.recallWith), ...lead])
 }
 
 /** The lines to leave out: first what was said on the way, then those about what a later line is about too, then the oldest. */
@@ -125,7 +141,8 @@ function linesOf(chunks: readonly Chunk[]): string[] {
 
 function toChunk(message: Message): Chunk {
   const text = message.parts.map(textOf).join('\n')
-  return text.startsWith(LOG_HEADER) ? { lines: text.slice(LOG_HEADER.length + 1).split(NEXT_LINE) } : { said: message }
+  const header = HEADER.exec(text)?.[0]
+  return header === undefined ? { said: message } : { lines: text.slice(header.length).split(NEXT_LINE) }
 }
 
 /** What stands before the first line of a log: often named folders, files that only older steps name, and how many these are. */
@@ -160,13 +177,14 @@ function filesIn(line: string): string[] {
   return found.filter(({ length }) => length >= SHORTEST_FILE_CHARS && length <= PATH_CHARS)
 }
 
-function toMessages(chunks: readonly Chunk[], head: readonly string[]): Message[] {
+/** The first log has the whole head, the others only its first line. */
+function toMessages(chunks: readonly Chunk[], [header = '', ...head]: readonly string[]): Message[] {
   const messages: Message[] = []
-  let first = [...head]
+  let first = head
   let log: string[] = []
   const flush = () => {
     if (log.length > 0) {
-      messages.push(textMessage('user', [LOG_HEADER, ...first, ...log].join('\n')))
+      messages.push(textMessage('user', [header, ...first, ...log].join('\n')))
       first = []
     }
     log = []

@@ -5,9 +5,10 @@
  */
 
 import { exitCode } from '../calls/tool-kinds.ts'
-import { textOf } from '../model/leaves.ts'
+import { imagesIn, textOf } from '../model/leaves.ts'
+import { amount } from '../model/text.ts'
 import { messageTokens } from '../model/tokens.ts'
-import type { Message } from '../model/types.ts'
+import type { Message, ToolResultPart } from '../model/types.ts'
 import { type PlanContext, savingOf } from '../policies/policy.ts'
 import { firstEntry, stretchBefore } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
@@ -88,7 +89,7 @@ export function bestLog(
     if (isLogged(item)) {
       const saves = item.tokens - lineTokens(item)
       freed += saves
-      worth += worthOf(saves, lossOf(item, calls, quotes), situation)
+      worth += worthOf(saves, lossOf(item, lostTokens(item, saves), calls, quotes), situation)
     }
     pointed = Math.max(pointed, lastPointer(item))
     const sums = { freed: freed + behind, rewritten: shown - freed - behind, ...reasoning }
@@ -104,14 +105,14 @@ function isLogged({ unit }: Item): boolean {
 }
 
 /** How many quotes are lost with an item that becomes a line. */
-function lossOf(item: Item, calls: number, quotes: Quotes): number {
+function lossOf(item: Item, lost: number, calls: number, quotes: Quotes): number {
   const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
-  return densityOf(item, item.partClass ?? 'doc', calls, quotes) * share * lostTokens(item)
+  return densityOf(item, item.partClass ?? 'doc', calls, quotes) * share * lost
 }
 
-/** A command stands in its line, word for word. */
-function lostTokens(item: Item): number {
-  return item.partClass === 'command' ? item.tokens - lineTokens(item) : item.tokens
+/** The tokens that are lost with a line that saves some: a command stands in it word for word. */
+function lostTokens({ partClass, tokens }: Item, saves: number): number {
+  return partClass === 'command' ? saves : tokens
 }
 
 /** Rounding never decides. */
@@ -202,8 +203,9 @@ export class LogOutlook {
   #count(item: Item, quotes: Quotes): void {
     const { least, most, quote } = this.#prices
     const saves = item.tokens - lineTokens(item)
-    const at = lostTokens(item) < 0 ? item.born : this.#until
-    const worth = saves * (saves > 0 ? most : least) - lossOf(item, at, quotes) * quote
+    const lost = lostTokens(item, saves)
+    const at = lost < 0 ? item.born : this.#until
+    const worth = saves * (saves > 0 ? most : least) - lossOf(item, lost, at, quotes) * quote
     item.inLog.look = this.#number
     item.inLog.saves = saves
     item.inLog.worth = Number.isNaN(worth) ? 0 : worth
@@ -268,7 +270,7 @@ export function proposeLog(context: PlanContext, end: number, words: Words): Pro
   const stretch = stretchBefore(fold, end, { start: startOfLog(fold) })
   if (!stretch || stretch.from > stretch.to) return []
   const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
-  const fresh = logMessages(units, outcomesOf(units))
+  const fresh = logMessages(units, outcomesOf(units), context.recallWith)
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
   const merged = mergeLogs(apart, roomIn(context, words))
@@ -278,11 +280,12 @@ export function proposeLog(context: PlanContext, end: number, words: Words): Pro
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
 
-function roomIn({ fold, model }: PlanContext, { said, pressure }: Words): Room {
+function roomIn({ fold, model, recallWith }: PlanContext, { said, pressure }: Words): Room {
   return {
     whole: pressure ? 0 : WHOLE_REQUESTS,
     most: said * model.window,
     size: message => messageTokens(message, fold.count),
+    recallWith,
   }
 }
 
@@ -313,9 +316,19 @@ function outcomesOf(units: readonly Unit[]): Outcomes {
   const outcomes = new Map<string, string>()
   for (const { original } of units) {
     if (original.type !== 'tool-result') continue
-    const code = exitCode(textOf(original))
-    if (original.isError || (code !== undefined && code !== 0))
-      outcomes.set(original.id, code ? `exit ${code}` : 'failed')
+    const told = [failureOf(original), imagesOf(original)].filter(text => text !== undefined)
+    if (told.length > 0) outcomes.set(original.id, told.join(', '))
   }
   return outcomes
+}
+
+function failureOf(result: ToolResultPart): string | undefined {
+  const code = exitCode(textOf(result))
+  if (code) return `exit ${code}`
+  return result.isError ? 'failed' : undefined
+}
+
+function imagesOf(result: ToolResultPart): string | undefined {
+  const { length } = imagesIn(result)
+  return length === 0 ? undefined : amount(length, 'image')
 }

@@ -33,7 +33,7 @@ export type Candidate<P, F> = {
   /** Tokens of parts without a choice between this one and the candidate behind it. */
   between?: number
   age: number
-  choices: Choice<F>[]
+  choices: readonly Choice<F>[]
   /** Reasoning that an edit before it makes invalid: whether it leaves the view, and whether its turn still runs. */
   bound?: { leaves: boolean; running: boolean }
 }
@@ -186,7 +186,7 @@ export function dueReason(
 }
 
 /** The decision in words, with its sum. */
-export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation): string {
+export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation, did = 'shortened'): string {
   const { model, horizon } = situation
   const what = `${cut.picks.length} parts, ${thousands(cut.freed)} tokens`
   const cost = setupCost(cut, { ...situation, cold: false })
@@ -194,13 +194,13 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
   const lost = lostWords(cut)
   switch (due) {
     case 'cold':
-      return `shortened ${what}: the cache is cold, so it costs nothing${lost}`
+      return `${did} ${what}: the cache is cold, so it costs nothing${lost}`
     case 'pressure':
-      return `shortened ${what}: the window is filling, and it pays back after ${calls(cost, perCall)}${lost}`
+      return `${did} ${what}: the window is filling, and it pays back after ${calls(cost, perCall)}${lost}`
     case 'band':
-      return `shortened ${what}: the request falls under a price band, which pays at once${lost}`
+      return `${did} ${what}: the request falls under a price band, which pays at once${lost}`
     case 'batch':
-      return `shortened ${what}: writing ${thousands(cut.rewritten)} tokens again costs ${thousands(cost)} once and saves ${thousands(perCall)} on each of some ${horizon} calls to come${lost}`
+      return `${did} ${what}: writing ${thousands(cut.rewritten)} tokens again costs ${thousands(cost)} once and saves ${thousands(perCall)} on each of some ${horizon} calls to come${lost}`
     default:
       return `waiting: ${thousands(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
   }

@@ -21,7 +21,7 @@ import {
 } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import { bandAt } from '../providers/pricing.ts'
-import { isHeld, stripsReasoning, turnStart } from '../view/binding.ts'
+import { isHeld, lastRunningReasoning, stripsReasoning, turnStart } from '../view/binding.ts'
 import { type Fold, shownTokens } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { Account } from './account.ts'
@@ -34,6 +34,7 @@ import {
   bestCut,
   type Candidate,
   type Choice,
+  type Cut,
   dueReason,
   explain,
   horizonOf,
@@ -43,6 +44,7 @@ import {
   thousands,
   worthOf,
 } from './planner.ts'
+import { bestClear } from './server-clear.ts'
 import {
   type KeepLevel,
   keepFactor,
@@ -92,10 +94,14 @@ class Thrifty implements Planner {
 
   plan(context: PlanContext): Plan {
     const draft = this.#takeIn(context)
-    if (this.#mayEdit(draft)) {
+    const mayEdit = this.#mayEdit(draft)
+    const cleared = this.#clearOnServer(draft, mayEdit)
+    if (mayEdit) {
       sayArrivals(draft)
-      this.#writeLog(draft)
-      this.#shorten(draft)
+      if (!cleared) {
+        this.#writeLog(draft)
+        this.#shorten(draft)
+      }
       this.#makeRoom(draft)
       this.#guard(draft)
     }
@@ -131,6 +137,25 @@ class Thrifty implements Planner {
     return !isHeld(fold, model) || providerTokens(context) > this.#options.must * model.window
   }
 
+  /**
+   * Within a turn, where an edit of ours would lose its reasoning: has the provider clear the oldest results, where it
+   * can be told to and that is worth more than what we would do ourselves. Says whether it does.
+   */
+  #clearOnServer(draft: Draft, mayEdit: boolean): boolean {
+    const { context, situation } = draft
+    const { fold, serverClears, model } = context
+    if (!serverClears || !stripsReasoning(model) || fold.callsInEdits > 0 || lastRunningReasoning(fold) < 0)
+      return false
+    const cut = bestClear(this.#items, context, { situation, quotes: this.#options.quotes })
+    if (!cut || (mayEdit && cut.net <= (this.#bestOwn(draft, situation)?.net ?? 0))) return false
+    const due = dueReason(cut, situation, this.#timing(draft))
+    const sentence = explain(cut, due, situation, 'had the provider clear')
+    draft.say(sentence)
+    if (due) draft.shorten(cut, situation)
+    else draft.wait(cut, sentence)
+    return due !== undefined
+  }
+
   /** Steps that are old enough to be worth a line each. */
   #writeLog(draft: Draft): void {
     const { context, situation } = draft
@@ -148,9 +173,7 @@ class Thrifty implements Planner {
   #shorten(draft: Draft): void {
     // A log has everything behind it written again, so the rest is free.
     const situation = draft.loggedTo < 0 ? draft.situation : { ...draft.situation, cold: true }
-    const { minSave } = this.#options
-    const picked = new Set<Item>()
-    const cut = bestCut(this.#lastToFirst(draft, situation, picked), situation, { minSave, picked })
+    const cut = this.#bestOwn(draft, situation)
     if (!cut) return
     const due = dueReason(cut, situation, this.#timing(draft))
     const sentence = explain(cut, due, situation)
@@ -159,7 +182,12 @@ class Thrifty implements Planner {
     else draft.wait(cut, sentence)
   }
 
-  /** The parts that were sent, newest first; those that can be no shorter count as tokens between the others. */
+  #bestOwn(draft: Draft, situation: Situation): Cut<Item, Form> | undefined {
+    const picked = new Set<Item>()
+    return bestCut(this.#lastToFirst(draft, situation, picked), situation, { minSave: this.#options.minSave, picked })
+  }
+
+  /** The parts that were sent and may pay, newest first; the others count as tokens between them. */
   *#lastToFirst(draft: Draft, situation: Situation, leaving: ReadonlySet<Item>): Generator<Candidate<Item, Form>> {
     const { context, loggedTo } = draft
     const { units, fresh, calls } = context
@@ -172,9 +200,10 @@ class Thrifty implements Planner {
       const { unit, tokens } = part
       if (firstFresh && !isBefore(unit, firstFresh)) continue
       if (unit.entry <= loggedTo) return
-      const between = this.#items.tokensFrom(part, behind) - tokens
       const bound = boundOf(part)
-      const choices = bound || !this.#mayPay(part, calls, situation) ? [] : this.#choices(part, draft, leaving)
+      const choices = bound || !this.#mayPay(part, calls, situation) ? NO_CHOICE : this.#choices(part, draft, leaving)
+      if (!bound && choices.length === 0) continue
+      const between = this.#items.tokensFrom(part, behind) - tokens
       yield { part, tokens, between, age: calls - part.born, choices, ...(bound ? { bound } : {}) }
       behind = part
     }
@@ -188,12 +217,12 @@ class Thrifty implements Planner {
     return worthOf(1, lost, situation) > -ROUNDING
   }
 
-  #choices(item: Item, draft: Draft, leaving: ReadonlySet<Item>): Choice<Form>[] {
+  #choices(item: Item, draft: Draft, leaving: ReadonlySet<Item>): readonly Choice<Form>[] {
     const { calls, fold } = draft.context
     const { mark, tokens } = draft.formOf(item)
-    if (item.frozen || !mayDrop(item, draft.context)) return []
+    if (item.frozen || !mayDrop(item, draft.context)) return NO_CHOICE
     for (const pointer of item.pointers.size > 0 ? item.pointers : NONE) {
-      if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return []
+      if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return NO_CHOICE
     }
     const choices: Choice<Form>[] = []
     for (const form of this.#items.formsOf(item, fold)) {
@@ -315,6 +344,7 @@ class Thrifty implements Planner {
 }
 
 const NONE: ReadonlySet<Item> = new Set()
+const NO_CHOICE: readonly Choice<Form>[] = []
 /** Less than this is nothing but rounding. */
 const ROUNDING = 1e-6
 

@@ -109,6 +109,8 @@ export const THRIFTY: ThriftyOptions = {
 export const MIN_GROWTH = 200
 /** Fitted: calls after which a session is known to be a long one. */
 export const SETTLED_CALLS = 300
+/** Of the provider: results of so many calls stay, as with its own default. */
+export const SERVER_KEEPS = 3
 /** Taste: how many waiting edits are told. */
 export const MOST_PENDING = 50
 /** Fitted: of what a folded call would lose, so much counts, because its line in the log keeps the path or the command. */
@@ -221,6 +223,9 @@ export const PASTED_KEEP = { head: 2000, tail: 500 }
 export const LATEST_REQUESTS = 3
 /** Taste: longer strings of an input are contents, not arguments that name folders. */
 export const ARGUMENT_CHARS = 2000
+
+/** Taste: what a person is told could go on a cold cache: expected quotes below this, tokens from this on, and how many. */
+export const FREE_EDIT = { quotes: 0.1, tokens: 400, parts: 20 }
 
 /** Taste: what losing a passage costs, relative to the default, by the words of the knob. */
 export const KEEP_LEVELS = { least: 0.1, less: 0.4, normal: 1, more: 3, most: 10 } as const

@@ -39,6 +39,10 @@ export type PlanContext = {
   home?: string
   /** The tool by which the agent saves what it must not lose, where it is known. */
   saveWith?: string
+  /** The provider can be told to clear the oldest results itself: that changes nothing of what is sent. */
+  serverClears?: boolean
+  /** The tool by which the agent finds what was shortened; `false` where it has none, `recall` where that is not known. */
+  recallWith?: string | false
   /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
   taken?: ReadonlySet<string>
   ranges?: readonly RangeTarget[]

@@ -30,5 +30,5 @@ export interface RecallIndex {
   places(documents: readonly DocumentKey[]): Promise<readonly Place[]>
 }
 
-/** Which sessions are searched. */
-export type Scope = { session: string } | { among: (session: string) => boolean } | 'all'
+/** Which sessions are searched. `prefix`: what the ids of all of them begin with, for a store that can look that up. */
+export type Scope = { session: string } | { among: (session: string) => boolean; prefix?: string } | 'all'

@@ -4,14 +4,14 @@
  */
 
 import { amount, withCommas } from '../model/text.ts'
-import type { KeepLevel } from '../planner/tuning.ts'
 import { PRICES_AS_OF } from '../providers/models.ts'
+import type { KnobPoint } from '../view/figures.ts'
 import { largestRows, OTHER, type Rent } from '../view/rent.ts'
 import { dayOf } from '../view/totals.ts'
 import { sum } from './account.ts'
 import { type Habit, worstHabits } from './habits.ts'
 import { escapeXml } from './plot.ts'
-import { billsBy, type KnobPoint, type NamedBill, type SessionReport, totalRent, totalsOf } from './report.ts'
+import { billsBy, type NamedBill, type SessionReport, totalRent, totalsOf } from './report.ts'
 import { dayBars, PALETTE } from './report-days.ts'
 import { REPORT_STYLE } from './report-style.ts'
 
@@ -28,13 +28,6 @@ const COUNTS = ['', '', 'Two', 'Three']
 const LIST = 6
 const MOSAIC = 8
 const MOST_ROWS = 100
-const KNOB_NAMES: Record<KeepLevel, string> = {
-  least: 'Bare',
-  less: 'Saver',
-  normal: 'Balanced',
-  more: 'Careful',
-  most: 'Most',
-}
 const AGENTS: Record<string, string> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
@@ -193,7 +186,7 @@ function otherLast(rows: Rent['kind'], most: number): Rent['kind'] {
 /** What the knob does to these sessions: a slider with five places. */
 function knob({ points, sessions }: NonNullable<PageOptions['knob']>): string {
   const labels = points.map(({ keep }) => {
-    return `<label><input type="radio" name="keep" id="keep-${keep}"${keep === 'normal' ? ' checked' : ''}>${KNOB_NAMES[keep]}</label>`
+    return `<label><input type="radio" name="keep" id="keep-${keep}"${keep === 'normal' ? ' checked' : ''}>${keep}</label>`
   })
   const says = points.map(({ keep, billedUsd, savedUsd, kept, quotes }) => {
     const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0

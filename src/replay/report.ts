@@ -7,9 +7,12 @@
 import { titleIn } from '../calls/requests.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
+import type { Message } from '../model/types.ts'
 import { thrifty } from '../planner/thrifty.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../planner/tuning.ts'
+import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
+import type { Timeline } from '../view/timeline.ts'
 import { dayOf, summaryOf } from '../view/totals.ts'
 import { replayOptionsOf, savingsOf, sum, timelineOf } from './account.ts'
 import { addHabits, type Habits, habitsIn } from './habits.ts'
@@ -42,9 +45,6 @@ export type SessionReport = {
   waste: Habits
   rent: Rent
 }
-
-/** What a session would have cost with the knob at some place, and how much of what was quoted later would be visible. */
-export type KnobPoint = { keep: KeepLevel; billedUsd: number; savedUsd: number; kept: number; quotes: number }
 
 export type BillLine = { at: number; model: string; billedUsd: number; modelledUsd: number; savedUsd: number }
 
@@ -101,9 +101,17 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
 
 /** The same session with the knob at each of its places. One replay for each. */
 export async function knobOn(session: TranscriptSession, { format: _, ...given }: Given): Promise<KnobPoint[]> {
-  const timeline = await timelineOf(session, given)
+  return knobOf(await timelineOf(session, given), session.id, session.messages, given)
+}
+
+export async function knobOf(
+  timeline: Timeline,
+  name: string,
+  messages: readonly Message[],
+  given: { model?: string } = {},
+): Promise<KnobPoint[]> {
   const options = { ...replayOptionsOf(timeline), ...given }
-  const recorded = prepareSession(session.id, session.messages)
+  const recorded = prepareSession(name, messages)
   const base = await tryPolicy(recorded, 'none', options)
   const billedUsd = summaryOf(timeline).money.with
   const points: KnobPoint[] = []

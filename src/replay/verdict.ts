@@ -6,31 +6,13 @@
 
 import { loadCounter } from '../model/tokens.ts'
 import type { Edit, Event, Message } from '../model/types.ts'
+import type { EditWorth, Verdict } from '../view/figures.ts'
 import { applyEvent, createFold, peek } from '../view/fold.ts'
 import { Timeline } from '../view/timeline.ts'
 import { summaryOf } from '../view/totals.ts'
 import { findQuotes } from './measure/evidence.ts'
 import { Meter } from './measure/measure.ts'
 import type { Outcome, Recorded } from './measure/policies.ts'
-
-export type Verdict = {
-  /** Dollars, answers included: billed, and what it would have been without edits. */
-  billed: number
-  without: number
-  saved: number
-  /** Calls, and those of them that the provider reported nothing of. */
-  calls: number
-  estimated: number
-  /** Places in tool results that the agent quoted later, and those that were out of view by then. */
-  quotes: number
-  lost: number
-  /** How often the cache was lost: to an edit, and to a pause. */
-  cacheLost: { edits: number; pauses: number }
-  edits: EditWorth[]
-}
-
-/** Dollars that an edit saved so far: of what it no longer carries, less its part of what was written anew for it. */
-export type EditWorth = { id: string; dollars: number }
 
 type Placed = { seq: number; at: number; event: Event }
 

@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { defineTools, type ToolSpec, type ToolTable } from '../calls/tool-kinds.ts'
 import { changeOwnFile } from '../files/atomic.ts'
+import { MEMORY } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson } from '../model/json.ts'
 import type { ToolKind } from '../model/types.ts'
@@ -28,6 +29,7 @@ import type { ModelTable } from '../providers/models.ts'
 import { bandSchema, tiersSchema } from '../providers/table.ts'
 import type { Embed } from '../recall/meaning.ts'
 import { type EmbeddingConfig, embeddingSchema, lateEmbedding } from './embedding.ts'
+import { type Retention, retentionSchema, ruleSchema } from './retention.ts'
 
 export const CONFIG_FILE = 'palimpsest.json'
 
@@ -132,17 +134,29 @@ const marksSchema = z
   })
   .partial()
 
+const keepSchema = z.union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.number().gt(0).max(MAX_KEEP)])
+const presetSchema = z.enum([...presets, ...seedPresets].map(preset => preset.name))
+const choiceSchema = z.strictObject({ policy: presetSchema, keep: keepSchema }).partial()
+
+/** What is set for one agent or one project. */
+export type Choice = z.infer<typeof choiceSchema>
+
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional(),
     policy: z
-      .union([z.enum([...presets, ...seedPresets].map(preset => preset.name)), compositionSchema])
+      .union([presetSchema, compositionSchema])
       .optional()
       .describe('A preset by name, or policies of your choice'),
-    keep: z
-      .union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.number().gt(0).max(MAX_KEEP)])
+    keep: keepSchema.optional().describe('How much thrifty and agent keep: a word, or a number relative to normal (1)'),
+    byAgent: z
+      .record(z.string(), choiceSchema)
       .optional()
-      .describe('How much thrifty and agent keep: a word, or a number relative to normal (1)'),
+      .describe('Preset and knob for the sessions of one agent, by its name: claude-code, codex, opencode, pi'),
+    byProject: z
+      .record(z.string(), choiceSchema)
+      .optional()
+      .describe('Preset and knob for the sessions in one folder, by its path or the end of it; counts before byAgent'),
     protect: z.array(z.string().min(1)).optional().describe('Tools whose results thrifty and agent leave as they are'),
     anchor: z
       .union([z.literal(false), z.strictObject({ every: limit, goalChars: limit }).partial()])
@@ -155,10 +169,17 @@ export const configSchema = z
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
     publicUrl: z.url().optional().describe('Where users reach the server, for links in answers'),
+    noticeInAnswers: z
+      .boolean()
+      .optional()
+      .describe('Whether answers behind the proxy say that a proposal waits (true)'),
     recall: z
       .strictObject({ embedding: embeddingSchema.optional() })
       .optional()
       .describe('How recall orders what it finds: by words, and with an embedding by meaning too'),
+    retention: retentionSchema
+      .optional()
+      .describe('Which sessions are let go, by age and size; `archive` keeps them in files'),
     agent: agentSchema.optional(),
   })
   .describe('Configuration of Palimpsest')
@@ -166,6 +187,8 @@ export const configSchema = z
 export type Config = {
   policy?: string | Composition
   keep?: KeepLevel | number
+  byAgent?: Record<string, Choice>
+  byProject?: Record<string, Choice>
   protect?: string[]
   anchor?: z.infer<typeof configSchema>['anchor']
   marks?: z.infer<typeof marksSchema>
@@ -175,7 +198,9 @@ export type Config = {
   models?: ModelTable
   tools?: Record<string, ToolSpec>
   publicUrl?: string
+  noticeInAnswers?: boolean | undefined
   recall?: { embedding?: EmbeddingConfig | undefined } | undefined
+  retention?: Retention | undefined
   agent?: AgentConfig
 }
 
@@ -184,6 +209,8 @@ export type Settings = {
   planner?: PlannerFactory
   /** How presets are tuned. */
   tuning?: PresetTuning
+  byAgent?: Record<string, Choice>
+  byProject?: Record<string, Choice>
   model?: string
   cacheTtl?: string
   overhead?: number
@@ -191,6 +218,8 @@ export type Settings = {
   tools?: ToolTable
   /** Recall orders by meaning, too. */
   embed?: Embed
+  /** Which sessions are let go; the path of the archive is whole. */
+  retention?: Retention
 }
 
 /** Checks a value as a configuration. `source` is what errors name. */
@@ -206,7 +235,20 @@ export function parseConfig(value: unknown, source = 'config'): Config {
 
 /** `source` is the file: modules are found from its folder. */
 export async function toSettings(config: Config, source = '.'): Promise<Settings> {
-  const { policy, tools, recall, agent: _, publicUrl: __, keep, protect, anchor, marks, ...rest } = config
+  const {
+    policy,
+    tools,
+    recall,
+    agent: _,
+    publicUrl: __,
+    noticeInAnswers: ___,
+    keep,
+    protect,
+    anchor,
+    marks,
+    retention,
+    ...rest
+  } = config
   const tuning: PresetTuning = Object.fromEntries(
     Object.entries({ keep, protect, anchor, marks }).filter(([, value]) => value !== undefined),
   )
@@ -216,8 +258,22 @@ export async function toSettings(config: Config, source = '.'): Promise<Settings
     tuning,
     ...(planner ? { planner } : {}),
     ...(tools ? { tools: defineTools(tools) } : {}),
+    ...(retention ? { retention: withWholePath(retention, source) } : {}),
     ...(recall?.embedding ? { embed: lateEmbedding(recall.embedding, dirname(source)) } : {}),
   }
+}
+
+function withWholePath({ archive, ...rest }: Retention, source: string): Retention {
+  return archive === undefined ? rest : { ...rest, archive: resolve(dirname(source), archive) }
+}
+
+/** What the configuration of a home says: the file beside it, the file of that path, or the value itself; `false` for none. */
+export async function settingsFor(home: string, config?: Config | string | false): Promise<Settings> {
+  if (config === false || (config === undefined && home === MEMORY)) return {}
+  if (typeof config === 'object') return toSettings(parseConfig(config))
+  const path = config ?? configPath(home)
+  const read = await readConfig(path, { mustExist: config !== undefined })
+  return read ? toSettings(read, path) : {}
 }
 
 async function plannerOf(
@@ -343,6 +399,8 @@ function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
   if (path[0] === 'models') return Object.keys(modelSchema.shape)
   if (path[0] === 'tools') return Object.keys(toolSchema.shape)
   if (path[0] === 'recall') return ['embedding']
+  if (path[0] === 'retention') return path.length === 1 ? ['archive', 'rules'] : Object.keys(ruleSchema.shape)
+  if (path[0] === 'byAgent' || path[0] === 'byProject') return Object.keys(choiceSchema.shape)
   if (path[0] === 'agent') return agentKeys(path.slice(1))
   if (path.length === 1) return Object.keys(compositionSchema.shape)
   const policy = valueAt(value, path.slice(0, 3))

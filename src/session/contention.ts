@@ -12,6 +12,14 @@ export function redactedMeanwhile(session: string): PalimpsestError {
   return new PalimpsestError('STORE_LOCKED', message, { session, redacted: true })
 }
 
-export function isRedactedMeanwhile(error: unknown): boolean {
-  return isPalimpsestError(error) && error.data['redacted'] === true
+/** Throws where others have added entries behind those that somebody looked at; retried by who looked. */
+export function checkGrown(session: string, known: number | undefined, entries: number): void {
+  if (known === undefined || known === entries) return
+  const message = `Session ${session} has grown meanwhile. Try again.`
+  throw new PalimpsestError('STORE_LOCKED', message, { session, grown: true })
+}
+
+/** Whether what was made for a session has to be made anew: it has changed since somebody looked at it. */
+export function isChangedMeanwhile(error: unknown): boolean {
+  return isPalimpsestError(error) && (error.data['redacted'] === true || error.data['grown'] === true)
 }

@@ -2,49 +2,53 @@
  * The one object that every door holds: a home with a ledger in it, and the sessions.
  *
  * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
- * memory. Sessions share the store; several processes may hold the same home.
+ * memory. With PALIMPSEST_DATABASE_URL the ledger is in that PostgreSQL database. Sessions share the store; several
+ * processes may hold the same home.
  */
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { changeOwnFile } from '../files/atomic.ts'
-import type { SessionReason } from '../formats/transcripts/transcript.ts'
 import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
-import { ledgerId, ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
+import { openLedger } from '../ledger/open.ts'
+import { ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { covered, placesIn, type Redacted, type ToRedact } from '../ledger/redaction.ts'
-import { SqliteLedger } from '../ledger/sqlite.ts'
+import { type Restored, restoreEvents, type ToRestore } from '../ledger/restore.ts'
 import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
-import { DEFAULT_PLANNER, homeIn } from '../model/defaults.ts'
+import { DEFAULT_PLANNER, homeIn, MEMORY } from '../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { Listeners } from '../model/listeners.ts'
-import { findPreset, presets } from '../planner/presets.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
-import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
 import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
-import { type Config, configPath, parseConfig, readConfig, type Settings, toSettings } from './config.ts'
+import { type Config, type Settings, settingsFor } from './config.ts'
 import { everySession } from './every-session.ts'
+import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from './planners.ts'
 import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, rewriteFiles } from './session-files.ts'
-import type { SessionOptions } from './session-options.ts'
+import { aboutOf, type Meta, type SessionInfo, toTags, wholeName } from './session-info.ts'
+import { type About, type SessionOptions, toldToPlanner } from './session-options.ts'
 import { SessionState } from './state.ts'
 
-export const MEMORY = ':memory:'
+export type { SessionInfo } from './session-info.ts'
 
 export type PalimpsestOptions = {
   /** A folder, or ':memory:'. The environment variable PALIMPSEST_HOME, or `.agent`, by default. */
   home?: string
   /** Another store than the SQLite file in the home. */
   store?: LedgerStore
+  /** The PostgreSQL database of the ledger: what PALIMPSEST_DATABASE_URL says by default, `false` for the file in the home. */
+  databaseUrl?: string | false
   clock?: () => number
   models?: ModelTable
   tools?: ToolTable
@@ -65,9 +69,9 @@ export type PalimpsestOptions = {
 
 export type OpenOptions = {
   /** A preset by name, a planner, or a policy that is applied at every turn. */
-  planner?: string | PlannerFactory | Policy
+  planner?: PlannerChoice
   /** @deprecated The old name of `planner`. */
-  policy?: string | PlannerFactory | Policy
+  policy?: PlannerChoice
   model?: string
   /** The cache lifetime that requests ask for, by the provider's name of it (`5m`, `1h`); the provider's default unless given. */
   cacheTtl?: string
@@ -79,35 +83,16 @@ export type OpenOptions = {
   ids?: boolean | number
   /** The tool by which the agent saves what it must not lose; warnings name it. */
   saveWith?: string | undefined
+  /** The provider can be told to clear the oldest results itself, by whoever sends the views. */
+  serverClears?: boolean
+  /** The tool by which the agent finds what was shortened (`recall`); `false` where it has none, so that no text names it. */
+  recallWith?: string | false | undefined
   /** Fails when there is no such session. */
   mustExist?: boolean
   /** What the session is; what is left out stays as it was. */
   about?: About
   /** What is given counts for this opening, and for forks made from it; a session that is there keeps what it has. */
   asGuest?: boolean
-}
-
-/**
- * Who works in a session and in which folder, what it is called, and which session it goes on from or was started by:
- * `reason` says which. `carried`: how many messages at the beginning are those of the parent.
- */
-export type About = {
-  client?: string
-  project?: string
-  title?: string
-  parent?: string
-  reason?: SessionReason
-  carried?: number
-  /** It was brought in from the file of an agent. */
-  recorded?: true
-}
-
-export type SessionInfo = Omit<SessionRow, 'meta'> & {
-  policy: string
-  model: string
-  about: About
-  /** The user that it belongs to; none for a session of the home itself. */
-  owner?: string
 }
 
 /** A hit with the session that it is in. */
@@ -118,40 +103,24 @@ export type RecallAllOptions = RecallOptions & {
   among?: (session: string) => boolean
   /** Only sessions that worked in this folder or inside it; the end of a path is enough. */
   project?: string
+  /** Only sessions with this tag. */
+  tag?: string
   /** Opens a session for the doors that keep theirs. */
   open?: (session: string) => Promise<Session>
 }
 
-const MAX_SESSIONS = 2 ** 31 - 1
+type Chosen = { [K in 'project' | 'tag' | 'among']: RecallAllOptions[K] | undefined }
 
-type Meta = {
-  policy: string
-  model: string
-  cacheTtl?: string
-  cacheKept?: number
-  overhead?: number
-  ids?: number
-  about?: About
-}
-
-type EngineOptions = PalimpsestOptions & { settings?: Settings; changes: Listeners<SessionChange> }
+/** `read`: what the configuration says, shared by all that `of` and `with` give. */
+type EngineOptions = PalimpsestOptions & { read: { settings: Settings }; changes: Listeners<SessionChange> }
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? homeIn(process.env)
-  const store = options.store ?? new SqliteLedger(home === MEMORY ? MEMORY : join(home, 'ledger.sqlite'))
-  const settings = await settingsFor(home, options.config)
+  const store = options.store ?? (await openLedger(home, options.databaseUrl))
+  const read = { settings: await settingsFor(home, options.config) }
   const changes = new Listeners<SessionChange>()
   const telling = announced(store, change => changes.tell(change))
-  return new Palimpsest(home, telling, { ...options, settings, changes })
-}
-
-/** What the configuration of a home says. */
-export async function settingsFor(home: string, config?: PalimpsestOptions['config']): Promise<Settings> {
-  if (config === false || (config === undefined && home === MEMORY)) return {}
-  if (typeof config === 'object') return toSettings(parseConfig(config))
-  const path = config ?? configPath(home)
-  const read = await readConfig(path, { mustExist: config !== undefined })
-  return read ? toSettings(read, path) : {}
+  return new Palimpsest(home, telling, { ...options, read, changes })
 }
 
 export class Palimpsest {
@@ -178,7 +147,22 @@ export class Palimpsest {
 
   /** A user's own rows of the table of models. */
   get models(): ModelTable {
-    return this.#options.models ?? this.#options.settings?.models ?? {}
+    return this.#options.models ?? this.settings.models ?? {}
+  }
+
+  /** What the configuration says; another object after it was read again. */
+  get settings(): Settings {
+    return this.#options.read.settings
+  }
+
+  /** Reads the configuration again: sessions that are opened from now on go by it. */
+  async reconfigure(): Promise<void> {
+    this.#options.read.settings = await settingsFor(this.home, this.#options.config)
+  }
+
+  /** The planner of sessions that say none themselves. */
+  plannerFor(about: About): string | PlannerFactory {
+    return defaultPlanner(this.settings, about)
   }
 
   /** The same sessions, with some options of their own. */
@@ -200,15 +184,14 @@ export class Palimpsest {
       })
     }
     if (!row) checkName(this.#placed(id).name)
-    const stored: Partial<Meta> = row ? parseJson(row.meta) : {}
-    const meta = this.#metaOf(stored, options)
+    const meta = this.#metaOf(row ? parseJson(row.meta) : {}, options)
     const text = JSON.stringify(meta)
     if (!row) await this.#store.open(id, { at: this.#clock(), meta: text })
     else if (row.meta !== text && !options.asGuest) await this.#store.setMeta(id, text)
-    const planner = this.#plannerOf(options.planner ?? options.policy ?? meta.policy)
+    const planner = plannerNamed(options.planner ?? options.policy ?? meta.policy, this.settings, meta.about)
     const state = new SessionState(this.#store, id, {
       ...this.#stateOptions(id, meta, planner),
-      ...(options.saveWith === undefined ? {} : { saveWith: options.saveWith }),
+      ...toldToPlanner(options),
     })
     await state.load()
     const table = this.#tools
@@ -225,20 +208,21 @@ export class Palimpsest {
 
   /** What the ledger remembers of a session: what is given now, then what it had, then the configuration. */
   #metaOf(stored: Partial<Meta>, options: OpenOptions): Meta {
-    const { settings = {} } = this.#options
-    const given = options.planner ?? options.policy ?? stored.policy ?? settings.planner ?? DEFAULT_PLANNER
+    const { settings } = this
+    const told = aboutOf(stored.about, options.about)
+    const given = options.planner ?? options.policy ?? stored.policy ?? defaultPlanner(settings, told.about)
     const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
     const cacheKept = options.cacheKept ?? stored.cacheKept
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
     const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
     return {
-      policy: this.#plannerOf(given).name,
+      policy: plannerNamed(given, settings, told.about).name,
       model: options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL,
       ...(cacheTtl === undefined ? {} : { cacheTtl }),
       ...(cacheKept === undefined ? {} : { cacheKept }),
       ...(overhead > 0 ? { overhead } : {}),
       ...(ids === undefined ? {} : { ids }),
-      ...aboutOf(stored.about, options.about),
+      ...told,
     }
   }
 
@@ -267,23 +251,11 @@ export class Palimpsest {
   }
 
   get #embed(): Embed | undefined {
-    return this.#options.embed ?? this.#options.settings?.embed
+    return this.#options.embed ?? this.settings.embed
   }
 
   get #tools(): ToolTable | undefined {
-    return this.#options.tools ?? this.#options.settings?.tools
-  }
-
-  #plannerOf(given: string | PlannerFactory | Policy): PlannerFactory {
-    if (typeof given !== 'string') return toPlanner(given)
-    const { planner: own, tuning } = this.#options.settings ?? {}
-    const found = own?.name === given ? own : findPreset(given, tuning)
-    if (found) return found
-    const allowed = [...presets, ...(own ? [own] : [])].map(({ name }) => name)
-    throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${given}; there are ${allowed.join(', ')}.`, {
-      policy: given,
-      allowed,
-    })
+    return this.#options.tools ?? this.settings.tools
   }
 
   /** Opens a session that was recorded elsewhere; makes it of its events, at their times, where it is not there yet. */
@@ -294,6 +266,20 @@ export class Palimpsest {
     return this.session(id)
   }
 
+  /** What a session of another home would be called in this one: by its name alone where all are of one user. */
+  nameHere(id: string): string {
+    return this.#owner === undefined ? id : ownerIn(id).name
+  }
+
+  /** Writes a session as an export has it, or what is missing of it. A policy that is not known here becomes the default. */
+  async restore(id: string, { meta, ...whole }: Omit<ToRestore, 'meta'> & { meta: Meta }): Promise<Restored> {
+    checkName(this.#placed(id).name)
+    const { settings } = this
+    const ours = () => plannerNamed(defaultPlanner(settings, meta.about), settings, meta.about)
+    const { name: policy } = findPlanner(meta.policy, settings, meta.about) ?? ours()
+    return restoreEvents(this.#store, id, { ...whole, meta: JSON.stringify({ ...meta, policy }) })
+  }
+
   /** The sessions, the last used first. */
   async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
     return (await this.#store.list(options)).map(row => this.#toInfo(row))
@@ -301,11 +287,21 @@ export class Palimpsest {
 
   /** Gives a session a title; an empty one takes it back, and the first request is its title again. */
   async entitle(id: string, title: string): Promise<void> {
+    await this.#describe(id, ({ title: _, ...about }) => ({ ...about, ...(title ? { title } : {}) }))
+  }
+
+  /** Gives a session these tags and no others; says how they are kept. */
+  async setTags(id: string, given: readonly string[]): Promise<string[]> {
+    const tags = toTags(given)
+    await this.#describe(id, ({ tags: _, ...about }) => ({ ...about, ...(tags.length > 0 ? { tags } : {}) }))
+    return tags
+  }
+
+  async #describe(id: string, change: (about: About) => About): Promise<void> {
     const row = await this.#store.find(id)
     if (!row) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
     const meta: Meta = parseJson(row.meta)
-    const { title: _, ...about } = meta.about ?? {}
-    await this.#store.setMeta(id, JSON.stringify({ ...meta, about: { ...about, ...(title ? { title } : {}) } }))
+    await this.#store.setMeta(id, JSON.stringify({ ...meta, about: change(meta.about ?? {}) }))
   }
 
   /** What the list says of one session; `undefined` where there is none of that name. */
@@ -371,9 +367,10 @@ export class Palimpsest {
    * still being filled with what an earlier version wrote.
    */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
-    const { limit = 20, open = id => this.session(id, { mustExist: true }), among: given, project, ...rest } = options
-    const among = project === undefined ? given : await this.#ofProject(project, given)
-    const index = await this.#store.index(among ? { among } : 'all')
+    const { limit = 20, open = id => this.session(id, { mustExist: true }), among, project, tag, ...rest } = options
+    const isNarrowed = project !== undefined || tag !== undefined
+    const chosen = isNarrowed ? await this.#chosen({ project, tag, among }) : among
+    const index = await this.#store.index(chosen ? { among: chosen } : 'all')
     const embed = this.#embed
     const words = await search(index, query, { limit: embed ? Math.max(limit, MEANING_CANDIDATES) : limit, ...rest })
     const opened = new Map<string, Promise<Session>>()
@@ -395,11 +392,12 @@ export class Palimpsest {
     return { hits: found.flatMap(one => placed.get(one) ?? []), behind: index.behind }
   }
 
-  async #ofProject(project: string, among = (_: string) => true): Promise<(session: string) => boolean> {
-    const own = (await this.sessions({ limit: MAX_SESSIONS })).filter(({ about }) =>
-      isInProject(about.project, project),
-    )
-    const ids = new Set(own.map(({ id }) => id))
+  async #chosen({ project, tag, among = () => true }: Partial<Chosen>): Promise<(session: string) => boolean> {
+    const ids = new Set<string>()
+    for await (const { id, about } of everySession(this)) {
+      if (project !== undefined && !isInProject(about.project, project)) continue
+      if (tag === undefined || about.tags?.includes(tag)) ids.add(id)
+    }
     return id => ids.has(id) && among(id)
   }
 
@@ -426,12 +424,20 @@ export class Palimpsest {
   }
 
   #toInfo({ meta, ...row }: SessionRow): SessionInfo {
-    const { policy = DEFAULT_PLANNER, model = DEFAULT_MODEL, about = {} }: Partial<Meta> = parseJson(meta)
+    const known: Partial<Meta> = parseJson(meta)
+    const { policy = DEFAULT_PLANNER, model = DEFAULT_MODEL, about = {}, ...rest } = known
     const { owner } = this.#placed(row.id)
     // What a session of a user names is theirs, too.
     const parent =
       about.parent === undefined || this.#owner !== undefined ? {} : { parent: wholeName(owner, about.parent) }
-    return { ...row, policy, model, about: { ...about, ...parent }, ...(owner === undefined ? {} : { owner }) }
+    return {
+      ...row,
+      policy,
+      model,
+      about: { ...about, ...parent },
+      ...rest,
+      ...(owner === undefined ? {} : { owner }),
+    }
   }
 
   /** Where files beside the ledger lie that belong to a session. */
@@ -486,14 +492,4 @@ const LONGEST_NAME = 200
 function checkName(name: string): void {
   if (name && name.length <= LONGEST_NAME) return
   throw new PalimpsestError('INVALID_INPUT', `A session needs a name of 1–${LONGEST_NAME} characters.`)
-}
-
-/** As it is called from the home itself. */
-function wholeName(owner: string | undefined, name: string): string {
-  return ownerIn(name).owner === owner ? name : ledgerId(owner, name)
-}
-
-function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
-  const about = { ...stored, ...given }
-  return Object.keys(about).length > 0 ? { about } : {}
 }

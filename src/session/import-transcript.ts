@@ -1,17 +1,20 @@
 /**
  * A recorded session into the ledger, healed on the way. Importing the same file again adds nothing; importing one
  * that has grown, or after an interruption, adds what is missing. A session of the same name that holds another
- * conversation is left alone.
+ * conversation is left alone. What `export` wrote is taken whole: edits, times and settings too.
  */
 
+import { randomBytes } from 'node:crypto'
 import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
 import type { Message, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
-import type { About, Palimpsest } from './engine.ts'
+import type { Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
+import type { About } from './session-options.ts'
+import { type ReadSession, readWhole } from './whole-session.ts'
 
 export type Imported = {
   session: string
@@ -26,24 +29,37 @@ export type ImportOptions = {
   name?: string
   /** The agent whose recording it is. */
   client?: string
+  /** The id of this import: sessions that it makes are marked with it. */
+  importedBy?: string
   step?: (added: number) => void
 }
 
 const NAME = 200
 const BATCH = 100
 
+/** More sessions than this at once are not imported without asking first. */
+export const MANY_SESSIONS = 20
+
+/** By which everything that one import has made can be found again. */
+export function newImportId(): string {
+  return `i-${randomBytes(4).toString('hex')}`
+}
+
 export async function importSession(
   pal: Palimpsest,
   recorded: TranscriptSession,
-  { name = recorded.id, client, step = () => undefined }: ImportOptions = {},
+  { name = recorded.id, client, importedBy, step = () => undefined }: ImportOptions = {},
 ): Promise<Imported> {
+  const whole = readWhole(recorded.whole)
+  if (whole) return importWhole(pal, whole, { name: headOf(name, NAME), importedBy })
   const { messages, healed } = heal(recorded.messages)
   const { model } = recorded
   // Everything gets the time of the message that it belongs to: repairs and reports of usage, too.
   let now = messages.find(({ at }) => at)?.at
+  const isNew = !(await pal.find(headOf(name, NAME)))
   const session = await (now === undefined ? pal : pal.with({ clock: () => now ?? 0 })).session(headOf(name, NAME), {
     ...(model ? { model } : {}),
-    about: aboutOf(recorded, client),
+    about: { ...aboutOf(recorded, client), ...(isNew ? markOf(importedBy) : {}) },
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
   })
   const there = await messagesOf(session)
@@ -60,6 +76,28 @@ export async function importSession(
     next = end
   }
   return { session: session.id, messages: messages.length, added: Math.max(0, messages.length - there.length), healed }
+}
+
+/** One who has sessions of their own takes those of others as theirs. */
+async function importWhole(
+  pal: Palimpsest,
+  { meta, parent, events, createdAt }: ReadSession,
+  { name, importedBy }: { name: string; importedBy: string | undefined },
+): Promise<Imported> {
+  const above = parent ? { parent: { ...parent, id: pal.nameHere(parent.id) } } : {}
+  const origin = meta.about?.parent
+  const started = origin === undefined ? {} : { parent: pal.nameHere(origin) }
+  const about = { ...meta.about, ...started, ...markOf(importedBy) }
+  const session = pal.nameHere(name)
+  const { added, differs } = await pal.restore(session, { createdAt, ...above, events, meta: { ...meta, about } })
+  const isEntry = ({ event }: (typeof events)[number]) => event.type === 'entry'
+  if (differs !== undefined) throw occupied(session, events.slice(0, differs).filter(isEntry).length)
+  const messages = events.filter(isEntry).length
+  return { session, messages, added: events.slice(events.length - added).filter(isEntry).length, healed: [] }
+}
+
+function markOf(importedBy: string | undefined): About {
+  return importedBy === undefined ? {} : { importedBy }
 }
 
 function aboutOf({ carried, cwd, parent, reason }: TranscriptSession, client: string | undefined): About {

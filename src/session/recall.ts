@@ -2,7 +2,9 @@
  * What recall found, as somebody reads it: when and where it was said, whether the model sees it now, what it would
  * cost to bring back, and what stood around it. Three steps: hits, then `around` a hit, then its whole text.
  */
+
 import { PalimpsestError } from '../model/errors.ts'
+import { firstIndex } from '../model/first-index.ts'
 import { textOf } from '../model/leaves.ts'
 import { isAbsolutePath, normalizePath } from '../model/paths.ts'
 import { headOf, onOneLine } from '../model/text.ts'
@@ -162,12 +164,6 @@ function isInView(fold: Fold, { entry, part, text }: { entry: number; part: numb
 
 /** Entries are in the order of events. */
 function entryAt({ entries }: Fold, seq: number): number | undefined {
-  let low = 0
-  let high = entries.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (entries[middle]!.seq < seq) low = middle + 1
-    else high = middle
-  }
-  return entries[low]?.seq === seq ? low : undefined
+  const index = firstIndex(entries.length, i => entries[i]!.seq >= seq)
+  return entries[index]?.seq === seq ? index : undefined
 }

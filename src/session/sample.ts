@@ -9,8 +9,9 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Timed } from '../ledger/ledger.ts'
 import type { Memory, ProposalInput } from '../memory/memory.ts'
-import type { About, Palimpsest } from './engine.ts'
+import type { Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
+import type { About } from './session-options.ts'
 
 export const SAMPLE = 'sample'
 

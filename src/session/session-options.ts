@@ -1,7 +1,9 @@
 /** What a session is opened with, and what file tools did in it. */
+
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import type { SessionReason } from '../formats/transcripts/transcript.ts'
 import type { LightFile } from '../ledger/codec.ts'
-import type { PlannerFactory } from '../policies/policy.ts'
+import type { PlanContext, PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import type { KeepFile } from '../summaries/kept-files.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
@@ -16,6 +18,10 @@ export type SessionOptions = {
   tools?: ToolTable
   /** The tool by which the agent saves what it must not lose. */
   saveWith?: string
+  /** The provider can be told to clear the oldest results itself. */
+  serverClears?: boolean
+  /** The tool by which the agent finds what was shortened, or that it has none. */
+  recallWith?: string | false
   /** Keeps a file that an edit points to; throws where that is impossible. */
   keepFile: KeepFile
   /** Keeps a conversation in full when a summary replaces it. */
@@ -28,5 +34,37 @@ export type SessionOptions = {
   summarize?: WriteSummary
 }
 
+type Told = Pick<PlanContext, 'home' | 'saveWith' | 'serverClears' | 'recallWith'>
+
+/** What the planner is told of these. */
+export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined }): Told {
+  const { home, saveWith, serverClears, recallWith } = options
+  return {
+    ...(home === undefined ? {} : { home }),
+    ...(saveWith === undefined ? {} : { saveWith }),
+    ...(serverClears ? { serverClears } : {}),
+    ...(recallWith === undefined ? {} : { recallWith }),
+  }
+}
+
 /** What a file tool did, and where in the ledger that stands. */
 export type FileMark = LightFile & { seq: number }
+
+/**
+ * Who works in a session and in which folder, what it is called, and which session it goes on from or was started by:
+ * `reason` says which. `carried`: how many messages at the beginning are those of the parent.
+ */
+export type About = {
+  client?: string
+  project?: string
+  title?: string
+  parent?: string
+  reason?: SessionReason
+  carried?: number
+  /** Words of people, by which sessions are found; in order, each once. */
+  tags?: string[]
+  /** It was brought in from the file of an agent. */
+  recorded?: true
+  /** The import that made it, by which that import can be taken back. */
+  importedBy?: string
+}

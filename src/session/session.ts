@@ -25,7 +25,7 @@ import { checkView, type Violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
-import { isRedactedMeanwhile } from './contention.ts'
+import { checkGrown, isChangedMeanwhile } from './contention.ts'
 import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
 import {
   describeAround,
@@ -78,6 +78,11 @@ type Opener = (id: string, about?: { parent: string }) => Promise<Session>
 
 /** So much of a session's name is in those of its forks: with their numbers they stay names. */
 const LONGEST_BASE = 180
+/** How often a conversation is compared again with a session that others write to. */
+const MAX_TRIES = 10
+
+/** How an error about an unknown id begins. */
+export const NO_SUCH_PART = 'There is no edit and no part'
 
 export class Session {
   readonly #store: LedgerStore
@@ -131,12 +136,14 @@ export class Session {
 
   /** As `sync`; the view shows messages in the form in which they were first recorded. */
   async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
-    try {
-      return await this.#follow(redactAgain(messages, this.#state.redactions), messages)
-    } catch (error) {
-      // Somebody has redacted the session: it was read again, and now it is known what to cover.
-      if (!isRedactedMeanwhile(error)) throw error
-      return this.#follow(redactAgain(messages, this.#state.redactions), messages)
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#follow(redactAgain(messages, this.#state.redactions), messages)
+      } catch (error) {
+        // Others have added to the session, or redacted it: it is read again, and what is new is found anew.
+        if (!isChangedMeanwhile(error) || tries === MAX_TRIES) throw error
+        await this.view({ plan: false })
+      }
     }
   }
 
@@ -146,6 +153,7 @@ export class Session {
     if (this.#synced?.fold !== fold) this.#synced = this.#firstPrompt = undefined
     const isKnown = this.#synced?.messages.length === fold.entries.length
     const known = isKnown ? this.#synced!.messages : await this.#messages()
+    const { length } = known
     const plan = syncPlan(known, messages, await this.#systemPrompt())
     if (plan.kind === 'fork') {
       const other = plan.at < 0 ? await this.#startedAnew() : await this.#fork(plan.at, sent)
@@ -153,7 +161,8 @@ export class Session {
     }
     if (plan.edit) await this.#state.apply([{ ...plan.edit, by: 'engine', why: 'the client changed this message' }])
     const fresh = plan.append.length > 0
-    const view = await (fresh ? this.#state.appendAndView(...plan.append) : this.view())
+    const view = await (fresh ? this.#state.appendAndView(plan.append, length) : this.view())
+    if (!fresh) checkGrown(this.id, length, fold.entries.length)
     this.#synced = { messages: [...messages], fold }
     return Object.assign(view, { session: this as Session })
   }
@@ -398,7 +407,7 @@ export class Session {
       const original = (await this.#state.original(place.entry)).parts[place.part]
       if (original?.type === place.type) return { entry: place.entry, part: place.part }
     }
-    throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit and no part ${id} in this session.`, { id })
+    throw new PalimpsestError('EDIT_NOT_FOUND', `${NO_SUCH_PART} ${id} in this session.`, { id })
   }
 
   /** Forks of a fork are numbered with those of the first session, so that names do not grow. */

@@ -27,10 +27,11 @@ import { Calls, checkMessage, copyOf } from '../view/messages.ts'
 import { type EditRequest, toEdit } from '../view/proposal.ts'
 import { repairsFor } from '../view/repairs.ts'
 import { assertAllowed, assertRevertible, tryLegal } from '../view/scope.ts'
-import { createUnits, extendUnits } from '../view/units.ts'
-import { contention, redactedMeanwhile } from './contention.ts'
+import { activeClears, asOneRun } from '../view/server-clears.ts'
+import { createUnits, extendUnits, type Units } from '../view/units.ts'
+import { checkGrown, contention, redactedMeanwhile } from './contention.ts'
 import { redactFork } from './redacting.ts'
-import type { FileMark, SessionOptions } from './session-options.ts'
+import { type FileMark, type SessionOptions, toldToPlanner } from './session-options.ts'
 import { toView, type View } from './session-view.ts'
 
 const MAX_TRIES = 50
@@ -45,7 +46,7 @@ export class SessionState {
   #fold: views.Fold
   #calls = new Calls()
   #planner: Planner
-  #units = createUnits()
+  #units: Units
   #stale = new StaleReasoning()
   #files: FileMark[] = []
   #redactions: RedactEvent[] = []
@@ -70,6 +71,7 @@ export class SessionState {
     this.#ledger = new Ledger(store, id)
     this.#fold = views.createFold(text => this.#counter!(text))
     this.#planner = options.policy.start()
+    this.#units = createUnits(options.tools)
   }
 
   get id(): string {
@@ -125,10 +127,10 @@ export class SessionState {
     })
   }
 
-  /** Appends, and says what to send then. Where an append fits, nobody has written since: that is not looked up again. */
-  async appendAndView(...messages: Message[]): Promise<View> {
+  /** Appends behind so many entries, and says what to send then. Where it fits, nobody has written since: no need to look. */
+  async appendAndView(messages: readonly Message[], behind: number): Promise<View> {
     return this.#exclusive(async () => {
-      await this.#append(messages)
+      await this.#append(messages, behind)
       this.#counter ??= await loadCounter()
       return this.#planAndApply(this.options.clock())
     })
@@ -225,8 +227,10 @@ export class SessionState {
   }
 
   async #planAndApply(now: number): Promise<View> {
-    const { model, tools, overhead } = this.options
-    extendUnits(this.#units, this.#fold, tools)
+    const { model, overhead, serverClears } = this.options
+    const clears = serverClears ? [] : activeClears(this.#fold)
+    if (clears.length > 0) await this.#switch({ type: 'revert', edits: clears, by: 'engine' })
+    extendUnits(this.#units, this.#fold)
     const plan = this.#planner.plan({
       fold: this.#fold,
       units: this.#units.all,
@@ -239,8 +243,7 @@ export class SessionState {
       overhead: this.#fit.overhead(model.scale) ?? overhead,
       ...(this.#fit.scale === undefined ? {} : { scale: this.#fit.scale }),
       session: this.id,
-      ...(this.options.home === undefined ? {} : { home: this.options.home }),
-      ...(this.options.saveWith === undefined ? {} : { saveWith: this.options.saveWith }),
+      ...toldToPlanner(this.options),
     })
     const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // Its numbers change with every call.
     const report: Violation[] = []
@@ -329,16 +332,15 @@ export class SessionState {
    * Undoes or redoes on the fold, then makes it durable; takes it back when either fails. An undo is never refused:
    * what it uncovers is repaired in the view.
    */
-  async #switch(event: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
+  async #switch(asked: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       await this.#ready()
-      const edits = event.edits.map(id => views.recordOf(this.#fold, id, event.type === 'revert').edit)
-      if (event.type === 'revert') assertRevertible(edits, this.options.model)
-      if (event.type === 'revert') await this.#loadEntries(edits)
-      const takeBack =
-        event.type === 'revert'
-          ? views.tryEvent(this.#fold, event, this.#ledger.length)
-          : this.#tryLegal({ ...event, type: 'reapply' })
+      const event = asOneRun(this.#fold, asked)
+      const isUndo = event.type === 'revert'
+      const edits = event.edits.map(id => views.recordOf(this.#fold, id, isUndo).edit)
+      if (isUndo) assertRevertible(edits, this.options.model)
+      if (isUndo) await this.#loadEntries(edits)
+      const takeBack = isUndo ? views.tryEvent(this.#fold, event, this.#ledger.length) : this.#tryLegal(event)
       const placed = await this.#ledger.append([event], this.options.clock()).catch(error => {
         takeBack()
         throw error
@@ -349,15 +351,16 @@ export class SessionState {
     throw contention(this.id)
   }
 
-  async #append(messages: readonly Message[]): Promise<void> {
+  async #append(messages: readonly Message[], behind?: number): Promise<void> {
     for (const message of messages) checkMessage(message)
-    await this.#write(() => this.#entryEvents(messages))
+    await this.#write(() => this.#entryEvents(messages, behind))
   }
 
-  #entryEvents(messages: readonly Message[]): Event[] {
+  #entryEvents(messages: readonly Message[], behind?: number): Event[] {
     const events: Event[] = []
     const calls = this.#calls.draft()
     let entry = this.#fold.entries.length
+    checkGrown(this.id, behind, entry)
     let edit = this.#fold.records.size + 1
     for (const message of messages) {
       const repairs = repairsFor(message, entry, calls, this.options.model.dialect)
@@ -375,12 +378,9 @@ export class SessionState {
   async #write(make: () => Event[]): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const placed = await this.#ledger.append(make(), this.options.clock())
-      if (!placed) {
-        await this.#catchUpBeforeRetry()
-        continue
-      }
-      for (const event of placed) this.#take(event)
-      return
+      for (const event of placed ?? []) this.#take(event)
+      if (placed) return
+      await this.#catchUpBeforeRetry()
     }
     throw contention(this.id)
   }
@@ -406,7 +406,7 @@ export class SessionState {
     this.#fold = views.createFold(text => this.#counter!(text))
     this.#planner = this.options.policy.start()
     this.#calls = new Calls()
-    this.#units = createUnits()
+    this.#units = createUnits(this.options.tools)
     this.#stale = new StaleReasoning()
     this.#fit = new TokenFit()
     this.#files = []

@@ -77,7 +77,7 @@ export class Telemetry {
       env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT'] ?? '',
     )
     this.#stops = [
-      ...(pal ? [pal.onChange(({ session }) => this.#note(session))] : []),
+      ...(pal ? [pal.onChange(({ session, what }) => what === 'grown' && this.#note(session))] : []),
       ...(memory ? [memory.onChange(change => this.#memory(change))] : []),
     ]
   }

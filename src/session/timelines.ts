@@ -27,8 +27,8 @@ export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'ab
 
 /** Keeps the numbers of sessions as JSON, by the session's id in the ledger. */
 export type SummaryStore = {
-  summaries(version: number): KeptSummary[]
-  keepSummary(summary: KeptSummary, version: number): void
+  summaries(version: number): Promise<KeptSummary[]>
+  keepSummary(summary: KeptSummary, version: number): Promise<void>
 }
 export type KeptSummary = { session: string; length: number; model: string; summary: string }
 
@@ -40,7 +40,8 @@ export class Timelines {
   readonly #most: number
   readonly #store: SummaryStore | undefined
   readonly #kept = new Map<string, Kept>()
-  #summaries: Map<string, Known> | undefined
+  readonly #known = new Map<string, Known>()
+  #loading: Promise<void> | undefined
   #filling: Promise<void> | undefined
   #closed = false
 
@@ -71,6 +72,18 @@ export class Timelines {
     return new Timeline({ count: await loadCounter(), model, name, models: this.#models, overhead, tools, inherited })
   }
 
+  /** Reads what the store has kept; before it, nothing is known of sessions that were not read here. */
+  load(): Promise<void> {
+    this.#loading ??= this.#load()
+    return this.#loading
+  }
+
+  async #load(): Promise<void> {
+    for (const { session, summary, ...rest } of (await this.#store?.summaries(SUMMARY_VERSION)) ?? []) {
+      if (!this.#known.has(session)) this.#known.set(session, { ...rest, summary: parseJson(summary) })
+    }
+  }
+
   /** The numbers of a session, if they are known without reading it. */
   known({ id, length, model }: Timed): Summary | undefined {
     const found = this.#known.get(id)
@@ -83,6 +96,7 @@ export class Timelines {
   }
 
   async summary(session: Session, info: Timed): Promise<Summary> {
+    await this.load()
     return this.known(info) ?? this.#keep(info, await this.of(session, info))
   }
 
@@ -106,6 +120,7 @@ export class Timelines {
   }
 
   async #fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): Promise<void> {
+    await this.load()
     for (const info of sessions) {
       if (this.#closed) return
       if (this.known(info)) continue
@@ -114,7 +129,7 @@ export class Timelines {
         const timeline = this.#kept.has(info.id)
           ? this.of(session, info)
           : this.#start(session, info).then(made => catchUp(made, session, info.length))
-        this.#keep(info, await timeline)
+        await this.#keep(info, await timeline)
       } catch {
         // A session that cannot be read says so on its own page; the list goes on without its numbers.
       }
@@ -122,24 +137,15 @@ export class Timelines {
     }
   }
 
-  #keep({ id, model }: Timed, timeline: Timeline): Summary {
+  async #keep({ id, model }: Timed, timeline: Timeline): Promise<Summary> {
     const { length } = timeline
     const summary = summaryOf(timeline)
     this.#known.set(id, { length, model, summary })
     if (!this.#closed) {
-      this.#store?.keepSummary({ session: id, length, model, summary: JSON.stringify(summary) }, SUMMARY_VERSION)
+      const kept = { session: id, length, model, summary: JSON.stringify(summary) }
+      await this.#store?.keepSummary(kept, SUMMARY_VERSION)
     }
     return summary
-  }
-
-  get #known(): Map<string, Known> {
-    this.#summaries ??= new Map(
-      (this.#store?.summaries(SUMMARY_VERSION) ?? []).map(({ session, summary, ...rest }) => [
-        session,
-        { ...rest, summary: parseJson(summary) },
-      ]),
-    )
-    return this.#summaries
   }
 }
 

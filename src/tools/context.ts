@@ -11,11 +11,17 @@ import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
 
 import { PalimpsestError } from '../model/errors.ts'
-import { amount, headOf, withCommas } from '../model/text.ts'
+import { imageStub } from '../model/leaves.ts'
+import { amount, asDollars, headOf, withCommas } from '../model/text.ts'
+import type { Edit, ImagePart } from '../model/types.ts'
+import { type LiveContext, timelineOf } from '../session/live-context.ts'
+import { momentOf, priceOf } from '../session/moment.ts'
 import type { EditResult, Session } from '../session/session.ts'
-import { describeTarget } from '../view/edits.ts'
+import { describeTarget, entriesOf } from '../view/edits.ts'
+import type { Dropped } from '../view/figures.ts'
 import type { EditRecord } from '../view/fold.ts'
-import { hiddenByUser, quote, recallTool, type SessionToolContext } from './recall.ts'
+import { hiddenByUser } from '../view/hidden.ts'
+import { quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 const LISTED = 30
@@ -30,7 +36,19 @@ const replaceOperation = z.object({
 
 const target = z.union([z.array(z.string()).min(1).max(2), replaceOperation], { error: TARGETS })
 
-const ACTIONS = ['discard', 'distill', 'replace', 'suggest', 'list', 'undo', 'redo', 'restore'] as const
+const ACTIONS = [
+  'discard',
+  'distill',
+  'replace',
+  'price',
+  'suggest',
+  'list',
+  'undo',
+  'redo',
+  'restore',
+  'dropped',
+  'put_back',
+] as const
 
 export const contextTool = defineTool({
   name: 'context',
@@ -40,10 +58,12 @@ Actions and their targets
 - discard: [[id], …] shows a one-line note in place of a text or result
 - distill: [[id, summary], …] shows your summary in its place; write down every fact that you may still need
 - replace: [{ start, end, replacement }, …] shows the replacement in place of one stretch of text, from start to end, both included
+- price: [[id], …] changes nothing; says what discarding them saves with every call, what it costs once because of the cache, and how often such parts were quoted later
 - suggest: no targets; finds stretches that could go at little loss (stack traces, package manager output, logs, large JSON) as ready targets for replace
-- list: no targets; what is in view with ids and sizes, and the edits in force
+- list: no targets; what is in view with ids and sizes, whether the cache is cold (then edits are free), and the edits in force
 - undo, redo: [[edit], …]; undo without targets takes back your last call
 - restore: [[id]] gives an original back, whole, in this tool's result
+- dropped: no targets; what your client's own compaction took out of this conversation. put_back: [[id], …] shows it again
 Ids stand at the end of large results ([id 1a2b3c4d]); list has all. One call may mix discard, distill and replace targets. It does everything or nothing.
 
 When to use replace
@@ -68,10 +88,17 @@ Good practice
   input: z.object({
     action: z.enum(ACTIONS).describe('What to do.'),
     reason: z.string().optional().describe('Why, in a few words; kept with the edits for the user to read.'),
-    targets: z.array(target).optional().describe(`What to do it to: ${TARGETS}. suggest and list take none.`),
+    targets: z.array(target).optional().describe(`What to do it to: ${TARGETS}. suggest, list and dropped take none.`),
+    session: z
+      .string()
+      .optional()
+      .describe(
+        'The session of your conversation through the proxy, or the beginning of its name; this one unless given.',
+      ),
   }),
   annotations: { destructive: false },
-  run: async ({ action, targets = [], reason }, { session }: SessionToolContext) => {
+  run: async ({ action, targets = [], reason, session: name }, context: SessionToolContext) => {
+    const session = name === undefined ? context.session : await liveOf(context).open(name)
     switch (action) {
       case 'discard':
       case 'distill':
@@ -79,17 +106,31 @@ Good practice
         return describeEdits(
           await session.edit(toOperations({ action, targets: targets.map(toContextTarget) }), 'agent', reason),
         )
+      case 'price':
+        return describePrice(session, idsIn(action, targets))
       case 'suggest':
         return describeSuggestions(session)
       case 'list':
         return describeContext(session)
       case 'restore':
         return restore(session, idsIn(action, targets))
+      case 'dropped':
+        return describeDropped(await liveOf(context).dropped(session))
+      case 'put_back':
+        return describePutBack(await liveOf(context).putBack(session, idsIn(action, targets)))
       default:
         return switchEdits(session, action === 'undo', targets)
     }
   },
 })
+
+function liveOf({ live }: SessionToolContext): LiveContext {
+  if (live) return live
+  throw new PalimpsestError(
+    'INVALID_INPUT',
+    'Here only your own session can be reached. Leave out session, dropped and put_back.',
+  )
+}
 
 export const contextTools: readonly Tool<SessionToolContext>[] = [contextTool, recallTool]
 
@@ -125,6 +166,43 @@ function describeEdits({ edits, replacements, tokensSaved }: EditResult): string
   )
 }
 
+async function describePrice(session: Session, ids: readonly string[]): Promise<string> {
+  const timeline = await timelineOf(session)
+  const {
+    tokens: less,
+    perCallUsd,
+    rewritten,
+    onceUsd,
+    paysAfter,
+    quotes,
+  } = priceOf(timeline, ids, session.options.clock())
+  const once =
+    rewritten === 0
+      ? 'It costs nothing now: the cache is cold, or nothing behind them is cached.'
+      : `${withCommas(rewritten)} tokens behind them are written again, ${asDollars(onceUsd)} once; ${paysAfter === null ? 'it never pays' : `it pays after ${amount(paysAfter, 'call')}`}.`
+  return [
+    `${amount(ids.length, 'part')}: ${amount(less, 'token')} less, ${asDollars(perCallUsd)} less with every call.`,
+    once,
+    `Parts like these, this old, were quoted later ${quotes.toFixed(2)} times in recorded sessions.`,
+    'Nothing was changed. discard them with the same targets.',
+  ].join('\n')
+}
+
+function describeDropped({ before, parts }: Dropped): string {
+  if (parts.length === 0) return `Nothing of ${before} is missing here.`
+  const lines = parts.slice(0, LISTED).map(({ id, kind, tokens: size, preview }) => {
+    return `- ${id}: ${kind}, ${amount(size, 'token')}: ${quote(preview)}`
+  })
+  return [`${amount(parts.length, 'part')} of ${before} are no longer here. put_back shows them again:`, ...lines].join(
+    '\n',
+  )
+}
+
+function describePutBack(edits: readonly Edit[]): string {
+  const ids = JSON.stringify(edits.map(({ id }) => [id]))
+  return `Put back, behind the message with which the conversation goes on. Take it out with context(action="undo", targets=${ids}).`
+}
+
 async function describeSuggestions(session: Session): Promise<string> {
   const found = await session.suggest()
   if (found.length === 0)
@@ -136,12 +214,13 @@ async function describeSuggestions(session: Session): Promise<string> {
 }
 
 async function describeContext(session: Session): Promise<string> {
-  const parts = await session.parts()
+  const { parts, isCold, nextUsd } = momentOf(await timelineOf(session), session.options.clock())
   const named = parts.filter(({ kind }) => kind === 'text' || kind === 'tool-result')
   const total = parts.reduce((sum, part) => sum + part.tokens, 0)
-  const lines = named.slice(0, LISTED).map(({ hash, tool, entry, tokens: size, preview }) => {
-    return `- ${hash}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
+  const lines = named.slice(0, LISTED).map(({ id, tool, entry, tokens: size, preview }) => {
+    return `- ${id}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
   })
+  const cold = isCold ? ' The cache is cold: any edit is free now.' : ''
   const more = named.length > LISTED ? [`[${withCommas(named.length - LISTED)} smaller ones]`] : []
   const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
   const shown = edits.slice(-LISTED).map(({ edit }) => {
@@ -149,23 +228,38 @@ async function describeContext(session: Session): Promise<string> {
   })
   const inForce =
     edits.length > 0 ? [`${amount(edits.length, 'edit')} in force, the newest last:`, ...shown] : ['No edits.']
-  return [`${amount(total, 'token')} in view. The largest parts:`, ...lines, ...more, ...inForce].join('\n')
+  const head = `${amount(total, 'token')} in view, the next call ${asDollars(nextUsd)}.${cold} The largest parts:`
+  return [head, ...lines, ...more, ...inForce].join('\n')
 }
 
 async function restore(session: Session, ids: readonly string[]): Promise<string> {
   const texts: string[] = []
   for (const id of ids) {
-    const { entry, part, text } = await session.original(id)
-    const hider = hiddenByUser(session, entry, part)
+    const { entry, part, text, images } = await session.original(id)
+    const hider = hiddenByUser(session.fold, entry, part)
     if (hider)
       throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
     const note =
       text.length > RESTORED_CHARS
         ? `\n[The first ${withCommas(RESTORED_CHARS)} of ${withCommas(text.length)} characters; find the rest with recall]`
         : ''
-    texts.push(`[${id}, entry ${entry}]\n${headOf(text, RESTORED_CHARS)}${note}`)
+    const pictures = images.length > 0 ? `\n${imageNote(session, { entry, part }, images)}` : ''
+    texts.push(`[${id}, entry ${entry}]\n${headOf(text, RESTORED_CHARS)}${note}${pictures}`)
   }
   return texts.join('\n\n')
+}
+
+/** An answer of this tool is text: an image is shown again where it was, by undoing what took it away. */
+function imageNote(session: Session, { entry, part }: { entry: number; part: number }, images: ImagePart[]): string {
+  const what = images.map(imageStub).join('\n')
+  const edits = session.edits().filter(({ active, edit: { target, mark } }) => {
+    const { from, to } = entriesOf(target)
+    const isHere = from <= entry && entry <= to && (target.type !== 'part' || target.part === part)
+    return active && isHere && target.type !== 'after' && mark !== 'id'
+  })
+  if (edits.length === 0) return `${what}\n[in view, in entry ${entry}]`
+  const ids = JSON.stringify(edits.map(({ edit }) => [edit.id]))
+  return `${what}\n[to see it again: context(action="undo", targets=${ids})]`
 }
 
 async function switchEdits(session: Session, undo: boolean, targets: readonly Given[]): Promise<string> {

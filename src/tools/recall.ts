@@ -9,11 +9,11 @@ import { z } from 'zod'
 
 import { PalimpsestError } from '../model/errors.ts'
 import { amount, boundedTo, cut, withCommas } from '../model/text.ts'
-import type { Edit } from '../model/types.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
+import { type LiveContext, liveContext } from '../session/live-context.ts'
 import { type Nearby, narrowedBy, type RecallOptions } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
-import { entriesOf, isRange } from '../view/edits.ts'
+import { HIDDEN, hiddenByUser } from '../view/hidden.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
 import { defineTool } from './tool.ts'
 
@@ -29,12 +29,12 @@ export type SessionToolContext = {
   session: Session
   /** Without it the agent searches its own session only. */
   sessions?: SeenSessions
+  /** Without it the agent edits its own session only. */
+  live?: LiveContext
   signal?: AbortSignal
 }
 
 const HITS = 10
-/** In place of a text that the user has hidden. */
-export const HIDDEN = '[hidden by the user]'
 const TEXT_CHARS = 20_000
 const NEAR = 3
 
@@ -45,6 +45,14 @@ export function seenSessions(pal: Palimpsest): SeenSessions {
     projectOf: async session => (await pal.find(session))?.about.project,
     open: session => pal.session(session, { mustExist: true }),
   }
+}
+
+/** The sessions that an agent may edit its view of, without what its user has hidden. */
+export function agentContext(pal: Palimpsest): LiveContext {
+  return liveContext(pal, {
+    by: 'agent',
+    isHidden: (session, entry, part) => hiddenByUser(session.fold, entry, part) !== undefined,
+  })
 }
 
 export const recallTool = defineTool({
@@ -136,7 +144,7 @@ async function describeHit(context: SessionToolContext, hit: SessionHit): Promis
   const { hash, entry, part, at, snippet, inView, copies } = hit
   const isOther = hit.session !== context.session.id
   const session = isOther ? await context.sessions!.open(hit.session) : context.session
-  const hidden = !inView && hiddenByUser(session, entry, part)
+  const hidden = !inView && hiddenByUser(session.fold, entry, part)
   const where = [
     `${whatIs(hit)} (${isOther ? `session ${JSON.stringify(hit.session)}, ` : ''}entry ${entry}, ${timeOf(at)})`,
     isOther ? undefined : inView ? 'in view' : 'not in view',
@@ -152,7 +160,7 @@ async function describeNear(session: Session, id: string): Promise<string> {
   return near
     .filter(({ tool }) => !isOwnTool(tool ?? ''))
     .map(part => {
-      const hidden = !part.inView && hiddenByUser(session, part.entry, part.part)
+      const hidden = !part.inView && hiddenByUser(session.fold, part.entry, part.part)
       const shown = hidden ? HIDDEN : quote(part.preview, 160)
       const mark = part.hash === id ? '>' : '-'
       return `${mark} ${part.hash}: ${whatIs(part)} (entry ${part.entry}), ${amount(part.tokens, 'token')}: ${shown}`
@@ -185,24 +193,11 @@ function timeOf(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
-/** The user's edit that hides a part, if there is one. */
-export function hiddenByUser(session: Session, entry: number, part: number): Edit | undefined {
-  return session
-    .edits()
-    .filter(({ active, edit }) => active && edit.by === 'user' && edit.target.type !== 'after')
-    .map(({ edit }) => edit)
-    .find(({ target }) => {
-      const { from, to } = entriesOf(target)
-      if (entry < from || entry > to) return false
-      return isRange(target) || (target.type === 'part' && target.part === part)
-    })
-}
-
 export function checkNotHidden(
   session: Session,
   { id, entry, part }: { id: string; entry: number; part: number },
 ): void {
-  const hider = hiddenByUser(session, entry, part)
+  const hider = hiddenByUser(session.fold, entry, part)
   if (hider)
     throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
 }

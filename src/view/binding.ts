@@ -10,6 +10,7 @@
 import type { Edit, Event, Message, Target } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { editsInside, type Fold, isVisible } from './fold.ts'
+import { isServerClear } from './server-clears.ts'
 
 /** Marks the edits by which the engine leaves stale reasoning out. */
 export const STALE = 'stale-reasoning'
@@ -29,8 +30,8 @@ export class StaleReasoning {
   /** Takes in an event, behind the fold. */
   note(fold: Fold, event: Event): void {
     for (const edit of editsOf(fold, event)) {
-      // What the engine edits the client has changed already, or nothing stands behind it.
-      if (edit.by === 'engine') continue
+      // What the engine edits the client has changed already, or nothing stands behind it. A provider's clear is not sent.
+      if (edit.by === 'engine' || isServerClear(edit)) continue
       const byPolicy = edit.by.startsWith('policy:')
       const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
       this.#changes.push(change)

@@ -40,7 +40,7 @@ export function relate(a: Target, b: Target): Relation {
 /** Throws when a target would overlap one of the active edits in part, naming both. */
 export function assertLaminar(id: string, target: Target, others: Iterable<Edit>): void {
   for (const other of others) {
-    if (relate(target, other.target) !== 'overlapping') continue
+    if (!mayOverlap(target, other.target) || relate(target, other.target) !== 'overlapping') continue
     throw new PalimpsestError(
       'EDITS_OVERLAP',
       `overlapping edits: ${id} (${describeTarget(target)}) and ${other.id} (${describeTarget(other.target)}). ` +
@@ -48,6 +48,12 @@ export function assertLaminar(id: string, target: Target, others: Iterable<Edit>
       { edits: [id, other.id] },
     )
   }
+}
+
+/** Only edits of whole entries, or two inside one entry, can overlap in part. */
+function mayOverlap(a: Target, b: Target): boolean {
+  if (a.type === 'part' && b.type === 'part') return a.entry === b.entry
+  return isRange(a) && isRange(b)
 }
 
 /** The entries that a target touches, first and last. */

@@ -55,6 +55,8 @@ export type Fold = {
   readonly reasoning: number[]
   /** How many edits have put tool calls of their own into the view, now or before. */
   callsInEdits: number
+  /** How many edits have had the provider clear a result, now or before (server-clears.ts). */
+  serverClears: number
   /** Grows with every change of what is shown. */
   version: number
   /** Grows with every change of edits and pins; and the entries that each of these changes touched. */
@@ -75,6 +77,7 @@ export function createFold(count: Counter): Fold {
     lastAssistant: -1,
     reasoning: [],
     callsInEdits: 0,
+    serverClears: 0,
     version: 0,
     edited: 0,
     touched: [],
@@ -289,6 +292,7 @@ function activate(fold: Fold, edits: readonly Edit[], seq: number): void {
   for (const edit of edits) {
     fold.records.set(edit.id, { edit, active: true, seq, group })
     if (messagesOf(edit).some(message => callsIn(message).length > 0)) fold.callsInEdits++
+    if (edit.mark === 'server') fold.serverClears++
     listFor(inner, edit.target).push({ ...edit, order: inner.orders++ })
     const span = entriesOf(edit.target)
     from = Math.min(from, span.from)

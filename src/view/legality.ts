@@ -115,7 +115,9 @@ function checkStep(
   let i = start
   for (; messages[i]?.role === 'assistant'; i++) {
     if (i > start) checkShape(messages[i]!, i, options, found)
-    for (const { id } of callsIn(messages[i]!)) {
+    for (const part of messages[i]!.parts) {
+      if (part.type !== 'tool-call') continue
+      const { id } = part
       if (calls.has(id)) found.push(violation('duplicate-call', `call ${id} occurs twice`, i, [id]))
       calls.add(id)
       open.add(id)
@@ -126,8 +128,8 @@ function checkStep(
     checkShape(messages[i]!, i, options, found)
     checkResults(messages[i]!, i, { open, answered, found })
   }
-  const without = [...open].filter(id => !answered.has(id))
-  const unanswered = i < messages.length ? without : without.filter(id => !mayWait(id, options))
+  for (const id of answered) open.delete(id)
+  const unanswered = [...open].filter(id => i < messages.length || !mayWait(id, options))
   if (unanswered.length > 0) {
     found.push(violation('call-without-result', `no result for ${unanswered.join(', ')}`, start, unanswered))
   }
@@ -139,7 +141,8 @@ function checkResults(
   index: number,
   { open, answered, found }: { open: ReadonlySet<string>; answered: Set<string>; found: Violation[] },
 ): void {
-  for (const result of resultsIn(message)) {
+  for (const result of message.parts) {
+    if (result.type !== 'tool-result') continue
     const { id } = result
     if (answered.has(id)) found.push(violation('two-results', `call ${id} has two results`, index, [id]))
     else if (!open.has(id)) found.push(stray(result, index))

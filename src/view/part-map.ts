@@ -6,7 +6,8 @@
  * insertions) stands beside the entries that it replaces or follows. It holds sizes and labels, no texts.
  */
 
-import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
+import { CallBook } from '../calls/call-book.ts'
+import type { CallInfo, ToolTable } from '../calls/tool-kinds.ts'
 import { textOf } from '../model/leaves.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
@@ -50,15 +51,14 @@ const LABEL = 100
 
 export class PartMap {
   readonly #fold: Fold
-  readonly #tools: ToolTable | undefined
   /** Per entry: its parts, then what edits put there. */
   readonly #entries: { parts: Track[]; inserted: Inserted[] }[] = []
-  readonly #calls = new Map<string, { name: string; info: CallInfo }>()
+  readonly #calls: CallBook
   readonly #pins = new Map<string, Pin[]>()
 
   constructor(fold: Fold, tools?: ToolTable) {
     this.#fold = fold
-    this.#tools = tools
+    this.#calls = new CallBook(tools)
   }
 
   /** An entry that the fold has just taken; gives its tokens. */
@@ -161,14 +161,12 @@ export class PartMap {
   #describe({ role }: Message, part: Part): Pick<Track, 'role' | 'type' | 'kind' | 'tool' | 'path' | 'label'> {
     const { type } = part
     if (part.type === 'tool-call') {
-      const info = describeCall(part.name, part.input, this.#tools)
-      this.#calls.set(part.id, { name: part.name, info })
+      const info = this.#calls.call(part)
       return { role, type, kind: info.kind, tool: part.name, ...pathOf(info), label: labelOf(info, part) }
     }
     if (part.type === 'tool-result') {
-      const call = this.#calls.get(part.id)
-      const info = call?.info ?? describeCall(part.name, undefined, this.#tools)
-      return { role, type, kind: info.kind, tool: call?.name ?? part.name, ...pathOf(info), label: labelOf(info, part) }
+      const { name, info } = this.#calls.result(part)
+      return { role, type, kind: info.kind, tool: name, ...pathOf(info), label: labelOf(info, part) }
     }
     const kind = part.type === 'text' ? (role === 'tool' ? 'other' : role) : part.type
     return { role, type, kind, label: wordsOf(part) }

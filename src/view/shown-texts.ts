@@ -51,6 +51,11 @@ export function isOwnTool(name: string): boolean {
   return at === 0 || (at > 0 && '_.'.includes(name[at - 1]!) && /palimpsest/i.test(name.slice(0, at - 1)))
 }
 
+/** The tool by which an agent with these tools finds what was shortened; none of a stranger's of that name. */
+export function recallToolIn(names: Iterable<string>): string | undefined {
+  return [...names].find(name => isOwnTool(name) && /recall$/i.test(name))
+}
+
 /** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const part of shownParts(fold)) {

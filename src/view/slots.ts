@@ -2,6 +2,7 @@
  * The slots of a view: what stands for each entry or outermost range edit, in order, with the sums that are kept of them.
  * An event rebuilds only the slots that it touches, and only new ones are counted.
  */
+import { firstIndex } from '../model/first-index.ts'
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
@@ -61,14 +62,13 @@ export function createInner(): Inner {
 
 /** The slot that holds an entry. */
 export function slotOf({ slots }: Inner, entry: number): number {
-  let low = 0
-  let high = slots.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (slots[middle]!.to < entry) low = middle + 1
-    else high = middle
-  }
-  return low
+  return Math.max(
+    0,
+    Math.min(
+      slots.length - 1,
+      firstIndex(slots.length, i => slots[i]!.to >= entry),
+    ),
+  )
 }
 
 /** Index in `flat` of a slot's first message. */

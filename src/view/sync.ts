@@ -6,6 +6,7 @@
 import type { Edit, Message, Part } from '../model/types.ts'
 import { type ActiveEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, slots } from './fold.ts'
+import { isServerClear } from './server-clears.ts'
 import type { Slot } from './slots.ts'
 
 export type SyncPlan =
@@ -48,12 +49,18 @@ function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readon
     const recorded = fold.entries[slot.from]?.message
     const present = slot.range === undefined ? incoming[slot.from] : undefined
     if (!recorded || !present) return slot.messages
-    const edits = editsInside(fold, slot.from)
+    const edits = editsSent(fold, slot.from)
     if (edits.length === 0 && slot.messages.length === 1) return present
     const inserted = slot.messages.slice(render(recorded, edits) ? 1 : 0)
     const own = render(present, edits)
     return own ? [own, ...inserted] : inserted
   })
+}
+
+/** What the provider clears itself is sent whole. */
+function editsSent(fold: Fold, entry: number): readonly ActiveEdit[] {
+  const edits = editsInside(fold, entry)
+  return fold.serverClears === 0 ? edits : edits.filter(edit => !isServerClear(edit))
 }
 
 const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()

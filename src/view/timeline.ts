@@ -19,7 +19,7 @@ import { dollarsOf } from '../providers/pricing.ts'
 import { TokenFit } from '../providers/token-fit.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
 import { type Bar, PartMap } from './part-map.ts'
-import { createUnits, extendUnits, type Unit } from './units.ts'
+import { createUnits, extendUnits, type Unit, type Units } from './units.ts'
 
 /** Tokens of one call and their price in dollars; `overhead` (system prompt and tools) is in all of them. */
 export type Sum = { tokens: number; cached: number; written: number; cost: number }
@@ -99,8 +99,7 @@ export class Timeline {
   readonly calls: TimelineCall[] = []
   readonly moments = new Map<string, EditMoment>()
   readonly #map: PartMap
-  readonly #units = createUnits()
-  readonly #tools: ToolTable | undefined
+  readonly #units: Units
   #length = 0
   #overhead: number
   /** Tokens of the last answer, by our count. */
@@ -134,7 +133,7 @@ export class Timeline {
     this.#models = models
     this.#inherited = { events: 0, entries: 0, ...inherited }
     this.fold = createFold(count)
-    this.#tools = tools
+    this.#units = createUnits(tools)
     this.#map = new PartMap(this.fold, tools)
     this.#overhead = overhead
   }
@@ -165,7 +164,7 @@ export class Timeline {
 
   /** Every part as policies see them, those that are hidden included. */
   get units(): readonly Unit[] {
-    extendUnits(this.#units, this.fold, this.#tools)
+    extendUnits(this.#units, this.fold)
     return this.#units.all
   }
 

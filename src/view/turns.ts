@@ -51,7 +51,32 @@ export type Step = {
   }[]
 }
 
+/** An agent that a turn started: a session of its own, summed up. */
+export type SubAgent = Pick<Turn, 'title' | 'at' | 'ended' | 'calls' | 'tokens' | 'tools' | 'dollars' | 'errors'> & {
+  session: string
+}
+
 const TITLE = 90
+
+export function subAgentOf(session: string, timeline: Timeline): SubAgent | undefined {
+  const turns = turnsOf(timeline)
+  const [first] = turns
+  if (!first) return undefined
+  const sum = (key: 'calls' | 'tokens' | 'tools' | 'dollars' | 'errors') =>
+    turns.reduce((total, turn) => total + turn[key], 0)
+  const title = turns.find(turn => turn.title !== '')?.title ?? ''
+  return {
+    session,
+    title,
+    at: first.at,
+    ended: turns.at(-1)!.ended,
+    calls: sum('calls'),
+    tokens: sum('tokens'),
+    tools: sum('tools'),
+    dollars: sum('dollars'),
+    errors: sum('errors'),
+  }
+}
 
 export function turnsOf(timeline: Timeline): Turn[] {
   const { fold, calls } = timeline

@@ -5,7 +5,8 @@
  * session again. Parts of entries that were hidden before the session was opened have no unit.
  */
 
-import { type CallInfo, describeCall, type ToolTable } from '../calls/tool-kinds.ts'
+import { CallBook } from '../calls/call-book.ts'
+import type { CallInfo, ToolTable } from '../calls/tool-kinds.ts'
 import { leavesOf, textOf } from '../model/leaves.ts'
 import { partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
@@ -31,20 +32,20 @@ export type Units = {
   /** Entries that have been looked at. */
   entries: number
   turn: number
-  readonly calls: Map<string, { name: string; info: CallInfo }>
+  readonly calls: CallBook
 }
 
-export function createUnits(): Units {
-  return { all: [], entries: 0, turn: 0, calls: new Map() }
+export function createUnits(tools?: ToolTable): Units {
+  return { all: [], entries: 0, turn: 0, calls: new CallBook(tools) }
 }
 
 /** Makes units for the entries that are new; gives the first new one's index in `all`. */
-export function extendUnits(units: Units, fold: Fold, tools?: ToolTable): number {
+export function extendUnits(units: Units, fold: Fold): number {
   const first = units.all.length
   for (; units.entries < fold.entries.length; units.entries++) {
     const { message, role, at } = fold.entries[units.entries]!
     for (const [part, original] of message?.parts.entries() ?? []) {
-      units.all.push(toUnit(units, original, { entry: units.entries, part, role, at }, tools))
+      units.all.push(toUnit(units, original, { entry: units.entries, part, role, at }))
     }
     if (role === 'assistant') units.turn++
   }
@@ -62,16 +63,13 @@ export function unitText(unit: Unit): string {
 
 type Place = Pick<Unit, 'entry' | 'part' | 'role' | 'at'>
 
-function toUnit(units: Units, original: Part, place: Place, tools: ToolTable | undefined): Unit {
+function toUnit(units: Units, original: Part, place: Place): Unit {
   const chars = leavesOf(original).reduce((total, text) => total + text.length, 0)
   const unit: Unit = { ...place, original, turn: units.turn, chars }
   if (original.type === 'tool-call') {
-    const info = describeCall(original.name, original.input, tools)
-    units.calls.set(original.id, { name: original.name, info })
-    return { ...unit, tool: original.name, callId: original.id, call: info }
+    return { ...unit, tool: original.name, callId: original.id, call: units.calls.call(original) }
   }
   if (original.type !== 'tool-result') return unit
-  const call = units.calls.get(original.id)
-  const info = call?.info ?? describeCall(original.name, undefined, tools)
-  return { ...unit, tool: call?.name ?? original.name, callId: original.id, call: info }
+  const { name, info } = units.calls.result(original)
+  return { ...unit, tool: name, callId: original.id, call: info }
 }

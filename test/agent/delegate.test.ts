@@ -31,7 +31,12 @@ test('a task is worked on in a child session, and only the report comes back', a
   const innerDone = doneOf(inner.map(({ event }) => event))
   assert.ok(innerDone.cost > 1 && done.cost > innerDone.cost)
   const info = await ground.pal.find('work-sub-1')
-  assert.deepEqual(info?.about, { client: 'palimpsest:tester', parent: 'work', project: ground.root })
+  assert.deepEqual(info?.about, {
+    client: 'palimpsest:tester',
+    parent: 'work',
+    reason: 'sub-agent',
+    project: ground.root,
+  })
   const child = ground.upstream.requests.filter(isChild)
   assert.equal(
     textsOf(child[0]!)[1]!.text,

@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import { AgentDesk } from '../../src/agent/desk.ts'
-import type { AgentEvent } from '../../src/agent/events.ts'
 import { openHome } from '../../src/agent/open.ts'
 import { agentChat } from '../../src/doors/server/agent-chat.ts'
 import { decidePages } from '../../src/doors/server/decide.ts'
 import { serve } from '../../src/doors/server/server.ts'
-import { ServerStore } from '../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { DecisionLinks } from '../../src/memory/decision-links.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
+import { follow } from '../follow.ts'
 import { type Received, type Script, startUpstream } from '../upstream.ts'
 import { doneOf, only } from './harness.ts'
 
@@ -39,10 +39,10 @@ async function startServer(script: Script, { requireToken = false, hasFiles = fa
   }
   const agent = new AgentDesk(() => openHome({ home, env, root: folder, hasFiles }))
   const pal = await openPalimpsest({ home, config: false })
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   const memory = await openMemory({ home, env })
   const log: string[] = []
-  const links = new DecisionLinks(home, () => Date.now() + shift.ms)
+  const links = new DecisionLinks(await store.secret('links'), () => Date.now() + shift.ms)
   const listening = await serve({
     port: 0,
     pal,
@@ -217,7 +217,7 @@ test('with tokens a user is who their token says, and nobody else', async () => 
   await using server = await startServer((_, index) => ({ text: `answer ${index}` }), { requireToken: true })
   const body = { model: 'default', messages: [user('hello')] }
   await assert.rejects(server.client().chat.completions.create(body), /401/)
-  const { token } = server.store.createToken({ user: 'ada', role: 'user', name: '', at: 1 })
+  const { token } = await server.store.createToken({ user: 'ada', role: 'user', name: '', at: 1 })
   await server.client({}, token).chat.completions.create(body)
   const [session] = await server.pal.sessions()
   assert.equal(session!.owner, 'ada')
@@ -328,21 +328,6 @@ test('a link expires, and shows both sides of a conflict for a choice', async ()
   assert.equal(late.status, 403)
   assert.match(await late.text(), /LINK_INVALID.*has expired/)
 })
-
-async function follow(response: Response, onEvent: (event: AgentEvent) => unknown = () => {}): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = []
-  let rest = ''
-  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
-    const blocks = (rest + piece).split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks.filter(text => text.startsWith('data: '))) {
-      const event: AgentEvent = JSON.parse(block.slice(6))
-      events.push(event)
-      await onEvent(event)
-    }
-  }
-  return events
-}
 
 test('a turn asks, waits for the answer, and goes on', async () => {
   for (const yes of [true, false]) {

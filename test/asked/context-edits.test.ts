@@ -32,6 +32,19 @@ const bytes = async (session: Session) => JSON.stringify((await session.view()).
 
 const VERBOSE = `before START_VERBOSE_OUTPUT ${'detail '.repeat(60)}END_VERBOSE_OUTPUT after`
 
+test('each operation of a call says what it saved itself', async () => {
+  const long = `START_LONG_OUTPUT ${'detail '.repeat(200)}END_LONG_OUTPUT`
+  const session = await open(user('go'), says(VERBOSE), user('on'), says(long))
+  const { replacements, tokensSaved } = await replace(
+    session,
+    { start: 'START_VERBOSE_OUTPUT', end: 'END_VERBOSE_OUTPUT', replacement: '…' },
+    { start: 'START_LONG_OUTPUT', end: 'END_LONG_OUTPUT', replacement: '…' },
+  )
+  const [first, second] = replacements.map(one => one.tokensSaved)
+  assert.ok(first! > 0 && second! > 2 * first!, `${first}, ${second}`)
+  assert.equal(first! + second!, tokensSaved)
+})
+
 describe('replace', () => {
   test('t1: replaces a single block of more than 30 characters, and says what it saved', async () => {
     const session = await open(user('go'), says(VERBOSE))

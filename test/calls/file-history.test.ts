@@ -72,11 +72,16 @@ describe('file_state_at', () => {
       'sed -i "s/x/$y/" a.ts',
       'git checkout -- a.ts',
       'git restore a.ts',
-      'echo x | tee a.ts',
+      'npm test | tee a.ts',
+      'echo $x | tee a.ts',
+      'echo x | tr x y | tee a.ts',
     ]
     for (const command of unknown) assert.equal(after(command).content, undefined, command)
     assert.equal(after("sed -i 's/x/y/' a.ts").content, 'y = 1\ny + x\n')
     assert.equal(after("sed -i 's|x|y|g' a.ts").content, 'y = 1\ny + y\n')
+    assert.equal(after("echo 'y = 2' | tee a.ts").content, 'y = 2\n')
+    assert.equal(after('echo z | tee -a a.ts > /dev/null').content, 'x = 1\nx + x\nz\n')
+    assert.equal(after("cat <<'EOF' | tee a.ts\ny = 3\nEOF").content, 'y = 3\n')
     assert.equal(after('mv a.ts b.ts', 'b.ts').content, 'x = 1\nx + x\n')
     assert.equal(after('mv a.ts b.ts').content, undefined)
     assert.match(after('mv a.ts b.ts').basis[0]!, /removed by a command/)

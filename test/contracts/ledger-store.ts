@@ -115,6 +115,59 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await listed({ prefix: '@ä/', contains: 'on' }), ['@ä/one'])
       }))
 
+    test('the last event, not the newest, says when a session was last used; pages go by that', () =>
+      withStore(async store => {
+        for (const [at, id] of ['@a/x', '@b/x', '@a/y', 'z'].entries()) await store.open(id, { at, meta: '{}' })
+        const [first, second] = rows(['one', 'two'])
+        await store.append('@a/x', [{ ...first!, at: 90 }])
+        await store.append('@a/x', [{ ...second!, at: 50 }])
+        await store.append('z', [{ ...first!, at: 50 }])
+        const all = await store.list()
+        assert.deepEqual(
+          all.map(({ id, updatedAt }) => [id, updatedAt]),
+          [
+            ...[
+              ['z', 50],
+              ['@a/x', 50],
+            ],
+            ...[
+              ['@a/y', 2],
+              ['@b/x', 1],
+            ],
+          ],
+        )
+        for (const [i, { id }] of all.entries()) {
+          assert.deepEqual(await store.list({ after: id }), all.slice(i + 1))
+          assert.deepEqual(await store.find(id), all[i])
+        }
+        await store.setMeta('@b/x', '{"title":"kept"}')
+        await store.remove(['z'], { at: 0, by: 'admin:cli' })
+        assert.deepEqual(
+          (await store.list()).map(({ id }) => id),
+          ['@a/x', '@a/y', '@b/x'],
+        )
+        assert.deepEqual(
+          (await store.list({ prefix: '@a/', after: '@a/x' })).map(({ id }) => id),
+          ['@a/y'],
+        )
+      }))
+
+    test('walking all pages ends, and meets every session once, after others have appended or redacted', async t => {
+      const [store, other] = [await openStore(t.name), await openStore(t.name)]
+      const ids = ['a', 'b', 'c', 'd']
+      for (const [at, id] of ids.entries()) await store.open(id, { at, meta: '{}' })
+      await other.append('a', [{ ...rows(['the word'])[0]!, at: 50 }])
+      await store.open('e', { at: 5, meta: '{}', parent: { id: 'a', seq: 0 } })
+      await other.redact(['a'], { text: 'the word' }, { at: 60, by: 'admin:cli' })
+      const met: string[] = []
+      let page = await store.list({ limit: 2 })
+      for (; page.length > 0 && met.length < 20; page = await store.list({ limit: 2, after: page.at(-1)!.id }))
+        met.push(...page.map(({ id }) => id))
+      assert.deepEqual(met.toSorted(), [...ids, 'e'])
+      await store.close()
+      await other.close()
+    })
+
     test('search finds everything that was appended before it, in the session and in what it was forked from', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { partId } from '../../src/view/shown-texts.ts'
 import { BODIES, queryFor } from './server/bodies.ts'
 import { startWholeServer } from './whole-server.ts'
 
@@ -61,13 +62,18 @@ const ROUTES: Record<Audience, readonly string[]> = {
     'get /sessions/{session}/timeline',
     'get /sessions/{session}/why',
     'get /sessions/{session}/now',
+    'get /sessions/{session}/dropped',
+    'post /sessions/{session}/dropped',
     'get /sessions/{session}/rent',
     'get /sessions/{session}/turns',
     'get /sessions/{session}/verdict',
     'get /sessions/{session}/would',
+    'get /sessions/{session}/knob',
     'get /sessions/{session}/pending',
     'post /import',
     'post /sessions/{session}/compare',
+    'post /v1/compress',
+    'get /v1/retrieve/{hash}',
     'get /users',
     'get /policies',
     'get /users/{user}/blocks',
@@ -83,7 +89,11 @@ const ROUTES: Record<Audience, readonly string[]> = {
   people: [
     'post /sessions/{session}/edits/apply',
     'put /sessions/{session}/title',
+    'put /sessions/{session}/tags',
     'post /deletions',
+    'post /redactions',
+    'get /sessions/{session}/secrets',
+    'get /sessions/{session}/share',
     'delete /users/{user}',
     'post /sessions/{session}/pin',
     'post /sessions/{session}/compact/preview',
@@ -110,6 +120,8 @@ const ROUTES: Record<Audience, readonly string[]> = {
     'get /tokens',
     'post /tokens',
     'delete /tokens/{token}',
+    'get /settings',
+    'put /settings',
   ],
   public: ['get /healthz', 'get /openapi.json', 'get /docs'],
 }
@@ -160,18 +172,18 @@ const PROMPTS = ['agent-instructions']
 
 const served = await startWholeServer()
 const { call, mcp, token, store, server } = served
-const bob = token('bob', 'user').token
-const bobsAgent = token('bob', 'agent').token
-const alice = token('alice', 'user').token
-const alicesAgent = token('alice', 'agent').token
-const carol = token('carol', 'user').token
-const carolsAgent = token('carol', 'agent').token
-const admin = token('root', 'admin').token
-const gone = token('bob', 'admin')
-store.revokeToken(gone.id, 2)
+const bob = (await token('bob', 'user')).token
+const bobsAgent = (await token('bob', 'agent')).token
+const alice = (await token('alice', 'user')).token
+const alicesAgent = (await token('alice', 'agent')).token
+const carol = (await token('carol', 'user')).token
+const carolsAgent = (await token('carol', 'agent')).token
+const admin = (await token('root', 'admin')).token
+const gone = await token('bob', 'admin')
+await store.revokeToken(gone.id, 2)
 const NOBODY: Record<string, string | undefined> = { anonymous: undefined, wrong: 'pal_guess', revoked: gone.token }
 
-type Target = { session: string; user: string; proposal: string }
+type Target = { session: string; user: string; proposal: string; hash: string }
 type Ask = (secret: string | undefined, target: Target) => Promise<{ status: number; text: string }>
 type Row = { name: string; audience: Audience; ask: Ask }
 
@@ -185,7 +197,7 @@ async function openStream(path: string, secret: string | undefined) {
 
 function routeRow(name: string, audience: Audience): Row {
   const [method = '', path = ''] = name.split(' ')
-  const ask: Ask = (secret, { session, user, proposal }) => {
+  const ask: Ask = (secret, { session, user, proposal, hash }) => {
     const values: Record<string, string> = {
       session,
       user,
@@ -196,6 +208,7 @@ function routeRow(name: string, audience: Audience): Row {
       entry: '0',
       part: '0',
       file: 'MEMORY.md',
+      hash,
     }
     const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => encodeURIComponent(values[key]!))
     if (path === '/events') return openStream(filled, secret)
@@ -281,7 +294,10 @@ async function settle(user: string, word: string, secret: string, agent: string)
     headers: { 'x-openwebui-chat-id': 'c1' },
     body: chat(word),
   })
-  return { session: 'plans', user, proposal: made.json.id }
+  const results = { messages: [{ role: 'tool', tool_call_id: 'c1', content: word }] }
+  const kept = await call('POST', '/v1/compress', { token: secret, body: results })
+  const hash = kept.json.session.slice('gateway-'.length) + partId(2, 0, { type: 'tool-result' })
+  return { session: 'plans', user, proposal: made.json.id, hash }
 }
 
 /** Everything that a user has, as that user reads it. */
@@ -390,16 +406,22 @@ describe('a user and their agent, at what another has', () => {
 
   test('see nothing of it and change nothing, at every door and by every name for it', async () => {
     const state = await stateOf('bob', bob)
-    const { proposal } = targets['bob']!
+    const { proposal, hash } = targets['bob']!
     for (const { name, ask } of ROWS) {
       for (const secret of [alice, alicesAgent]) {
         for (const session of ['plans', '@bob/plans', 'proxied', '@bob/proxied']) {
-          const { text } = await ask(secret, { session, user: 'bob', proposal })
+          const { text } = await ask(secret, { session, user: 'bob', proposal, hash })
           assert.ok(!text.includes(CANARY), `${name}: ${text}`)
         }
       }
     }
     assert.deepEqual(await stateOf('bob', bob), state)
+  })
+
+  test('what was shortened for a gateway is given back to its user alone', async () => {
+    const path = `/v1/retrieve/${targets['bob']!.hash}`
+    assert.equal((await call('GET', path, { token: bobsAgent })).json.original_content, CANARY)
+    for (const secret of [alice, alicesAgent]) assert.equal((await call('GET', path, { token: secret })).status, 404)
   })
 
   test('a search for it finds nothing, and its user finds it', async () => {
@@ -413,10 +435,10 @@ describe('a user and their agent, at what another has', () => {
     const shape = (text: string) => text.replaceAll(/plans|no-such/g, '…')
     for (const { name, audience, ask } of ROWS.filter(({ name }) => name.includes('{session}'))) {
       if (audience === 'admins') continue
-      const fresh = token(`dave ${name}`, 'user').token
-      const there = await ask(fresh, { session: 'plans', user: 'x', proposal: 'p_none' })
-      const other = token(`erin ${name}`, 'user').token
-      const missing = await ask(other, { session: 'no-such', user: 'x', proposal: 'p_none' })
+      const fresh = (await token(`dave ${name}`, 'user')).token
+      const there = await ask(fresh, { session: 'plans', user: 'x', proposal: 'p_none', hash: 'none' })
+      const other = (await token(`erin ${name}`, 'user')).token
+      const missing = await ask(other, { session: 'no-such', user: 'x', proposal: 'p_none', hash: 'none' })
       assert.equal(there.status, missing.status, name)
       // A turn has a session of its own, and answers.
       if (there.status !== 200) assert.equal(shape(there.text), shape(missing.text), name)

@@ -40,7 +40,7 @@ describe('files of a home', { skip }, () => {
     const served = await startWholeServer()
     try {
       const { call, mcp, token, home } = served
-      const alice = token('alice', 'user').token
+      const alice = (await token('alice', 'user')).token
       const body = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hello' }] }
       await call('POST', '/v1/chat/completions', { token: alice, body })
       await call('POST', '/agent/v1/chat/completions', { token: alice, body: { ...body, model: 'default' } })

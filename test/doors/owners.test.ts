@@ -8,10 +8,10 @@ import { startWholeServer } from './whole-server.ts'
 const served = await startWholeServer()
 after(() => served.close())
 const { call, mcp, token } = served
-const alice = token('alice', 'user').token
-const bob = token('bob', 'user').token
-const bobsAgent = token('bob', 'agent').token
-const admin = token('root', 'admin').token
+const alice = (await token('alice', 'user')).token
+const bob = (await token('bob', 'user')).token
+const bobsAgent = (await token('bob', 'agent')).token
+const admin = (await token('root', 'admin')).token
 
 const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
 const chat = (content: string) => ({ model: 'gpt-4.1', messages: [{ role: 'user', content }] })

@@ -6,7 +6,7 @@ import { AgentDesk } from '../../src/agent/desk.ts'
 import { openHome } from '../../src/agent/open.ts'
 import { doorsOf } from '../../src/doors/commands/serve-doors.ts'
 import { createServer } from '../../src/doors/server/server.ts'
-import { type Role, ServerStore } from '../../src/doors/server/server-store.ts'
+import { openServerStore, type Role } from '../../src/doors/server/server-store.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { type Script, startUpstream } from '../upstream.ts'
@@ -28,7 +28,7 @@ export async function startWholeServer({ requireToken = true, script = (() => ({
     PALIMPSEST_WORKSPACE: workspace,
   }
   const pal = await openPalimpsest({ home, config: false })
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   const memory = await openMemory({ home, env })
   const agent = new AgentDesk(() => openHome({ home, env, root: folder }))
   const logged: string[] = []
@@ -38,7 +38,7 @@ export async function startWholeServer({ requireToken = true, script = (() => ({
     'openai-upstream': upstream.url,
     'gemini-upstream': upstream.url,
   }
-  const mount = doorsOf({ pal, memory, agent, values, env, log })
+  const mount = doorsOf({ pal, memory, agent, values, env, log, linkKey: await store.secret('links') })
   const server = createServer({ pal, memory, store, agent, workspace, requireToken, mount, rate: false, log })
 
   const token = (user: string, role: Role, name = role === 'agent' ? 'tutor' : '') =>

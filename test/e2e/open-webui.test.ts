@@ -2,22 +2,24 @@
  * OpenWebUI itself in a browser, on our /agent/v1: a chat, a proposal with its link, the approval on its page, memory in
  * the next chat, an answer that is asked for again, a message that is edited, a word that rejects. A script is the model.
  */
+
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Page } from 'playwright-core'
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.ts'
+import { freePort } from '../../scripts/free-port.ts'
 import { AgentDesk } from '../../src/agent/desk.ts'
 import { openHome } from '../../src/agent/open.ts'
 import { agentChat } from '../../src/doors/server/agent-chat.ts'
 import { decidePages } from '../../src/doors/server/decide.ts'
 import { serve } from '../../src/doors/server/server.ts'
-import { ServerStore } from '../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { DecisionLinks } from '../../src/memory/decision-links.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -60,10 +62,19 @@ async function startPalimpsest(folder: string) {
   const pal = await openPalimpsest({ home, config: false })
   const memory = await openMemory({ home, env })
   const agent = new AgentDesk(() => openHome({ home, env, root: folder, pal, memory }))
-  const links = new DecisionLinks(home)
+  const links = new DecisionLinks(randomBytes(32))
   const log = (line: string) => console.error(line)
   const mount = [agentChat(agent, { links, log }), decidePages(links)]
-  const listening = await serve({ port: 0, pal, memory, store: new ServerStore(home), agent, rate: false, mount, log })
+  const listening = await serve({
+    port: 0,
+    pal,
+    memory,
+    store: await openServerStore(home),
+    agent,
+    rate: false,
+    mount,
+    log,
+  })
   return {
     url: listening.url,
     upstream,
@@ -74,14 +85,6 @@ async function startPalimpsest(folder: string) {
       await upstream.close()
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** Resolves when it answers; it makes its database first. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test } from 'node:test'
-import { ServerStore } from '../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { contentHash } from '../../src/ledger/codec.ts'
 import { SqliteFile } from '../../src/ledger/database.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
@@ -56,6 +56,19 @@ const LEDGER_4 = `${LEDGER_3}
     WHEN NOT EXISTS (SELECT 1 FROM sessions WHERE key = NEW.id >> 32)
     BEGIN SELECT RAISE(ABORT, 'the session was removed'); END;`
 
+const LEDGER_5 = `${LEDGER_4}
+  CREATE TABLE recall_words (segment INTEGER NOT NULL, block INTEGER NOT NULL, words TEXT NOT NULL, PRIMARY KEY (segment, block)) STRICT, WITHOUT ROWID;
+  CREATE TABLE recall_grams (segment INTEGER NOT NULL, gram TEXT NOT NULL, blocks BLOB NOT NULL, PRIMARY KEY (segment, gram)) STRICT, WITHOUT ROWID;`
+
+const LEDGER_6 = `${LEDGER_5}
+  ALTER TABLE sessions ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX sessions_by_use ON sessions (updated_at, id);
+  CREATE INDEX sessions_of_owner ON sessions (
+    CASE WHEN substr(id, 1, 1) = '@' THEN substr(id, 1, instr(id, '/')) ELSE '' END, updated_at, id
+  );
+  CREATE TRIGGER events_are_use AFTER INSERT ON events
+    BEGIN UPDATE sessions SET updated_at = NEW.at WHERE key = NEW.id >> 32; END;`
+
 const MEMORY_1 = `
   CREATE TABLE versions (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user_id TEXT NOT NULL, label TEXT NOT NULL,
@@ -91,13 +104,17 @@ const SERVER_1 = `
     status INTEGER, type TEXT, body TEXT, PRIMARY KEY (scope, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX keys_by_time ON keys (at);`
+const SERVER_2 = `${SERVER_1}
+  CREATE TABLE summaries (
+    session TEXT PRIMARY KEY, length INTEGER NOT NULL, model TEXT NOT NULL, version INTEGER NOT NULL, summary TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;`
 
 type Opened = { close(): void | Promise<void> }
-type Kind = { file: string; schemas: readonly string[]; open(home: string): Opened }
+type Kind = { file: string; schemas: readonly string[]; open(home: string): Opened | Promise<Opened> }
 
 const LEDGER: Kind = {
   file: 'ledger.sqlite',
-  schemas: [LEDGER_1, LEDGER_2, LEDGER_3, LEDGER_4],
+  schemas: [LEDGER_1, LEDGER_2, LEDGER_3, LEDGER_4, LEDGER_5, LEDGER_6],
   open: home => new SqliteLedger(join(home, 'ledger.sqlite')),
 }
 const MEMORY: Kind = {
@@ -105,7 +122,7 @@ const MEMORY: Kind = {
   schemas: [MEMORY_1, MEMORY_2],
   open: home => new SqliteMemory(join(home, 'memory.sqlite')),
 }
-const SERVER: Kind = { file: 'server.sqlite', schemas: [SERVER_1], open: home => new ServerStore(home) }
+const SERVER: Kind = { file: 'server.sqlite', schemas: [SERVER_1, SERVER_2], open: openServerStore }
 
 /** A home with a file of an earlier schema, and rows in it. */
 function oldHome({ file, schemas }: Kind, version: number, fill: (db: DatabaseSync) => void): string {
@@ -134,13 +151,13 @@ function stateOf(home: string, file: string) {
 for (const kind of [LEDGER, MEMORY, SERVER]) {
   test(`${kind.file}: every earlier schema is recorded and becomes that of a new file`, async () => {
     const fresh = freshHome()
-    await kind.open(fresh).close()
+    await (await kind.open(fresh)).close()
     const newest = stateOf(fresh, kind.file)
     assert.deepEqual(newest.check, [['ok']])
     assert.ok(kind.schemas.length >= newest.version - 1, `schema ${newest.version - 1} is not recorded`)
     for (let version = 1; version < newest.version; version++) {
       const home = oldHome(kind, version, () => {})
-      await kind.open(home).close()
+      await (await kind.open(home)).close()
       assert.deepEqual(stateOf(home, kind.file), newest, `from ${version}`)
     }
   })
@@ -151,7 +168,8 @@ const EVENTS: Row[] = parseJson(readFileSync(join(import.meta.dirname, '../sessi
 const LARGE = 'x'.repeat(20_000)
 
 function fillLedger(db: DatabaseSync): void {
-  db.exec(`INSERT INTO sessions VALUES (1, 'old', NULL, NULL, 1000, '{}'), (2, 'fork', 1, 1, 2000, '{}')`)
+  db.exec(`INSERT INTO sessions (key, id, parent, fork_seq, created_at, meta)
+    VALUES (1, 'old', NULL, NULL, 1000, '{}'), (2, 'fork', 1, 1, 2000, '{}')`)
   const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)')
   for (const { seq, type, at, hash, light, body } of EVENTS) insert.run(2 ** 32 + seq, type, at, hash, light, body!)
   db.prepare('INSERT INTO contents VALUES (?, ?)').run(contentHash(LARGE), LARGE)
@@ -211,19 +229,19 @@ describe('memory', () => {
   }
 })
 
-test('the server of schema 1 has its tokens and owners', () => {
+test('the server of schema 1 has its tokens and owners', async () => {
   const home = oldHome(SERVER, 1, db => {
     db.exec(`
       INSERT INTO tokens VALUES ('t_1', 'hash', 'ann', 'user', 'laptop', 1, NULL, NULL);
       INSERT INTO owners VALUES ('fix-login', 'ann');`)
   })
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   assert.deepEqual(
-    store.tokens().map(({ id, user }) => [id, user]),
+    (await store.tokens()).map(({ id, user }) => [id, user]),
     [['t_1', 'ann']],
   )
-  assert.deepEqual(store.formerOwners(), [{ session: 'fix-login', user: 'ann' }])
-  store.close()
+  assert.deepEqual(await store.formerOwners(), [{ session: 'fix-login', user: 'ann' }])
+  await store.close()
 })
 
 test('a step that fails leaves the file as it was, for others too', () => {

@@ -50,6 +50,13 @@ describe('ids', () => {
   })
 })
 
+test('the folder of a user is named after them, and by a hash where that would be too long', () => {
+  assert.equal(userFolder('home', 'al.ice/x'), join('home', 'users', 'al%2Eice%2Fx'))
+  assert.equal(userFolder('home', 'a'.repeat(200)), join('home', 'users', 'a'.repeat(200)))
+  assert.match(userFolder('home', 'é'.repeat(90)), /users.[0-9a-f]{64}$/)
+  assert.notEqual(userFolder('home', 'é'.repeat(90)), userFolder('home', 'é'.repeat(91)))
+})
+
 test('whatever one user asks for, another user’s sessions are neither found nor changed', async () => {
   const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
   await fc.assert(

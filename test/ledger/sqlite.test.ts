@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import { listStatement } from '../../src/ledger/sqlite-list.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
@@ -13,6 +14,66 @@ const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 ledgerStoreContract('sqlite', async name => new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
+
+test('a page of the list is read from an index, in order, for one owner and for all', async () => {
+  const path = join(folder, 'pages.sqlite')
+  const store = new SqliteLedger(path)
+  const anchor = await store.open('@ann/one', { at: 5, meta: '{}' })
+  await store.close()
+  const db = new DatabaseSync(path)
+  const planOf = (prefix: string, from: typeof anchor | undefined) => {
+    const { sql, values } = listStatement({ limit: 50, anchor: from, contains: undefined, prefix })
+    return db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...values)
+      .map(row => String(row['detail']))
+  }
+  for (const from of [undefined, anchor]) {
+    for (const [prefix, index] of [
+      ['', 'sessions_by_use'],
+      ['@ann/', 'sessions_of_owner'],
+    ] as const) {
+      const plan = planOf(prefix, from)
+      assert.match(plan[0]!, new RegExp(`^(SEARCH|SCAN) s USING INDEX ${index}`))
+      assert.ok(!plan.some(step => /TEMP B-TREE|SCAN (?!s USING INDEX)/.test(step)), plan.join('\n'))
+    }
+  }
+  db.close()
+})
+
+test('an append writes the page of its event, and no other', async () => {
+  const path = join(folder, 'one-page.sqlite')
+  const store = new SqliteLedger(path, { indexes: false })
+  await store.open('s', { at: 1, meta: '{}' })
+  const append = (seq: number) =>
+    store.append('s', [{ seq, type: 'decision', at: seq, hash: `h${seq}`, light: '', body: '{}' }])
+  await append(0)
+  const sizeOfLog = () => statSync(`${path}-wal`).size
+  const before = sizeOfLog()
+  await append(1)
+  const [PAGE, FRAME_HEADER] = [4096, 24]
+  assert.equal(sizeOfLog() - before, PAGE + FRAME_HEADER)
+  await store.close()
+})
+
+test('sessions that a killed process appended to come to their place in the list once they are indexed', async () => {
+  const path = join(folder, 'killed.sqlite')
+  const killed = new SqliteLedger(path, { indexes: false })
+  for (const [at, id] of ['a', 'b', 'c'].entries()) await killed.open(id, { at, meta: '{}' })
+  await killed.append('a', [{ seq: 0, type: 'decision', at: 9, hash: 'h', light: '', body: '{}' }])
+  const next = new SqliteLedger(path, { indexes: false })
+  while (await next.advanceIndex(undefined, { steps: 4, merge: false }));
+  assert.deepEqual(
+    (await next.list()).map(({ id, updatedAt }) => [id, updatedAt]),
+    [
+      ['a', 9],
+      ['c', 2],
+      ['b', 1],
+    ],
+  )
+  await next.close()
+  await killed.close()
+})
 
 test('a database of a newer version is refused and left alone', () => {
   const path = join(folder, 'newer.sqlite')
@@ -80,6 +141,8 @@ test('a file or its log that is deleted or replaced while it is open is noticed 
         await store.open('a', { at: 0, meta: '{}' })
         const event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } } as const
         assert.ok(await ledger.append([event as never], 0))
+        // The thread has opened the file, too: it would make a new log.
+        await store.index('all')
         const file = path + suffix
         if (change === 'deleted') rmSync(file)
         else {

@@ -1,7 +1,7 @@
 /** What ThreadedLedger does where it cannot write at once, when it is closed, and when nobody closes it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -104,6 +104,22 @@ describe('closing', () => {
     const again = new SqliteLedger(path)
     assert.equal((await again.read('a')).length, 1)
     await again.close()
+  })
+
+  test('ends when the thread cannot begin, before or while it is waited for; what it was asked for fails', async () => {
+    for (const isClosing of [false, true]) {
+      const path = join(folder, `gone-${isClosing}.sqlite`)
+      const store = new ThreadedLedger(path)
+      rmSync(path)
+      mkdirSync(path)
+      if (!isClosing) {
+        await assert.rejects(store.index('all'), { code: 'STORE_FAILED' })
+        await assert.rejects(store.index('all'), { code: 'STORE_FAILED' })
+        await assert.rejects(store.append('a', [row(0)]), { code: 'STORE_FAILED' })
+        await assert.rejects(store.remove(['a'], { at: 1, by: 'alice' }), { code: 'STORE_FAILED' })
+      }
+      await store.close()
+    }
   })
 
   test('refuses every later write, also through the early store', async () => {

@@ -262,7 +262,6 @@ const OWN = [
   'memory/dolt-server.ts',
   'memory/rows.ts',
   'model/json.ts',
-  'model/tokens.ts',
   'session/sample.ts',
 ]
 

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pieceEnd } from '../../src/model/pieces.ts'
+import { Pieces } from '../../src/model/pieces.ts'
 import * as fc from '../property.ts'
 
 /** The pattern as o200k publishes it. */
 const O200K =
   /[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu
 
+const reader = new Pieces(1000)
+
 function piecesOf(text: string): string[] {
   const pieces: string[] = []
+  reader.read(text)
   for (let from = 0; from < text.length; ) {
-    const end = pieceEnd(text, from)
+    const end = reader.end(from)
     pieces.push(text.slice(from, end))
     from = end
   }

@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { boundedTo, characterStart, cut, headOf, tailOf } from '../../src/model/text.ts'
+import {
+  amount,
+  asDollars,
+  boundedTo,
+  characterStart,
+  cut,
+  headOf,
+  linesIn,
+  onOneLine,
+  tailOf,
+  trimEndOf,
+  withCommas,
+} from '../../src/model/text.ts'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { isWellFormed } from '../../src/view/legality.ts'
@@ -60,4 +72,30 @@ test('a long session full of emoji has only valid texts, whatever is shortened i
     }
     assert.ok(session.edits().length > 0, policy)
   }
+})
+
+test('amounts read as people write them', () => {
+  assert.deepEqual([0, 0.05, -0.05, 0.1, 1.005, -2].map(asDollars), [
+    '$0.00',
+    '$0.0500',
+    '−$0.0500',
+    '$0.10',
+    '$1.00',
+    '−$2.00',
+  ])
+  assert.deepEqual(
+    [amount(1, 'call'), amount(2000, 'call'), amount(0, 'entry', 'entries')],
+    ['1 call', '2,000 calls', '0 entries'],
+  )
+  assert.equal(withCommas(45_231), '45,231')
+})
+
+test('lines and ends of texts', () => {
+  assert.deepEqual(['', 'a', 'a\n', 'a\nb', '\n\n'].map(linesIn), [0, 1, 1, 2, 2])
+  assert.equal(onOneLine(' a \n\n b  c '), 'a b  c')
+  assert.deepEqual(
+    [trimEndOf('a-- ', '- '), trimEndOf('---', '-'), trimEndOf('', '-'), trimEndOf('a', '')],
+    ['a', '', '', 'a'],
+  )
+  assert.deepEqual([boundedTo('abc', 3), boundedTo('abcd', 3)], ['abc', 'ab…'])
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { cutMiddle, excerpt, tells } from '../../src/planner/excerpt.ts'
+import { cutMiddle, excerpt, firstTelling } from '../../src/planner/excerpt.ts'
 import * as fc from '../property.ts'
 
 const KEEP = { head: 200, tail: 100, telling: 150 }
@@ -66,7 +66,8 @@ test('a string is cut in the middle only where that is worth its note', () => {
 
 test('what tells of an outcome: words for errors, whole and in any case', () => {
   for (const line of ['ERROR in a.ts', '2 failed', 'exit code 1', 'Traceback (most', 'file not found', 'assertEqual']) {
-    assert.equal(tells(line), true, line)
+    assert.equal(firstTelling(`one\n${line}\nerror`), line)
   }
-  for (const line of ['all is well', 'terrors of the deep', 'unfailing', '']) assert.equal(tells(line), false, line)
+  for (const line of ['all is well', 'terrors of the deep', 'unfailing', ''])
+    assert.equal(firstTelling(`one\n${line}\n`), '', line)
 })

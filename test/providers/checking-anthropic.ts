@@ -1,7 +1,7 @@
 /**
  * An Anthropic that checks, as a script for upstream.ts: it signs thinking with a hash of what came before it and
  * refuses what Anthropic refuses (by the model and the age of the account), caches at marked positions only, looks
- * back 20 blocks from each mark, applies its own context edits, and bills.
+ * back 20 blocks from each mark, clears results and thinking as it is told to, and bills.
  */
 import type { Received, Turn } from '../upstream.ts'
 import {
@@ -45,6 +45,9 @@ export type CheckingAnthropic = {
 }
 
 const CONTROLS = 'thinking-binding-controls-2026-08-01'
+const MANAGEMENT = 'context-management-2025-06-27'
+const CLEAR_USES = 'clear_tool_uses_20250919'
+const CLEAR_THINKING = 'clear_thinking_20251015'
 const LOOK_BACK = 20
 const MOST_MARKS = 4
 const MINIMUM = 512
@@ -76,8 +79,8 @@ export function checkingAnthropic(
     if (turn.error) return turn
     const { json } = received
     const { prompt, report } = checked
-    const applied = applyEdits(json, prompt)
-    const used = readAndWrite(cache, json, prompt.blocks)
+    const { applied, blocks } = applyEdits(json, prompt.blocks)
+    const used = readAndWrite(cache, json, blocks)
     const thoughts = (turn.thinking ? [turn.thinking].flat() : []).map(thought => ({ ...thought, id: `t${made++}` }))
     const run = thoughts.map(({ id }) => id)
     const thinking = thoughts.map(({ id, ...thought }, at) => {
@@ -114,7 +117,10 @@ export function checkingAnthropic(
   function count(received: Received) {
     const checked = guarded(received)
     if ('error' in checked) return checked.error
-    return { status: 200, body: { input_tokens: checked.prompt.blocks.reduce((sum, { tokens }) => sum + tokens, 0) } }
+    const { blocks } = checked.prompt
+    const { applied, blocks: left } = applyEdits(received.json, blocks)
+    const more = applied ? { context_management: { original_input_tokens: tokensIn(blocks) } } : {}
+    return { status: 200, body: { input_tokens: tokensIn(left), ...more } }
   }
 
   function guarded(received: Received): { error: NonNullable<Turn['error']> } | ReturnType<typeof check> {
@@ -132,6 +138,7 @@ export function checkingAnthropic(
     const { json } = received
     checkBetas(received, account)
     checkThinking(json, hasBeta(received, CONTROLS))
+    checkEdits(json, hasBeta(received, MANAGEMENT))
     checkMarks(json)
     checkTools(json)
     const prompt = startOf(json)
@@ -155,7 +162,7 @@ export function checkingAnthropic(
           report.push({ type: 'thinking_mismatch_allowed', path, reason: 'prefix_binding_mismatch' })
         if (outcome === 'drop' || outcome === 'unreadable') continue
         it.shown++
-        prompt.think(block)
+        prompt.think(block, i)
       }
     }
     return { prompt, report }
@@ -176,8 +183,8 @@ export function checkingAnthropic(
   }
 }
 
-/** `lifetime`: of the mark on it. */
-type Placed = Block & { isResult: boolean; lifetime?: number }
+/** `lifetime`: of the mark on it. `own`: what it says itself. `turn`: the message, for thinking. */
+type Placed = Block & { own: Json; lifetime?: number; turn?: number }
 
 /** A prompt as it is read block by block. */
 class Prompt {
@@ -206,17 +213,18 @@ class Prompt {
     this.#add(block, sizeOf(unmarked(block)))
   }
 
-  think(block: Json): void {
+  think(block: Json, turn: number): void {
     const seal = opened(block.signature ?? block.data)!
     this.thoughts.push(seal.id)
-    this.#add(block, seal.tokens)
+    this.#add(block, seal.tokens, { turn })
   }
 
-  #add(block: Json, tokens: number): void {
-    this.#all = hashOf(this.#all, unmarked(block))
+  #add(block: Json, tokens: number, more: { turn?: number } = {}): void {
+    const own = unmarked(block)
+    this.#all = hashOf(this.#all, own)
     const mark = block.cache_control
     const lifetime = mark ? { lifetime: lifetimeOf(mark) } : {}
-    this.blocks.push({ hash: this.#all, tokens, isResult: block.type === 'tool_result', ...lifetime })
+    this.blocks.push({ hash: this.#all, tokens, own, ...lifetime, ...more })
   }
 }
 
@@ -357,23 +365,75 @@ function familyOf(model: string): string {
   return BINDS.test(model) ? model : 'older'
 }
 
-/** Its own clearing of old results: shorter for the model, and what follows is written again. */
-function applyEdits(json: Json, prompt: Prompt): Json[] | undefined {
-  const edits: Json[] | undefined = json.context_management?.edits
-  if (!edits) return undefined
-  const clear = edits.find(({ type }) => type === 'clear_tool_uses_20250919')
-  const total = prompt.blocks.reduce((sum, { tokens }) => sum + tokens, 0)
-  if (!clear || total <= (clear.trigger?.value ?? 100_000)) return []
-  const results = prompt.blocks.filter(({ isResult }) => isResult)
-  const old = results.slice(0, Math.max(0, results.length - (clear.keep?.value ?? 3)))
-  let cleared = 0
-  for (const block of old) {
-    cleared += Math.max(0, block.tokens - 10)
-    block.tokens = Math.min(block.tokens, 10)
+function checkEdits({ context_management: managed }: Json, withBeta: boolean): void {
+  if (managed && !withBeta) throw new Refused('context_management: Extra inputs are not permitted')
+  const types: string[] = (managed?.edits ?? []).map(({ type }: Json) => type)
+  const unknown = types.find(type => type !== CLEAR_USES && type !== CLEAR_THINKING)
+  if (unknown) throw new Refused(`context_management.edits: \`${unknown}\` is not supported`)
+  if (types.indexOf(CLEAR_THINKING) > 0)
+    throw new Refused(`context_management.edits: \`${CLEAR_THINKING}\` must be first`)
+}
+
+type Edited = { blocks: Placed[]; applied?: Json[] }
+
+/** Its own edits: shorter for the model, and what follows the first change is another prefix for the cache. */
+function applyEdits({ context_management: managed }: Json, blocks: Placed[]): Edited {
+  if (!managed?.edits) return { blocks }
+  let left = blocks
+  const applied: Json[] = []
+  for (const edit of managed.edits) {
+    const done = edit.type === CLEAR_USES ? clearUses(edit, left) : clearThinking(edit, left)
+    if (!done) continue
+    left = rechained(left, done.blocks)
+    applied.push({ type: edit.type, ...done.counts, cleared_input_tokens: tokensIn(blocks) - tokensIn(left) })
   }
-  const from = prompt.blocks.indexOf(old[0]!)
-  for (const block of prompt.blocks.slice(Math.max(0, from))) block.hash = hashOf(block.hash, old.length)
-  return [{ type: clear.type, cleared_tool_uses: old.length, cleared_input_tokens: cleared }]
+  return { blocks: left, applied }
+}
+
+type Done = { blocks: Placed[]; counts: Json }
+
+/** The oldest results go, but for those of some tools; `keep` of all uses stay. */
+function clearUses(edit: Json, blocks: readonly Placed[]): Done | undefined {
+  const {
+    trigger = { type: 'input_tokens', value: 100_000 },
+    keep = { value: 3 },
+    clear_at_least,
+    exclude_tools = [],
+  } = edit
+  const names = new Map(blocks.flatMap(({ own }) => (own.type === 'tool_use' ? [[own.id, own.name]] : [])))
+  const results = blocks.filter(({ own }) => own.type === 'tool_result')
+  const size = trigger.type === 'tool_uses' ? results.length : tokensIn(blocks)
+  if (size <= trigger.value) return undefined
+  const old = results.slice(0, Math.max(0, results.length - keep.value))
+  const gone = new Set(old.filter(({ own }) => !exclude_tools.includes(names.get(own.tool_use_id))))
+  const shorter = blocks.map(block => (gone.has(block) ? placeholder(block) : block))
+  if (gone.size === 0 || tokensIn(blocks) - tokensIn(shorter) < (clear_at_least?.value ?? 0)) return undefined
+  return { blocks: shorter, counts: { cleared_tool_uses: gone.size } }
+}
+
+function placeholder(block: Placed): Placed {
+  return { ...block, own: { ...block.own, content: '[cleared]' }, tokens: Math.min(block.tokens, 10) }
+}
+
+function clearThinking({ keep }: Json, blocks: readonly Placed[]): Done | undefined {
+  if (keep === undefined || keep === 'all') return undefined
+  const turns = [...new Set(blocks.flatMap(({ turn }) => turn ?? []))]
+  const gone = new Set(turns.slice(0, Math.max(0, turns.length - keep.value)))
+  if (gone.size === 0) return undefined
+  const left = blocks.filter(({ turn }) => turn === undefined || !gone.has(turn))
+  return { blocks: left, counts: { cleared_thinking_turns: gone.size } }
+}
+
+/** The blocks with the hashes of what now stands before them. */
+function rechained(before: readonly Placed[], after: readonly Placed[]): Placed[] {
+  const first = after.findIndex((block, i) => block !== before[i])
+  if (first < 0) return [...after]
+  let hash = after[first - 1]?.hash ?? ''
+  return after.map((block, i) => (i < first ? block : { ...block, hash: (hash = hashOf(hash, block.own)) }))
+}
+
+function tokensIn(blocks: readonly Placed[]): number {
+  return blocks.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
 function diagnose(previous: string | null, before: Prompt | undefined, now: Prompt): Json {

@@ -178,6 +178,7 @@ test('a call is paid by the tier or the speed that the provider billed', () => {
   assert.equal(paid('claude-sonnet-5-5', 'batch'), 1)
   assert.equal(paid('gpt-6.1-sol', 'flex'), 2 * paid('gpt-6.1-sol', 'some tier') * 0.25)
   assert.equal(paid('gpt-5.1-codex', 'priority'), 2.5)
+  assert.equal(paid('gpt-5-mini', 'priority'), 0.45)
 })
 
 test('regional endpoints cost a tenth more', () => {

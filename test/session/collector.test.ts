@@ -2,24 +2,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { freePort } from '../../scripts/free-port.ts'
 import { findCollector } from '../../scripts/optional-parts.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { startTelemetry } from '../../src/session/telemetry.ts'
 
 const collector = findCollector()
 const skip = collector === undefined ? 'no OpenTelemetry collector (OTELCOL_PATH)' : false
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 async function startCollector() {
   const port = await freePort()

@@ -129,7 +129,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
     wrong(
       { polices: [] },
-      /polices is not known; allowed in the file: \$schema, policy, keep, protect, anchor, marks, model, cacheTtl, overhead, models, tools/,
+      /polices is not known; allowed in the file: \$schema, policy, keep, byAgent, byProject, protect, anchor, marks, model, cacheTtl, overhead, models, tools/,
     )
     wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
     wrong(

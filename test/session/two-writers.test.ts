@@ -44,6 +44,40 @@ describe('two that hold one session', () => {
     )
   })
 
+  test('hold one conversation once, whichever of them each turn of it is given', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ who: fc.nat(1), retry: fc.boolean() }), { maxLength: 12 }), async turns => {
+        const both = await openTwice()
+        const messages = [user('start')]
+        for (const [i, { who, retry }] of turns.entries()) {
+          const views = [await both[who]!.sync(messages)]
+          // The same request again, at the other one: nothing was answered, so nothing is new.
+          if (retry) views.push(await both[1 - who]!.sync(messages))
+          for (const view of views) {
+            assert.equal(view.session.id, 's')
+            assert.equal(view.messages.length, messages.length)
+          }
+          messages.push({ role: 'assistant', parts: [{ type: 'text', text: `answer ${i}` }] }, user(`question ${i}`))
+        }
+        await both[0].sync(messages)
+        await both[1].sync(messages)
+        assert.equal(both[0].fold.entries.length, messages.length)
+        assert.equal(await bytes(both[0]), await bytes(both[1]))
+      }),
+    )
+  })
+
+  test('an older request at one of them is a fork of what the other has added since', async () => {
+    const [one, two] = await openTwice()
+    const says: Message = { role: 'assistant', parts: [{ type: 'text', text: 'an answer' }] }
+    await one.sync([user('start')])
+    await two.sync([user('start')])
+    await two.sync([user('start'), says, user('more')])
+    const { session, messages } = await one.sync([user('start')])
+    assert.notEqual(session.id, 's')
+    assert.equal(messages.length, 1)
+  })
+
   test('come to the same view after any doings of both, one after the other or at once', async () => {
     const doing = fc.record({
       who: fc.nat(1),

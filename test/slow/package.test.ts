@@ -1,10 +1,22 @@
 /** The package as others get it: packed, installed into an empty folder, imported, typed, and run. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { OLDEST_NODE } from '../../scripts/optional-parts.ts'
 import { readmeProgram } from '../readme.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -13,9 +25,9 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 type Ran = { code: number; stdout: string; stderr: string }
 
-/** Runs a program with this very Node first on the path. */
-function run(program: string, args: string[], cwd: string): Promise<Ran> {
-  const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}` }
+/** Runs a program with a Node first on the path, this very one if no other is named. */
+function run(program: string, args: string[], cwd: string, node = process.execPath): Promise<Ran> {
+  const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` }
   return new Promise(resolve => {
     execFile(program, args, { cwd, env, maxBuffer: 1e8 }, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
@@ -67,6 +79,52 @@ test('the package installs in an empty folder, runs, has its types and its progr
     assert.match(stdout, /Usage: palimpsest COMMAND/)
     const sample = await run(join(project, 'node_modules/.bin/palimpsest'), ['sample'], project)
     assert.deepEqual([sample.code, sample.stderr], [0, ''])
+  })
+
+  const old = join(ROOT, OLDEST_NODE)
+  const skip = !existsSync(old) && 'the oldest Node is not here (npm run get:node22)'
+  await t.test('everything that the oldest Node can lack works there', { skip }, async () => {
+    const { engines } = JSON.parse(readFileSync(join(project, 'node_modules/palimpsest/package.json'), 'utf8'))
+    const { stdout: version } = await run(old, ['--version'], project)
+    assert.equal(`>=${version.trim().slice(1)}`, `${engines.node}.0`)
+    const palimpsest = async (...args: string[]) => {
+      const home = ['--home', join(project, 'old-home')]
+      const ran = await run(join(project, 'node_modules/.bin/palimpsest'), [...args, ...home], project, old)
+      assert.deepEqual([ran.code, ran.stderr], [0, ''], args.join(' '))
+      return ran.stdout
+    }
+    await palimpsest('import', join(ROOT, 'sample/session.jsonl'), '--as', 'old')
+    assert.match(await palimpsest('verify'), /^whole +old /)
+    assert.match(await palimpsest('sessions'), /old/)
+    assert.match(await palimpsest('recall', 'Sunday'), /old #\d+/)
+    assert.match(await palimpsest('backup', join(project, 'copy')), /1 session, .*verified/)
+  })
+
+  await t.test('the server runs on the oldest Node', { skip }, async () => {
+    const program = join(project, 'node_modules/palimpsest/bin/palimpsest.js')
+    const args = [program, 'serve', '--sample', '--port', '0', '--home', join(project, 'served')]
+    const server = spawn(old, args, { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] })
+    const ended = once(server, 'exit')
+    let printed = ''
+    let complaints = ''
+    server.stderr.on('data', (chunk: Buffer) => (complaints += chunk))
+    try {
+      for await (const chunk of server.stdout) {
+        printed += chunk
+        if (/http:\S+/.test(printed)) break
+      }
+      const [url] = /http:\/\/[^\s/]+/.exec(printed) ?? assert.fail(`${printed}${complaints}`)
+      const { sessions } = (await (await fetch(`${url}/sessions`)).json()) as { sessions: { id: string }[] }
+      assert.deepEqual(
+        sessions.map(({ id }) => id),
+        ['sample'],
+      )
+      assert.match(await (await fetch(url)).text(), /<title>Palimpsest/)
+      assert.equal(complaints, '')
+    } finally {
+      server.kill()
+      await ended
+    }
   })
 })
 

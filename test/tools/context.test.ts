@@ -5,8 +5,9 @@ import type { Message } from '../../src/model/types.ts'
 import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { contextTool } from '../../src/tools/context.ts'
-import { recallTool, seenSessions } from '../../src/tools/recall.ts'
+import { agentContext, recallTool, seenSessions } from '../../src/tools/recall.ts'
 import { runTool, type ToolResult } from '../../src/tools/tool.ts'
+import { openSmall } from '../small-session.ts'
 
 const LOG = `START_DEBUG_LOG\n${'connection 17 opened by the pool\n'.repeat(40)}END_DEBUG_LOG`
 const CONFIG = `{"verbose": true, "levels": [${'"debug", '.repeat(60)}"trace"]} end of the config`
@@ -164,6 +165,25 @@ test('restore gives the original in the result and leaves the view alone', async
   assert.match((await context(session, 'restore')).text, /restore takes ids/)
 })
 
+test('a shortened result that held an image says so, and restore says how to see it again', async () => {
+  const session = await open([])
+  const image = { type: 'image' as const, mediaType: 'image/png', data: 'AAAA' }
+  const [call, result] = step('shot', 'screenshot', {}, '')
+  const output = [{ type: 'text' as const, text: 'the login page' }, image]
+  await session.append(call!, { ...result!, parts: [{ ...result!.parts[0]!, output } as never] })
+  const id = await idOf(session, 'the login')
+  await context(session, 'discard', [[id]])
+  const stub = '[Image left out: image/png, 4 bytes]'
+  assert.ok((await shownText(session)).includes(stub))
+  const { text } = await context(session, 'restore', [[id]])
+  assert.ok(text.includes(stub), text)
+  const [, undo = ''] = /context\(action="undo", targets=(.*?)\)\]/.exec(text) ?? []
+  await context(session, 'undo', JSON.parse(undo))
+  const { messages } = await session.view({ plan: false })
+  assert.deepEqual(messages.at(-1)!.parts[0], { type: 'tool-result', id: 'shot', name: 'screenshot', output })
+  assert.match((await context(session, 'restore', [[id]])).text, /\[in view, in entry 2\]$/)
+})
+
 test('what the user hid an agent can neither undo, nor restore, nor read by recall', async () => {
   const session = await open([`API_KEY=sk-very-secret-value-of-the-user\n${CONFIG}`])
   const id = await idOf(session, 'API_KEY')
@@ -285,4 +305,46 @@ test('an edit keeps the reason that the agent gave, and what is discarded is not
   assert.equal(again.isError, true)
   assert.match(again.text, /is discarded already \(edit e\d+\)/)
   assert.equal((await context(session, 'distill', [[log, 'The pool works.']])).isError, undefined)
+})
+
+test('the price of a discard is said before, and nothing is changed by asking', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:' })
+  const session = await openSmall(pal)
+  await session.view({ plan: false })
+  const { length } = await session.events()
+  const listed = (await runTool(contextTool, { action: 'list' }, { session })).text
+  assert.match(listed, /in view, the next call \$[\d.]+\. The cache is cold: any edit is free now\./)
+  const [, id] = /- ([0-9a-f]{8}): result of/.exec(listed)!
+  const { text } = await runTool(contextTool, { action: 'price', targets: [[id]] }, { session })
+  assert.match(text, /^1 part: [\d,]+ tokens less, \$[\d.]+ less with every call\.\nIt costs nothing now/)
+  assert.match(text, /were quoted later \d+\.\d\d times in recorded sessions/)
+  assert.equal((await session.events()).length, length)
+  const unknown = await runTool(contextTool, { action: 'price', targets: [['ffffffff']] }, { session })
+  assert.match(unknown.text, /Nothing in view has the id ffffffff/)
+})
+
+test('the session of the conversation is found by its name; what its compaction dropped is put back, but nothing hidden', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:' })
+  const say = (role: 'user' | 'assistant', text: string): Message => ({ role, parts: [{ type: 'text', text }] })
+  const before = await pal.session('claude-1', { planner: 'none' })
+  await before.append(say('user', 'Paint the door.'), say('assistant', 'RAL 6005.'), say('user', 'My PIN is 4711.'))
+  const parts = await before.parts()
+  await before.edit([{ discard: parts.find(({ preview }) => preview.includes('4711'))!.hash }], 'user')
+  const after = await pal.session('claude-1.2', { planner: 'none', about: { parent: 'claude-1' } })
+  await after.append(say('user', 'This session is being continued.'), say('assistant', 'Go on.'))
+  const session = await pal.session('mcp')
+  const run = async (input: object) =>
+    (await runTool(contextTool, { session: 'claude-1', ...input }, { session, live: agentContext(pal) })).text
+  const dropped = await run({ action: 'dropped' })
+  assert.match(dropped, /RAL 6005/)
+  assert.doesNotMatch(dropped, /4711/)
+  const [, id] = /- ([0-9a-f]{8}): text, \d+ tokens?: "RAL/.exec(dropped)!
+  assert.match(await run({ action: 'put_back', targets: [[id]] }), /Put back/)
+  const shown = JSON.stringify((await after.view({ plan: false })).messages)
+  assert.match(shown, /put back by the agent\]\\nRAL 6005/)
+  assert.equal(after.edits().at(-1)!.edit.by, 'agent')
+  await run({ action: 'undo' })
+  assert.doesNotMatch(JSON.stringify((await after.view({ plan: false })).messages), /RAL 6005/)
+  const alone = await runTool(contextTool, { action: 'list', session: 'claude-1' }, { session })
+  assert.match(alone.text, /Here only your own session can be reached/)
 })

@@ -97,3 +97,40 @@ test('pins are told', async () => {
     [false, true],
   )
 })
+
+test('of edits in one entry those show that no later or larger one hides', async () => {
+  const session = await sessionWith(2)
+  await session.apply([
+    { target: { type: 'part', entry: 0, part: 0, leaf: 0, span: [0, 5] }, replacement: 'E', why: 'span' },
+  ])
+  await session.apply([
+    { target: { type: 'part', entry: 0, part: 0, leaf: 0, span: [10, 15] }, replacement: 'F', why: 'other' },
+  ])
+  const shows = async () => (await explain(session))[0]!.edits.map(({ why, shows }) => [why, shows])
+  assert.deepEqual(await shows(), [
+    ['span', true],
+    ['other', true],
+  ])
+  await session.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: 'all of it', why: 'whole' }])
+  assert.deepEqual(await shows(), [
+    ['span', false],
+    ['other', false],
+    ['whole', true],
+  ])
+})
+
+test('an entry is pinned when one of its parts is', async () => {
+  const session = await sessionWith(1)
+  await session.append({
+    role: 'assistant',
+    parts: [
+      { type: 'text', text: 'one' },
+      { type: 'text', text: 'two' },
+    ],
+  })
+  await session.pin(1, { part: 1 })
+  assert.deepEqual(
+    (await explain(session)).map(slot => slot.pinned),
+    [false, true],
+  )
+})

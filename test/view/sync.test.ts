@@ -5,7 +5,7 @@ import { parseJson } from '../../src/model/json.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { keyOf, syncPlan } from '../../src/view/sync.ts'
+import { inPresentForm, inPresentFormUpTo, keyOf, syncPlan } from '../../src/view/sync.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -152,5 +152,30 @@ describe('sync of a session', () => {
       }),
       { numRuns: 60 },
     )
+  })
+})
+
+describe('the present form of a conversation', () => {
+  /** The same words as the client sends them now: with its own marks, which were others when they were recorded. */
+  const marked = ({ role, parts }: Message): Message => ({
+    role,
+    parts,
+    original: { dialect: 'anthropic', value: 'new' },
+  })
+
+  test('is the client’s, with edits in it; what it adds behind the ledger stays as it is', async () => {
+    const session = await open()
+    const talk = [user('a question'), says('a long answer'), user('another'), says('and so on')]
+    await session.append(...talk)
+    await session.apply([{ target: { type: 'part', entry: 1, part: 0 }, replacement: 'short', why: 'test' }])
+    const sent = inPresentForm(session.fold, talk.map(marked))
+    assert.deepEqual(
+      sent.map(({ parts: [part] }) => part?.type === 'text' && part.text),
+      ['a question', 'short', 'another', 'and so on'],
+    )
+    assert.deepEqual(sent[0], marked(talk[0]!))
+    const more = [...talk, user('one more')].map(marked)
+    assert.deepEqual(inPresentFormUpTo(session.fold, more), [...sent, marked(user('one more'))])
+    assert.deepEqual(inPresentFormUpTo(session.fold, more.slice(0, 2)), sent.slice(0, 2))
   })
 })

@@ -1,22 +1,36 @@
 /** What the API answers, as far as the pages for sessions read it. The document at /openapi.json says the whole. */
 import type { Edit, Message, Part, Role } from '../../src/model/types.ts'
+import type {
+  Dropped,
+  EditPrice,
+  KnobPoint,
+  Moment,
+  Named,
+  Overview,
+  PricedPart,
+  Verdict,
+} from '../../src/view/figures.ts'
 import type { Summary } from '../../src/view/totals.ts'
-import type { Step, Turn } from '../../src/view/turns.ts'
+import type { Step, SubAgent, Turn } from '../../src/view/turns.ts'
 
-export type { Edit, Message, Part, Role, Step, Summary, Turn }
-
-export type Overview = {
-  days: { day: string; billed: number; saved: number; calls: number }[]
-  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
-  agents: Named[]
-  projects: Named[]
-  models: Named[]
-  sessions: number
-  /** Sessions whose numbers are known so far. */
-  counted: number
-  live: number
+export type {
+  Dropped,
+  Edit,
+  EditPrice,
+  KnobPoint,
+  Message,
+  Moment,
+  Named,
+  Overview,
+  Part,
+  PricedPart,
+  Role,
+  Step,
+  SubAgent,
+  Summary,
+  Turn,
+  Verdict,
 }
-export type Named = { name: string; sessions: number }
 
 export type SessionInfo = {
   id: string
@@ -27,8 +41,18 @@ export type SessionInfo = {
   createdAt: number
   updatedAt: number
   parent?: { id: string; seq: number }
-  about: { client?: string; project?: string; title?: string; parent?: string; reason?: string; recorded?: true }
+  about: {
+    client?: string
+    project?: string
+    title?: string
+    parent?: string
+    reason?: string
+    recorded?: true
+    tags?: string[]
+  }
 }
+
+export type SecretPlace = { event: number; type: string; entry?: number; part?: number; kind: string; hint: string }
 
 export type SessionRow = SessionInfo & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
 export type SessionList = { sessions: SessionRow[]; next: string | null }
@@ -41,6 +65,7 @@ export type Families = { families: Family[]; next: string | null; found: number;
 
 export type Imported = {
   format: string
+  found: number
   sessions: { session: string; messages: number; added: number; healed: string[] }[]
   problems: { line?: number; message: string }[]
 }
@@ -176,19 +201,6 @@ export type Hit = {
 
 export type Nearby = Pick<Hit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'inView' | 'hash' | 'tokens'> & {
   preview: string
-}
-
-export type Verdict = {
-  billed: number
-  without: number
-  saved: number
-  calls: number
-  estimated: number
-  /** Places that the agent quoted later, and those that were out of view by then. */
-  quotes: number
-  lost: number
-  cacheLost: { edits: number; pauses: number }
-  edits: { id: string; dollars: number }[]
 }
 
 /** What a policy would have done. */

@@ -16,6 +16,7 @@ const MemoryPage = lazy(() => import('./pages/memory/memory-page.tsx').then(m =>
 const WorkspacePage = lazy(() =>
   import('./pages/workspace/workspace-page.tsx').then(m => ({ default: m.WorkspacePage })),
 )
+const SettingsPage = lazy(() => import('./pages/settings/settings-page.tsx').then(m => ({ default: m.SettingsPage })))
 const ChatPage = lazy(() => import('./pages/chat/chat-page.tsx').then(m => ({ default: m.ChatPage })))
 
 const NAVIGATION = [
@@ -23,6 +24,7 @@ const NAVIGATION = [
   ['memory', 'Memory'],
   ['workspace', 'Workspace'],
   ['chat', 'Chat'],
+  ['settings', 'Settings'],
 ] as const
 
 export function App() {
@@ -64,6 +66,7 @@ function Page({ route: { path } }: { route: Route }): ReactNode {
   if (first === 'memory') return <MemoryPage />
   if (first === 'workspace') return <WorkspacePage />
   if (first === 'chat') return <ChatPage />
+  if (first === 'settings') return <SettingsPage />
   return (
     <EmptyState title="There is no such page.">
       <a href={hrefOf('sessions')}>To the sessions</a>

@@ -6,6 +6,7 @@ import { backup } from '../commands/backup.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
 import { config } from '../commands/config.ts'
 import { context, statusline } from '../commands/context.ts'
+import { copy } from '../commands/copy.ts'
 import { deleteSessions } from '../commands/delete.ts'
 import { doctor } from '../commands/doctor.ts'
 import { dolt } from '../commands/dolt.ts'
@@ -21,13 +22,16 @@ import { recall, restore } from '../commands/recall.ts'
 import { redact } from '../commands/redact.ts'
 import { replay } from '../commands/replay.ts'
 import { report } from '../commands/report.ts'
+import { retention } from '../commands/retention.ts'
 import { runAgent } from '../commands/run.ts'
 import { sample } from '../commands/sample.ts'
 import { secrets } from '../commands/secrets.ts'
 import { serve } from '../commands/serve.ts'
 import { sessions } from '../commands/sessions.ts'
+import { share } from '../commands/share.ts'
 import { show } from '../commands/show.ts'
 import { stats } from '../commands/stats.ts'
+import { tag } from '../commands/tag.ts'
 import { token } from '../commands/token.ts'
 import { head, verify } from '../commands/verify.ts'
 import { welcome } from '../commands/welcome.ts'
@@ -42,6 +46,7 @@ export const COMMANDS: readonly Command[] = [
   ask,
   persona,
   sessions,
+  tag,
   show,
   context,
   statusline,
@@ -61,10 +66,13 @@ export const COMMANDS: readonly Command[] = [
   doctor,
   importFiles,
   exportSessions,
+  share,
   secrets,
   redact,
   deleteSessions,
+  retention,
   backup,
+  copy,
   replay,
   config,
   models,

@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
@@ -69,15 +70,16 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
   const { args, values, io, opened } = given
   const named = values['home']
   const home = typeof named === 'string' && named !== '' ? named : usualHome(io.env)
+  const database = databaseUrl(io.env)
   const start = async (threaded = false): Promise<Palimpsest> => {
     const { openPalimpsest } = await import('../../session/engine.ts')
     const { ThreadedLedger } = await import('../../ledger/threaded.ts')
-    const store = threaded ? { store: new ThreadedLedger(join(home, 'ledger.sqlite')) } : {}
-    const pal = await openPalimpsest({ home, ...store })
+    const store = threaded && !database ? { store: new ThreadedLedger(join(home, 'ledger.sqlite')) } : {}
+    const pal = await openPalimpsest({ home, ...store, databaseUrl: database ?? false })
     opened.push(await withTelemetry(pal, io))
     return pal
   }
-  const openIfThere = async () => (existsSync(join(home, 'ledger.sqlite')) ? start() : undefined)
+  const openIfThere = async () => (database || existsSync(join(home, 'ledger.sqlite')) ? start() : undefined)
   const open = async ({ create = false, threaded = false } = {}): Promise<Palimpsest> => {
     const pal = create ? await start(threaded) : await openIfThere()
     if (pal) return pal

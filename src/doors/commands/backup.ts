@@ -1,7 +1,8 @@
 /**
- * `backup`: a copy of a home in another folder, while it is in use; and back. Databases are copied by SQLite's own backup,
- * so that each is as it was at one moment; files follow as they are.
+ * `backup`: a copy of a home in another folder, while it is in use; and back. Databases are copied by SQLite, so
+ * that each is as it was at one moment; files follow as they are.
  */
+import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'
@@ -21,8 +22,13 @@ export const backup = defineCommand({
   examples: ['palimpsest backup ../palimpsest-2026-11-18', 'palimpsest backup --restore ../palimpsest-2026-11-18'],
   options: OPTIONS,
   async run(context) {
-    const { args, values, home } = context
+    const { args, values, home, io } = context
     const folder = args[0]!
+    if (databaseUrl(io.env)) {
+      const message =
+        'The sessions are in PostgreSQL: back it up with pg_dump, or copy it into a home with: palimpsest copy'
+      throw new PalimpsestError('UNSUPPORTED', message)
+    }
     const { from, to } = values.restore ? { from: folder, to: home } : { from: home, to: folder }
     return copyHome(from, to, context)
   },
@@ -68,22 +74,24 @@ async function copyFile(source: string, target: string): Promise<void> {
 }
 
 async function copyDatabase(source: string, target: string): Promise<void> {
-  const { backup: copy, DatabaseSync } = await import('node:sqlite')
-  const { writeFile } = await import('node:fs/promises')
-  await writeFile(target, '', { mode: 0o600 })
+  const { DatabaseSync } = await import('node:sqlite')
+  const { open } = await import('node:fs/promises')
+  await using file = await open(target, 'wx', 0o600)
   const database = new DatabaseSync(source, { readOnly: true })
   try {
-    await copy(database, target)
+    database.prepare('VACUUM INTO ?').run(target)
   } finally {
     database.close()
   }
+  // SQLite does not wait until what it copied is on disk.
+  await file.sync()
 }
 
 /** Throws where a session of the copy does not verify. */
 async function verified(home: string): Promise<number> {
   const { openPalimpsest } = await import('../../session/engine.ts')
-  const { allNames } = await import('./sessions.ts')
-  await using pal = await openPalimpsest({ home, config: false })
+  const { allNames } = await import('../../session/every-session.ts')
+  await using pal = await openPalimpsest({ home, config: false, databaseUrl: false })
   const names = await allNames(pal)
   for (const name of names) await pal.head(name)
   return names.length

@@ -1,9 +1,8 @@
 /** `context`: the parts in view by cost, what taking some out costs, and doing it. `statusline`: the same in one line. */
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, asDollars, withCommas } from '../../model/text.ts'
-import type { EditPrice, Moment } from '../../replay/moment.ts'
-import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
-import type { Timeline } from '../../view/timeline.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+import type { EditPrice, Moment } from '../../view/figures.ts'
 import { defineCommand, numberOption, type Report, readInput } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 
@@ -36,18 +35,15 @@ export const context = defineCommand({
     const pal = await open()
     if (values.undo) return undoEdits(pal, name, ids)
     if (values.dropped) return reportDropped(pal, name, ids)
-    const { id, timeline } = await liveTimeline(pal, name)
-    const { momentOf, priceOf } = await import('../../replay/moment.ts')
+    const { liveSession, timelineOf } = await import('../../session/live-context.ts')
+    const { momentOf, priceOf } = await import('../../session/moment.ts')
+    const { id } = await liveSession(pal, name)
+    const session = await pal.session(id, { mustExist: true, asGuest: true })
+    const timeline = await timelineOf(session)
     const moment = momentOf(timeline, Date.now())
     if (ids.length === 0) return reportMoment(id, moment, numberOption(values.rows, '--rows') ?? ROWS)
-    const unknown = ids.find(one => !moment.parts.some(part => part.id === one))
-    if (unknown !== undefined) {
-      const message = `Nothing in view has the id ${unknown}. List them: palimpsest context ${name}`
-      throw new PalimpsestError('ENTRY_NOT_FOUND', message, { id: unknown })
-    }
     const price = priceOf(timeline, ids, Date.now())
     if (!values.yes) return { json: { session: id, price, edits: [] }, text: () => priceLines(id, price, moment) }
-    const session = await pal.session(id, { mustExist: true })
     const { edits } = await session.edit(
       ids.map(one => ({ discard: one })),
       'user',
@@ -63,6 +59,7 @@ export const context = defineCommand({
 })
 
 async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]): Promise<Report> {
+  const { liveSession } = await import('../../session/live-context.ts')
   const { id } = await liveSession(pal, name)
   const session = await pal.session(id, { mustExist: true })
   const last = session.edits().findLast(({ active }) => active)?.edit.id
@@ -77,10 +74,11 @@ async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]):
 }
 
 async function reportDropped(pal: Palimpsest, name: string, ids: readonly string[]): Promise<Report> {
-  const { droppedFrom, putBack } = await import('./dropped.ts')
+  const { droppedFrom, putBack } = await import('../../session/dropped.ts')
+  const { liveSession } = await import('../../session/live-context.ts')
   const info = await liveSession(pal, name)
   if (ids.length > 0) {
-    const edits = await putBack(pal, info, ids)
+    const edits = await putBack(pal, info, ids, { by: 'user' })
     const undo = `palimpsest context ${info.id} --undo ${edits.map(({ id }) => id).join(' ')}`
     return { json: { session: info.id, edits }, text: () => `Put back. Take it out again: ${undo}\n` }
   }
@@ -99,24 +97,6 @@ async function reportDropped(pal: Palimpsest, name: string, ids: readonly string
       yield* table(columns, rows, paint)
     },
   }
-}
-
-/** The newest session of a name: the conversation itself, or what goes on from it after a compaction or a restart. */
-export async function liveSession(pal: Palimpsest, name: string): Promise<SessionInfo> {
-  const { isSegment } = await import('../proxy/live-sessions.ts')
-  const family = (await pal.sessions({ contains: name, limit: 100 })).filter(({ id }) => isSegment(id, name))
-  const [newest] = family.sort((a, b) => b.updatedAt - a.updatedAt)
-  if (newest) return newest
-  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}. List them: palimpsest sessions`, {
-    name,
-  })
-}
-
-async function liveTimeline(pal: Palimpsest, name: string): Promise<{ id: string; timeline: Timeline }> {
-  const info = await liveSession(pal, name)
-  const { Timelines } = await import('../../session/timelines.ts')
-  const session = await pal.session(info.id, { mustExist: true, asGuest: true })
-  return { id: info.id, timeline: await new Timelines(pal.models, { most: 1 }).of(session, info) }
 }
 
 function reportMoment(id: string, moment: Moment, rows: number): Report {

@@ -33,23 +33,31 @@ export const deleteSessions = defineCommand({
     'palimpsest delete --user alice',
   ],
   options: OPTIONS,
-  async run(context) {
-    const { values, io, open } = context
-    const pal = await open()
-    const { chosenFor } = await import('../server/deletions.ts')
-    const chosen = await chosenFor(pal, await choose(context))
-    const whole = values.user !== undefined && values.before === undefined
-    const report = reportOf(chosen, { whole, user: values.user })
-    if (values['dry-run'] || (chosen.length === 0 && !whole)) return { ...report, notes: ['Nothing was deleted.'] }
-    if (!values.yes) {
-      io.stderr.write(`${preview(chosen, { whole, user: values.user }).join('\n')}\n`)
-      if (!(await confirm(io, 'Delete it for good?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
-    }
-    const ids = chosen.map(({ id }) => id)
-    await carryOut(pal, ids, { ...context, user: whole ? values.user : undefined })
-    return { ...report, notes: [`Deleted ${amount(chosen.length, 'session')}.`] }
-  },
+  run: async context => deleteChosen(context, await choose(context)),
 })
+
+type DeleteValues = { user?: string; before?: string; 'dry-run'?: boolean; yes?: boolean }
+type Deleting = Pick<Context, 'io' | 'open' | 'home'> & {
+  values: { [K in keyof DeleteValues]?: DeleteValues[K] | undefined }
+}
+
+/** Shows what goes, asks, and deletes it. */
+export async function deleteChosen(context: Deleting, given: ToDelete): Promise<Report> {
+  const { values, io, open } = context
+  const pal = await open()
+  const { chosenFor } = await import('../server/deletions.ts')
+  const chosen = await chosenFor(pal, given)
+  const whole = values.user !== undefined && values.before === undefined
+  const report = reportOf(chosen, { whole, user: values.user })
+  if (values['dry-run'] || (chosen.length === 0 && !whole)) return { ...report, notes: ['Nothing was deleted.'] }
+  if (!values.yes) {
+    io.stderr.write(`${preview(chosen, { whole, user: values.user }).join('\n')}\n`)
+    if (!(await confirm(io, 'Delete it for good?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
+  }
+  const ids = chosen.map(({ id }) => id)
+  await carryOut(pal, ids, { ...context, user: whole ? values.user : undefined })
+  return { ...report, notes: [`Deleted ${amount(chosen.length, 'session')}.`] }
+}
 
 async function choose({ args, values: { user, before } }: DeleteContext): Promise<ToDelete> {
   const named = args.length > 0
@@ -90,16 +98,16 @@ function preview(chosen: readonly SessionInfo[], { whole, user }: Scope): string
 /** With what is kept outside the ledger. */
 async function carryOut(pal: Palimpsest, ids: readonly string[], { user, home, io }: Everything): Promise<void> {
   const { deleteSessions: remove, forgetUser } = await import('../server/deletions.ts')
-  const { ServerStore } = await import('../server/server-store.ts')
+  const { openServerStore } = await import('../server/server-store.ts')
   const { openMemory } = await import('../../memory/open.ts')
-  const store = new ServerStore(home)
+  const store = await openServerStore(home, io.env)
   try {
     await remove({ pal, store }, ids, { by: BY })
     if (user === undefined) return
     const memory = await openMemory({ home, env: io.env })
     await forgetUser({ pal, store, memory }, user, BY).finally(() => memory.close())
   } finally {
-    store.close()
+    await store.close()
   }
 }
 

@@ -1,10 +1,10 @@
 /** `export`: sessions as JSON, whole: every event of their ledgers, in order, checked against its hashes on the way. */
 
 import { PalimpsestError } from '../../model/errors.ts'
-import type { Session } from '../../session/session.ts'
+import { allNames } from '../../session/every-session.ts'
+import type { WholeSession } from '../../session/whole-session.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { printableJson } from '../terminal/output.ts'
-import { allNames } from './sessions.ts'
 
 export const exportSessions = defineCommand({
   name: 'export',
@@ -12,7 +12,7 @@ export const exportSessions = defineCommand({
   usage: '[SESSION...]',
   details:
     'Nothing is left out: entries as they happened, edits, reverts, usage, what file tools did. The same ledger gives the\n' +
-    'same text, so an archive can be compared.',
+    'same text, so an archive can be compared. `palimpsest import` makes the same session of it in another home.',
   examples: ['palimpsest export fix-login > fix-login.json', 'palimpsest export --all > sessions.json'],
   options: { all: { type: 'boolean', about: 'every session of the home' } },
   async run({ args, values, open }) {
@@ -21,17 +21,18 @@ export const exportSessions = defineCommand({
     }
     const pal = await open()
     const names = values.all ? await allNames(pal) : args
-    const sessions = []
-    for (const name of names) {
-      const session = await pal.session(name, { mustExist: true })
-      const info = await pal.find(name)
-      sessions.push({ ...info, ledger: await ledgerOf(session) })
-    }
-    const file = { format: 'palimpsest-sessions', version: 1, sessions }
+    const sessions: WholeSession[] = []
+    const { EXPORT, exportSession } = await import('../../session/whole-session.ts')
+    for (const name of names) sessions.push(await exportSession(pal, name))
+    const file = { ...EXPORT, sessions: parentsFirst(sessions) }
     return { json: file, text: () => `${printableJson(file)}\n` }
   },
 })
 
-async function ledgerOf(session: Session): Promise<object[]> {
-  return (await session.events()).map(({ seq, at, event }) => ({ seq, at, ...event }))
+/** A fork shares the events of its parent again where an import has made that before it. */
+function parentsFirst(sessions: readonly WholeSession[]): WholeSession[] {
+  const byId = new Map(sessions.map(session => [session.id, session]))
+  const depthOf = (session: WholeSession | undefined): number =>
+    session?.parent ? 1 + depthOf(byId.get(session.parent.id)) : 0
+  return sessions.toSorted((a, b) => depthOf(a) - depthOf(b))
 }

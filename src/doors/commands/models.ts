@@ -38,7 +38,7 @@ export const models = defineCommand({
 
 async function list({ home }: ModelsContext): Promise<Report> {
   const { allModels, modelInfo, PRICES_AS_OF } = await import('../../providers/models.ts')
-  const { settingsFor } = await import('../../session/engine.ts')
+  const { settingsFor } = await import('../../session/config.ts')
   const { models: own = {} } = await settingsFor(home)
   const all = [...new Set([...allModels().map(({ id }) => id), ...Object.keys(own)])].map(id => ({
     ...modelInfo(id, own),
@@ -75,7 +75,7 @@ const BINDINGS: Record<Model['binding'], string> = { none: 'free', drop: 'bound,
 
 async function show({ home, values }: ModelsContext, name: string): Promise<Report> {
   const { isListedModel, modelInfo } = await import('../../providers/models.ts')
-  const { settingsFor } = await import('../../session/engine.ts')
+  const { settingsFor } = await import('../../session/config.ts')
   const { models: own = {} } = await settingsFor(home)
   const lifetime = values['cache-ttl']
   const model = modelInfo(name, own, lifetime === undefined ? {} : { cacheTtl: lifetime })

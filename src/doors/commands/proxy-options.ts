@@ -13,6 +13,11 @@ export const PROXY_OPTIONS = {
   policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
   keep: { type: 'string', value: 'HOW', about: 'how much thrifty keeps: least, less, normal, more, most, or a number' },
   holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
+  'server-edits': {
+    type: 'string',
+    value: 'WHEN',
+    about: 'have Anthropic clear old results itself: auto (where the agent asks for its beta), always, never',
+  },
   tools: { type: 'boolean', about: 'give models the tools context and recall' },
   memory: { type: 'string', value: 'USER', about: 'tell models the memory blocks of this user' },
   workspace: { type: 'boolean', about: 'tell models the knowledge files of the workspace' },
@@ -32,7 +37,7 @@ type Around = { env: Environment; memory: () => Promise<Memory>; home?: string; 
 export function proxyOptionsFrom(
   values: ProxyValues,
   { env, memory, home, upstreams = {} }: Around,
-): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject'> {
+): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject' | 'serverEdits'> {
   const named = {
     anthropic: values['anthropic-upstream'],
     openai: values['openai-upstream'],
@@ -46,9 +51,15 @@ export function proxyOptionsFrom(
       ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)),
     },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
+    serverEdits: serverEditsFrom(values['server-edits']),
     ...policyFrom(values),
     inject: { tools: values.tools === true, ...(system ? { system } : {}) },
   }
+}
+
+function serverEditsFrom(when = 'auto'): NonNullable<ProxyOptions['serverEdits']> {
+  if (when === 'auto' || when === 'always' || when === 'never') return when
+  throw new PalimpsestError('INVALID_INPUT', `--server-edits takes auto, always or never, not ${when}.`, { when })
 }
 
 /** The preset that the flags name; `--keep` comes before the configuration. */

@@ -23,6 +23,7 @@ export const recall = defineCommand({
   options: {
     session: { type: 'string', short: 's', value: 'SESSION', about: 'only in this session' },
     project: { type: 'string', value: 'FOLDER', about: 'only sessions that worked in this folder, e.g. . or my-app' },
+    tag: { type: 'string', value: 'TAG', about: 'only sessions with this tag' },
     limit: { type: 'string', value: 'N', about: 'how many hits (20)' },
     type: {
       type: 'string',
@@ -47,8 +48,7 @@ export const recall = defineCommand({
     const query = args.join(' ')
     if (query === '') throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: palimpsest recall timezone')
     const options = { limit: numberOption(values.limit, '--limit') ?? 20, ...narrowedBy(values) }
-    const { project } = values
-    const scope = project === undefined ? {} : { project: /^[./]/.test(project) ? resolve(project) : project }
+    const scope = scopeOf(values)
     const { hits, behind } =
       values.session === undefined
         ? ((await (await openIfThere())?.recall(query, { ...options, ...scope })) ?? { hits: [], behind: false })
@@ -103,6 +103,13 @@ async function showText(session: Session, id: string): Promise<Report> {
 
 function whenOf(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+}
+
+function scopeOf({ project, tag }: { project?: string | undefined; tag?: string | undefined }) {
+  return {
+    ...(project === undefined ? {} : { project: /^[./]/.test(project) ? resolve(project) : project }),
+    ...(tag === undefined ? {} : { tag }),
+  }
 }
 
 export const restore = defineCommand({

@@ -1,16 +1,12 @@
 /** `redact`: covers secrets, or a text, in the ledger for good. What would be covered is shown first. */
-import type { ToRedact } from '../../ledger/redaction.ts'
+import { SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
-import type { Palimpsest } from '../../session/engine.ts'
+import { allNames } from '../../session/every-session.ts'
 import { defineCommand, type Report } from '../terminal/command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/output.ts'
 import { BY } from './delete.ts'
-import { allNames } from './sessions.ts'
-
-/** Shorter texts are in every session. */
-const SHORTEST_TEXT = 4
 
 type Covered = { session: string; kinds: Record<string, number> }
 
@@ -33,16 +29,16 @@ export const redact = defineCommand({
     const what = toRedact(values)
     const pal = await open()
     const names = only === undefined ? await allNames(pal) : [only]
-    const found = await look(pal, names, what)
+    const { redactSessions, toBeRedacted } = await import('../server/redactions.ts')
+    const found = await toBeRedacted(pal, names, what)
     const report = reportOf(found)
     if (values['dry-run'] || found.length === 0) return { ...report, notes: ['Nothing was redacted.'] }
     if (!values.yes) {
       io.stderr.write(`${linesOf(found).join('\n')}\n`)
       if (!(await confirm(io, 'Cover it for good?'))) return { ...report, notes: ['Nothing was redacted.'], exit: 1 }
     }
-    const { redactSessions } = await import('../server/deletions.ts')
-    const { ServerStore } = await import('../server/server-store.ts')
-    const store = new ServerStore(home)
+    const { openServerStore } = await import('../server/server-store.ts')
+    const store = await openServerStore(home, io.env)
     const sessions = found.map(({ session }) => session)
     const redacted = await redactSessions({ pal, store }, sessions, what, { by: BY }).finally(() => store.close())
     const done = reportOf(redacted.map(({ session, kinds }) => ({ session, kinds })))
@@ -58,19 +54,6 @@ function toRedact({ secrets, text }: { secrets?: boolean | undefined; text?: str
     throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
   }
   return text === undefined ? { secrets: true } : { text }
-}
-
-async function look(pal: Palimpsest, names: readonly string[], what: ToRedact): Promise<Covered[]> {
-  const { redactEvent } = await import('../../ledger/redaction.ts')
-  const found: Covered[] = []
-  for (const session of names) {
-    const kinds: Record<string, number> = {}
-    for (const { event } of await (await pal.session(session, { mustExist: true, asGuest: true })).events()) {
-      for (const kind of redactEvent(event, what, '')?.kinds ?? []) kinds[kind] = (kinds[kind] ?? 0) + 1
-    }
-    if (Object.keys(kinds).length > 0) found.push({ session, kinds })
-  }
-  return found
 }
 
 function reportOf(sessions: readonly Covered[]): Report {

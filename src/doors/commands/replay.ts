@@ -121,7 +121,7 @@ async function readSessions(
 /** The presets by their names, and what palimpsest.json names. They are checked before anything is replayed. */
 async function plannersOf(list: string, home: string): Promise<PlannerFactory[]> {
   const { findPreset, presets } = await import('../../planner/presets.ts')
-  const { settingsFor } = await import('../../session/engine.ts')
+  const { settingsFor } = await import('../../session/config.ts')
   const { planner: own, tuning } = await settingsFor(home)
   const find = (name: string) => (own?.name === name ? own : findPreset(name, tuning))
   const names = [

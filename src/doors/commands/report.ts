@@ -6,8 +6,9 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
-import type { KnobPoint, SessionReport, Totals } from '../../replay/report.ts'
+import type { SessionReport, Totals } from '../../replay/report.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { KnobPoint } from '../../view/figures.ts'
 import type { Rent } from '../../view/rent.ts'
 import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
@@ -149,7 +150,7 @@ async function newestFirst(paths: readonly string[]): Promise<FoundFile[]> {
   return (await Promise.all(timed)).sort((a, b) => b.time - a.time).map(({ file }) => file)
 }
 
-async function writePage(path: string, html: string): Promise<void> {
+export async function writePage(path: string, html: string): Promise<void> {
   await writeFile(path, html).catch(cause => {
     throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
   })

@@ -1,24 +1,10 @@
 /** `secrets`: what looks like a key or token in the ledger, and where; never the secret itself. */
 
 import { amount } from '../../model/text.ts'
-import type { Event } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import { allNames } from '../../session/every-session.ts'
+import type { Found } from '../../session/find-secrets.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
-import { allNames } from './sessions.ts'
-
-type Found = {
-  session: string
-  /** Its place in the ledger. */
-  event: number
-  type: Event['type']
-  /** For what is in an entry. */
-  entry?: number
-  part?: number
-  kind: string
-  /** The first four and the last two characters. */
-  hint: string
-}
 
 export const secrets = defineCommand({
   name: 'secrets',
@@ -33,6 +19,7 @@ export const secrets = defineCommand({
   async run({ args: [only], open, openIfThere }) {
     const pal = only === undefined ? await openIfThere() : await open()
     const names = only === undefined ? (pal ? await allNames(pal) : []) : [only]
+    const { secretsOf } = await import('../../session/find-secrets.ts')
     const found: Found[] = []
     for (const name of names)
       found.push(...(await secretsOf(await pal!.session(name, { mustExist: true, asGuest: true }))))
@@ -54,30 +41,3 @@ export const secrets = defineCommand({
     }
   },
 })
-
-async function secretsOf(session: Session): Promise<Found[]> {
-  const { hintOf, secretsIn } = await import('../../recall/secrets.ts')
-  const { stringsIn } = await import('../../model/leaves.ts')
-  const found = new Map<string, Found>()
-  let entries = 0
-  const look = (value: unknown, place: Omit<Found, 'kind' | 'hint'>) => {
-    for (const text of stringsIn(value)) {
-      for (const { kind, start, end } of secretsIn(text)) {
-        const one = { ...place, kind, hint: hintOf(text.slice(start, end)) }
-        found.set(JSON.stringify(one), one)
-      }
-    }
-  }
-  for (const { seq, event } of await session.events()) {
-    const place = { session: session.id, event: seq, type: event.type }
-    if (event.type !== 'entry') {
-      look(event, place)
-      continue
-    }
-    const entry = entries++
-    const { parts, ...around } = event.message
-    look(around, { ...place, entry })
-    for (const [part, value] of parts.entries()) look(value, { ...place, entry, part })
-  }
-  return [...found.values()]
-}

@@ -7,6 +7,7 @@
  */
 
 import type { AgentDesk } from '../../agent/desk.ts'
+import { proposeRepeated } from '../../agent/preferences.ts'
 import { userWorkspace } from '../../ledger/owners.ts'
 import { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -14,13 +15,14 @@ import { workspaceIn } from '../../memory/workspace.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
+import { Notices } from '../proxy/notices.ts'
 import { createProxy } from '../proxy/proxy.ts'
 import { agentChat } from '../server/agent-chat.ts'
 import { decidePages } from '../server/decide.ts'
 import { LOCAL } from '../server/gate.ts'
 import { ADMINS, EVERYBODY } from '../server/route.ts'
 import type { MountContext, Mounted } from '../server/server.ts'
-import { NAMELESS } from '../server/users.ts'
+import { NAMELESS, ownName } from '../server/users.ts'
 import { webMounts } from '../server/web.ts'
 import { type ProxyValues, proxyOptionsFrom } from './proxy-options.ts'
 
@@ -33,14 +35,32 @@ export type DoorOptions = {
   log: (line: string) => void
   /** Where users reach this server, if not where programs do. */
   publicUrl?: string | undefined
+  /** Whether answers behind the proxy say that a proposal waits. */
+  noticeInAnswers?: boolean | undefined
+  /** Signs the links on which a user decides; every server of a home has the same. */
+  linkKey: Buffer
 }
 
-export function doorsOf({ pal, memory, agent, values, env, log, publicUrl }: DoorOptions): Mounted[] {
-  const links = new DecisionLinks(pal.home)
+export function doorsOf({
+  pal,
+  memory,
+  agent,
+  values,
+  env,
+  log,
+  publicUrl,
+  linkKey,
+  noticeInAnswers = true,
+}: DoorOptions): Mounted[] {
+  const links = new DecisionLinks(linkKey)
+  const users = [...new Set([...(values.memory === undefined ? [] : [values.memory]), ownName(env), NAMELESS])]
   const proxy = createProxy({
     // The daily log goes to the workspace that models are told.
     pal: values.workspace ? pal.with({ workspace: workspaceIn(env) }) : pal,
     log,
+    learn: (said, { user = users[0]!, owner }) =>
+      proposeRepeated({ pal: owner === undefined ? pal : pal.of(owner), memory, user }, said),
+    ...(noticeInAnswers ? { notices: new Notices({ memory, links, home: pal.home, users, publicUrl }) } : {}),
     ...proxyOptionsFrom(values, { env, home: pal.home, memory: async () => memory }),
   })
   return [

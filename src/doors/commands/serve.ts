@@ -4,6 +4,8 @@ import type { AgentDesk } from '../../agent/desk.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { SettingsGiven } from '../../session/settings.ts'
+import type { Outbox } from '../server/outbox.ts'
 import type { Listening } from '../server/server.ts'
 import { defineCommand, type Io, numberOption } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
@@ -45,14 +47,15 @@ export const serve = defineCommand({
     const rate = numberOption(values.rate, '--rate')
     if (port !== undefined && port > 65_535) throw new PalimpsestError('INVALID_INPUT', '--port is at most 65535.')
     const { openMemory } = await import('../../memory/open.ts')
-    const { ServerStore } = await import('../server/server-store.ts')
+    const { openServerStore } = await import('../server/server-store.ts')
     const { findWeb } = await import('../server/web.ts')
     const { doorsOf } = await import('./serve-doors.ts')
     const { configPath, readConfig } = await import('../../session/config.ts')
     const { adoptOwners } = await import('../server/adopt-owners.ts')
     warnOfReaders(home, io)
-    const publicUrl = values['public-url'] ?? (await readConfig(configPath(home), { mustExist: false }))?.publicUrl
-    const store = new ServerStore(home)
+    const config = await readConfig(configPath(home), { mustExist: false })
+    const publicUrl = values['public-url'] ?? config?.publicUrl
+    const store = await openServerStore(home, io.env)
     await adoptOwners(home, store)
     const pal = await open({ create: true, threaded: true })
     const memory = await openMemory({ home, env: io.env })
@@ -64,7 +67,9 @@ export const serve = defineCommand({
     const log = (line: string) => void io.stderr.write(`${line}\n`)
     const { startTelemetry } = await import('../../session/telemetry.ts')
     const telemetry = startTelemetry({ memory, env: io.env, log })
+    const hasTokens = (await store.tokens({ limit: 1 })).length > 0
     const { serve: start } = await import('../server/server.ts')
+    const outbox = await openOutbox(io.env)
     const listening = await start({
       port: port ?? PORT,
       orFreePort: port === undefined,
@@ -72,33 +77,75 @@ export const serve = defineCommand({
       memory,
       store,
       agent,
-      mount: doorsOf({ pal, memory, agent, values, env: io.env, log, publicUrl }),
+      outbox,
+      mount: doorsOf({
+        pal,
+        memory,
+        agent,
+        values,
+        env: io.env,
+        log,
+        publicUrl,
+        linkKey: await store.secret('links'),
+        noticeInAnswers: config?.noticeInAnswers,
+      }),
       requireToken: values['require-token'] === true,
       ...(values.host === undefined ? {} : { host: values.host }),
       allowHosts: values['allow-host'] ?? [],
       ...(values['allow-host'] === undefined ? { agentsEnv: io.env } : {}),
+      given: { env: io.env, flags: flagsIn(values, home) },
       sample: values.sample === true,
       ...(rate === undefined ? {} : { rate: rate > 0 && { perSecond: rate, burst: rate * 6 } }),
       log,
     })
+    const { keepRetention } = await import('../server/retention.ts')
+    const stopRetention = keepRetention({ pal, store }, { log })
     const stopped = untilStopped()
     const hasWeb = findWeb() !== undefined
-    announce(listening, { io, home, port, hasWeb, hasTokens: store.tokens({ limit: 1 }).length > 0 })
+    announce(listening, { io, home, port, hasWeb, hasTokens })
     keepYoungSpace()
     await stopped
     io.stderr.write('Stopping: running requests are finished first.\n')
+    await stopRetention()
     await listening.close()
     await telemetry?.close()
     return undefined
   },
 })
 
+/** The flags that say what a setting says, by its key. */
+const FLAGS = {
+  policy: 'policy',
+  keep: 'keep',
+  publicUrl: 'public-url',
+  'upstreams.anthropic': 'anthropic-upstream',
+  'upstreams.openai': 'openai-upstream',
+  'upstreams.gemini': 'gemini-upstream',
+} as const
+
+function flagsIn(values: { readonly [name: string]: unknown }, home: string): NonNullable<SettingsGiven['flags']> {
+  const given = Object.entries(FLAGS).filter(([, name]) => values[name] !== undefined)
+  const flags = given.map(([key, name]) => [key, { value: values[name], flag: `--${name}` }] as const)
+  return Object.fromEntries('home' in values ? [...flags, ['home', { value: home, flag: '--home' }]] : flags)
+}
+
 /** The sample session, and in the inbox of whoever looks what its agent proposed to remember. */
 async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
-  const { offerSampleProposals, openSample } = await import('../../session/sample.ts')
+  const { offerSampleProposals, openSample, SAMPLE } = await import('../../session/sample.ts')
   const { ownName } = await import('../server/users.ts')
+  // Whoever has deleted it does not want it back.
+  if ((await pal.tombstones()).some(({ session }) => session === SAMPLE)) return
   await openSample(pal)
   await offerSampleProposals(memory, ownName())
+}
+
+/** The events of all servers, where they share a database. */
+async function openOutbox(env: Io['env']): Promise<Outbox | undefined> {
+  const { databaseUrl } = await import('../../ledger/postgres/database.ts')
+  const url = databaseUrl(env)
+  if (url === undefined) return undefined
+  const { KEPT_EVENTS } = await import('../server/event-hub.ts')
+  return (await import('../server/outbox.ts')).Outbox.open(url, { kept: KEPT_EVENTS })
 }
 
 /** The agent on the sessions and the memory of this process, opened when it is first asked. */
@@ -111,7 +158,11 @@ async function openDesk(
     ...(root === undefined ? {} : { root, hasFiles: true }),
     ...(demo ? { demo: 'without-model' as const } : {}),
   }
-  return new AgentDesk(async () => (await import('../../agent/open.ts')).openHome({ ...opened, ...options }))
+  const { databaseUrl } = await import('../../ledger/postgres/database.ts')
+  const url = databaseUrl(opened.env)
+  const board = url === undefined ? undefined : await (await import('../../agent/turn-board.ts')).TurnBoard.open(url)
+  const open = async () => (await import('../../agent/open.ts')).openHome({ ...opened, ...options })
+  return new AgentDesk(open, { board })
 }
 
 /**

@@ -14,13 +14,19 @@ export const sessions = defineCommand({
   options: {
     limit: { type: 'string', value: 'N', about: 'how many to list (100)' },
     contains: { type: 'string', value: 'TEXT', about: 'only those with this text in their name, policy or model' },
+    tag: { type: 'string', value: 'TAG', about: 'only those with this tag' },
     after: { type: 'string', value: 'SESSION', about: 'only those that follow this one in the list' },
   },
   async run({ values, openIfThere, home }) {
     const pal = await openIfThere()
     const limit = numberOption(values.limit, '--limit')
     const { contains, after } = values
-    const list = (await pal?.sessions({ ...defined({ limit, contains, after }) })) ?? []
+    const wanted = defined({ limit, contains, after })
+    const list = !pal
+      ? []
+      : values.tag === undefined
+        ? await pal.sessions(wanted)
+        : await tagged(pal, values.tag, wanted)
     return {
       json: { sessions: list },
       *text(paint) {
@@ -32,6 +38,7 @@ export const sessions = defineCommand({
           { name: 'POLICY' },
           { name: 'MODEL' },
           { name: 'FORKED FROM' },
+          { name: 'TAGS' },
         ]
         yield* table(columns, list.map(toCells), paint)
       },
@@ -40,14 +47,20 @@ export const sessions = defineCommand({
   },
 })
 
-export async function allNames(pal: Palimpsest): Promise<string[]> {
-  const names: string[] = []
-  for await (const { id } of everySession(pal)) names.push(id)
-  return names
+type Wanted = { limit?: number; contains?: string; after?: string }
+
+async function tagged(pal: Palimpsest, tag: string, { limit = 100, ...wanted }: Wanted): Promise<SessionInfo[]> {
+  const list: SessionInfo[] = []
+  for await (const session of everySession(pal, wanted)) {
+    if (list.length >= limit) break
+    if (session.about.tags?.includes(tag)) list.push(session)
+  }
+  return list
 }
 
-function toCells({ id, updatedAt, length, policy, model, parent }: SessionInfo): string[] {
-  return [printable(id), timeOf(updatedAt), withCommas(length), policy, printable(model), printable(parent?.id ?? '')]
+function toCells({ id, updatedAt, length, policy, model, parent, about: { tags = [] } }: SessionInfo): string[] {
+  const use = [timeOf(updatedAt), withCommas(length), policy, printable(model)]
+  return [printable(id), ...use, printable(parent?.id ?? ''), printable(tags.join(', '))]
 }
 
 function defined<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

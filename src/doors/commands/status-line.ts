@@ -1,7 +1,7 @@
 /** What a status line says, from the service: how full the window is, what was saved, how much came from the cache. */
 import { isRecord, parseJson } from '../../model/json.ts'
 import { asDollars } from '../../model/text.ts'
-import { isSegment } from '../proxy/live-sessions.ts'
+import { isSegment } from '../../session/live-context.ts'
 
 /** A status line is drawn again and again: it must not wait. */
 const WAIT_MS = 1500

@@ -25,16 +25,16 @@ export const token = defineCommand({
   ],
   options: OPTIONS,
   async run(context) {
-    const { ServerStore, ROLES } = await import('../server/server-store.ts')
-    const store = new ServerStore(context.home)
+    const { openServerStore, ROLES } = await import('../server/server-store.ts')
+    const store = await openServerStore(context.home, context.io.env)
     try {
       const [action, id] = context.args
       if (action === 'create' && id === undefined) return await create(store, context, ROLES)
-      if (action === 'list' && id === undefined) return list(store)
-      if (action === 'revoke' && id !== undefined) return revoke(store, id)
+      if (action === 'list' && id === undefined) return await list(store)
+      if (action === 'revoke' && id !== undefined) return await revoke(store, id)
       throw new PalimpsestError('INVALID_INPUT', 'token takes create, list, or revoke with an id.', { action })
     } finally {
-      store.close()
+      await store.close()
     }
   },
 })
@@ -52,7 +52,7 @@ async function create(
   checkUser(user)
   const name = values.name ?? (role === 'agent' ? 'agent' : '')
   if (name !== '') checkUser(name)
-  const { token: secret, ...info } = store.createToken({ user, role, name, at: Date.now() })
+  const { token: secret, ...info } = await store.createToken({ user, role, name, at: Date.now() })
   return {
     json: { ...info, token: secret },
     *text(paint) {
@@ -63,9 +63,9 @@ async function create(
   }
 }
 
-function list(store: ServerStore): Report {
+async function list(store: ServerStore): Promise<Report> {
   const tokens: TokenInfo[] = []
-  for (let page = store.tokens(); page.length > 0; page = store.tokens({ after: tokens.at(-1)!.id })) {
+  for (let page = await store.tokens(); page.length > 0; page = await store.tokens({ after: tokens.at(-1)!.id })) {
     tokens.push(...page)
   }
   return {
@@ -83,8 +83,8 @@ function list(store: ServerStore): Report {
   }
 }
 
-function revoke(store: ServerStore, id: string): Report {
-  const revoked = store.revokeToken(id, Date.now())
+async function revoke(store: ServerStore, id: string): Promise<Report> {
+  const revoked = await store.revokeToken(id, Date.now())
   return { json: revoked, text: () => `Revoked ${id}, ${revoked.role} of ${printable(revoked.user)}.\n` }
 }
 

@@ -5,10 +5,10 @@ import type { Tombstone } from '../../ledger/tombstones.ts'
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import { allNames } from '../../session/every-session.ts'
 import type { Verified } from '../../session/session.ts'
 import { defineCommand, type Io, jsonIn, readInput } from '../terminal/command.ts'
 import { printable, printableJson, timeOf } from '../terminal/output.ts'
-import { allNames } from './sessions.ts'
 
 type Checked = { session: string } & Verified
 type Deleted = { session: string; deleted: { at: number; by: string; events: number } }

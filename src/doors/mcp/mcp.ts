@@ -31,7 +31,7 @@ import { contextTools } from '../../tools/context.ts'
 import { fileTools } from '../../tools/files.ts'
 import { type MemoryToolContext, memoryTools, NO_MEMORY } from '../../tools/memory.ts'
 import { sourcesOf } from '../../tools/provenance.ts'
-import { type SessionToolContext, seenSessions } from '../../tools/recall.ts'
+import { agentContext, type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
 import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
 import { workspaceTools } from '../../tools/workspace.ts'
@@ -63,7 +63,7 @@ export type McpOptions = {
   workspace?: string
   /** Whose memory blocks the client may read and propose changes to, and in which agent's name. */
   memory?: MemoryOf
-  /** Whether `recall` may search the other sessions of `pal`. */
+  /** Whether `recall` may search the other sessions of `pal`, and `context` edit the one of the client's conversation. */
   seesSessions?: boolean
   now?: () => number
 }
@@ -195,7 +195,7 @@ function contextFor(options: McpOptions): () => Promise<Context> {
     return {
       ...given,
       memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,
-      ...(seesSessions ? { sessions: seenSessions(pal) } : {}),
+      ...(seesSessions ? { sessions: seenSessions(pal), live: agentContext(pal) } : {}),
       ...(await opened),
       sources: async (text: string) => sourcesOf((await opened!).session, text),
     }

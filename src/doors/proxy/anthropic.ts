@@ -15,11 +15,16 @@ import { withMarks } from './cache-marks.ts'
 import {
   type Answer,
   addArguments,
+  emptyAnswer,
+  hasText,
   numberIn,
   type ProxyDialect,
+  type Step,
   takeCount,
   takeTier,
   type Untouchable,
+  withLast,
+  withLine,
 } from './dialect.ts'
 
 export const anthropic: ProxyDialect = {
@@ -32,6 +37,7 @@ export const anthropic: ProxyDialect = {
   list: 'messages',
   read,
   write,
+  clear,
   addSystem,
   defineTool: tool => ({ ...toAnthropicTools([tool])[0] }),
   untouchable,
@@ -39,6 +45,12 @@ export const anthropic: ProxyDialect = {
   event,
   whole,
   isOpening: () => false,
+  below: {
+    isData: ({ output_format: old, output_config: config }) =>
+      isWire(old) || (isWire(config) && isWire(config['format'])),
+    stream: belowStream,
+    whole: belowWhole,
+  },
   error: (status, message) => errorBody(status, message),
 }
 
@@ -56,6 +68,30 @@ function write(body: Wire, messages: readonly Message[]): Wire {
   if (system === undefined) delete out['system']
   else out['system'] = system
   return out
+}
+
+/** Whatever the server is told to keep, it clears the oldest: so it is told how many are left of all. */
+function clear(body: Wire, calls: readonly string[]): Wire {
+  const uses = usesIn(body['messages'])
+  const wanted = new Set(calls)
+  const kept = uses.findIndex(id => !wanted.has(id))
+  if (kept <= 0) return body
+  const { context_management: managed } = body
+  const edits: unknown[] = isWire(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
+  const keep = { type: 'tool_uses', value: uses.length - kept }
+  const edit = { type: CLEAR_TOOL_USES, trigger: { type: 'tool_uses', value: 1 }, keep }
+  return { ...body, context_management: { ...(isWire(managed) ? managed : {}), edits: [...edits, edit] } }
+}
+
+export const CLEAR_TOOL_USES = 'clear_tool_uses_20250919'
+
+function usesIn(messages: unknown): string[] {
+  if (!Array.isArray(messages)) return []
+  return messages.flatMap(message => {
+    const content: unknown = isWire(message) ? message['content'] : undefined
+    if (!Array.isArray(content)) return []
+    return content.flatMap(block => (isWire(block) && block['type'] === 'tool_use' ? [String(block['id'])] : []))
+  })
 }
 
 /** A block of its own, so that the client's blocks and their cache marks stay as they are. */
@@ -167,4 +203,35 @@ function appliedEdit(edit: Wire): ServerEdit {
 function errorBody(status: number, message: string): Wire {
   const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'api_error'
   return { type: 'error', error: { type, message } }
+}
+
+/** A text block ends before the stream says that the turn does: its end waits for that. */
+function belowStream(line: string): (data: Wire) => Step {
+  const answer = emptyAnswer()
+  let from = 0
+  let held: Wire | undefined
+  return data => {
+    const { type } = data
+    if (type === 'ping') return held ? 'hold' : 'pass'
+    if (held && endsTurn(data)) {
+      const { index } = held
+      return [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: line } }, held, data]
+    }
+    if (type === 'content_block_start') from = answer.text.length
+    event(answer, data)
+    const isText = answer.text.slice(from).trim() !== ''
+    held = type === 'content_block_stop' && isText && answer.calls.length === 0 ? data : undefined
+    return held ? 'hold' : 'pass'
+  }
+}
+
+function endsTurn({ type, delta }: Wire): boolean {
+  return type === 'message_delta' && isWire(delta) && delta['stop_reason'] === 'end_turn'
+}
+
+function belowWhole(answer: Wire, line: string): Wire | undefined {
+  const { content, stop_reason: reason } = answer
+  if (reason !== 'end_turn' || !Array.isArray(content) || !hasText(content.at(-1))) return undefined
+  if (content.some(block => isWire(block) && block['type'] === 'tool_use')) return undefined
+  return { ...answer, content: withLast(content, block => withLine(block, line)) }
 }

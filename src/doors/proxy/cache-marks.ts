@@ -14,14 +14,14 @@ import { isWire, sameJson, type Wire } from '../../formats/adapters/original.ts'
 const MOST_MARKS = 4
 const LOOK_BACK_BLOCKS = 20
 
-/** The body with one more mark, where that helps. `before` are the messages that were sent last. */
-export function withFreeMark(body: Wire, before: readonly unknown[]): Wire {
+/** The body with one more mark, where that helps. `before` are the messages that the model saw last, `now` those that it sees. */
+export function withFreeMark(body: Wire, before: readonly unknown[], now = listIn(body, 'messages')): Wire {
   const messages = body['messages'] as AnthropicMessage[]
   const own = marksIn(messages)
   const around = [body, ...listIn(body, 'tools'), ...listIn(body, 'system')].filter(isWire)
   const all = [...around.flatMap(({ cache_control: mark }) => (mark ? [mark] : [])), ...own.map(({ mark }) => mark)]
   if (all.length === 0 || all.length >= MOST_MARKS) return body
-  const first = firstChange(messages, before)
+  const first = firstChange(now, before)
   const behind = messages
     .slice(first)
     .reduce((count, { content }) => count + (Array.isArray(content) ? content.length : 1), 0)

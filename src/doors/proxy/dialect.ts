@@ -31,6 +31,18 @@ export type Answer = {
 /** What to do with a request that cannot be edited: pass it on, or answer it. */
 export type Untouchable = 'pass' | { status: number; body: Wire }
 
+/** What becomes of an event: it goes on, it waits for the next one, or these go in place of it and of all that wait. */
+export type Step = 'pass' | 'hold' | readonly Wire[]
+
+/** How a line gets below the text of an answer that ends a turn (notices.ts). Any other answer goes on as it is. */
+export type Below = {
+  /** Whether the request asks for an answer that a program reads. */
+  isData(request: Wire): boolean
+  /** Takes the events of one stream. */
+  stream(line: string): (data: Wire) => Step
+  whole(answer: Wire, line: string): Wire | undefined
+}
+
 export type ProxyDialect = {
   name: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini'
   /** Which upstream speaks it. */
@@ -51,6 +63,8 @@ export type ProxyDialect = {
   read(body: Wire): Message[] | undefined
   /** The request with these messages in place of its own. */
   write(body: Wire, messages: readonly Message[]): Wire
+  /** The request that has the server clear the results of these calls, which are the oldest. */
+  clear?(body: Wire, calls: readonly string[]): Wire
   /** The request with a text behind its system prompt. */
   addSystem(body: Wire, text: string): Wire
   /** A tool of ours as requests define it. */
@@ -67,6 +81,7 @@ export type ProxyDialect = {
   whole(answer: Answer, body: Wire): void
   /** Whether a stream may still turn out to be an error after this event: then it is not passed on yet. */
   isOpening(data: Wire): boolean
+  below: Below
   /** An error of our own, in the provider's shape. */
   error(status: number, message: string): Wire
 }
@@ -103,6 +118,13 @@ export function refusesReasoning(status: number, text: string): boolean {
   return status === 400 && REASONING_REFUSED.test(text)
 }
 
+/** How Anthropic, and servers that imitate it, say that they do not edit the history as asked. */
+const CLEARING_REFUSED = /context_management|clear_tool_uses|context-management-/
+
+export function refusesClearing(status: number, text: string): boolean {
+  return status === 400 && CLEARING_REFUSED.test(text)
+}
+
 /** A number field, where there is one. */
 export function numberIn(value: Wire, key: string): number | undefined {
   const found = value[key]
@@ -129,4 +151,19 @@ export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, t
   const lifetimes = reads['cache_write_tokens_details']
   if (isWire(lifetimes)) takeCount(usage, 'cacheWriteLong', numberIn(lifetimes, 'ttl_12h_tokens'))
   if (isWire(output)) takeCount(usage, 'reasoning', numberIn(output, 'reasoning_tokens'))
+}
+
+/** A list of objects with its last element changed. */
+export function withLast(list: readonly unknown[], change: (last: Wire) => Wire): unknown[] {
+  const last = list.at(-1)
+  return isWire(last) ? list.with(-1, change(last)) : [...list]
+}
+
+/** A part, block or item with a line below its text. */
+export function withLine(part: Wire, line: string): Wire {
+  return { ...part, text: String(part['text']) + line }
+}
+
+export function hasText(part: unknown): part is Wire {
+  return isWire(part) && typeof part['text'] === 'string' && part['text'].trim() !== ''
 }

@@ -7,7 +7,16 @@ import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
 import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import { type Tool, toJsonSchema } from '../../tools/tool.ts'
-import { type Answer, numberIn, type ProxyDialect, takeCount } from './dialect.ts'
+import {
+  type Answer,
+  hasText,
+  numberIn,
+  type ProxyDialect,
+  type Step,
+  takeCount,
+  withLast,
+  withLine,
+} from './dialect.ts'
 
 const PATH =
   /^\/v\d+(?:(?:alpha|beta)\d*)?\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
@@ -28,6 +37,14 @@ export const gemini: ProxyDialect = {
   event,
   whole: event,
   isOpening: () => false,
+  below: {
+    isData: asksForData,
+    stream: belowStream,
+    whole: (answer, line) => {
+      const step = belowStream(line)(answer)
+      return typeof step === 'string' ? undefined : step[0]
+    },
+  },
   error: errorBody,
 }
 
@@ -68,12 +85,16 @@ function defineTool(tool: Tool<never>): Wire {
   return { name: tool.name, description: tool.description, parametersJsonSchema: toJsonSchema(tool) }
 }
 
+const DECLARATIONS = ['functionDeclarations', 'function_declarations']
+
 /** Among the functions that the client declares: a second list of them is not taken everywhere. */
 function addTools(tools: readonly unknown[], more: readonly Wire[]): unknown[] {
-  const at = tools.findIndex(tool => isWire(tool) && Array.isArray(tool['functionDeclarations']))
-  const tool = tools[at]
-  if (!isWire(tool)) return [...tools]
-  return tools.with(at, { ...tool, functionDeclarations: [...(tool['functionDeclarations'] as unknown[]), ...more] })
+  for (const key of DECLARATIONS) {
+    const at = tools.findIndex(tool => isWire(tool) && Array.isArray(tool[key]))
+    const tool = tools[at]
+    if (isWire(tool)) return tools.with(at, { ...tool, [key]: [...(tool[key] as unknown[]), ...more] })
+  }
+  return [...tools]
 }
 
 /** Pieces of a stream and whole answers have the same shape. */
@@ -111,4 +132,30 @@ const STATUS: Record<number, string> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHEN
 
 function errorBody(code: number, message: string): Wire {
   return { error: { code, message, status: STATUS[code] ?? (code < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE') } }
+}
+
+function asksForData(body: Wire): boolean {
+  const config = body['generationConfig'] ?? body['generation_config']
+  if (!isWire(config)) return false
+  const type = config['responseMimeType'] ?? config['response_mime_type'] ?? 'text/plain'
+  return type !== 'text/plain' || (typeof config['candidateCount'] === 'number' && config['candidateCount'] > 1)
+}
+
+/** The last piece of a stream may have text, only a signature, or nothing; a whole answer is a stream of one piece. */
+function belowStream(line: string): (data: Wire) => Step {
+  let isText = false
+  let calls = false
+  return data => {
+    const candidate: unknown = Array.isArray(data['candidates']) ? data['candidates'][0] : undefined
+    if (!isWire(candidate)) return 'pass'
+    const content = isWire(candidate['content']) ? candidate['content'] : { role: 'model' }
+    const parts: unknown[] = Array.isArray(content['parts']) ? content['parts'] : []
+    calls ||= parts.some(part => isWire(part) && isWire(part['functionCall']))
+    isText ||= parts.some(part => hasText(part) && part['thought'] !== true)
+    if (candidate['finishReason'] !== 'STOP' || calls || !isText) return 'pass'
+    const last = parts.at(-1)
+    const joins = hasText(last) && last['thought'] !== true
+    const told = joins ? withLast(parts, part => withLine(part, line)) : [...parts, { text: line }]
+    return [{ ...data, candidates: [{ ...candidate, content: { ...content, parts: told } }] }]
+  }
 }

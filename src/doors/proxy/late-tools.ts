@@ -7,11 +7,13 @@
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
 import { isWire, TAKEN, type Wire } from '../../formats/adapters/original.ts'
+import { textOf } from '../../model/leaves.ts'
 import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import { NO_SUCH_PART, type Session } from '../../session/session.ts'
 import { contextTool } from '../../tools/context.ts'
 import { recallTool, type SessionToolContext } from '../../tools/recall.ts'
 import { runTool, type Tool } from '../../tools/tool.ts'
+import { isOwnTool } from '../../view/shown-texts.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 
 /** A tool as one conversation has it: ours, the name that it goes by there, and its definition as it is sent. */
@@ -44,6 +46,7 @@ export function namesOfTools({ tools }: Wire): Set<string> {
       }
       collect(tool['tools'])
       collect(tool['functionDeclarations'])
+      collect(tool['function_declarations'])
     }
   }
   collect(tools)
@@ -72,20 +75,20 @@ export async function answerLateCalls(session: Session, from: number, late: Late
     for (const [part, result] of message?.parts.entries() ?? []) {
       const call = result.type === 'tool-result' ? callOf(session, result.id, late) : undefined
       if (!call || isAnswered(session, entry, part)) continue
-      await restoreCall(session, call)
-      const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, { session })
-      const why = `the answer of ${call.tool.name}, a tool that the client does not have`
-      const edit: Omit<Edit, 'id' | 'by' | 'saved'> = {
-        target: { type: 'part', entry, part },
-        replacement: text,
-        why,
-        mark: MARK,
-      }
-      await session.apply([edit], 'agent')
+      if (call.isClients && !textOf(result).includes(NO_SUCH_PART)) continue
+      await answerCall(session, call, { entry, part })
       answered = true
     }
   }
   return answered
+}
+
+async function answerCall(session: Session, call: Found, place: { entry: number; part: number }): Promise<void> {
+  await restoreCall(session, call)
+  const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, { session })
+  const which = call.isClients ? 'about this conversation' : 'a tool that the client does not have'
+  const why = `the answer of ${call.tool.name}, ${which}`
+  await session.apply([{ target: { type: 'part', ...place }, replacement: text, why, mark: MARK }], 'agent')
 }
 
 /** Whether our answer was given before, even if the user has taken it back since. */
@@ -98,7 +101,15 @@ function isAnswered(session: Session, entry: number, part: number): boolean {
     )
 }
 
-type Found = { entry: number; part: number; own: ToolCallPart; tool: LateTool; input: unknown }
+type Found = {
+  entry: number
+  part: number
+  own: ToolCallPart
+  tool: LateTool
+  input: unknown
+  /** The client has the tool from our MCP server, which knows another session than this one. */
+  isClients: boolean
+}
 
 function callOf(session: Session, id: string, { tools, offered, made }: LateCalls): Found | undefined {
   const { entries } = session.fold
@@ -108,10 +119,24 @@ function callOf(session: Session, id: string, { tools, offered, made }: LateCall
     const own = parts[part]
     if (own?.type !== 'tool-call') continue
     const call = made.get(id)
-    const tool = tools.find(({ name }) => name === (call?.name ?? own.name) && !offered.has(name))
-    return tool && { entry, part, own, tool, input: own.name === tool.name ? own.input : call?.input }
+    const added = tools.find(({ name }) => name === (call?.name ?? own.name) && !offered.has(name))
+    const tool = added ?? fromMcp(own.name, offered)
+    return (
+      tool && { entry, part, own, tool, input: own.name === tool.name ? own.input : call?.input, isClients: !added }
+    )
   }
   return undefined
+}
+
+/** Our tool as the client has it from our MCP server. An id of this conversation is answered by this conversation. */
+function fromMcp(name: string, offered: ReadonlySet<string>): LateTool | undefined {
+  if (!offered.has(name) || !isOwnTool(name) || !/palimpsest/i.test(name)) return undefined
+  return { tool: /recall$/i.test(name) ? 'recall' : 'context', name, definition: {} }
+}
+
+/** Whether a request offers tools of ours that come from our MCP server. */
+export function hasMcpTools(names: ReadonlySet<string>): boolean {
+  return [...names].some(name => fromMcp(name, names) !== undefined)
 }
 
 /** A call that the client gave back under another name is shown to the model as it made it. */

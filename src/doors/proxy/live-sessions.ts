@@ -10,11 +10,14 @@ import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import { isKnownModel } from '../../providers/models.ts'
+import type { Settings } from '../../session/config.ts'
 import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
+import { isSegment } from '../../session/live-context.ts'
 import type { Session } from '../../session/session.ts'
 import type { Fold } from '../../view/fold.ts'
+import { recallToolIn } from '../../view/shown-texts.ts'
 import { CacheWatch } from './cache-watch.ts'
-import { type ClientKey, clientNameOf } from './client.ts'
+import { type ClientKey, clientKeyOf, clientNameOf } from './client.ts'
 import { type Conversations, digest, type Place, Remembered } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 import {
@@ -25,9 +28,10 @@ import {
   recordedInjection,
   recordInjection,
 } from './injection.ts'
+import { namesOfTools } from './late-tools.ts'
 import type { SomeHeaders } from './node-http.ts'
 import { projectIn } from './project.ts'
-import { factsOf } from './request-facts.ts'
+import { factsOf, type ServerEdits } from './request-facts.ts'
 import type { Spliced } from './splice-body.ts'
 
 /** A session in use, and what is known of its last turn. */
@@ -39,8 +43,11 @@ export type Live = {
   injection: Injection | undefined
   /** What the session was opened with. */
   asked: Asked
+  settings: Settings
   /** What the provider has shown of its cache; that counts before what requests ask for. */
-  seen: { cacheTtl?: string; cacheKept?: number }
+  seen: { cacheTtl?: string; cacheKept?: number; mayClear?: false }
+  /** How many results the provider has cleared as it was asked to. */
+  cleared: number
   watch: CacheWatch
   answeredAt?: number
   /** The last body, and what was sent in its place. */
@@ -51,26 +58,32 @@ export type Live = {
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
+  /** The tool by which the model finds what was shortened. */
+  recallWith: string | false
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
 }
 
 /** What requests say about their conversation: another one is opened anew. */
-type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits: boolean }
+type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits: boolean; mayClear?: boolean }
 
 /** What was sent in place of a body. */
 export type Sent = {
   body: Spliced
   /** They are the same as long as this is so of the session's; not known where more than the edits decides. */
   edits: { fold: Readonly<Fold>; edited: number } | undefined
+  /** How many results the provider is told to clear. */
+  clears: number
 }
 
 export type LiveOptions = {
   pal: Palimpsest
-  policy: string | PlannerFactory
+  policy: string | PlannerFactory | undefined
   /** The share of conversations that are recorded and never edited. */
   holdout: number
   inject: InjectionOptions
+  /** When the provider is told to clear old results itself. */
+  serverEdits: ServerEdits
   /** Is told when something fails that the conversation can do without. */
   fault: (kind: string, error: unknown) => void
 }
@@ -84,13 +97,15 @@ export type Opening = {
 }
 
 const MOST_LIVE = 128
-/** How many sessions are read when a conversation comes back after a restart. */
+/** How many sessions are read when a conversation comes back after a restart, or from another server. */
 const LOOK_BACK = 30
+const READ_BACK = 1000
 
 export class LiveSessions {
   readonly #options: LiveOptions
   readonly #live = new Remembered<Live>(MOST_LIVE)
-  #recovered = false
+  /** How long sessions were when they were last read. */
+  readonly #read = new Remembered<number>(READ_BACK)
 
   constructor(options: LiveOptions) {
     this.#options = options
@@ -101,29 +116,38 @@ export class LiveSessions {
   }
 
   async open(place: Place, opening: Opening): Promise<Live> {
+    const { pal } = this.#options
+    const { settings } = pal
     const known = this.#live.get(place.session)
-    const asked = askedOf(opening, known?.seen)
+    const asked = askedOf(opening, this.#options.serverEdits, known?.seen)
     // One that was deleted meanwhile begins anew with all that the client says.
-    if (known && sameJson(known.asked, asked) && (await this.#options.pal.find(place.session))) return known
-    const { serverEdits, ...told } = asked
+    const isSame = known?.settings === settings && sameJson(known.asked, asked)
+    if (known && isSame && (await pal.find(place.session))) return known
+    const { serverEdits, mayClear, ...told } = asked
     const isHoldout = this.#isHoldout(place)
     // Where the server is told to edit the history itself, ours would break its cache a second time.
-    const policy = place.side || isHoldout || serverEdits ? 'none' : this.#options.policy
     const about = aboutOf(place, opening)
+    const policy = place.side || isHoldout || serverEdits ? 'none' : (this.#options.policy ?? pal.plannerFor(about))
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
-    const options: OpenOptions = { ...told, policy, overhead, about }
-    const session = await this.#options.pal.session(place.session, options)
+    const own = recallNameIn(opening.body)
+    const clears = { serverClears: mayClear === true }
+    const options: OpenOptions = { ...told, policy, overhead, about, recallWith: own, ...clears }
+    const session = await pal.session(place.session, options)
     const isNew = session.fold.entries.length === 0
     if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
     const injection = await this.#injection(session, { isNew: isNew && !place.side, isHoldout }, opening)
-    const live = {
-      session: injection ? await this.#reopened(session, options, injection) : session,
+    const recallWith = recallNameIn(opening.body, injection)
+    const live: Live = {
+      session: injection ? await this.#reopened(session, { ...options, recallWith }, injection) : session,
+      recallWith,
       model: asked.model,
       policy,
       isHoldout,
       injection,
       asked,
+      settings,
       seen: known?.seen ?? {},
+      cleared: known?.cleared ?? 0,
       watch: known?.watch ?? new CacheWatch(),
       lateFrom: 0,
       lateCalls: known?.lateCalls ?? new Map(),
@@ -139,15 +163,16 @@ export class LiveSessions {
     return live
   }
 
-  /** Reads from the ledger what would be remembered if the process had not been restarted. */
+  /** Reads from the ledger what would be remembered if all of it had gone on in this process. */
   async recover(client: ClientKey | undefined, conversations: Conversations): Promise<void> {
-    if (!client && this.#recovered) return
-    if (!client) this.#recovered = true
     const { pal } = this.#options
     if (client && !(await pal.find(client.key))) return
     const found = await pal.sessions(client ? { contains: client.key } : { limit: LOOK_BACK })
-    for (const { id, updatedAt } of found.reverse()) {
+    for (const { id, length, updatedAt } of found.reverse()) {
       if (client && !isSegment(id, client.key)) continue
+      // What goes on here is remembered, and what has not grown since it was read is known.
+      if (!client && (this.#live.has(id) || this.#read.get(id) === length)) continue
+      this.#read.set(id, length)
       const session = await pal.session(id, { mustExist: true })
       const link = lastLink(await session.events())
       conversations.note(id, { client, chain: link === undefined ? [] : [link], now: updatedAt })
@@ -184,6 +209,12 @@ export class LiveSessions {
   }
 }
 
+/** The tool by which the model finds what was shortened: one that is added, or one of the client's. */
+function recallNameIn(body: Wire, injection?: Injection): string | false {
+  const added = injection?.tools?.find(({ tool }) => tool === 'recall')?.name
+  return added ?? recallToolIn(namesOfTools(body)) ?? false
+}
+
 /** A deployment may have any name. What speaks these dialects is held to their providers' rules on reasoning. */
 const FAMILIES: Partial<Record<ProxyDialect['name'], string>> = { 'openai-responses': 'gpt', gemini: 'gemini' }
 
@@ -194,13 +225,14 @@ function modelFor({ dialect, model }: Opening): string {
 }
 
 /** What the request says; what the provider has shown counts before it. */
-function askedOf(opening: Opening, seen: Live['seen'] = {}): Asked {
+function askedOf(opening: Opening, wanted: ServerEdits, seen: Live['seen'] = {}): Asked {
   const { dialect, headers, body } = opening
-  const { cacheTtl, longWindow, serverEdits } = factsOf(dialect, headers, body)
+  const { cacheTtl, longWindow, serverEdits, mayClear } = factsOf(dialect, headers, body, wanted)
   const model = modelFor(opening)
   return {
     model: longWindow && !model.endsWith(LONG_WINDOW) ? model + LONG_WINDOW : model,
     ...(cacheTtl === undefined ? {} : { cacheTtl }),
+    ...(mayClear ? { mayClear } : {}),
     ...seen,
     serverEdits: serverEdits.length > 0,
   }
@@ -209,19 +241,20 @@ function askedOf(opening: Opening, seen: Live['seen'] = {}): Asked {
 /** How clients name a model with a window of a million tokens. */
 const LONG_WINDOW = '[1m]'
 
-function aboutOf({ parent }: Place, { headers, body }: Opening): NonNullable<OpenOptions['about']> {
+function aboutOf({ parent, side }: Place, { headers, body }: Opening): NonNullable<OpenOptions['about']> {
   const client = clientNameOf(headers)
   const project = projectIn(body)
-  return { ...(client ? { client } : {}), ...(parent ? { parent } : {}), ...(project ? { project } : {}) }
+  const isAgents = parent !== undefined && !side && clientKeyOf(headers)?.parent === parent
+  return {
+    ...(client ? { client } : {}),
+    ...(parent ? { parent } : {}),
+    ...(isAgents ? { reason: 'sub-agent' } : {}),
+    ...(project ? { project } : {}),
+  }
 }
 
 function introduce({ by, parent, side }: Place, isHoldout: boolean): string {
   const kind = side ? `A side call (${side})` : parent ? 'A conversation with a parent' : 'A conversation'
   const from = parent ? `, from ${parent}` : ''
   return `${kind} through the proxy, told by ${by}${from}.${isHoldout ? ' Holdout: never edited.' : ''}`
-}
-
-/** Whether a session is the conversation of this key, or goes on from it. */
-export function isSegment(id: string, key: string): boolean {
-  return id === key || (id.startsWith(key) && /^(?:\.\d+)?(?:-fork-\d+)*$/.test(id.slice(key.length)))
 }

@@ -5,7 +5,15 @@
 import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { toOpenAITools } from '../../tools/tool.ts'
-import { type Answer, addArguments, numberIn, type ProxyDialect, takeOpenAIUsage, takeTier } from './dialect.ts'
+import {
+  type Answer,
+  addArguments,
+  numberIn,
+  type ProxyDialect,
+  type Step,
+  takeOpenAIUsage,
+  takeTier,
+} from './dialect.ts'
 
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',
@@ -22,6 +30,11 @@ export const openaiChat: ProxyDialect = {
   event,
   whole: event,
   isOpening: () => false,
+  below: {
+    isData: ({ response_format: format, n }) => asksForData(format) || (typeof n === 'number' && n > 1),
+    stream: belowStream,
+    whole: belowWhole,
+  },
   error: openaiError,
 }
 
@@ -77,4 +90,37 @@ function takeUsage(answer: Answer, usage: Wire): void {
 export function openaiError(status: number, message: string): Wire {
   const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'server_error'
   return { error: { message, type, param: null, code: status >= 500 ? 'upstream_unreachable' : null } }
+}
+
+export function asksForData(format: unknown): boolean {
+  return isWire(format) && format['type'] !== 'text'
+}
+
+function belowStream(line: string): (data: Wire) => Step {
+  let isText = false
+  let calls = false
+  return data => {
+    const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
+    if (!isWire(choice)) return 'pass'
+    const delta = isWire(choice['delta']) ? choice['delta'] : {}
+    const { content, tool_calls: called } = delta
+    calls ||= Array.isArray(called) && called.length > 0
+    isText ||= typeof content === 'string' && content.trim() !== ''
+    if (choice['finish_reason'] !== 'stop' || calls || !isText) return 'pass'
+    const said = typeof content === 'string' ? content : ''
+    if (said !== '') return [{ ...data, choices: [{ ...choice, delta: { ...delta, content: said + line } }] }]
+    const { usage: _, ...chunk } = data
+    return [{ ...chunk, choices: [{ index: choice['index'], delta: { content: line }, finish_reason: null }] }, data]
+  }
+}
+
+function belowWhole(answer: Wire, line: string): Wire | undefined {
+  const choices: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
+  const [choice] = choices
+  if (choices.length !== 1 || !isWire(choice) || choice['finish_reason'] !== 'stop') return undefined
+  const { message } = choice
+  if (!isWire(message) || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return undefined
+  const { content } = message
+  if (typeof content !== 'string' || content.trim() === '') return undefined
+  return { ...answer, choices: [{ ...choice, message: { ...message, content: content + line } }] }
 }

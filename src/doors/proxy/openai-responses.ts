@@ -7,8 +7,18 @@ import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/o
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import type { Message } from '../../model/types.ts'
 import { toOpenAIResponsesTools } from '../../tools/tool.ts'
-import { type Answer, numberIn, type ProxyDialect, takeOpenAIUsage, takeTier } from './dialect.ts'
-import { openaiError } from './openai-chat.ts'
+import {
+  type Answer,
+  hasText,
+  numberIn,
+  type ProxyDialect,
+  type Step,
+  takeOpenAIUsage,
+  takeTier,
+  withLast,
+  withLine,
+} from './dialect.ts'
+import { asksForData, openaiError } from './openai-chat.ts'
 
 export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
@@ -25,6 +35,7 @@ export const openaiResponses: ProxyDialect = {
   event,
   whole,
   isOpening: ({ type }) => OPENING.has(String(type)),
+  below: { isData: ({ text }) => isWire(text) && asksForData(text['format']), stream: belowStream, whole: belowWhole },
   error: openaiError,
 }
 
@@ -88,4 +99,59 @@ function takeUsage(answer: Answer, data: Wire): void {
   const { input_tokens_details: input, output_tokens_details: output } = usage
   takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'input_tokens'))
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+}
+
+/** The events that end a message tell its whole text: they wait until it is known whether the turn ends, too. */
+function belowStream(line: string): (data: Wire) => Step {
+  let held: Wire[] = []
+  let calls = false
+  return data => {
+    const { type, item } = data
+    calls ||= isWire(item) && typeof item['call_id'] === 'string'
+    const [first] = held
+    if (type === 'response.completed' && held.length === ENDS.length && !calls) return endedWith(line, held, data)
+    const isNext = type === ENDS[held.length] && (!first || first['output_index'] === data['output_index'])
+    held = isNext ? [...held, data] : []
+    return isNext ? 'hold' : 'pass'
+  }
+}
+
+/** How a message with one text ends. */
+const ENDS = ['response.output_text.done', 'response.content_part.done', 'response.output_item.done']
+
+function endedWith(line: string, held: readonly Wire[], completed: Wire): Wire[] | 'pass' {
+  const [text, part, item] = held
+  const { response } = completed
+  if (!hasText(text) || !isWire(part?.['part']) || !isWire(item?.['item']) || !isWire(response)) return 'pass'
+  const { item_id, output_index, content_index, sequence_number: number } = text
+  const place = { item_id, output_index, content_index, ...(number === undefined ? {} : { sequence_number: number }) }
+  const later = (event: Wire): Wire => {
+    const { sequence_number: before } = event
+    return typeof before === 'number' ? { ...event, sequence_number: before + 1 } : event
+  }
+  return [
+    { type: 'response.output_text.delta', ...place, delta: line, logprobs: [] },
+    later(withLine(text, line)),
+    later({ ...part, part: withLine(part['part'], line) }),
+    later({ ...item, item: itemWith(item['item'], line) }),
+    later({ ...completed, response: responseWith(response, line) ?? response }),
+  ]
+}
+
+function itemWith(item: Wire, line: string): Wire {
+  const content: unknown[] = Array.isArray(item['content']) ? item['content'] : []
+  return { ...item, content: withLast(content, part => withLine(part, line)) }
+}
+
+function responseWith(response: Wire, line: string): Wire | undefined {
+  const output: unknown[] = Array.isArray(response['output']) ? response['output'] : []
+  const last = output.at(-1)
+  if (!isWire(last) || !Array.isArray(last['content']) || !hasText(last['content'].at(-1))) return undefined
+  return { ...response, output: withLast(output, item => itemWith(item, line)) }
+}
+
+function belowWhole(answer: Wire, line: string): Wire | undefined {
+  const output: unknown[] = Array.isArray(answer['output']) ? answer['output'] : []
+  const calls = output.some(item => isWire(item) && typeof item['call_id'] === 'string')
+  return answer['status'] === 'completed' && !calls ? responseWith(answer, line) : undefined
 }

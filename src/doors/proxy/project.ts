@@ -6,7 +6,7 @@ import { headOf } from '../../model/text.ts'
 const SAYINGS = [
   /[Ww]orking directory: ([^\\"\n]{1,500})/,
   /<cwd>([^<\\"\n]{1,500})<\/cwd>/,
-  /Current Working Directory \(([^)\\"\n]{1,500})\)/,
+  /Current Working Directory \(([^()\\"\n]{1,500})\)/,
   /working in the directory: ([^\\"\n]{1,500})/,
 ]
 const LOOKED_AT_CHARS = 200_000

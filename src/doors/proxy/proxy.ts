@@ -8,7 +8,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { isWire, sameJson } from '../../formats/adapters/original.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
@@ -19,18 +19,27 @@ import type { Statistics } from '../../view/statistics.ts'
 import { ProxyAccount } from './account.ts'
 import { anthropic } from './anthropic.ts'
 import { clientKeyOf } from './client.ts'
-import { type Answer, isOverflow, isOverflowText, type ProxyDialect, refusesReasoning } from './dialect.ts'
+import {
+  type Answer,
+  isOverflow,
+  isOverflowText,
+  type ProxyDialect,
+  refusesClearing,
+  refusesReasoning,
+} from './dialect.ts'
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { type Counts, Meter } from './meter.ts'
-import { collected } from './node-body.ts'
+import { type Chunk, collected } from './node-body.ts'
 import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
+import { AnswerWithNotice, type Notice, type Notices, withoutNotices } from './notices.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
+import { CONTEXT_MANAGEMENT, type ServerEdits } from './request-facts.ts'
 import { piecesOf, type Spliced, spliceBody } from './splice-body.ts'
 import { BodyReader, passOn, takeOpening, takeRefusal } from './stream.ts'
-import type { Found, Incoming, Turn } from './turns.ts'
+import type { Found, Incoming, Shown, Turn } from './turns.ts'
 import { TurnsByOwner } from './turns-by-owner.ts'
 import {
   type Exchange,
@@ -53,19 +62,28 @@ const SHAPES: Record<UpstreamName, ProxyDialect> = { anthropic, openai: openaiCh
 export type ProxyOptions = {
   pal: Palimpsest
   upstreams?: Partial<Upstreams>
-  /** A preset by name, or a planner of one's own; `thrifty` by default. */
+  /** A preset by name, or a planner of one's own; what the configuration says for agent and project by default. */
   policy?: string | PlannerFactory
   /** The share of conversations that are never edited, for comparison: 0 to 1. */
   holdout?: number
   /** What new conversations get beside what their client sends; nothing by default. */
   inject?: InjectionOptions
+  /** Tells users below an answer that a proposal waits; nobody by default. */
+  notices?: Notices
+  /** Is told what a user said, when its turn is answered and recorded. */
+  learn?: (said: Said, who: Who) => Promise<unknown>
+  /** When the provider is told to clear old results itself: where the client has the beta (`auto`), always, or never. */
+  serverEdits?: ServerEdits
   /** Takes one line for every fault. No header and no content is in it. */
   log?: (line: string) => void
   clock?: () => number
 }
 
 /** Who asks, where that is known: whose memory is told, and whose the session is (nobody's: the home's). */
-export type Who = { user?: string | undefined; owner?: string | undefined }
+export type Who = { user?: string | undefined; owner?: string | undefined; role?: string }
+
+/** What somebody said in a session of theirs. */
+export type Said = { text: string; session: string; entry: number }
 
 /** What the account says, and what the proxy itself counted. */
 export type Totals = Omit<Statistics, 'edits'> & Counts
@@ -100,7 +118,7 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
 }
 
 /** What is known of a generation request while it is under way. */
-type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who }
+type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who; notice?: Notice | undefined }
 
 class Handler {
   readonly meter = new Meter()
@@ -111,6 +129,8 @@ class Handler {
   readonly #readings = new Readings()
   readonly #upstreams: Upstreams
   readonly #log: (line: string) => void
+  readonly #notices: Notices | undefined
+  readonly #learn: ProxyOptions['learn']
   /** Whether anything is ever edited. */
   readonly #edits: boolean
   readonly #recording = new Set<Promise<void>>()
@@ -118,15 +138,17 @@ class Handler {
   #lockedUntil = 0
 
   constructor(options: ProxyOptions) {
-    const { pal, policy = 'thrifty', holdout = 0, inject = {}, clock = Date.now, log = () => {} } = options
+    const { pal, policy, holdout = 0, inject = {}, serverEdits = 'auto', clock = Date.now, log = () => {} } = options
     this.#upstreams = { ...PROVIDERS, ...options.upstreams }
     this.#log = log
+    this.#notices = options.notices
+    this.#learn = options.learn
     this.#edits = policy !== 'none'
     const newName = () => `chat-${randomBytes(6).toString('hex')}`
     const fault = (kind: string, error: unknown) => this.#fault(kind, error)
     const early = pal.early()
     this.#synced = early.synced
-    this.#turns = new TurnsByOwner({ pal: early.pal, policy, holdout, inject, clock, newName, fault })
+    this.#turns = new TurnsByOwner({ pal: early.pal, policy, holdout, inject, serverEdits, clock, newName, fault })
   }
 
   async handle(request: NodeRequest, who: Who = {}): Promise<NodeAnswer> {
@@ -160,15 +182,20 @@ class Handler {
 
   async #generate(request: NodeRequest, call: Call): Promise<NodeAnswer> {
     const { dialect, outgoing } = call
-    const bytes = request.source ? await collected(request.source) : new Uint8Array()
-    outgoing.body = bytes
+    const own = request.source ? await collected(request.source) : Buffer.of()
+    const bytes = withoutNotices(own)
     const reading = this.#read(request, dialect, bytes)
     const untouchable = reading && dialect.untouchable(reading.body)
+    sendBytes(outgoing, untouchable ? own : bytes)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
     const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
-    if (found?.asIs) return this.#sendAsIs(call, found)
+    if (found?.asIs) {
+      await this.#expectNotice(call, found, request.url)
+      return this.#sendAsIs(call, found)
+    }
     const turn = found && (await this.#prepare(found))
-    if (turn?.edited) setBody(outgoing, turn.edited)
+    if (turn) await this.#expectNotice(call, found, request.url)
+    if (turn?.edited) setBody(outgoing, turn.edited, turn.clears)
     const sending = exchange(outgoing)
     const kept = turn && bytesOut().then(() => this.#keep())
     const answer = await sending
@@ -176,20 +203,30 @@ class Handler {
     return this.#answer(call, answer, turn)
   }
 
+  /** A line below the answer needs an answer that is not compressed. What our own tools proposed in this turn counts. */
+  async #expectNotice(call: Call, found: Found, url: string): Promise<void> {
+    try {
+      call.notice = await this.#notices?.due(found, call.who, url)
+      if (call.notice) delete call.outgoing.headers['accept-encoding']
+    } catch (error) {
+      this.#fault('notice', error)
+    }
+  }
+
   /** Only counts: nothing is recorded, and what is counted is what would be sent. */
   async #count(request: NodeRequest, call: Call): Promise<NodeAnswer> {
     const { dialect, outgoing } = call
-    const bytes = request.source ? await collected(request.source) : new Uint8Array()
-    outgoing.body = bytes
+    const bytes = withoutNotices(request.source ? await collected(request.source) : Buffer.of())
+    sendBytes(outgoing, bytes)
     this.meter.totals.passed++
     const reading = this.#read(request, dialect, bytes)
     const shown = reading && (await this.#shown(incoming(reading, request, call)))
-    if (shown) setBody(outgoing, shown)
+    if (shown) setBody(outgoing, shown.body, shown.clears)
     const answer = await exchange(outgoing)
     return answer.status >= 400 ? this.#refused(call, undefined, answer) : this.#pass(answer, request.method)
   }
 
-  async #shown(incoming: Incoming): Promise<Spliced | undefined> {
+  async #shown(incoming: Incoming): Promise<Shown | undefined> {
     try {
       return await this.#turns.of(incoming).shown(incoming)
     } catch (error) {
@@ -263,7 +300,7 @@ class Handler {
         return again
       }
     }
-    return answered(answer, passOn(answer.body, reader, first))
+    return answeredWith(call.notice, answer, reader, first)
   }
 
   /** An error of the provider: one that says what was wrong with the request is answered once by another request. */
@@ -273,6 +310,7 @@ class Handler {
       const recovered = await this.#withoutReasoning(call, turn)
       if (recovered) return recovered
     }
+    if (turn?.clears && refusesClearing(answer.status, text)) return this.#withAllResults(call, turn)
     const again = turn && isOverflow(answer.status, text) ? await this.#again(call, turn) : undefined
     return again ?? answered(answer, passOn(answer.body, undefined, taken))
   }
@@ -303,6 +341,16 @@ class Handler {
     }
   }
 
+  /** The request once more with all results, and with the client's own betas. */
+  async #withAllResults(call: Call, turn: Turn): Promise<NodeAnswer> {
+    this.#log(`proxy: the provider does not clear results in ${turn.live.session.id}; all are sent`)
+    const body = await this.#turns.of(turn.incoming).keepResults(turn)
+    const betas = turn.incoming.headers.get('anthropic-beta')
+    if (betas === null || betas === undefined) delete call.outgoing.headers['anthropic-beta']
+    else call.outgoing.headers['anthropic-beta'] = betas
+    return this.#sendAgain(call, { ...turn, clears: 0 }, body)
+  }
+
   async #sendAgain({ dialect, outgoing }: Call, turn: Turn | undefined, body: Spliced): Promise<NodeAnswer> {
     setBody(outgoing, body)
     const answer = await exchange(outgoing)
@@ -329,9 +377,20 @@ class Handler {
     const work = this.#turns
       .of(turn.incoming)
       .finish(turn, said)
+      .then(() => this.#learnFrom(turn))
       .catch(error => this.#fault('record', error))
       .finally(() => this.#recording.delete(work))
     this.#recording.add(work)
+  }
+
+  /** The user's last words, where they are new in this turn; not those of a program that asks beside it, or of an agent. */
+  async #learnFrom({ live, place, client, before, incoming: { user, owner } }: Turn): Promise<void> {
+    const { session } = live
+    const entry = session.fold.lastUser
+    const message = session.fold.entries[entry]?.message
+    if (!this.#learn || !message || entry < before || place.side || client?.parent !== undefined) return
+    const text = message.parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
+    await this.#learn({ text, session: session.id, entry }, { user, owner })
   }
 
   #unreachable(error: unknown, dialect: ProxyDialect, { url, signal }: Outgoing): NodeAnswer {
@@ -374,10 +433,30 @@ function answered({ status, headers }: Exchange, body: NodeAnswer['body']): Node
   return { status, headers: [...headers], body }
 }
 
-function setBody(outgoing: Outgoing, edited: Spliced): void {
+/** The same with the line below it. What comes compressed, although it was not asked for so, goes by. */
+function answeredWith(notice: Notice | undefined, answer: Exchange, reader: BodyReader, first: Chunk[]): NodeAnswer {
+  const { status, headers, body } = answer
+  if (!notice || headers.has('content-encoding')) return answered(answer, passOn(body, reader, first))
+  const told = new AnswerWithNotice(reader, notice).begin(first)
+  // Breaks off on one side when the other does; that is told to whoever reads it.
+  pipeline(body, told, () => {})
+  const kept = [...headers].filter(([name]) => name !== 'content-length')
+  return { status, headers: kept, body: { source: told, first: [], end: () => reader.end() } }
+}
+
+function sendBytes(outgoing: Outgoing, bytes: Uint8Array): void {
+  outgoing.body = bytes
+  if ('content-length' in outgoing.headers) outgoing.headers['content-length'] = String(bytes.length)
+}
+
+function setBody(outgoing: Outgoing, edited: Spliced, clears = 0): void {
+  const { headers } = outgoing
   const pieces = piecesOf(edited)
   outgoing.body = pieces
-  outgoing.headers['content-length'] = String(pieces[0].length + pieces[1].length)
+  headers['content-length'] = String(pieces[0].length + pieces[1].length)
+  const betas = headers['anthropic-beta']
+  if (clears === 0 || betas?.includes(CONTEXT_MANAGEMENT)) return
+  headers['anthropic-beta'] = betas ? `${betas},${CONTEXT_MANAGEMENT}` : CONTEXT_MANAGEMENT
 }
 
 /** The client's own bytes without reasoning; nothing where there is none in them. */

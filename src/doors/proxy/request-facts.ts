@@ -13,12 +13,22 @@ export type RequestFacts = {
   longWindow?: true
   /** Edits of the history that the server is told to make. */
   serverEdits: string[]
+  /** The server can be told to clear old results as well: the request has the beta, and no tools that the server runs. */
+  mayClear?: true
 }
 
-export function factsOf(dialect: ProxyDialect, headers: SomeHeaders, body: Wire): RequestFacts {
+/** When the server is told to clear results: where the client's own headers allow it, always, or never. */
+export type ServerEdits = 'auto' | 'always' | 'never'
+
+export function factsOf(
+  dialect: ProxyDialect,
+  headers: SomeHeaders,
+  body: Wire,
+  wanted: ServerEdits = 'auto',
+): RequestFacts {
   switch (dialect.name) {
     case 'anthropic':
-      return anthropicFacts(headers, body)
+      return anthropicFacts(headers, body, wanted)
     case 'openai-chat':
     case 'openai-responses':
       return openaiFacts(body)
@@ -27,15 +37,30 @@ export function factsOf(dialect: ProxyDialect, headers: SomeHeaders, body: Wire)
   }
 }
 
-function anthropicFacts(headers: SomeHeaders, body: Wire): RequestFacts {
+function anthropicFacts(headers: SomeHeaders, body: Wire, wanted: ServerEdits): RequestFacts {
   const betas = headers.get('anthropic-beta') ?? ''
   const edits = isWire(body['context_management']) ? listIn(body['context_management'], 'edits') : []
+  const serverEdits = namesOf(edits).filter(name => SHORTENS.test(name))
+  const isAllowed = wanted === 'always' || (wanted === 'auto' && betas.includes(CONTEXT_MANAGEMENT))
+  const mayClear = isAllowed && serverEdits.length === 0 && !runsOnServer(body)
   return {
     cacheTtl: lastLifetime(body) ?? 'none',
     ...(/\bcontext-1m-/.test(betas) ? { longWindow: true } : {}),
-    serverEdits: namesOf(edits).filter(name => SHORTENS.test(name)),
+    serverEdits,
+    ...(mayClear ? { mayClear } : {}),
   }
 }
+
+/** The beta under which Anthropic edits the history itself. */
+export const CONTEXT_MANAGEMENT = 'context-management-2025-06-27'
+
+/** Uses of its own tools the server may count, too: then it is not known which results it would clear. */
+function runsOnServer(body: Wire): boolean {
+  const types = listIn(body, 'tools').map(tool => (isWire(tool) ? tool['type'] : undefined))
+  return body['mcp_servers'] !== undefined || types.some(type => RUNS_ON_SERVER.test(String(type)))
+}
+
+const RUNS_ON_SERVER = /^(?:web_search|web_fetch|code_execution|tool_search|mcp_toolset|advisor)/
 
 /** `clear_thinking` takes nothing that we would edit. */
 const SHORTENS = /^(?:clear_tool_uses|compact)_/

@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import * as zlib from 'node:zlib'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { parseJson } from '../../model/json.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
@@ -15,7 +15,7 @@ import type { Chunk, NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
 
 /** Answers in one piece, and single events, are read only up to this size; what is longer goes by unread. */
-const MOST_WHOLE = 64 * 1024 * 1024
+export const MOST_WHOLE = 64 * 1024 * 1024
 /** So much of a refusal is looked at, however well it was compressed. */
 const MOST_REFUSAL = 4 * 1024 * 1024
 /** So much of a stream is held back before it is read: a thousand events at once take far less time than one by one. */
@@ -92,8 +92,8 @@ async function decoded(bytes: Uint8Array, encoding: string | null): Promise<stri
 
 export class BodyReader {
   readonly answer: Answer = emptyAnswer()
-  readonly #dialect: ProxyDialect
-  readonly #isStream: boolean
+  readonly dialect: ProxyDialect
+  readonly isStream: boolean
   readonly #text = new TextDecoder()
   readonly #decoder: Transform | undefined
   readonly #done: (answer: Answer) => void
@@ -107,12 +107,12 @@ export class BodyReader {
   opening: boolean
 
   constructor(dialect: ProxyDialect, headers: Pick<SomeHeaders, 'get'>, done: (answer: Answer) => void) {
-    this.#dialect = dialect
+    this.dialect = dialect
     this.#done = done
-    this.#isStream = (headers.get('content-type') ?? '').includes('text/event-stream')
+    this.isStream = (headers.get('content-type') ?? '').includes('text/event-stream')
     this.#decoder = decoderFor(headers.get('content-encoding'))
     this.#decoder?.on('data', chunk => this.#read(chunk)).on('error', () => {})
-    this.opening = this.#isStream && !this.#decoder
+    this.opening = this.isStream && !this.#decoder
   }
 
   take(chunk: Uint8Array): void {
@@ -128,7 +128,7 @@ export class BodyReader {
     if (this.#decoder) await flushed(this.#decoder)
     try {
       this.#readHeld()
-      if (this.#isStream) this.#event(this.#rest)
+      if (this.isStream) this.#event(this.#rest)
       else if (this.#rest !== '') this.#whole(this.#rest)
     } finally {
       this.#done(this.answer)
@@ -137,7 +137,7 @@ export class BodyReader {
 
   #read(chunk: Uint8Array): void {
     this.#size += chunk.length
-    if (!this.#isStream && this.#size > MOST_WHOLE) this.#drop()
+    if (!this.isStream && this.#size > MOST_WHOLE) this.#drop()
     if (this.#isTooLong) return
     this.#held.push(chunk)
     this.#heldSize += chunk.length
@@ -148,14 +148,8 @@ export class BodyReader {
     this.#rest += this.#text.decode(Buffer.concat(this.#held), { stream: true })
     this.#held = []
     this.#heldSize = 0
-    if (!this.#isStream) return
-    const endOf = this.#rest.includes('\r') ? endOfAnyEvent : endOfEvent
-    let from = 0
-    for (let end = endOf(this.#rest, from); end; end = endOf(this.#rest, from)) {
-      this.#event(this.#rest.slice(from, end.at))
-      from = end.behind
-    }
-    this.#rest = this.#rest.slice(from)
+    if (!this.isStream) return
+    this.#rest = eachEvent(this.#rest, block => this.#event(block))
     if (this.#rest.length > MOST_WHOLE) this.#drop()
   }
 
@@ -172,16 +166,27 @@ export class BodyReader {
     const data = dataIn(block)
     if (data === '') return
     const value = parsed(data)
-    if (this.opening) this.opening = value !== undefined && this.#dialect.isOpening(value)
-    if (value) this.#dialect.event(this.answer, value)
+    if (this.opening) this.opening = value !== undefined && this.dialect.isOpening(value)
+    if (value) this.dialect.event(this.answer, value)
   }
 
   #whole(text: string): void {
     const value = json(text)
-    if (isWire(value)) this.#dialect.whole(this.answer, value)
+    if (isWire(value)) this.dialect.whole(this.answer, value)
     // A stream of events may also come as one list.
-    else if (Array.isArray(value)) for (const data of value) if (isWire(data)) this.#dialect.event(this.answer, data)
+    else if (Array.isArray(value)) for (const data of value) if (isWire(data)) this.dialect.event(this.answer, data)
   }
+}
+
+/** Takes the whole events off a text, and gives what is left of it. `raw`: with the blank line behind it. */
+export function eachEvent(text: string, take: (block: string, raw: string) => void): string {
+  const endOf = text.includes('\r') ? endOfAnyEvent : endOfEvent
+  let from = 0
+  for (let end = endOf(text, from); end; end = endOf(text, from)) {
+    take(text.slice(from, end.at), text.slice(from, end.behind))
+    from = end.behind
+  }
+  return text.slice(from)
 }
 
 type End = { at: number; behind: number }
@@ -201,7 +206,7 @@ function endOfAnyEvent(text: string, from: number): End | undefined {
 const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/g
 
 /** What an event says: its lines of data, joined. */
-function dataIn(block: string): string {
+export function dataIn(block: string): string {
   const at = block.startsWith('data:') ? 0 : block.indexOf('\ndata:') + 1
   const only = block.indexOf('\n', at) < 0 && !block.includes('\r')
   if (only && block.startsWith('data:', at)) return block.slice(at + (block[at + 5] === ' ' ? 6 : 5))
@@ -211,7 +216,7 @@ function dataIn(block: string): string {
     .join('\n')
 }
 
-function parsed(text: string): Wire | undefined {
+export function parsed(text: string): Wire | undefined {
   const value = json(text)
   return isWire(value) ? value : undefined
 }
@@ -236,13 +241,14 @@ function decoderFor(encoding: string | null): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case 'gzip':
     case 'x-gzip':
-      return createGunzip()
+      return zlib.createGunzip()
     case 'br':
-      return createBrotliDecompress()
+      return zlib.createBrotliDecompress()
     case 'zstd':
-      return createZstdDecompress()
+      // From Node 22.15 on; before, the answer passes unread.
+      return zlib.createZstdDecompress?.()
     case 'deflate':
-      return createInflate()
+      return zlib.createInflate()
     default:
       return undefined
   }

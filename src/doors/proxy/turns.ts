@@ -6,7 +6,8 @@
  * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
  * for the caller to swallow: the conversation goes on without us.
  */
-import type { Wire } from '../../formats/adapters/original.ts'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { Queues } from '../../model/queues.ts'
 import type { Edit, Message, ServerEdit, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -16,15 +17,17 @@ import { leaveOutAll, STALE } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
+import { activeClears, CLEARED, clearedCalls } from '../../view/server-clears.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
 import type { Seen } from './account.ts'
+import { CLEAR_TOOL_USES } from './anthropic.ts'
 import { withFreeMark } from './cache-marks.ts'
 import type { Watched } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
 import { Conversations, type Place } from './conversation.ts'
 import type { Answer, ProxyDialect } from './dialect.ts'
 import { inject, recordedInjection } from './injection.ts'
-import { answerLateCalls, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
+import { answerLateCalls, hasMcpTools, lateAnswers, namesOfTools, withoutErrors } from './late-tools.ts'
 import { type Live, type LiveOptions, LiveSessions, type Sent } from './live-sessions.ts'
 import type { SomeHeaders } from './node-http.ts'
 import type { Reading } from './reading.ts'
@@ -49,6 +52,8 @@ export type Turn = {
   live: Live
   /** What to send in place of the client's bytes; nothing where those stand as they are. */
   edited?: Spliced
+  /** How many results the provider is told to clear. */
+  clears?: number
   /** Entries of the session that were there before this turn, an answer to the last of them included. */
   before: number
   /** The authors of the edits that this turn made. */
@@ -62,13 +67,16 @@ export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
   asIs: boolean
 }
 
+/** A body as it would be sent. */
+export type Shown = Pick<Sent, 'body' | 'clears'>
+
 export type TurnsOptions = LiveOptions & { clock: () => number; newName: () => string }
 
 export class Turns {
   readonly #options: TurnsOptions
   readonly #conversations: Conversations
   readonly #live: LiveSessions
-  readonly #queues = new Map<string, Promise<unknown>>()
+  readonly #queues = new Queues()
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -90,7 +98,7 @@ export class Turns {
 
   /** Records the turn and says what to send. The turns of one session are taken one after the other. */
   prepare(found: Found): Promise<Turn> {
-    return this.#inTurn(found.place.session, () => this.#take(found))
+    return this.#queues.run(found.place.session, () => this.#take(found))
   }
 
   /** The turn again, with half of what was sent: for a provider that says it was too much. */
@@ -98,14 +106,15 @@ export class Turns {
     const { live, incoming, messages, place } = turn
     if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
     const { id } = live.session
-    return this.#inTurn(id, async () => {
+    return this.#queues.run(id, async () => {
       const { tokens } = await live.session.view({ plan: false })
       const goal = tokens / 2 / live.session.options.model.window
       const policy = { ...thrifty({ may: 0, must: goal, goal }), name: nameOf(live.policy) }
-      const session = await this.#options.pal.session(id, { policy, model: live.model })
+      const same = { model: live.model, serverClears: live.asked.mayClear === true, recallWith: live.recallWith }
+      const session = await this.#options.pal.session(id, { policy, ...same })
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()
-      live.session = await this.#options.pal.session(id, { policy: live.policy, model: live.model })
+      live.session = await this.#options.pal.session(id, { policy: live.policy, ...same })
       const sent = editedBody(incoming, view, { ...live, session }, messages)
       const before = turn.edited ? piecesOf(turn.edited) : [incoming.bytes]
       if (!sent || Buffer.concat(piecesOf(sent.body)).equals(Buffer.concat(before))) return undefined
@@ -118,7 +127,7 @@ export class Turns {
   async forgetReasoning(turn: Turn): Promise<Spliced | undefined> {
     const { live, incoming, messages } = turn
     if (live.isHoldout) return undefined
-    return this.#inTurn(live.session.id, async () => {
+    return this.#queues.run(live.session.id, async () => {
       const { session } = live
       const edits = leaveOutAll(session.fold, 'reasoning that the provider has refused')
       if (edits.length === 0) return undefined
@@ -132,8 +141,25 @@ export class Turns {
     })
   }
 
+  /** The turn again with all results: the provider refuses to clear some, and is not asked again. */
+  async keepResults(turn: Turn): Promise<Spliced> {
+    const { live, incoming, messages } = turn
+    return this.#queues.run(live.session.id, async () => {
+      const { session } = live
+      live.seen.mayClear = false
+      await session.undo(activeClears(session.fold), 'engine')
+      await session.record({
+        type: 'decision',
+        text: 'The provider refuses to clear results: they are sent from now on.',
+      })
+      const sent = editedBody(incoming, await session.view({ plan: false }), live, messages)
+      live.last = { bytes: incoming.bytes, sent }
+      return sent?.body ?? { bytes: incoming.bytes, head: Buffer.alloc(0), same: incoming.bytes.length }
+    })
+  }
+
   /** What a request that only counts is about, as it would be sent; nothing where that is what the client says. */
-  async shown(incoming: Incoming): Promise<Spliced | undefined> {
+  async shown(incoming: Incoming): Promise<Shown | undefined> {
     const { headers, messages, chain, dialect, body } = incoming
     if (!messages) return undefined
     const request = { client: clientKeyOf(headers), messages, chain }
@@ -147,30 +173,45 @@ export class Turns {
     const { edits } = await session.view({ plan: false })
     if (!edits.some(isSent) && !injection) return undefined
     const written = edits.some(isSent) ? dialect.write(body, inPresentFormUpTo(session.fold, messages)) : body
-    return spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
+    const clears = clearedCalls(session.fold)
+    const cleared = clears.length > 0 && dialect.clear ? dialect.clear(written, clears) : written
+    const sent = spliceBody(incoming, injection ? inject(dialect, cleared, injection) : cleared)
+    return { body: sent, clears: clears.length }
   }
 
   /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
-  async finish({ live, place, sent }: Turn, answer: Answer): Promise<void> {
+  async finish({ live, place, sent, clears = 0 }: Turn, answer: Answer): Promise<void> {
     const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
     if (!place.side) this.#conversations.answered(session.id, { calls, text })
     const late = calls.filter(call => injection?.tools?.some(({ name }) => name === call.name))
     for (const call of late) live.lateCalls.set(call.id, call)
     live.answeredAt = this.#options.clock()
-    return this.#inTurn(session.id, async () => {
-      if (usage.input === undefined) return
-      const { miss, ttl, sentence } = live.watch.note(sent, answer, session.options.model)
+    return this.#queues.run(session.id, async () => {
+      if (usage.input === undefined) return this.#estimate(live, answer)
+      const asked = learnClears(live, clears, serverEdits)
+      const others = { ...answer, serverEdits: serverEdits.filter(edit => edit !== asked.done) }
+      const { miss, ttl, sentence } = live.watch.note(sent, others, session.options.model)
       const told = {
         ...(miss ? { miss } : {}),
         ...(serverEdits.length > 0 ? { server: serverEdits } : {}),
         ...(dropped > 0 ? { dropped } : {}),
       }
       await session.reportUsage(usage, told)
-      const learned = [sentence, learnLifetime(live, usage), ...serverEdits.map(explainServerEdit)]
+      const learned = [sentence, learnLifetime(live, usage), asked.text, ...others.serverEdits.map(explainServerEdit)]
       for (const text of learned) if (text !== undefined) await session.record({ type: 'decision', text })
       if (ttl !== undefined) live.seen.cacheKept = ttl
     })
+  }
+
+  /** A call of which the provider reported nothing counts at once: its input by the model of costs, its answer by our count. */
+  async #estimate({ session }: Live, { calls, text, usage: { model } }: Answer): Promise<void> {
+    const said = [
+      text,
+      ...calls.map(({ name, input }) => name + (typeof input === 'string' ? input : JSON.stringify(input))),
+    ]
+    const output = said.reduce((sum, one) => sum + session.fold.count(one), 0)
+    if (output > 0) await session.reportUsage({ output, ...(model === undefined ? {} : { model }) })
   }
 
   /** For the account: the session as it is in use, or read anew where it is not any more. */
@@ -219,60 +260,63 @@ export class Turns {
   /** The view with the answers of our own tools, where the model has called one. */
   async #answerLate(live: Live, { body }: Incoming): Promise<View | undefined> {
     const { session, injection, lateFrom, lateCalls } = live
-    if (!injection?.tools) return undefined
-    const late = { tools: injection.tools, offered: namesOfTools(body), made: lateCalls }
+    const offered = namesOfTools(body)
+    if (!injection?.tools && !hasMcpTools(offered)) return undefined
+    const late = { tools: injection?.tools ?? [], offered, made: lateCalls }
     const answered = await answerLateCalls(session, lateFrom, late)
     live.lateFrom = session.fold.entries.length
     return answered ? session.view() : undefined
   }
-
-  /** Work on one session, one after the other. */
-  async #inTurn<T>(session: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#queues.get(session) ?? Promise.resolve()
-    const next = before.then(work, work)
-    const quiet = next.catch(() => undefined)
-    this.#queues.set(session, quiet)
-    void quiet.then(() => {
-      if (this.#queues.get(session) === quiet) this.#queues.delete(session)
-    })
-    return next
-  }
 }
 
-function whatWasSent(sent: Sent | undefined): Pick<Turn, 'edited'> {
-  return sent ? { edited: sent.body } : {}
+function whatWasSent(sent: Sent | undefined): Pick<Turn, 'edited' | 'clears'> {
+  return sent ? { edited: sent.body, clears: sent.clears } : {}
 }
 
 /** The client's body with the view in place of its messages; nothing where it would say the same. */
 function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Message[]): Sent | undefined {
   const { dialect, body, bytes } = incoming
   const { session, injection } = live
+  const { fold } = session
+  const clears = clearedCalls(fold)
   const again = view.report.length === 0 ? editedAsBefore(live, bytes) : undefined
   if (again) return again
   const edited = view.edits.some(isSent)
   if (!edited && !injection) return undefined
-  const { fold } = session
   const messages = legalForm(dialect, live, inPresentForm(fold, own))
-  const shown = injection?.tools ? withoutErrors(messages, lateAnswers(session)) : messages
+  const shown = live.lateFrom > 0 ? withoutErrors(messages, lateAnswers(session)) : messages
   const plain = edited ? dialect.write(body, shown) : body
-  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live) : plain
-  const spliced = spliceBody(incoming, injection ? inject(dialect, written, injection) : written)
-  const edits =
-    written !== plain || injection?.tools || holdsMark(incoming, spliced) ? undefined : { fold, edited: fold.edited }
-  return { body: spliced, edits }
+  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live, clears) : plain
+  const cleared = clears.length > 0 && dialect.clear ? dialect.clear(written, clears) : written
+  const spliced = spliceBody(incoming, injection ? inject(dialect, cleared, injection) : cleared)
+  const isOnce = cleared !== plain || live.lateFrom > 0 || holdsMark(incoming, spliced)
+  return { body: spliced, edits: isOnce ? undefined : { fold, edited: fold.edited }, clears: clears.length }
 }
 
 /**
  * With a mark of ours before what is edited now. What followed the last edited messages went as the client sends it.
  * After a restart nothing is known of what was sent.
  */
-function markedBefore(written: Wire, { messages: own }: Wire, live: Live): Wire {
+function markedBefore(written: Wire, { messages: own }: Wire, live: Live, clears: readonly string[]): Wire {
   const [now, client] = [written['messages'], own].map(list => (Array.isArray(list) ? list : [])) as [Wire[], Wire[]]
   const { edited } = live.session.fold
   const last = live.written
-  live.written = { messages: now, length: client.length, edited }
+  const shown = withoutCleared(now, new Set(clears))
+  live.written = { messages: shown, length: client.length, edited }
   const isNew = last ? last.edited !== edited : live.last !== undefined
-  return isNew ? withFreeMark(written, [...(last?.messages ?? []), ...client.slice(last?.length ?? 0)]) : written
+  if (!isNew) return written
+  return withFreeMark(written, [...(last?.messages ?? []), ...client.slice(last?.length ?? 0)], shown)
+}
+
+/** Messages as the model sees them, of which the provider clears some results. */
+function withoutCleared(messages: Wire[], clears: ReadonlySet<string>): Wire[] {
+  if (clears.size === 0) return messages
+  return messages.map(message => {
+    const content: unknown[] = Array.isArray(message['content']) ? message['content'] : []
+    const isCleared = (block: unknown) => isWire(block) && clears.has(String(block['tool_use_id']))
+    if (!content.some(isCleared)) return message
+    return { ...message, content: content.map(block => (isCleared(block) ? CLEARED : block)) }
+  })
 }
 
 /** Whether an edit changes what the client said: what the engine repairs for the ledger does not. */
@@ -341,6 +385,26 @@ function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage
   if (name === believed || live.seen.cacheTtl === name) return undefined
   live.seen.cacheTtl = name
   return `Believed: the cache is written for ${believed}. The provider reports ${name}: that is what counts from now on.`
+}
+
+type Clears = { done?: ServerEdit; text?: string }
+
+/** What came of having the provider clear results. One that does not as it is asked is not asked again. */
+function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): Clears {
+  if (asked === 0) return {}
+  const done = edits.find(({ type }) => type === CLEAR_TOOL_USES)
+  const { toolUses = 0, tokens } = done ?? {}
+  if (toolUses !== asked) {
+    live.seen.mayClear = false
+    return { text: `Asked the provider to clear ${asked} results. It cleared ${toolUses}, and is not asked again.` }
+  }
+  const isNew = live.cleared !== asked
+  live.cleared = asked
+  const freed = tokens === undefined ? '' : `, ${tokens} tokens`
+  return {
+    ...(done ? { done } : {}),
+    ...(isNew ? { text: `The provider cleared ${asked} results as asked${freed}.` } : {}),
+  }
 }
 
 function explainServerEdit({ type, tokens, toolUses }: ServerEdit): string {

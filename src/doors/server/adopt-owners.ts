@@ -10,13 +10,13 @@ import { SqliteLedger } from '../../ledger/sqlite.ts'
 import type { ServerStore } from './server-store.ts'
 
 export async function adoptOwners(home: string, store: ServerStore): Promise<void> {
-  const former = store.formerOwners()
+  const former = await store.formerOwners()
   if (former.length === 0) return
   const ledger = new SqliteLedger(join(home, 'ledger.sqlite'), { indexes: false })
   try {
     for (const { session, user } of former) {
-      if (!store.isOnlyAdmin(user) && (await ledger.find(session))) giveTo(ledger, user, session)
-      store.dropFormerOwner(session)
+      if (!(await store.isOnlyAdmin(user)) && (await ledger.find(session))) giveTo(ledger, user, session)
+      await store.dropFormerOwner(session)
     }
   } finally {
     await ledger.close()

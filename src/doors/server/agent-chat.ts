@@ -94,10 +94,10 @@ export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatO
     const turn = word
       ? saying(base, await decideByWord(word, decider))
       : await inTurn(queues, ledgerId(owner, base), start)
-    request.signal.addEventListener('abort', () => turn.stop(), { once: true })
+    request.signal.addEventListener('abort', () => turn.abort(), { once: true })
     if (body.stream !== true) return whole(await toCompletion(turn, completion, notice))
     const withUsage = body.stream_options?.include_usage === true
-    const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), () => turn.stop())
+    const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), () => turn.abort())
     return new Response(stream, { headers: STREAM_HEADERS })
   }
 }

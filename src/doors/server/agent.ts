@@ -4,8 +4,8 @@
  * turn nor approve anything.
  */
 import { z } from 'zod'
-import type { RunningTurn } from '../../agent/desk.ts'
 import { listPersonas } from '../../agent/personas.ts'
+import type { FollowedTurn } from '../../agent/remote-turn.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { agentOf, guestOf } from './agent-callers.ts'
 import { dataBlock, STREAM_HEADERS, toEventStream } from './agent-stream.ts'
@@ -94,7 +94,7 @@ const listen = defineRoute({
   refusals: [404],
   async run({ params, caller, doors }) {
     await doors.desk.open(caller, params.session)
-    return follow(agentOf(doors).running(doors.desk.idOf(caller, params.session)))
+    return follow(await agentOf(doors).running(doors.desk.idOf(caller, params.session)))
   },
 })
 
@@ -110,7 +110,8 @@ const approve = defineRoute({
   refusals: [404],
   unkeyed: true,
   async run({ params, body, caller, doors }) {
-    turnIn(doors, caller, params.session).answer(params.id, body.yes)
+    const turn = await turnIn(doors, caller, params.session)
+    await turn.answer(params.id, body.yes)
     return { id: params.id, yes: body.yes }
   },
 })
@@ -126,25 +127,24 @@ const stop = defineRoute({
   refusals: [404],
   unkeyed: true,
   async run({ params, caller, doors }) {
-    const turn = turnIn(doors, caller, params.session)
-    turn.stop()
-    await turn.ended
+    const turn = await turnIn(doors, caller, params.session)
+    await turn.stop()
     return { session: params.session, stopped: true }
   },
 })
 
 export const agentRoutes: readonly Route[] = [personas, start, listen, approve, stop]
 
-function follow(turn: RunningTurn | undefined): Response {
+function follow(turn: FollowedTurn | undefined): Response {
   return new Response(toEventStream(blocksOf(turn)), { headers: STREAM_HEADERS })
 }
 
-async function* blocksOf(turn: RunningTurn | undefined): AsyncGenerator<string> {
+async function* blocksOf(turn: FollowedTurn | undefined): AsyncGenerator<string> {
   for await (const event of turn?.events() ?? []) yield dataBlock(event)
 }
 
-function turnIn(doors: Doors, caller: Caller, session: string): RunningTurn {
-  const turn = agentOf(doors).running(doors.desk.idOf(caller, session))
+async function turnIn(doors: Doors, caller: Caller, session: string): Promise<FollowedTurn> {
+  const turn = await agentOf(doors).running(doors.desk.idOf(caller, session))
   if (turn) return turn
   throw new PalimpsestError('NOT_FOUND', 'No turn runs in this session.', { session })
 }

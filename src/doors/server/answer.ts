@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { PalimpsestError } from '../../model/errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJsonBody, readBytes } from './bodies.ts'
 import { KeySchema } from './document.ts'
 import { authenticate, type Caller, checkRole, type GateOptions, mayActFor, NOBODY } from './gate.ts'
@@ -28,7 +28,7 @@ export async function answer(
   raw: { params: Record<string, string>; from: string },
   context: AnswerContext,
 ): Promise<Response> {
-  const caller = admit(route, request, raw, context)
+  const caller = await admit(route, request, raw, context)
   const { bytes: limit } = route
   const bytes = request.method === 'GET' ? new Uint8Array() : await readBytes(request, limit ?? context.maxBody)
   const work = async () => {
@@ -42,17 +42,17 @@ export async function answer(
 }
 
 /** The caller, if it may use this route for this user. */
-function admit(
+async function admit(
   { roles }: Route,
   request: Request,
   { params, from }: { params: Record<string, string>; from: string },
   { gate, rates }: AnswerContext,
-): Caller {
+): Promise<Caller> {
   if (roles === 'public') {
     rates?.take(`address ${from}`)
     return NOBODY
   }
-  const caller = admitCaller(() => authenticate(request, gate), rates, from)
+  const caller = await admitCaller(() => authenticate(request, gate), rates, from)
   checkRole(caller, roles)
   const { user } = params
   if (user !== undefined && !mayActFor(caller, user)) throw forbidden('This token is for another user.')
@@ -60,9 +60,13 @@ function admit(
 }
 
 /** Counts each caller by its token, and whoever has none that holds by where they come from. */
-export function admitCaller(find: () => Caller, rates: RateLimiter | undefined, from: string): Caller {
+export async function admitCaller(
+  find: () => Promise<Caller>,
+  rates: RateLimiter | undefined,
+  from: string,
+): Promise<Caller> {
   try {
-    const caller = find()
+    const caller = await find()
     rates?.take(caller === NOBODY ? `address ${from}` : caller.id)
     return caller
   } catch (error) {
@@ -136,7 +140,7 @@ async function once(given: Keyed, work: () => Promise<Response>, { doors, log }:
   const { key, caller, request, bytes } = given
   const { pathname, search } = new URL(request.url)
   const hash = createHash('sha256').update(`${request.method} ${pathname}${search}\n`).update(bytes).digest('hex')
-  const taken = doors.store.takeKey(caller.id, key, { hash, at: doors.clock() })
+  const taken = await doors.store.takeKey(caller.id, key, { hash, at: doors.clock() })
   if (taken.state === 'answered') {
     const { status, type, body } = taken.answer
     return new Response(body, { status, headers: { 'content-type': type, 'idempotency-replayed': 'true' } })
@@ -151,12 +155,17 @@ async function once(given: Keyed, work: () => Promise<Response>, { doors, log }:
       { retryAfter: 1 },
     )
   }
-  const response = await work().catch(error => toResponse(toRefusal(error, log)))
+  let isKnown = true
+  const response = await work().catch(error => {
+    // The database went away: whether the work was done is for the caller to look, so the key is not free.
+    if (isPalimpsestError(error) && error.code === 'STORE_UNAVAILABLE') isKnown = false
+    return toResponse(toRefusal(error, log))
+  })
   const body = await response.text()
   const { status } = response
   const type = response.headers.get('content-type') ?? 'application/json'
   // A failure of ours is no answer: the same request may be tried again.
   const isFinal = status < 500 && status !== 429
-  doors.store.settleKey(caller.id, key, isFinal ? { status, type, body } : undefined)
+  if (isKnown) await doors.store.settleKey(caller.id, key, isFinal ? { status, type, body } : undefined)
   return new Response(body, { status, headers: response.headers })
 }

@@ -5,28 +5,37 @@
 import { rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { userFolder } from '../../ledger/owners.ts'
-import type { Redacted, ToRedact } from '../../ledger/redaction.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 import { actorOf } from './blocks.ts'
+import { dropArchives, dropArchivesOf } from './retention.ts'
 import { defineRoute, PEOPLE, type Route, Time, UserParam } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
-export type ToDelete = { sessions: readonly string[] } | { before: number; owner?: string } | { owner: string }
+export type ToDelete =
+  | { sessions: readonly string[] }
+  | { before: number; owner?: string }
+  | { owner: string }
+  /** What an import has made. */
+  | { import: string }
 
 /** The sessions that would go, as the home has them. Throws where one that is named is not there. */
 export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<SessionInfo[]> {
   if ('sessions' in given) return Promise.all(given.sessions.map(name => infoOf(pal, name)))
+  const isChosen = chooser(given)
+  const found: SessionInfo[] = []
+  for await (const info of everySession(pal)) if (isChosen(info)) found.push(info)
+  return found
+}
+
+function chooser(given: Exclude<ToDelete, { sessions: readonly string[] }>): (info: SessionInfo) => boolean {
+  if ('import' in given) return ({ about }) => about.importedBy === given.import
   const { owner } = given
   const before = 'before' in given ? given.before : Number.POSITIVE_INFINITY
-  const found: SessionInfo[] = []
-  for await (const info of everySession(pal)) {
-    if (info.updatedAt < before && (owner === undefined || info.owner === owner)) found.push(info)
-  }
-  return found
+  return info => info.updatedAt < before && (owner === undefined || info.owner === owner)
 }
 
 async function infoOf(pal: Palimpsest, name: string): Promise<SessionInfo> {
@@ -43,26 +52,16 @@ export async function deleteSessions(
   { by, idOf = name => name }: { by: Actor; idOf?: (name: string) => string },
 ): Promise<void> {
   await pal.remove(names, { by })
-  store.forgetSessions(names.map(idOf))
+  await dropArchives(pal.settings.retention?.archive, names.map(idOf))
+  await store.forgetSessions(names.map(idOf))
 }
 
-/** With the titles that the server keeps. */
-export async function redactSessions(
-  { pal, store }: Pick<Keepers, 'pal' | 'store'>,
-  names: readonly string[],
-  what: ToRedact,
-  { by }: { by: Actor },
-): Promise<Redacted[]> {
-  const redacted = await pal.redact(names, what, { by })
-  store.forgetSessions(redacted.map(({ session }) => session))
-  return redacted
-}
-
-/** Everything of a user but their sessions: memory, tokens and files. */
+/** Everything of a user but their sessions: memory, tokens, files and archives. */
 export async function forgetUser({ pal, store, memory }: Keepers, user: string, by: Actor): Promise<void> {
   await memory.forget(user, { by })
-  store.forgetUser(user)
+  await store.forgetUser(user)
   await rm(userFolder(pal.home, user), { recursive: true, force: true })
+  await dropArchivesOf(pal.settings.retention?.archive, user)
 }
 
 const Deleted = z.object({
@@ -81,7 +80,7 @@ const sessions = defineRoute({
   method: 'post',
   path: '/deletions',
   tag: 'sessions',
-  summary: 'Delete sessions for good, by name or by age; or see which would go',
+  summary: 'Delete sessions for good, by name, by age or by the import that made them; or see which would go',
   description:
     'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
     'what they share, and the ledger keeps a tombstone of each session.',
@@ -89,6 +88,7 @@ const sessions = defineRoute({
   body: z.union([
     z.strictObject({ sessions: z.array(z.string().min(1).max(400)).min(1).max(1000), preview: Preview }),
     z.strictObject({ before: Time.describe('Sessions last used before this.'), preview: Preview }),
+    z.strictObject({ import: z.string().min(1).max(100).describe('What this import has made.'), preview: Preview }),
   ]),
   answer: Deleted,
   refusals: [404],

@@ -5,34 +5,56 @@
  * that is not possible (too long ago, or another start of the server) it is told so with `reset`, and reads the
  * state anew. What other processes write to the same home is found by looking at the list of sessions while
  * somebody listens.
+ *
+ * Servers that share a database share an outbox: events go there, and come back from there with numbers that are the
+ * same at every server. So a listener may go on at another server.
  */
 import { randomBytes } from 'node:crypto'
-
-export type LiveEvent =
-  /** The session by its id in the ledger. */
-  | { type: 'session.changed'; session: string; length: number; at: number }
-  | { type: 'block.changed'; user: string; label: string; at: number }
-  | { type: 'proposal.opened' | 'proposal.decided'; user: string; label: string; id: string; state: string; at: number }
+import type { LiveEvent } from './live-event.ts'
+import type { Outbox } from './outbox.ts'
 
 export type Placed = { id: string; event: LiveEvent }
 
 type Listener = { take(placed: Placed): void; end(): void }
 
-const KEPT = 1000
+export const KEPT_EVENTS = 1000
 
 export class EventHub {
-  /** Tells the ids of this start of the server from those of another. */
-  readonly #start = randomBytes(4).toString('hex')
-  readonly #kept: Placed[] = []
+  readonly #outbox: Outbox | undefined
+  readonly #seen: (event: LiveEvent) => void
   readonly #listeners = new Set<Listener>()
+  /** Tells the ids of this start of the server, or of this outbox, from those of another. */
+  #start = randomBytes(4).toString('hex')
+  #kept: Placed[] = []
   #next = 1
   #closed = false
+  /** What waits to be written to the outbox; of a session only the newest. */
+  #waiting = new Map<string, LiveEvent>()
+  #writing: Promise<void> | undefined
+  #reading: Promise<void> | undefined
+
+  /** `seen` is told of what comes from the outbox. */
+  constructor({ outbox, seen }: { outbox?: Outbox | undefined; seen?: (event: LiveEvent) => void } = {}) {
+    this.#outbox = outbox
+    this.#seen = seen ?? (() => {})
+  }
 
   publish(event: LiveEvent): void {
-    const placed = { id: `${this.#start}-${this.#next++}`, event }
-    this.#kept.push(placed)
-    if (this.#kept.length > KEPT) this.#kept.shift()
-    for (const listener of this.#listeners) listener.take(placed)
+    if (!this.#outbox) return this.#place(this.#next, event)
+    this.#waiting.delete(keyOf(event))
+    this.#waiting.set(keyOf(event), event)
+    this.#writing ??= this.#write(this.#outbox).finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  /** Reads what all servers have published since; without an outbox there is nothing to read. */
+  async refresh(): Promise<void> {
+    if (!this.#outbox) return
+    this.#reading ??= this.#read(this.#outbox).finally(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
   }
 
   /** What a listener missed since an event; nothing where that cannot be known. */
@@ -60,9 +82,56 @@ export class EventHub {
     return () => this.#listeners.delete(listener)
   }
 
-  close(): void {
+  /** Ends the listeners; what waits for the outbox is written first. */
+  async close(): Promise<void> {
     this.#closed = true
     for (const listener of this.#listeners) listener.end()
     this.#listeners.clear()
+    await this.#writing
+    await this.#reading?.catch(() => {})
+    await this.#outbox?.close()
   }
+
+  /** One statement at a time: what happens meanwhile goes with the next. */
+  async #write(outbox: Outbox): Promise<void> {
+    // Those of one moment go together.
+    await new Promise(resolve => setImmediate(resolve))
+    while (this.#waiting.size > 0) {
+      const events = [...this.#waiting.values()]
+      this.#waiting = new Map()
+      // The database is away: the hints of this moment are lost, what they are about is not.
+      await outbox.add(events).catch(() => {})
+    }
+    if (this.listening > 0) await this.refresh().catch(() => {})
+  }
+
+  async #read(outbox: Outbox): Promise<void> {
+    const { start, seq } = await outbox.last()
+    // Nobody has listened for a while, or this is another database: begin with what the outbox still has.
+    const isBehind = start !== this.#start || seq - this.#next >= KEPT_EVENTS
+    if (isBehind) {
+      this.#start = start
+      this.#kept = []
+      this.#next = Math.max(1, seq - KEPT_EVENTS + 1)
+    } else if (seq < this.#next) return
+    for (const { seq: number, event } of await outbox.after(this.#next - 1)) {
+      // What was removed before it was read leaves a gap: whoever is on the other side of it reads anew.
+      if (number !== this.#next) this.#kept = []
+      this.#seen(event)
+      this.#place(number, event)
+    }
+  }
+
+  #place(number: number, event: LiveEvent): void {
+    this.#next = number + 1
+    const placed = { id: `${this.#start}-${number}`, event }
+    this.#kept.push(placed)
+    if (this.#kept.length > KEPT_EVENTS) this.#kept.shift()
+    for (const listener of this.#listeners) listener.take(placed)
+  }
+}
+
+/** An event that a newer one of the same key makes needless. */
+function keyOf(event: LiveEvent): string {
+  return event.type === 'session.changed' ? `session ${event.session}` : JSON.stringify(event)
 }

@@ -4,8 +4,9 @@
  */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
-import type { LiveEvent, Placed } from './event-hub.ts'
+import type { Placed } from './event-hub.ts'
 import { type Caller, LOCAL, mayActFor } from './gate.ts'
+import type { LiveEvent } from './live-event.ts'
 import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
 
 const ALIVE_MS = 15_000
@@ -29,6 +30,7 @@ const events = defineRoute({
       throw new PalimpsestError('RATE_LIMITED', 'There are too many listeners already.', { retryAfter: 10 })
     }
     await doors.desk.look()
+    await doors.hub.refresh()
     const stream = streamFor(doors, caller, request)
     return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
   },
@@ -43,13 +45,20 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
     {
       start(controller) {
         const end = () => {
+          if (ended) return
+          ended = true
           stop()
           controller.close()
         }
-        /** Only as long as the token holds, and the listener reads. */
+        /** Only as long as the token holds, and the listener reads; one after the other. */
+        let last = Promise.resolve()
+        let ended = false
         const send = (text: string) => {
-          if ((controller.desiredSize ?? 0) <= 0 || isRevoked(doors, caller)) end()
-          else controller.enqueue(encoder.encode(text))
+          last = last.then(async () => {
+            const isOver = ended || (await isRevoked(doors, caller).catch(() => false)) || ended
+            if (!isOver && (controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(text))
+            else end()
+          })
         }
         const take = (placed: Placed) => {
           const event = eventFor(caller, placed.event, doors)
@@ -81,8 +90,8 @@ function* beginning({ hub }: Doors, request: Request): Generator<string> {
   }
 }
 
-function isRevoked({ store }: Doors, { id }: Caller): boolean {
-  return id !== LOCAL.id && store.token(id)?.revokedAt !== null
+async function isRevoked({ store }: Doors, { id }: Caller): Promise<boolean> {
+  return id !== LOCAL.id && (await store.token(id))?.revokedAt !== null
 }
 
 /** The event as it is told to a caller; nothing where it is not for them. */

@@ -2,6 +2,7 @@
  * The list of sessions as people look for one: what goes on from another session, or was started by it, is under that
  * one; families are filtered, sorted and summed up as a whole. Pure.
  */
+import type { Named, Overview } from '../../view/figures.ts'
 import type { Summary } from '../../view/totals.ts'
 import type { OwnedSession } from './session-desk.ts'
 
@@ -21,6 +22,7 @@ export type Wanted = {
   agent?: string | undefined
   project?: string | undefined
   model?: string | undefined
+  tag?: string | undefined
   /** Used in this stretch of time. */
   from?: number | undefined
   to?: number | undefined
@@ -63,14 +65,17 @@ function compare(a: number | string, b: number | string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function fitting({ contains, agent, project, model, from, to }: Wanted): (session: Listed) => boolean {
+function fitting({ contains, agent, project, model, tag, from, to }: Wanted): (session: Listed) => boolean {
   const words = contains?.toLowerCase()
   return ({ id, title, policy, model: own, about, updatedAt }) =>
     (words === undefined ||
-      [id, title, policy, own, about.client, about.project].some(text => text?.toLowerCase().includes(words))) &&
+      [id, title, policy, own, about.client, about.project, ...(about.tags ?? [])].some(text =>
+        text?.toLowerCase().includes(words),
+      )) &&
     (agent === undefined || (about.client ?? '') === agent) &&
     (project === undefined || projectOf(about.project) === project) &&
     (model === undefined || own === model) &&
+    (tag === undefined || about.tags?.includes(tag) === true) &&
     (from === undefined || updatedAt >= from) &&
     (to === undefined || updatedAt <= to)
 }
@@ -122,20 +127,6 @@ function totalOf(members: readonly Listed[]): Family['total'] {
   return { ...total, saved: total.without - total.billed }
 }
 
-export type Overview = {
-  /** The last 30 days, the oldest first; the last is today. */
-  days: { day: string; billed: number; saved: number; calls: number }[]
-  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
-  agents: Named[]
-  projects: Named[]
-  models: Named[]
-  sessions: number
-  /** Sessions whose numbers are in the sums; the others are being read. */
-  counted: number
-  live: number
-}
-type Named = { name: string; sessions: number }
-
 const WEEK = 7
 
 /** `days`: the names of the days to tell of, the oldest first. */
@@ -161,6 +152,7 @@ export function overviewOf(sessions: readonly Listed[], days: readonly string[])
     agents: counted(sessions.map(({ about }) => about.client ?? '')),
     projects: counted(sessions.map(({ about }) => projectOf(about.project))),
     models: counted(sessions.map(({ model }) => model)),
+    tags: counted(sessions.flatMap(({ about }) => about.tags ?? [])),
     sessions: sessions.length,
     counted: sessions.filter(({ summary }) => summary).length,
     live: sessions.filter(({ live }) => live).length,

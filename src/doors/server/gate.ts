@@ -79,13 +79,17 @@ export type Credentials = {
 const OURS = /^Bearer +pal_/i
 
 /** The token's owner; without a token the person at this machine, where that is allowed. */
-export function authenticate(request: Asked, options: GateOptions, credentials: Credentials = {}): Caller {
+export async function authenticate(
+  request: Asked,
+  options: GateOptions,
+  credentials: Credentials = {},
+): Promise<Caller> {
   const shown = shownToken(request, credentials)
   if (shown === undefined) {
     if (!options.requireToken) return LOCAL
     throw new PalimpsestError('UNAUTHORIZED', 'Send a token: Authorization: Bearer pal_… (palimpsest token create).')
   }
-  const token = options.store.findToken(shown, options.clock())
+  const token = await options.store.findToken(shown, options.clock())
   if (!token) throw new PalimpsestError('UNAUTHORIZED', 'This token is not known, or it was revoked.')
   const { id, role, user, name } = token
   return { id, role, user, owner: role === 'admin' ? undefined : user, name }

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { AgentDesk } from '../../agent/desk.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { SettingsGiven } from '../../session/settings.ts'
 import type { Timelines } from '../../session/timelines.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
@@ -30,6 +31,8 @@ export type Doors = {
   agent?: AgentDesk | undefined
   /** The environment by which sessions of the user's own agents are found; nothing where the server is not for this machine. */
   agentsEnv?: Record<string, string | undefined> | undefined
+  /** What settings are read from beside the file, for those who ask where one came from. */
+  given?: Pick<SettingsGiven, 'env' | 'flags'> | undefined
   /** Whether a user without sessions gets the sample. */
   sample?: boolean
   /** For work that takes seconds. */

@@ -228,9 +228,16 @@ export const SessionOut = z
         title: z.string().optional().describe('As somebody named it.'),
         parent: z.string().optional(),
         reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional().describe('Why it has a parent.'),
+        tags: z.array(z.string()).optional().describe('Words of people, by which sessions are found.'),
+        carried: z.number().optional().describe('Messages at the beginning that are those of the parent.'),
         recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
+        importedBy: z.string().optional().describe('The import that made it.'),
       })
       .describe('Who works in it, what it is called, and which session it goes on from or was started by.'),
+    cacheTtl: z.string().optional().describe('The cache lifetime that requests ask for.'),
+    cacheKept: z.number().optional().describe('Milliseconds for which the provider was seen to keep a prefix.'),
+    overhead: z.number().optional().describe('Tokens of system prompt and tools.'),
+    ids: z.number().optional().describe('Results over so many characters get an id.'),
   })
   .meta({ id: 'Session' })
 

@@ -1,13 +1,16 @@
 /**
- * What the server itself must remember, in `server.sqlite` in the home: tokens (as hashes), the answers to requests
- * that came with an idempotency key, and the numbers of sessions that were read once (a copy: the ledger has the truth).
+ * What the server itself must remember: tokens (as hashes), the answers to requests that came with an idempotency key,
+ * the key that signs links, and the numbers of sessions that were read once (a copy: the ledger has the truth). It is in
+ * `server.sqlite` in the home, or in the database that all servers share.
  *
  * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
  * it well; the token itself is known only to whoever was given it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { type Migrations, SqliteFile, type SqlRow } from '../../ledger/database.ts'
+import { databaseUrl, type PgMigrations } from '../../ledger/postgres/database.ts'
+import { PostgresSql } from '../../ledger/postgres/sql.ts'
+import { type Migrations, type Sql, SqliteSql, type SqlRow } from '../../ledger/sql.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { KeptSummary } from '../../session/timelines.ts'
 
@@ -32,7 +35,6 @@ export type KeyState =
   | { state: 'other-request' }
   | { state: 'answered'; answer: KeptAnswer }
 
-/** Named steps, applied in order on open; append only. */
 const MIGRATIONS: Migrations = [
   [
     'tokens, owners, keys',
@@ -54,27 +56,69 @@ const MIGRATIONS: Migrations = [
        session TEXT PRIMARY KEY, length INTEGER NOT NULL, model TEXT NOT NULL, version INTEGER NOT NULL, summary TEXT NOT NULL
      ) STRICT, WITHOUT ROWID;`,
   ],
+  ['secrets', 'CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID'],
 ]
 
 const PREFIX = 'pal_'
 const DAY = 24 * 60 * 60 * 1000
 const MINUTE = 60_000
+const SECRET_BYTES = 32
+
+const POSTGRES: PgMigrations = [
+  [
+    'tokens, keys, summaries, secrets',
+    `CREATE TABLE tokens (
+       id text COLLATE "C" PRIMARY KEY, hash text NOT NULL UNIQUE, "user" text NOT NULL, role text NOT NULL,
+       name text NOT NULL, created_at bigint NOT NULL, last_used_at bigint, revoked_at bigint
+     );
+     CREATE INDEX tokens_by_time ON tokens (created_at, id);
+     CREATE INDEX tokens_by_user ON tokens ("user");
+     CREATE TABLE owners (session text COLLATE "C" PRIMARY KEY, "user" text NOT NULL);
+     CREATE TABLE keys (
+       scope text NOT NULL, key text NOT NULL, request text NOT NULL, at bigint NOT NULL,
+       status integer, type text, body text, PRIMARY KEY (scope, key)
+     );
+     CREATE INDEX keys_by_time ON keys (at);
+     CREATE TABLE summaries (
+       session text PRIMARY KEY, length bigint NOT NULL, model text NOT NULL, version integer NOT NULL, summary text NOT NULL
+     );
+     CREATE TABLE secrets (name text PRIMARY KEY, value text NOT NULL);`,
+  ],
+]
+
+/** The store of a home: in the database that PALIMPSEST_DATABASE_URL names, or in a file; `':memory:'` keeps nothing. */
+export async function openServerStore(
+  home: string,
+  env: Record<string, string | undefined> = process.env,
+): Promise<ServerStore> {
+  if (home === ':memory:') return new ServerStore(new SqliteSql(home, { migrations: MIGRATIONS }))
+  const url = databaseUrl(env)
+  if (url) return openPostgresStore(url)
+  return new ServerStore(new SqliteSql(join(home, 'server.sqlite'), { migrations: MIGRATIONS }))
+}
+
+export async function openPostgresStore(url: string): Promise<ServerStore> {
+  return new ServerStore(await PostgresSql.open(url, 'server', POSTGRES))
+}
 
 export class ServerStore {
-  readonly #file: SqliteFile
+  readonly #sql: Sql
 
-  /** Opens (or makes) the file in a home; `':memory:'` keeps nothing. */
-  constructor(home: string) {
-    const path = home === ':memory:' ? home : join(home, 'server.sqlite')
-    this.#file = new SqliteFile(path, { migrations: MIGRATIONS })
+  constructor(sql: Sql) {
+    this.#sql = sql
   }
 
   /** Makes a token. It is given here, once, and cannot be read again. */
-  createToken(given: { user: string; role: Role; name?: string; at: number }): TokenInfo & { token: string } {
+  async createToken(given: {
+    user: string
+    role: Role
+    name?: string
+    at: number
+  }): Promise<TokenInfo & { token: string }> {
     const token = PREFIX + randomBytes(32).toString('base64url')
     const { user, role, at, name = '' } = given
     const id = `t_${randomBytes(8).toString('hex')}`
-    this.#file.run('INSERT INTO tokens (id, hash, user, role, name, created_at) VALUES (?, ?, ?, ?, ?, ?)', [
+    await this.#sql.run('INSERT INTO tokens (id, hash, "user", role, name, created_at) VALUES (?, ?, ?, ?, ?, ?)', [
       id,
       hashOf(token),
       user,
@@ -86,36 +130,37 @@ export class ServerStore {
   }
 
   /** The token that a caller shows, if it is known and not revoked. */
-  findToken(token: string, at: number): TokenInfo | undefined {
+  async findToken(token: string, at: number): Promise<TokenInfo | undefined> {
     if (!token.startsWith(PREFIX) || token.length > 100) return undefined
-    const row = this.#file.get('SELECT * FROM tokens WHERE hash = ? AND revoked_at IS NULL', [hashOf(token)])
+    const row = await this.#sql.get('SELECT * FROM tokens WHERE hash = ? AND revoked_at IS NULL', [hashOf(token)])
     if (!row) return undefined
     const found = toToken(row)
     // To the minute: a write for each request would cost more than it tells.
     if (at - (found.lastUsedAt ?? 0) > MINUTE) {
-      this.#file.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [at, found.id])
+      await this.#sql.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [at, found.id])
     }
     return found
   }
 
   /** All of them, revoked ones too, the newest first. */
-  tokens({ limit = 100, after }: { limit?: number; after?: string } = {}): TokenInfo[] {
-    const rows = this.#file.all(
-      `SELECT * FROM tokens WHERE ?1 IS NULL OR (created_at, id) < (SELECT created_at, id FROM tokens WHERE id = ?1)
-       ORDER BY created_at DESC, id DESC LIMIT ?2`,
-      [after ?? null, limit],
+  async tokens({ limit = 100, after }: { limit?: number; after?: string } = {}): Promise<TokenInfo[]> {
+    const rows = await this.#sql.all(
+      `SELECT * FROM tokens ${
+        after === undefined ? '' : 'WHERE (created_at, id) < (SELECT created_at, id FROM tokens WHERE id = ?) '
+      }ORDER BY created_at DESC, id DESC LIMIT ?`,
+      [...(after === undefined ? [] : [after]), limit],
     )
     return rows.map(toToken)
   }
 
-  token(id: string): TokenInfo | undefined {
-    const row = this.#file.get('SELECT * FROM tokens WHERE id = ?', [id])
+  async token(id: string): Promise<TokenInfo | undefined> {
+    const row = await this.#sql.get('SELECT * FROM tokens WHERE id = ?', [id])
     return row && toToken(row)
   }
 
-  revokeToken(id: string, at: number): TokenInfo {
-    this.#file.run('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?', [at, id])
-    const token = this.token(id)
+  async revokeToken(id: string, at: number): Promise<TokenInfo> {
+    await this.#sql.run('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?', [at, id])
+    const token = await this.token(id)
     if (token) return token
     throw new PalimpsestError('TOKEN_NOT_FOUND', `There is no token ${id}. List them with: palimpsest token list`, {
       id,
@@ -123,30 +168,33 @@ export class ServerStore {
   }
 
   /** Owners as earlier versions noted them, by a name that was the session's for everybody; see adopt-owners.ts. */
-  formerOwners(): { session: string; user: string }[] {
-    const rows = this.#file.all('SELECT session, user FROM owners ORDER BY session')
+  async formerOwners(): Promise<{ session: string; user: string }[]> {
+    const rows = await this.#sql.all('SELECT session, "user" FROM owners ORDER BY session')
     return rows.map(row => ({ session: String(row['session']), user: String(row['user']) }))
   }
 
-  dropFormerOwner(session: string): void {
-    this.#file.run('DELETE FROM owners WHERE session = ?', [session])
+  async dropFormerOwner(session: string): Promise<void> {
+    await this.#sql.run('DELETE FROM owners WHERE session = ?', [session])
   }
 
   /** Whether a user has tokens, and all of them are an admin's. */
-  isOnlyAdmin(user: string): boolean {
-    const roles = this.#file.all('SELECT DISTINCT role FROM tokens WHERE user = ?', [user])
+  async isOnlyAdmin(user: string): Promise<boolean> {
+    const roles = await this.#sql.all('SELECT DISTINCT role FROM tokens WHERE "user" = ?', [user])
     return roles.length > 0 && roles.every(({ role }) => role === 'admin')
   }
 
   /** Takes a key for a request, or says what became of the one that has it. */
-  takeKey(scope: string, key: string, request: { hash: string; at: number }): KeyState {
-    this.#file.run('DELETE FROM keys WHERE at < ?', [request.at - DAY])
-    const taken = this.#file.run(
+  async takeKey(scope: string, key: string, request: { hash: string; at: number }): Promise<KeyState> {
+    await this.#sql.run('DELETE FROM keys WHERE at < ?', [request.at - DAY])
+    const taken = await this.#sql.run(
       'INSERT INTO keys (scope, key, request, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
       [scope, key, request.hash, request.at],
     )
     if (taken > 0) return { state: 'new' }
-    const row = this.#file.get('SELECT request, status, type, body FROM keys WHERE scope = ? AND key = ?', [scope, key])
+    const row = await this.#sql.get('SELECT request, status, type, body FROM keys WHERE scope = ? AND key = ?', [
+      scope,
+      key,
+    ])
     if (!row) return { state: 'pending' }
     if (row['request'] !== request.hash) return { state: 'other-request' }
     if (row['status'] === null) return { state: 'pending' }
@@ -155,10 +203,10 @@ export class ServerStore {
   }
 
   /** Keeps the answer for a day; without one the key is free again. */
-  settleKey(scope: string, key: string, answer: KeptAnswer | undefined): void {
-    if (!answer) this.#file.run('DELETE FROM keys WHERE scope = ? AND key = ?', [scope, key])
+  async settleKey(scope: string, key: string, answer: KeptAnswer | undefined): Promise<void> {
+    if (!answer) await this.#sql.run('DELETE FROM keys WHERE scope = ? AND key = ?', [scope, key])
     else {
-      this.#file.run('UPDATE keys SET status = ?, type = ?, body = ? WHERE scope = ? AND key = ?', [
+      await this.#sql.run('UPDATE keys SET status = ?, type = ?, body = ? WHERE scope = ? AND key = ?', [
         answer.status,
         answer.type,
         answer.body,
@@ -168,21 +216,23 @@ export class ServerStore {
     }
   }
 
-  /** The numbers of every session, as they were at a length. */
   /** Removes what is kept of sessions, by their ids in the ledger. */
-  forgetSessions(ids: readonly string[]): void {
-    for (const id of ids) this.#file.run('DELETE FROM summaries WHERE session = ?', [id])
+  async forgetSessions(ids: readonly string[]): Promise<void> {
+    for (const id of ids) await this.#sql.run('DELETE FROM summaries WHERE session = ?', [id])
   }
 
   /** Removes a user's tokens, and the answers that were kept for them. */
-  forgetUser(user: string): void {
-    this.#file.run('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE user = ?)', [user])
-    this.#file.run('DELETE FROM tokens WHERE user = ?', [user])
-    this.#file.run('DELETE FROM owners WHERE user = ?', [user])
+  async forgetUser(user: string): Promise<void> {
+    await this.#sql.run('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE "user" = ?)', [user])
+    await this.#sql.run('DELETE FROM tokens WHERE "user" = ?', [user])
+    await this.#sql.run('DELETE FROM owners WHERE "user" = ?', [user])
   }
 
-  summaries(version: number): KeptSummary[] {
-    const rows = this.#file.all('SELECT session, length, model, summary FROM summaries WHERE version = ?', [version])
+  /** The numbers of every session, as they were at a length. */
+  async summaries(version: number): Promise<KeptSummary[]> {
+    const rows = await this.#sql.all('SELECT session, length, model, summary FROM summaries WHERE version = ?', [
+      version,
+    ])
     return rows.map(row => ({
       session: String(row['session']),
       length: Number(row['length']),
@@ -191,15 +241,25 @@ export class ServerStore {
     }))
   }
 
-  keepSummary({ session, length, model, summary }: KeptSummary, version: number): void {
-    this.#file.run(
-      'INSERT OR REPLACE INTO summaries (session, length, model, version, summary) VALUES (?, ?, ?, ?, ?)',
+  async keepSummary({ session, length, model, summary }: KeptSummary, version: number): Promise<void> {
+    await this.#sql.run(
+      `INSERT INTO summaries (session, length, model, version, summary) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (session) DO UPDATE SET
+         length = excluded.length, model = excluded.model, version = excluded.version, summary = excluded.summary`,
       [session, length, model, version, summary],
     )
   }
 
-  close(): void {
-    this.#file.close()
+  /** Random bytes under a name: the same for whoever asks, at every server. */
+  async secret(name: string): Promise<Buffer> {
+    const made = randomBytes(SECRET_BYTES).toString('hex')
+    await this.#sql.run('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [name, made])
+    const row = await this.#sql.get('SELECT value FROM secrets WHERE name = ?', [name])
+    return Buffer.from(String(row?.['value']), 'hex')
+  }
+
+  async close(): Promise<void> {
+    await this.#sql.close()
   }
 }
 

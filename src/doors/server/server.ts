@@ -14,6 +14,7 @@ import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
+import type { SettingsGiven } from '../../session/settings.ts'
 import { Timelines } from '../../session/timelines.ts'
 import { answerNode, type NodeAnswer, type NodeRequest } from '../proxy/node-http.ts'
 import { agentRoutes } from './agent.ts'
@@ -25,9 +26,12 @@ import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
 import { eventRoutes } from './events.ts'
 import { type Asked, authenticate, type Caller, checkHost, checkOrigin, checkRole, isLoopback, NOBODY } from './gate.ts'
+import { gatewayRoutes } from './gateway.ts'
+import type { Outbox } from './outbox.ts'
 import { ownRoutes } from './own-sessions.ts'
 import { proposalRoutes } from './proposals.ts'
 import { type Rate, RateLimiter, Slots } from './rates.ts'
+import { redactionRoutes } from './redactions.ts'
 import { type Refusal, toNodeAnswer, toRefusal, toResponse } from './refusals.ts'
 import type { Doors, Route } from './route.ts'
 import type { Role, ServerStore } from './server-store.ts'
@@ -38,10 +42,12 @@ import { listRoutes } from './session-list.ts'
 import { lookRoutes } from './session-look.ts'
 import { mapRoutes } from './session-map.ts'
 import { nowRoutes } from './session-now.ts'
+import { shareRoutes } from './session-share.ts'
 import { timelineRoutes } from './session-timeline.ts'
 import { verdictRoutes } from './session-verdict.ts'
 import { whyRoutes } from './session-why.ts'
 import { sessionRoutes } from './sessions.ts'
+import { settingsRoutes } from './settings.ts'
 import { tokenRoutes } from './tokens.ts'
 import { transcriptRoutes } from './transcripts.ts'
 import { userRoutes } from './users.ts'
@@ -67,10 +73,14 @@ export type ServerOptions = {
   workspace?: string
   /** The environment by which sessions of the user's own agents are found, for a first start; none are looked for without. */
   agentsEnv?: Record<string, string | undefined>
+  /** The environment and the flags of the process, for those who ask where a setting came from. */
+  given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Gives a user without sessions the sample. */
   sample?: boolean
   /** Our own agent; without it its routes say that there is none. Closed with the server. */
   agent?: AgentDesk
+  /** The events of all servers that share a database. Closed with the server. */
+  outbox?: Outbox | undefined
   version?: string
   clock?: () => number
   log?: (line: string) => void
@@ -108,6 +118,8 @@ const MAX_HEADERS = 64 * 1024
 const RATE: Rate = { perSecond: 50, burst: 300 }
 const HEAVY_AT_ONCE = 2
 const LOOK_MS = 1000
+/** How often the outbox of all servers is read while somebody listens. */
+const READ_MS = 250
 const GRACE_MS = 10_000
 const IDLE_MS = 20
 
@@ -117,15 +129,15 @@ export function createServer(options: ServerOptions): Server {
   const log = options.log ?? (line => console.error(line))
   const isLocal = isLoopback(host)
   const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
-  const hub = new EventHub()
-  const desk = new SessionDesk(pal, hub)
+  const hub = new EventHub({ outbox: options.outbox, seen: event => desk.heard(event) })
+  const desk = new SessionDesk(pal, hub, clock)
   const workspace = options.workspace ?? workspaceIn(process.env)
   const timelines = new Timelines(pal.models, { store })
   const heavy = new Slots(HEAVY_AT_ONCE)
-  const { agent, sample = false } = options
+  const { agent, given, sample = false } = options
   const agentsEnv = isLocal ? options.agentsEnv : undefined
   const made = { desk, store, hub, timelines, workspace, heavy, clock }
-  const doors: Doors = { pal, memory, ...made, agent, agentsEnv, sample }
+  const doors: Doors = { pal, memory, ...made, agent, agentsEnv, given, sample }
   const hosts = [...allowHosts, ...(isLocal ? [] : [host])].map(name => name.toLowerCase())
   const context: AnswerContext = {
     gate: { store, requireToken, hosts, anyAddress: !isLocal, clock },
@@ -137,13 +149,20 @@ export function createServer(options: ServerOptions): Server {
   const routes = [...allRoutes, ...docsRoutes(() => document)]
   const document = toDocument(routes, { version: options.version ?? '0', requireToken })
   const app = createApp(routes, mount, context)
+  const mountedAt = finderOf(routes, mount)
   const stopListening = [
     pal.onChange(change => desk.tell(change)),
-    pal.onChange(({ session, length }) => length === 0 && timelines.forget(session)),
+    pal.onChange(({ session, what }) => {
+      if (what !== 'redacted' && what !== 'removed') return
+      timelines.forget(session)
+      agent?.forget(session).catch(error => log(String(error)))
+    }),
     memory.onChange(event => hub.publish(event)),
   ]
   const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
   looking.unref()
+  const reading = setInterval(() => hub.listening > 0 && void hub.refresh().catch(() => {}), READ_MS)
+  reading.unref()
   const running = new Set<Promise<unknown>>()
   let closing = false
 
@@ -165,13 +184,13 @@ export function createServer(options: ServerOptions): Server {
     document,
     requireToken,
     async fetch(request, { address: from = 'unknown' } = {}) {
-      const found = mountedAt(new URL(request.url), mount)
+      const found = mountedAt(new URL(request.url))
       const handle = () => (found ? call(found, found.handle, request, from, context) : app.fetch(request, { from }))
       const { status, statusText, headers, body } = await respond(request, handle, toResponse)
       return new Response(body, { status, statusText, headers: withSecurity([...headers], closing) })
     },
     pass(url) {
-      const found = mountedAt(url, mount)
+      const found = mountedAt(url)
       if (!found?.pass) return undefined
       const { pass } = found
       return async (request, { address: from = 'unknown' } = {}) => {
@@ -182,13 +201,14 @@ export function createServer(options: ServerOptions): Server {
     async close() {
       closing = true
       clearInterval(looking)
+      clearInterval(reading)
       for (const stop of stopListening) stop()
-      hub.close()
+      await hub.close()
       await options.agent?.close()
       await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
       await timelines.close()
       await memory.close()
-      store.close()
+      await store.close()
       await pal.close()
     },
   }
@@ -199,16 +219,19 @@ const allRoutes: readonly Route[] = [
   ...listRoutes,
   ...ownRoutes,
   ...deletionRoutes,
+  ...redactionRoutes,
   ...sessionRoutes,
   ...editRoutes,
   ...lookRoutes,
   ...mapRoutes,
   ...timelineRoutes,
+  ...shareRoutes,
   ...whyRoutes,
   ...verdictRoutes,
   ...nowRoutes,
   ...compactRoutes,
   ...transcriptRoutes,
+  ...gatewayRoutes,
   ...userRoutes,
   ...blockRoutes,
   ...proposalRoutes,
@@ -216,6 +239,7 @@ const allRoutes: readonly Route[] = [
   ...eventRoutes,
   ...workspaceRoutes,
   ...tokenRoutes,
+  ...settingsRoutes,
 ]
 
 type Env = { Bindings: { from: string } }
@@ -239,11 +263,22 @@ function createApp(routes: readonly Route[], mount: readonly Mounted[], context:
   return app
 }
 
-/** What lies under the path of another door goes there; `/` comes last, when nothing of ours fits. */
-function mountedAt({ pathname }: URL, mount: readonly Mounted[]): Mounted | undefined {
-  return mount
-    .filter(({ prefix }) => prefix !== '/' && (pathname === prefix || pathname.startsWith(`${prefix}/`)))
-    .sort((a, b) => b.prefix.length - a.prefix.length)[0]
+/**
+ * What lies under the path of another door goes there, unless a route of ours is at that very path; `/` comes last,
+ * when nothing of ours fits.
+ */
+function finderOf(routes: readonly Route[], mount: readonly Mounted[]): (url: URL) => Mounted | undefined {
+  const doors = mount.filter(({ prefix }) => prefix !== '/').sort((a, b) => b.prefix.length - a.prefix.length)
+  const doorOf = (path: string) => doors.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))
+  const ours = routes.filter(({ path }) => doorOf(path))
+  return ({ pathname }) => (ours.some(({ path }) => isAt(path, pathname)) ? undefined : doorOf(pathname))
+}
+
+/** Whether the path of a request fits that of a route, step by step; `{name}` stands for one step. */
+function isAt(route: string, pathname: string): boolean {
+  const [wanted, given] = [route.split('/'), pathname.split('/')]
+  if (wanted.length !== given.length) return false
+  return wanted.every((step, i) => (step.startsWith('{') ? given[i] !== '' : step === given[i]))
 }
 
 async function call<R extends Asked, A>(
@@ -254,8 +289,8 @@ async function call<R extends Asked, A>(
   { gate, rates, doors }: AnswerContext,
 ): Promise<A> {
   const { foreignAuthorization = false, roles } = mounted
-  const find = () => (roles === 'public' ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
-  const caller = admitCaller(find, rates, from)
+  const find = async () => (roles === 'public' ? NOBODY : authenticate(request, gate, { foreignAuthorization }))
+  const caller = await admitCaller(find, rates, from)
   if (roles !== 'public') checkRole(caller, roles)
   return handle(request, { caller, doors })
 }

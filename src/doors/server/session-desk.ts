@@ -11,26 +11,37 @@ import { ledgerId, ownerIn } from '../../ledger/owners.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
+import { Catalogue } from './catalogue.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
+import type { LiveEvent } from './live-event.ts'
 
 /** Opening reads the ledger, so that the sessions in use stay open. */
 const KEPT_OPEN = 32
+/** Of so many users the list of sessions is kept. */
+const KEPT_CATALOGUES = 32
 /** How many sessions are looked at for news. */
 const BATCH = 500
 
 export type OwnedSession = Omit<SessionInfo, 'owner'> & { owner: string | null }
 
+/** When it was made is known from the list. */
+type KeptSession = { opening: Promise<Session>; createdAt?: number }
+
 export class SessionDesk {
   readonly #pal: Palimpsest
   readonly #hub: EventHub
-  readonly #open = new Map<string, Promise<Session>>()
+  readonly #clock: () => number
+  readonly #open = new Map<string, KeptSession>()
+  /** By the user, and of the whole home under nothing. */
+  readonly #catalogues = new Map<string | undefined, Catalogue>()
   /** The length at which each session was last told of. */
   readonly #told = new Map<string, number>()
   #looked = false
 
-  constructor(pal: Palimpsest, hub: EventHub) {
+  constructor(pal: Palimpsest, hub: EventHub, clock: () => number) {
     this.#pal = pal
+    this.#clock = clock
     this.#hub = hub
   }
 
@@ -67,7 +78,7 @@ export class SessionDesk {
     if (await this.#exists(caller, id)) {
       throw new PalimpsestError('ALREADY', `There is a session ${id} already. Choose another name.`, { session: id })
     }
-    return this.#keep(caller, id, this.of(caller).session(id, rest))
+    return this.#keep(caller, id, { opening: this.of(caller).session(id, rest) })
   }
 
   /** What the list says of one session of the caller. */
@@ -89,11 +100,37 @@ export class SessionDesk {
     return (await pal.sessions(page)).map(withOwner)
   }
 
+  /** What was opened by another configuration is opened anew when it is asked for. */
+  reopen(): void {
+    this.#open.clear()
+  }
+
+  /** All sessions of the caller, in no order. */
+  async all(caller: Caller): Promise<OwnedSession[]> {
+    const whose = caller.role === 'admin' ? undefined : caller.owner
+    const catalogue = this.#catalogues.get(whose) ?? new Catalogue(this.of(caller), this.#clock)
+    keepRecent(this.#catalogues, whose, catalogue, KEPT_CATALOGUES)
+    return (await catalogue.all()).map(withOwner)
+  }
+
+  /** Takes note of what another server told. */
+  heard(event: LiveEvent): void {
+    if (event.type !== 'session.changed' || this.#told.get(event.session) === event.length) return
+    this.#note(event.session, event.length)
+  }
+
   /** Tells listeners of a session that this process wrote to. */
-  tell({ session, length, at }: SessionChange): void {
-    if (length === 0) this.#forget(session)
-    this.#told.set(session, length)
+  tell({ session, what, length, at }: SessionChange): void {
+    if (what === 'redacted' || what === 'removed') this.#forget(session)
+    this.#note(session, length)
     this.#hub.publish({ type: 'session.changed', session, length, at })
+  }
+
+  #note(session: string, length: number): void {
+    const { owner, name } = ownerIn(session)
+    this.#catalogues.get(undefined)?.note(session)
+    if (owner !== undefined) this.#catalogues.get(owner)?.note(name)
+    this.#told.set(session, length)
   }
 
   /** Tells listeners of the sessions that other processes wrote to since the last look. */
@@ -107,7 +144,7 @@ export class SessionDesk {
     }
   }
 
-  /** A session that was removed; one of the same name would be another. */
+  /** A session that is not what it was; one of the same name as a removed one would be another. */
   #forget(id: string): void {
     const { owner, name } = ownerIn(id)
     this.#open.delete(`home ${id}`)
@@ -124,26 +161,31 @@ export class SessionDesk {
     }
   }
 
-  #kept(caller: Caller, name: string): Promise<Session> {
-    const known = this.#open.get(keyOf(caller, name))
-    return this.#keep(caller, name, known ?? this.#opened(caller, name))
-  }
-
-  async #opened(caller: Caller, name: string): Promise<Session> {
+  async #kept(caller: Caller, name: string): Promise<Session> {
     const pal = this.of(caller)
-    if (await pal.find(name)) return pal.session(name, { mustExist: true })
-    throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+    const info = await pal.find(name)
+    if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+    const known = this.#open.get(keyOf(caller, name))
+    // Another process may have removed it, and made another one of that name.
+    const isSame = known && (known.createdAt ?? info.createdAt) === info.createdAt
+    const opening = isSame ? known.opening : pal.session(name, { mustExist: true })
+    return this.#keep(caller, name, { opening, createdAt: info.createdAt })
   }
 
   /** The most recently used ones stay; one that cannot be opened is not remembered. */
-  #keep(caller: Caller, name: string, opening: Promise<Session>): Promise<Session> {
+  #keep(caller: Caller, name: string, kept: KeptSession): Promise<Session> {
     const key = keyOf(caller, name)
-    this.#open.delete(key)
-    this.#open.set(key, opening)
-    opening.catch(() => this.#open.delete(key))
-    if (this.#open.size > KEPT_OPEN) this.#open.delete(this.#open.keys().next().value!)
-    return opening
+    keepRecent(this.#open, key, kept, KEPT_OPEN)
+    kept.opening.catch(() => this.#open.delete(key))
+    return kept.opening
   }
+}
+
+/** Puts a value behind all others, and drops the first where there are too many. */
+function keepRecent<K, V>(kept: Map<K, V>, key: K, value: V, most: number): void {
+  kept.delete(key)
+  kept.set(key, value)
+  if (kept.size > most) kept.delete(kept.keys().next().value!)
 }
 
 /** A session is one for its user, under its name, and one for admins, under its whole name. */

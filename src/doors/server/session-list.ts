@@ -1,7 +1,9 @@
 /** Routes: the list of sessions, what they cost by day, and a session's title. */
 import { z } from 'zod'
 import { onOneLine } from '../../model/text.ts'
+import type { Palimpsest } from '../../session/engine.ts'
 import { openSample } from '../../session/sample.ts'
+import { LONGEST_TAG } from '../../session/session-info.ts'
 import { dayOf } from '../../view/totals.ts'
 import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
 import type { Caller } from './gate.ts'
@@ -21,8 +23,6 @@ import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
 
 const MAX_TITLE = 200
 const END_OF_TIME = 8.64e15
-/** More sessions than this are not sorted or summed up. */
-const MOST_SESSIONS = 100_000
 const DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -65,6 +65,7 @@ const families = defineRoute({
     agent: z.string().max(200).optional().describe('Only of this agent.'),
     project: z.string().max(200).optional().describe('Only in a folder of this name.'),
     model: z.string().max(200).optional(),
+    tag: z.string().max(LONGEST_TAG).optional().describe('Only with this tag.'),
     from: numberIn(0, END_OF_TIME).optional().describe('Only used since then, in milliseconds since 1970.'),
     to: numberIn(0, END_OF_TIME).optional().describe('Only used until then.'),
     sort: z.enum(SORTS).optional().describe('`used` if not given.'),
@@ -100,7 +101,7 @@ const overview = defineRoute({
   path: '/overview',
   tag: 'sessions',
   summary:
-    'What the sessions cost this week and by day, what was saved, and which agents, projects and models there are',
+    'What the sessions cost this week and by day, what was saved, and which agents, projects, models and tags there are',
   description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
   roles: EVERYBODY,
   answer: z.object({
@@ -118,6 +119,7 @@ const overview = defineRoute({
     agents: Named,
     projects: Named,
     models: Named,
+    tags: Named,
     sessions: z.number(),
     counted: z.number(),
     live: z.number(),
@@ -125,8 +127,9 @@ const overview = defineRoute({
   async run({ caller, doors }) {
     const sessions = await everything(doors, caller)
     const pal = doors.pal
+    const old = sessions.filter(({ isOld }) => isOld).sort((a, b) => b.updatedAt - a.updatedAt)
     doors.timelines.fill(
-      sessions.filter(({ isOld }) => isOld).map(row => ({ ...row, id: doors.desk.idOf(caller, row.id) })),
+      old.map(row => ({ ...row, id: doors.desk.idOf(caller, row.id) })),
       id => pal.session(id, { mustExist: true, asGuest: true }),
     )
     return overviewOf(sessions, lastDays(doors.clock()))
@@ -146,21 +149,41 @@ const entitle = defineRoute({
   async run({ params, body, caller, doors }) {
     const { desk } = doors
     await desk.of(caller).entitle(params.session, onOneLine(body.title).trim())
-    const found = (await desk.find(caller, params.session))!
-    desk.tell({ session: desk.idOf(caller, found.id), length: found.length, at: doors.clock() })
-    return found
+    return (await desk.find(caller, params.session))!
   },
 })
 
-export const listRoutes: readonly Route[] = [list, families, overview, entitle]
+const tags = defineRoute({
+  method: 'put',
+  path: '/sessions/{session}/tags',
+  tag: 'sessions',
+  summary: 'Give a session these tags and no others',
+  roles: PEOPLE,
+  params: SessionParam,
+  body: z.strictObject({ tags: z.array(z.string().max(200)).max(100) }),
+  answer: SessionOut,
+  refusals: [404],
+  async run({ params, body, caller, doors: { desk } }) {
+    await desk.of(caller).setTags(params.session, body.tags)
+    return (await desk.find(caller, params.session))!
+  },
+})
+
+export const listRoutes: readonly Route[] = [list, families, overview, entitle, tags]
 
 async function everything(doors: Doors, caller: Caller): Promise<Listed[]> {
-  const rows = await doors.desk.list(caller, { limit: MOST_SESSIONS })
-  if (rows.length === 0 && doors.sample && caller.role === 'user') {
+  const rows = await doors.desk.all(caller)
+  if (rows.length === 0 && doors.sample && caller.role === 'user' && (await isNew(doors.desk.of(caller)))) {
     await openSample(doors.desk.of(caller))
     return everything({ ...doors, sample: false }, caller)
   }
+  await doors.timelines.load()
   return rows.map(row => listedIn(doors, caller, row))
+}
+
+/** Whoever has deleted all sessions does not want another. */
+async function isNew(pal: Palimpsest): Promise<boolean> {
+  return (await pal.tombstones()).length === 0
 }
 
 type Row = Awaited<ReturnType<Doors['desk']['list']>>[number]

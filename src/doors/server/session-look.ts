@@ -2,7 +2,9 @@
 import { z } from 'zod'
 import { narrowedBy } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
-import { checkNotHidden, HIDDEN, hiddenByUser } from '../../tools/recall.ts'
+import { LONGEST_TAG } from '../../session/session-info.ts'
+import { checkNotHidden } from '../../tools/recall.ts'
+import { HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
 import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
@@ -31,7 +33,7 @@ function shownTo<P extends { entry: number; part: number; inView: boolean; snipp
   session: Session,
   found: P,
 ): P {
-  if (caller.role !== 'agent' || found.inView || !hiddenByUser(session, found.entry, found.part)) return found
+  if (caller.role !== 'agent' || found.inView || !hiddenByUser(session.fold, found.entry, found.part)) return found
   return {
     ...found,
     ...(found.snippet === undefined ? {} : { snippet: HIDDEN }),
@@ -70,6 +72,7 @@ const recallAll = defineRoute({
       .max(500)
       .optional()
       .describe('Only sessions that worked in this folder or inside it; the end of its path is enough.'),
+    tag: z.string().min(1).max(LONGEST_TAG).optional().describe('Only sessions with this tag.'),
   },
   answer: z.object({
     hits: z.array(Hit),
@@ -77,7 +80,8 @@ const recallAll = defineRoute({
   }),
   async run({ query, caller, doors: { desk } }) {
     const open = (session: string) => desk.open(caller, session)
-    const scope = query.project === undefined ? {} : { project: query.project }
+    const { project, tag } = query
+    const scope = { ...(project === undefined ? {} : { project }), ...(tag === undefined ? {} : { tag }) }
     const { hits, behind } = await desk
       .of(caller)
       .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), ...scope, open })

@@ -7,6 +7,7 @@ import type { Edit, Part } from '../../model/types.ts'
 import { THRIFTY } from '../../planner/tuning.ts'
 import { contains, entriesOf, outermost } from '../../view/edits.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
+import { covered, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -73,7 +74,8 @@ const map = defineRoute({
   async run({ params, query, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
-    const bars = [...timeline.bars(call)]
+    const all = [...timeline.bars(call)]
+    const bars = caller.role === 'agent' ? all.map(bar => withoutHiddenLabel(timeline.fold, bar)) : all
     const { window } = options.model
     const { may, must } = THRIFTY
     return {
@@ -134,7 +136,10 @@ const part = defineRoute({
   refusals: [404],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
-    return { session, ...detailOf(timeline, params.entry, params.part) }
+    const detail = detailOf(timeline, params.entry, params.part)
+    if (caller.role !== 'agent' || !hiddenByUser(timeline.fold, params.entry, params.part))
+      return { session, ...detail }
+    return { session, ...detail, original: covered(detail.original), texts: { ...detail.texts, original: HIDDEN } }
   },
 })
 
@@ -148,6 +153,10 @@ function cacheOf(timeline: Timeline, call: number, now: number) {
   }
   const { sent, at, miss } = made
   return { time: at, cached: sent.cached, cold: call === 0 || miss?.kind === 'cold' }
+}
+
+function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
+  return bar.part !== undefined && hiddenByUser(fold, bar.entry, bar.part) ? { ...bar, label: HIDDEN } : bar
 }
 
 function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {

@@ -1,8 +1,13 @@
-/** Route: what the next call of a session costs right now, part by part, and what taking some of them out would cost. */
+/** Routes: what the next call of a session costs right now, part by part, and what taking some of them out would cost. And what a
+ * client's own compaction dropped, and putting it back. */
 import { z } from 'zod'
-import { momentOf, priceOf } from '../../replay/moment.ts'
+import { type LiveContext, liveContext } from '../../session/live-context.ts'
+import { momentOf, priceOf } from '../../session/moment.ts'
+import { agentContext } from '../../tools/recall.ts'
 import { summaryOf } from '../../view/totals.ts'
-import { defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import { Edit } from './schemas.ts'
 import { openTimeline } from './session-timeline.ts'
 
 const MOST_PARTS = 200
@@ -34,6 +39,7 @@ const now = defineRoute({
         z.object({
           id: z.string(),
           entry: z.number(),
+          part: z.number(),
           kind: z.string(),
           tool: z.string().nullable(),
           tokens: z.number(),
@@ -46,6 +52,7 @@ const now = defineRoute({
         }),
       )
       .describe(`The largest ${MOST_PARTS}.`),
+    free: z.array(z.string()).describe('On a cold cache, ids of what could go for nothing and is seldom quoted later.'),
     price: z
       .object({
         ids: z.array(z.string()),
@@ -79,4 +86,52 @@ const now = defineRoute({
   },
 })
 
-export const nowRoutes: readonly Route[] = [now]
+const dropped = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/dropped',
+  tag: 'sessions',
+  summary: "What the client's own compaction took out of the conversation that goes on here",
+  description: 'The session before it still has all of it. Empty where nothing was compacted.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({
+    session: z.string(),
+    before: z.string().nullable().describe('The session that has it.'),
+    parts: z
+      .array(z.object({ id: z.string(), kind: z.string(), tokens: z.number(), preview: z.string() }))
+      .describe(`The largest ${MOST_PARTS}.`),
+  }),
+  refusals: [404],
+  async run({ params, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    const { about } = (await doors.desk.find(caller, params.session))!
+    if (about.parent === undefined || about.reason === 'sub-agent')
+      return { session: session.id, before: null, parts: [] }
+    const found = await contextOf(doors, caller).dropped(session)
+    return { ...found, parts: found.parts.slice(0, MOST_PARTS) }
+  },
+})
+
+const restore = defineRoute({
+  method: 'post',
+  path: '/sessions/{session}/dropped',
+  tag: 'sessions',
+  summary: "Put back what the client's own compaction took out; an edit like any other",
+  roles: EVERYBODY,
+  params: SessionParam,
+  body: z.strictObject({ ids: z.array(z.string().min(1).max(40)).min(1).max(MOST_PARTS) }),
+  answer: z.object({ edits: z.array(Edit) }),
+  status: 201,
+  refusals: [404, 409],
+  async run({ params, body, caller, doors }) {
+    const session = await doors.desk.open(caller, params.session)
+    return { edits: await contextOf(doors, caller).putBack(session, body.ids) }
+  },
+})
+
+/** What the user hid before is not there for an agent. */
+function contextOf({ desk }: Doors, caller: Caller): LiveContext {
+  return caller.role === 'agent' ? agentContext(desk.of(caller)) : liveContext(desk.of(caller), { by: 'user' })
+}
+
+export const nowRoutes: readonly Route[] = [now, dropped, restore]

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { stepsOf, turnsOf } from '../../view/turns.ts'
+import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
 import { SummaryOut } from './schemas.ts'
@@ -131,6 +131,20 @@ const TurnOut = z
   })
   .meta({ id: 'Turn' })
 
+const MOST_AGENTS = 50
+
+/** The sessions of the agents that a session has started. */
+async function subAgents(doors: Doors, caller: Caller, id: string): Promise<SubAgent[]> {
+  const all = await doors.desk.all(caller)
+  const own = all.filter(({ about: { parent, reason } }) => parent === id && reason === 'sub-agent')
+  const found: SubAgent[] = []
+  for (const { id: child } of own.sort((a, b) => a.createdAt - b.createdAt).slice(0, MOST_AGENTS)) {
+    const agent = subAgentOf(child, (await openTimeline(doors, caller, child)).timeline)
+    if (agent) found.push(agent)
+  }
+  return found
+}
+
 const turns = defineRoute({
   method: 'get',
   path: '/sessions/{session}/turns',
@@ -141,6 +155,23 @@ const turns = defineRoute({
   query: { entry: numberIn(0, LARGEST).optional().describe('Gives the calls of the turn that holds this entry.') },
   answer: z.object({
     turns: z.array(TurnOut),
+    agents: z
+      .array(
+        z
+          .object({
+            session: z.string(),
+            title: z.string(),
+            at: Time,
+            ended: Time,
+            calls: z.number(),
+            tokens: z.number(),
+            tools: z.number(),
+            dollars: z.number(),
+            errors: z.number(),
+          })
+          .meta({ id: 'SubAgent' }),
+      )
+      .describe(`Agents that the turn has started, each a session of its own; ${MOST_AGENTS} at most.`),
     steps: z.array(
       z.object({
         call: z.number(),
@@ -169,9 +200,13 @@ const turns = defineRoute({
     const { timeline: found } = await openTimeline(doors, caller, params.session)
     const all = turnsOf(found)
     const { entry } = query
-    if (entry === undefined) return { turns: all, steps: [] }
-    const turn = all.find(one => entry >= one.entry && entry <= one.to)
-    return { turns: [], steps: turn ? stepsOf(found, turn) : [] }
+    if (entry === undefined) return { turns: all, steps: [], agents: [] }
+    const at = all.findIndex(one => entry >= one.entry && entry <= one.to)
+    const turn = all[at]
+    if (!turn) return { turns: [], steps: [], agents: [] }
+    const until = all[at + 1]?.at ?? Number.POSITIVE_INFINITY
+    const agents = await subAgents(doors, caller, params.session)
+    return { turns: [], steps: stepsOf(found, turn), agents: agents.filter(one => one.at >= turn.at && one.at < until) }
   },
 })
 

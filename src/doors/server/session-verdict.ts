@@ -2,7 +2,9 @@
 import { z } from 'zod'
 import { replayOptionsOf } from '../../replay/account.ts'
 import { prepareSession, tryPolicy } from '../../replay/measure/policies.ts'
-import { type Verdict, verdictOf, wouldBe } from '../../replay/verdict.ts'
+import { verdictOf, wouldBe } from '../../replay/verdict.ts'
+import type { Verdict } from '../../view/figures.ts'
+import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam } from './route.ts'
 import { Edit } from './schemas.ts'
@@ -84,7 +86,8 @@ const would = defineRoute({
     doors.heavy.run(async () => {
       const { timeline } = await openTimeline(doors, caller, params.session)
       const session = await doors.desk.open(caller, params.session)
-      const messages = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      const all = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
       const recorded = prepareSession(session.id, messages)
       if (recorded.calls > MAX_CALLS) throw tooMany('calls in one replay', recorded.calls, MAX_CALLS)
       const options = replayOptionsOf(timeline)

@@ -6,6 +6,7 @@ import type { View as EngineView } from '../../session/session-view.ts'
 import { renderEntry } from '../../view/edits.ts'
 import { explainView, tokensSaved } from '../../view/explain.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
+import { withoutHidden } from '../../view/hidden.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, nameSchema, numberIn, PageQuery, type Route, SessionParam, Time } from './route.ts'
 import { type EditState, Message, Messages, SessionOut, View } from './schemas.ts'
@@ -107,7 +108,8 @@ const entries = defineRoute({
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const from = query.cursor ?? 0
-    const page = await originals(session, from, from + (query.limit ?? DEFAULT_PAGE))
+    const found = await originals(session, from, from + (query.limit ?? DEFAULT_PAGE))
+    const page = caller.role === 'agent' ? found.map(one => withoutHiddenParts(session, one)) : found
     const to = from + page.length
     const total = session.fold.entries.length
     return { entries: page, total, next: to < total ? to : null }
@@ -243,6 +245,11 @@ async function originals(session: Session, from: number, to: number) {
     const whole = message ?? (event?.type === 'entry' ? event.message : undefined)
     return { entry: from + i, seq, at, message: whole!, ...shownAs(fold, from + i, whole!) }
   })
+}
+
+/** An agent gets the entries without what its user has hidden. */
+function withoutHiddenParts<E extends { entry: number; message: EngineMessage }>({ fold }: Session, found: E): E {
+  return { ...found, message: withoutHidden(fold, found.entry, found.message) }
 }
 
 function shownAs(fold: Fold, entry: number, message: EngineMessage) {

@@ -46,7 +46,7 @@ const list = defineRoute({
   answer: z.object({ tokens: z.array(Token), next: Next }),
   refusals: [404],
   async run({ query, doors }) {
-    if (query.cursor !== undefined && !doors.store.token(query.cursor)) {
+    if (query.cursor !== undefined && !(await doors.store.token(query.cursor))) {
       throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
     }
     const page = await pageOf(
@@ -75,7 +75,7 @@ const create = defineRoute({
   unkeyed: true,
   async run({ body, doors }) {
     const { user, role, name = defaultName(role) } = body
-    const { token, ...info } = doors.store.createToken({ user, role, name, at: doors.clock() })
+    const { token, ...info } = await doors.store.createToken({ user, role, name, at: doors.clock() })
     return { ...toOut(info), secret: token }
   },
 })
@@ -90,7 +90,7 @@ const revoke = defineRoute({
   answer: Token,
   refusals: [404],
   async run({ params, doors }) {
-    return toOut(doors.store.revokeToken(params.token, doors.clock()))
+    return toOut(await doors.store.revokeToken(params.token, doors.clock()))
   },
 })
 

@@ -11,10 +11,10 @@ import { findPreset } from '../../planner/presets.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../../planner/tuning.ts'
 import { dollarsPerUnit, replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
-import { importSession } from '../../session/import-transcript.ts'
+import { importSession, newImportId } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineRoute, EVERYBODY, nameSchema, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam } from './route.ts'
 import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
@@ -44,10 +44,18 @@ const importRoute = defineRoute({
       .max(MAX_FILE_NAME)
       .optional()
       .describe('What the file is called: some formats name their session so.'),
+    most: numberIn(1, MAX_SESSIONS)
+      .optional()
+      .describe('Import nothing where the file has more sessions than this: `found` says how many there are.'),
+    import: nameSchema(NAME_LENGTH)
+      .optional()
+      .describe('The id of an import that this file belongs to; a new one if not given.'),
   },
   bytes: MAX_TRANSCRIPT,
   answer: z.object({
     format: z.string(),
+    import: z.string().describe('By which `POST /deletions` takes back what this import has made.'),
+    found: z.number().describe('Sessions in the file.'),
     sessions: z.array(
       z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
     ),
@@ -59,12 +67,13 @@ const importRoute = defineRoute({
     doors.heavy.run(async () => {
       const { format, sessions, problems } = await readBytesAsTranscript(bytes, query.file)
       if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
+      const { import: importedBy = newImportId() } = query
       const imported = []
-      for (const recorded of sessions) {
+      for (const recorded of sessions.length > (query.most ?? MAX_SESSIONS) ? [] : sessions) {
         const name = (sessions.length === 1 ? query.name : undefined) ?? headOf(recorded.id, NAME_LENGTH)
-        imported.push(await importSession(doors.desk.of(caller), recorded, { name, client: format }))
+        imported.push(await importSession(doors.desk.of(caller), recorded, { name, client: format, importedBy }))
       }
-      return { format, sessions: imported, problems }
+      return { format, import: importedBy, found: sessions.length, sessions: imported, problems }
     }),
 })
 

@@ -65,8 +65,8 @@ const policies = defineRoute({
 export const userRoutes: readonly Route[] = [users, policies]
 
 /** The name that the command line uses; one that no address takes is not shown. */
-export function ownName(): string {
-  const name = process.env['PALIMPSEST_USER'] ?? userInfo().username
+export function ownName(env: Record<string, string | undefined> = process.env): string {
+  const name = env['PALIMPSEST_USER'] ?? userInfo().username
   return nameSchema(100).safeParse(name).success ? name : NAMELESS
 }
 

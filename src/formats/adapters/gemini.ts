@@ -168,25 +168,69 @@ function readSystem(system: unknown): Message {
   return { ...message, original: { dialect: DIALECT, value: { system: place } } }
 }
 
-function readPart(part: unknown, role: Role, calls: Calls): Part {
-  if (!isWire(part)) return rawPart(DIALECT, part)
+function readPart(given: unknown, role: Role, calls: Calls): Part {
+  return readSpelled(given, part => readCamel(part, role, calls))
+}
+
+function readCamel(part: Wire, role: Role, calls: Calls): Part {
   if (role === 'assistant' && isWire(part.functionCall)) return readCall(part, part.functionCall, calls)
   if (role === 'assistant' && part.thought === true) return readThought(part)
   if (role === 'user' && isWire(part.functionResponse)) return readResult(part, part.functionResponse, calls)
-  return readPlain(part)
+  return readPlainCamel(part)
+}
+
+/** JSON of protocol buffers knows two spellings of a field; the second is that of clients in Python. */
+const SPELLINGS = new Map([
+  ['function_call', 'functionCall'],
+  ['function_response', 'functionResponse'],
+  ['inline_data', 'inlineData'],
+  ['file_data', 'fileData'],
+  ['mime_type', 'mimeType'],
+  ['file_uri', 'fileUri'],
+  ['thought_signature', 'thoughtSignature'],
+])
+const BACK = new Map([...SPELLINGS].map(([snake, camel]) => [camel, snake]))
+
+/** A part with some of its fields, and those of its data, under other names. */
+function renamed(part: Wire, nameOf: (key: string) => string | undefined): Wire {
+  const fields = Object.entries(part).map(([key, value]) => {
+    const other = nameOf(key)
+    const name = other === undefined || other in part ? key : other
+    const isData = /^(?:inline|file)_?data$/i.test(key) && isWire(value)
+    return [name, isData ? renamed(value, nameOf) : value] as const
+  })
+  return Object.fromEntries(fields)
+}
+
+/** A part as it is read in the first spelling; which fields had the second stays with it, so that it goes out the same. */
+function readSpelled(part: unknown, read: (part: Wire) => Part): Part {
+  if (!isWire(part)) return rawPart(DIALECT, part)
+  const snake: string[] = []
+  const camel = renamed(part, key => {
+    if (SPELLINGS.has(key)) snake.push(key)
+    return SPELLINGS.get(key)
+  })
+  if (snake.length === 0) return read(part)
+  const made = read(camel)
+  if (made.type === 'raw') return rawPart(DIALECT, part)
+  return { ...made, original: { dialect: DIALECT, value: { ...originalOf(made, DIALECT), snake } } }
 }
 
 /** What may stand in what the user says, in the system instruction and in an answer. */
-function readPlain(part: unknown): Part {
-  if (!isWire(part) || part.thought === true) return rawPart(DIALECT, part)
+function readPlain(given: unknown): Part {
+  return readSpelled(given, readPlainCamel)
+}
+
+function readPlainCamel(part: Wire): Part {
+  if (part.thought === true) return rawPart(DIALECT, part)
   if (typeof part.text !== 'string') return readImage(part)
   const read: Part = { type: 'text', text: part.text }
   return keep(read, part, writeText(read)[0], { dialect: DIALECT, value: { ...part, text: TAKEN } })
 }
 
 /** A signed image is opaque: whoever shortens an image drops it. */
-function readImage(part: unknown): Part {
-  if (!isWire(part) || signatureOf(part) !== undefined) return rawPart(DIALECT, part)
+function readImage(part: Wire): Part {
+  if (signatureOf(part) !== undefined) return rawPart(DIALECT, part)
   const { inlineData, fileData } = part
   if (isWire(inlineData) && isImageType(inlineData.mimeType) && typeof inlineData.data === 'string') {
     const read: ImagePart = { type: 'image', mediaType: inlineData.mimeType, data: inlineData.data }
@@ -231,7 +275,7 @@ function readResult(part: Wire, given: Wire, calls: Calls): Part {
   const { id, name } = takeCall(calls, given.name, given.id)
   const key = textKey(response)
   const text = key && isWire(response) ? String(response[key]) : (JSON.stringify(response) ?? '')
-  const media = Array.isArray(parts) && parts.length > 0 ? parts.map(readImage) : undefined
+  const media = Array.isArray(parts) && parts.length > 0 ? parts.map(one => readSpelled(one, readImage)) : undefined
   const read: ToolResultPart = {
     type: 'tool-result',
     id,
@@ -292,7 +336,13 @@ const WRITERS: PartWriters = {
 }
 
 function writeBlock(part: Part, role: Role): unknown[] {
-  return writePart(part, role, DIALECT, WRITERS)
+  const own = originalOf(part, DIALECT)
+  if (!Array.isArray(own?.snake)) return writePart(part, role, DIALECT, WRITERS)
+  const { snake, ...value } = own as Wire & { snake: unknown[] }
+  const { original: _, ...bare } = part
+  const kept: Part = Object.keys(value).length === 0 ? bare : { ...bare, original: { dialect: DIALECT, value } }
+  const spell = (key: string) => (snake.includes(BACK.get(key)) ? BACK.get(key) : undefined)
+  return writePart(kept, role, DIALECT, WRITERS).map(wire => (isWire(wire) ? renamed(wire, spell) : wire))
 }
 
 /** Not every model takes an empty text, so only one that came in as such goes out. */

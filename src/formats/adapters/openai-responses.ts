@@ -4,7 +4,8 @@
  * `toOpenAIResponses(fromOpenAIResponses(input, instructions))` is the same JSON, byte for byte. Items of the
  * assistant in a row (reasoning, message, function call, …) are one message, outputs in a row are one `tool`
  * message, and they go out as the same items. Reasoning keeps its encrypted content; items that the server runs
- * or reads itself (web search, compaction, …) are `raw`. Reasoning of other dialects is left out.
+ * or reads itself (web search, compaction, …) are `raw`. A reference to a call that an output answers is a call of
+ * unknown name. Reasoning of other dialects is left out.
  */
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import {
@@ -45,8 +46,11 @@ export function fromOpenAIResponses(input: string | readonly unknown[], instruct
   }
   const names: CallNames = new Map()
   const read: Message[] = []
-  for (const item of wireMessages(input, 'input')) {
-    const message = readItem(item, names)
+  const items = wireMessages(input, 'input')
+  const referred = referredCalls(items)
+  for (const item of items) {
+    const call = referred.get(item)
+    const message = call ? readReference(item, call) : readItem(item, names)
     const last = read.at(-1)
     const joins = last?.role === message.role && (message.role === 'assistant' || message.role === 'tool')
     if (last && joins) last.parts.push(...message.parts)
@@ -69,6 +73,33 @@ export function toOpenAIResponses<I = OpenAIResponsesItem>(messages: readonly Me
   return count === 0 ? { input } : { instructions: instructions.join('\n\n'), input }
 }
 
+/**
+ * Calls that the server keeps and the client only refers to, with the ids by which their outputs name them: the n-th
+ * output of a call that is not in the list belongs to the n-th reference to one.
+ */
+function referredCalls(items: readonly Wire[]): Map<Wire, string> {
+  const made = new Set(items.flatMap(({ type, call_id: id }) => (isOutput(type) ? [] : [id])))
+  const asked = items.flatMap(({ type, call_id: id }) => {
+    return isOutput(type) && typeof id === 'string' && !made.has(id) ? [id] : []
+  })
+  if (asked.length === 0) return new Map()
+  const references = items.filter(({ type, id }) => type === 'item_reference' && CALL_ID.test(String(id)))
+  return new Map(references.slice(0, asked.length).map((item, i) => [item, asked[i]!]))
+}
+
+/** How the server names its items that are calls. */
+const CALL_ID = /^(?:fc|ctc)_/
+
+/** What the call was is not in the list; that there was one is. */
+function readReference(item: Wire, id: string): Message {
+  const call: Part = { type: 'tool-call', id, name: UNKNOWN_TOOL, input: {} }
+  return { role: 'assistant', parts: [{ ...call, original: { dialect: DIALECT, value: { item } } }] }
+}
+
+function isOutput(type: unknown): boolean {
+  return type === 'function_call_output' || type === 'custom_tool_call_output'
+}
+
 function readItem(item: Wire, names: CallNames): Message {
   const { type, role } = item
   if (type === undefined || type === 'message') {
@@ -77,9 +108,7 @@ function readItem(item: Wire, names: CallNames): Message {
   }
   if (type === 'function_call' || type === 'custom_tool_call')
     return { role: 'assistant', parts: [readCall(item, names)] }
-  if (type === 'function_call_output' || type === 'custom_tool_call_output') {
-    return { role: 'tool', parts: [readResult(item, names)] }
-  }
+  if (isOutput(type)) return { role: 'tool', parts: [readResult(item, names)] }
   if (type === 'reasoning') return { role: 'assistant', parts: [readReasoning(item)] }
   return { role: roleOfRaw(item), parts: [rawPart(DIALECT, item)] }
 }
@@ -234,7 +263,11 @@ function writeAlone(part: Part, own: Wire | undefined): Wire[] {
 function writeCall(part: ToolCallPart): Wire {
   const { id, name, input } = part
   const item = originalOf(part, DIALECT)?.item
-  if (!isWire(item)) return { type: 'function_call', call_id: id, name, arguments: argumentsOf(input) }
+  const isReference = isWire(item) && item.type === 'item_reference'
+  if (isReference && part.edit === undefined) return item
+  if (!isWire(item) || isReference) {
+    return { type: 'function_call', call_id: id, name, arguments: argumentsOf(input) }
+  }
   const field = argumentsField(item.type)
   const verbatim = part.edit === undefined && item[field] !== TAKEN
   return { ...item, call_id: id, name, [field]: verbatim ? item[field] : argumentsOf(input) }

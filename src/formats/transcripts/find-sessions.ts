@@ -32,7 +32,7 @@ export type OwnSession = FoundFile & {
 type Environment = Record<string, string | undefined>
 type Place = { agent: Format; folder: string; fits: (path: string) => boolean }
 
-const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)$/i
+const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)(?:\.gz)?$/i
 const CHAT_HISTORY = /chat[.-]history/i
 const DATABASE = 'opencode.db'
 const MOST_DEPTH = 12

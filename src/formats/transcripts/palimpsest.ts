@@ -1,7 +1,7 @@
 /**
  * What we wrote ourselves: the output of `palimpsest export` (one JSON value), and a recording of one session like the
  * sample that ships with the package (JSON lines: what the session is, then its events). What happened is read; edits
- * are not, so that a replay can decide anew.
+ * are not, so that a replay can decide anew. An import takes the exported session whole.
  */
 import type { Part, Usage } from '../../model/types.ts'
 import { type Fields, fields, isFields, items, text, time } from './json.ts'
@@ -16,7 +16,7 @@ export const palimpsestExport: TranscriptReader = {
     return {
       take(value) {
         for (const one of items(fields(value)['sessions']).filter(isFields)) {
-          const session = recorder.open(startOf(one, name))
+          const session = recorder.open({ ...startOf(one, name), whole: one })
           for (const event of items(one['ledger']).filter(isFields)) readEvent(session, event)
           session.flush()
         }

@@ -3,13 +3,15 @@
  * in the file, not by its name.
  *
  * A broken line is reported with its number and reading goes on. Files of lines are read line by line, so their
- * size does not matter; files that are one JSON value are read whole, up to a limit.
+ * size does not matter; files that are one JSON value are read whole, up to a limit. Each may be compressed by gzip.
  */
 
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import { aider } from './aider.ts'
@@ -225,15 +227,7 @@ async function* readWhole(
   path: string,
   options: ReadOptions,
 ): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
-  const limit = options.maxDocument ?? MAX_DOCUMENT
-  const { size } = await stat(path)
-  if (size > limit)
-    throw new PalimpsestError(
-      'TOO_LARGE',
-      `${path} has ${size} bytes and is not JSON by lines; at most ${limit} are read. Raise maxDocument.`,
-      { path, size },
-    )
-  const bytes = await readFile(path)
+  const bytes = await bytesOf(path, options.maxDocument ?? MAX_DOCUMENT)
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   const parsed = parse(text)
   const values = 'value' in parsed ? [{ value: parsed.value, line: 1 }] : [...splitJsonValues(text)]
@@ -257,6 +251,52 @@ async function* readWhole(
     yield* parser.take(value, each.line)
   }
   yield* parser.end()
+}
+
+async function bytesOf(path: string, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of chunksOf(path)) {
+    size += chunk.length
+    if (size > limit)
+      throw new PalimpsestError(
+        'TOO_LARGE',
+        `${path} has more than ${limit} bytes and is not JSON by lines. Raise maxDocument.`,
+        { path, limit },
+      )
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b])
+
+/** What is in a file, unpacked where it is compressed. */
+async function* chunksOf(path: string): AsyncGenerator<Buffer> {
+  const isPacked = await isGzip(path)
+  const stream = createReadStream(path, { highWaterMark: MB })
+  if (!isPacked) return yield* stream as AsyncIterable<Buffer>
+  try {
+    // What goes wrong in either stream comes out of the one that is read.
+    yield* pipeline(stream, createGunzip({ chunkSize: MB }), () => {}) as AsyncIterable<Buffer>
+  } catch (cause) {
+    throw new PalimpsestError(
+      'FORMAT_BROKEN',
+      `${path} is compressed and cannot be unpacked: ${cause}`,
+      { path },
+      cause,
+    )
+  }
+}
+
+async function isGzip(path: string): Promise<boolean> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(GZIP.length), 0, GZIP.length, 0)
+    return bytesRead === GZIP.length && buffer.equals(GZIP)
+  } finally {
+    await file.close()
+  }
 }
 
 function unknown(path: string, broken: string | undefined): PalimpsestError {
@@ -287,7 +327,7 @@ function known(): string {
 }
 
 function nameOf(path: string): string {
-  return basename(path).replace(/(?:\.traj)?\.(?:jsonl?|traj|md)$/, '')
+  return basename(path).replace(/(?:\.traj)?\.(?:jsonl?|traj|md)(?:\.gz)?$/, '')
 }
 
 function problem(line: number, message: string): TranscriptEvent {
@@ -317,7 +357,7 @@ async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line
     length = 0
     return { number: ++number, bytes: number === 1 ? withoutMark(bytes) : bytes, length: size }
   }
-  for await (const chunk of createReadStream(path, { highWaterMark: MB }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(path)) {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
       yield take(chunk.subarray(start, end))

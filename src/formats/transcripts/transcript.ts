@@ -56,6 +56,8 @@ export type SessionStart = {
   reason?: SessionReason
   model?: string
   cwd?: string
+  /** The session as we exported it ourselves, with everything that is in it. */
+  whole?: unknown
 }
 
 /**

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { statusText } from '../../../src/doors/commands/status-line.ts'
 import { serve } from '../../../src/doors/server/server.ts'
-import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { openMemory } from '../../../src/memory/open.ts'
 import type { Message } from '../../../src/model/types.ts'
-import { momentOf, priceOf } from '../../../src/replay/moment.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
+import { momentOf, priceOf } from '../../../src/session/moment.ts'
 import { Timelines } from '../../../src/session/timelines.ts'
 import { runCli } from '../../e2e/run-cli.ts'
 import * as fc from '../../property.ts'
@@ -105,7 +105,7 @@ test("what the client's compaction dropped is listed, put back, and taken out ag
 test('the status line says tokens, what was saved and the cache; the hook speaks only when it is cold', async t => {
   const pal = await openPalimpsest({ home: join(folder, 'served') })
   const memory = await openMemory({ home: pal.home, env: {} })
-  const { url, close } = await serve({ port: 0, pal, memory, store: new ServerStore(pal.home), log: () => {} })
+  const { url, close } = await serve({ port: 0, pal, memory, store: await openServerStore(pal.home), log: () => {} })
   t.after(async () => {
     await close()
     await pal.close()

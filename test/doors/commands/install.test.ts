@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { freePort } from '../../../scripts/free-port.ts'
 import { AGENTS, basesAt } from '../../../src/doors/commands/agents.ts'
 import { applyChange, takeBack } from '../../../src/doors/commands/installed.ts'
 import { describeService, isTaken } from '../../../src/doors/commands/service.ts'
@@ -97,7 +98,7 @@ test('install, status, logs and uninstall with a service of its own', async () =
   assert.equal(await readFile(settings, 'utf8'), before)
   assert.equal((await cli('install', 'cursor')).code, 2)
 
-  const installed = await cli('install', 'claude', '--yes', '--json', '--port', await freePort())
+  const installed = await cli('install', 'claude', '--yes', '--json', '--port', String(await freePort()))
   assert.equal(installed.code, 0, installed.stderr)
   const { url, tested } = JSON.parse(installed.stdout)
   assert.match(tested[0], /anthropic answered through the service/)
@@ -131,15 +132,6 @@ async function launcherFallsBack(home: string, url: string): Promise<void> {
   const { stdout, stderr } = await run(launcher, ['-p', 'x'], { env })
   assert.match(stdout, /^http:\/\/127[^|]*\|--settings \{"env":\{"ANTHROPIC_BASE_URL":"http[^}]*\}\} -p x\n$/)
   assert.match(stderr, /goes straight to its provider/)
-}
-
-async function freePort(): Promise<string> {
-  const { createServer } = await import('node:http')
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return String(port)
 }
 
 describe('the service is described to', () => {

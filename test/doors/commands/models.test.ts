@@ -11,7 +11,7 @@ import { runCli } from '../../../src/doors/cli/main.ts'
 import { modelInfo } from '../../../src/providers/models.ts'
 import { rowsFrom } from '../../../src/providers/sources.ts'
 import { table } from '../../../src/providers/table.ts'
-import { settingsFor } from '../../../src/session/engine.ts'
+import { settingsFor } from '../../../src/session/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-models-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

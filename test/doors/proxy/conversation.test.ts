@@ -56,9 +56,9 @@ test('a client that says which conversation it is has its sessions under that na
   const about = Object.fromEntries((await it.pal.sessions()).map(({ id, about }) => [id, about]))
   assert.deepEqual(about, {
     'claude-aa': { client: 'claude-code' },
-    'claude-aa.sub': { client: 'claude-code', parent: 'claude-aa' },
+    'claude-aa.sub': { client: 'claude-code', parent: 'claude-aa', reason: 'sub-agent' },
     'codex-bb': { client: 'codex' },
-    'session-cc': { client: 'opencode', parent: 'session-dd' },
+    'session-cc': { client: 'opencode', parent: 'session-dd', reason: 'sub-agent' },
   })
 })
 

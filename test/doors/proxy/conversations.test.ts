@@ -5,6 +5,7 @@ import type { ClientKey } from '../../../src/doors/proxy/client.ts'
 import { Conversations, chainOf, Remembered, type Request } from '../../../src/doors/proxy/conversation.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { bash, says, user } from '../../policies/talk.ts'
+import { entriesOf, sessionNames, setUp } from './setup.ts'
 
 const MINUTE = 60_000
 
@@ -198,4 +199,25 @@ test('what is remembered is forgotten when it was not asked for longest', () => 
   assert.deepEqual([map.get('c'), map.has('a'), map.has('d')], [9, false, true])
   map.delete('c')
   assert.equal(map.get('c'), undefined)
+})
+
+test('results of calls that the client only refers to are recorded', async () => {
+  const call = { id: 'c1', name: 'bash', input: { command: 'ls' } }
+  await using it = await setUp([{ text: 'I look.', calls: [call] }, { text: 'There is nothing.' }])
+  const tools = [{ type: 'function', name: 'bash', parameters: {} }]
+  const post = async (input: readonly unknown[]) => {
+    const body = JSON.stringify({ model: 'gpt-5', input, tools })
+    return (await fetch(`${it.url}/v1/responses`, { method: 'POST', body })).json()
+  }
+  const asked = { role: 'user', content: 'What is here?' }
+  const { output } = (await post([asked])) as { output: { id: string }[] }
+  const references = output.map(({ id }) => ({ type: 'item_reference', id }))
+  await post([asked, ...references, { type: 'function_call_output', call_id: 'c1', output: 'nothing' }])
+  const [name] = await sessionNames(it.pal)
+  const entries = await entriesOf(it.pal, name!)
+  assert.deepEqual(
+    entries.map(({ parts }) => parts.map(({ type }) => type)),
+    [['text'], ['raw', 'tool-call'], ['tool-result']],
+  )
+  assert.deepEqual(it.faults, [])
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { NO_SUCH_PART } from '../../../src/session/session.ts'
+import { partId } from '../../../src/view/shown-texts.ts'
 import type { Turn } from '../../upstream.ts'
 import { entriesOf, largeOutput, type Setup, setUp } from './setup.ts'
 
@@ -330,3 +332,62 @@ function commonPrefix(one: string, other: string): number {
   while (at < one.length && one[at] === other[at]) at++
   return at
 }
+
+/** A conversation of many large results, which the planner shortens; the lines that say so in what is sent last. */
+async function shownStubs(tools: string[], options: Parameters<typeof setUp>[1]): Promise<string[]> {
+  const [client] = CLIENTS
+  const rounds = 12
+  const script = Array.from({ length: rounds }, (_, i): Turn => {
+    return { text: `Step ${i}.`, calls: [{ id: `c${i}`, name: 'read_file', input: { path: `src/part-${i}.ts` } }] }
+  })
+  await using it = await setUp([...script, { text: 'Done.' }], options)
+  const conversation = [client!.user('Look at all parts.')]
+  for (let i = 0; i <= rounds; i++) {
+    const { answer } = await send(it, client!, conversation, tools)
+    const results = client!.calls(answer).map(({ id }) => ({ id, text: largeOutput(i, 60_000) }))
+    conversation.push(...client!.keep(answer), ...client!.results(results))
+  }
+  const stubs = it.upstream.requests.at(-1)!.body.match(/\[(?:cleared by context manager|Earlier steps)[^\]]*\]/g) ?? []
+  assert.ok(stubs.length > 0)
+  return stubs
+}
+
+test('a shortened result names the tool that the client has for it, and none where it has none', async () => {
+  for (const stub of await shownStubs(['bash'], {})) assert.doesNotMatch(stub, /recall/)
+  for (const stub of await shownStubs(['bash', 'mcp__palimpsest__recall'], {})) {
+    assert.match(stub, / mcp__palimpsest__recall (?:[0-9a-f]{8}|finds the originals)\]$/)
+  }
+  for (const stub of await shownStubs(['bash'], { inject: { tools: true } })) {
+    assert.match(stub, / recall (?:[0-9a-f]{8}|finds the originals)\]$/)
+  }
+})
+
+test('an id of this conversation is answered here, although the client asked our MCP server', async () => {
+  const [client] = CLIENTS
+  const name = 'mcp__palimpsest__recall'
+  const id = partId(3, 0, { type: 'tool-result' })
+  const script: Turn[] = [
+    { text: 'I run it.', calls: [{ id: 'c1', name: 'bash', input: { command: 'make' } }] },
+    { text: 'What was it?', calls: [{ id: 'c2', name, input: { text: id } }] },
+    { text: 'And what else?', calls: [{ id: 'c3', name, input: { query: 'x' } }] },
+    { text: 'I see.' },
+  ]
+  await using it = await setUp(script)
+  const texts = [
+    'the heliotrope is in the cellar',
+    `EDIT_NOT_FOUND: ${NO_SUCH_PART} ${id} in this session.`,
+    'Nothing.',
+  ]
+  const conversation = [client!.user('Where is it?')]
+  for (const text of texts) {
+    const { answer } = await send(it, client!, conversation, ['bash', name])
+    conversation.push(...client!.keep(answer))
+    conversation.push(...client!.results(client!.calls(answer).map(call => ({ id: call.id, text, isError: true }))))
+  }
+  await send(it, client!, conversation, ['bash', name])
+  const { c2, c3 } = client!.shown(it.upstream.requests.at(-1)!.json)
+  assert.match(c2!.text, /the heliotrope is in the cellar/)
+  assert.equal(c2!.isError, false)
+  assert.equal(c3!.text, 'Nothing.')
+  assert.deepEqual(it.faults, [])
+})

@@ -26,6 +26,7 @@ async function start(options: Partial<TurnsOptions> = {}) {
     policy: 'none',
     holdout: 0,
     inject: {},
+    serverEdits: 'auto',
     clock: () => time.now,
     newName: () => `new-${time.now}`,
     fault: (_, error) => faults.push(error),

@@ -32,3 +32,22 @@ for (const { path, body } of REQUESTS) {
     })
   }
 }
+
+test('a streamed answer without usage counts at once, as an estimate, and not twice when it comes back', async () => {
+  await using it = await setUp([{ text: 'The first answer, in a few words.' }, { text: 'And another one.' }])
+  const messages = [{ role: 'user', content: 'Hello there, what is new?' }]
+  const ask = async () => {
+    const body = JSON.stringify({ model: 'gpt-4.1', stream: true, messages })
+    const headers = { 'x-palimpsest-session': 'one' }
+    await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body, headers })).text()
+    await it.proxy.idle()
+    const { calls, cost } = await it.proxy.totals()
+    return { calls, isPaid: cost > 0 }
+  }
+  assert.deepEqual(await ask(), { calls: 1, isPaid: true })
+  messages.push(
+    { role: 'assistant', content: 'The first answer, in a few words.' },
+    { role: 'user', content: 'Go on.' },
+  )
+  assert.deepEqual(await ask(), { calls: 2, isPaid: true })
+})

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { AgentDesk } from '../../../src/agent/desk.ts'
 import { openHome } from '../../../src/agent/open.ts'
+import { partId } from '../../../src/view/shown-texts.ts'
 import { BODIES, queryFor } from './bodies.ts'
 import { said, startServer } from './harness.ts'
 
@@ -18,15 +19,15 @@ const desk = new AgentDesk(() => openHome({ home, env: { PALIMPSEST_WORKSPACE: h
 const served: Served = await startServer({ requireToken: true, agent: desk })
 const { call, token, store } = served
 
-const admin = token('root', 'admin')
-const alice = token('alice', 'user')
-const agent = token('alice', 'agent')
-const bob = token('bob', 'user')
-const bobsAgent = token('bob', 'agent')
-const revoked = token('alice', 'user')
-store.revokeToken(revoked.id, 2)
+const admin = await token('root', 'admin')
+const alice = await token('alice', 'user')
+const agent = await token('alice', 'agent')
+const bob = await token('bob', 'user')
+const bobsAgent = await token('bob', 'agent')
+const revoked = await token('alice', 'user')
+await store.revokeToken(revoked.id, 2)
 
-let ids: { proposal: string } = { proposal: '' }
+let ids = { proposal: '', hash: '' }
 
 before(async () => {
   await call('POST', '/sessions', { token: alice.token, body: { id: 'alices', messages: [said('hello')] } })
@@ -36,7 +37,11 @@ before(async () => {
     token: agent.token,
     body: { append: 'And Rust.', reasoning: 'they said so' },
   })
-  ids = { proposal: made.json.id }
+  // The hash of a text is the same for everybody who had it shortened.
+  const compressed = { body: BODIES['post /v1/compress'] }
+  await call('POST', '/v1/compress', { token: admin.token, ...compressed })
+  const { session } = (await call('POST', '/v1/compress', { token: alice.token, ...compressed })).json
+  ids = { proposal: made.json.id, hash: session.slice('gateway-'.length) + partId(2, 0, { type: 'tool-result' }) }
 })
 after(async () => {
   await served.server.close()
@@ -52,6 +57,7 @@ function requestOf({ name, path, method }: (typeof OPERATIONS)[number], isAdmin:
     session: isAdmin ? '@alice/alices' : 'alices',
     user: 'alice',
     label: 'goals',
+    hash: ids.hash,
     id: ids.proposal,
     edit: 'e1',
     token: revoked.id,
@@ -223,7 +229,7 @@ describe('an agent', () => {
     assert.equal(review.json.from_tools, true)
   })
 
-  test('is not told by recall what its user has hidden, and people are', async () => {
+  test('is told by no route what its user has hidden, and people are', async () => {
     const messages = [said('a zebra question'), said('the zebra answer '.repeat(50), 'assistant')]
     await call('POST', '/sessions', { token: alice.token, body: { id: 'hiding', messages } })
     const parts = await call('GET', '/sessions/hiding/parts', { token: agent.token })
@@ -243,6 +249,14 @@ describe('an agent', () => {
       }
       assert.deepEqual(await told(agent.token), [false, true], path)
       assert.deepEqual(await told(alice.token), [true, false], path)
+    }
+    const routes = Object.keys((await call('GET', '/openapi.json', { token: alice.token })).json.paths)
+    const looks = routes.filter(path => path.startsWith('/sessions/{session}/'))
+    assert.ok(looks.length > 15)
+    for (const path of looks) {
+      const filled = path.replace('{session}', 'hiding').replace('{entry}', '1').replace('{part}', '0')
+      const { text } = await call('GET', `${filled}?id=${hash}&q=zebra&path=a.ts&turn=1`, { token: agent.token })
+      assert.ok(!text.includes('the zebra answer'), path)
     }
     const original = (token: string) => call('GET', `/sessions/hiding/original?id=${hash}`, { token })
     assert.equal((await original(agent.token)).json.error.code, 'PINNED')
@@ -313,7 +327,7 @@ describe('sessions belong to a user', () => {
 })
 
 test('a token that is revoked stops at once', async () => {
-  const passing = token('alice', 'user')
+  const passing = await token('alice', 'user')
   assert.equal((await call('GET', '/me', { token: passing.token })).status, 200)
   assert.equal((await call('DELETE', `/tokens/${passing.id}`, { token: admin.token })).status, 200)
   assert.equal((await call('GET', '/me', { token: passing.token })).status, 401)
@@ -329,7 +343,7 @@ test('tokens are kept as hashes, and lists do not show them', async () => {
 
 test('without tokens the person at this machine does everything, and a token that is shown still counts', async () => {
   const open = await startServer()
-  const shown = open.token('alice', 'agent')
+  const shown = await open.token('alice', 'agent')
   assert.deepEqual((await open.call('GET', '/me')).json, { role: 'admin', user: null, name: '', token: null })
   assert.equal((await open.call('PUT', '/users/alice/blocks/a', { body: { body: 'x' } })).status, 200)
   assert.equal((await open.call('DELETE', '/users/alice/blocks/a', { token: shown.token })).status, 403)

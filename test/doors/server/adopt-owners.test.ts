@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { adoptOwners } from '../../../src/doors/server/adopt-owners.ts'
-import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-adopt-'))
@@ -23,7 +23,7 @@ async function makeFormerHome(owners: Record<string, string>) {
   const parent = await pal.session('plans', { mustExist: true })
   if (!(await pal.find('plans-fork-1'))) await parent.fork(0)
   await pal.close()
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   const db = new DatabaseSync(join(home, 'server.sqlite'))
   for (const [session, user] of Object.entries(owners)) {
     db.prepare('INSERT INTO owners (session, user) VALUES (?, ?)').run(session, user)
@@ -34,11 +34,11 @@ async function makeFormerHome(owners: Record<string, string>) {
 
 test('users find their sessions under the names that they know, and nobody finds those of others', async () => {
   const store = await makeFormerHome({ plans: 'alice', 'plans-fork-1': 'alice', 'of/bob': 'bob', roots: 'root' })
-  store.createToken({ user: 'root', role: 'admin', at: 1 })
-  store.createToken({ user: 'bob', role: 'user', at: 1 })
+  await store.createToken({ user: 'root', role: 'admin', at: 1 })
+  await store.createToken({ user: 'bob', role: 'user', at: 1 })
   await adoptOwners(home, store)
   await adoptOwners(home, store)
-  assert.deepEqual(store.formerOwners(), [])
+  assert.deepEqual(await store.formerOwners(), [])
   const pal = await openPalimpsest({ home, config: false })
   const names = async (of: { sessions(): Promise<{ id: string }[]> }) =>
     (await of.sessions()).map(({ id }) => id).sort()

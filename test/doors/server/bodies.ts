@@ -5,7 +5,9 @@ import { said } from './harness.ts'
 /** Bodies that fit, so that a refusal is never for the body. */
 export const BODIES: Record<string, unknown> = {
   'post /deletions': { sessions: ['hello'], preview: true },
+  'post /redactions': { sessions: ['hello'], text: 'nowhere', preview: true },
   'post /sessions': {},
+  'post /v1/compress': { messages: [{ role: 'tool', tool_call_id: 'c1', content: 'all is well' }] },
   'post /sessions/{session}/messages': { messages: [said('more')] },
   'post /sessions/{session}/edits': { action: 'discard', targets: [['00000000']] },
   'post /sessions/{session}/edits/apply': {
@@ -13,6 +15,7 @@ export const BODIES: Record<string, unknown> = {
   },
   'post /sessions/{session}/pin': { entry: 0 },
   'put /sessions/{session}/title': { title: 'renamed' },
+  'put /sessions/{session}/tags': { tags: ['work'] },
   'post /sessions/{session}/restore': { id: 'e1' },
   'post /sessions/{session}/compact/preview': { from: 0, to: 0 },
   'post /sessions/{session}/compact': { from: 0, to: 0, text: 'short' },
@@ -24,6 +27,8 @@ export const BODIES: Record<string, unknown> = {
   'post /users/{user}/blocks/{label}/propose': { append: 'more', reasoning: 'why not' },
   'post /users/{user}/blocks/{label}/restore': { version: 'v' },
   'post /tokens': { user: 'alice', role: 'admin' },
+  'post /sessions/{session}/dropped': { ids: ['00000000'] },
+  'put /settings': { path: ['keep'], value: 'more' },
 }
 
 export function queryFor(path: string, words: string): string {

@@ -103,14 +103,14 @@ test('a listener that was cut off goes on where it stopped', async () => {
 
 test('nobody hears of another user, and a revoked token hears nothing more', async () => {
   const served = await startServer({ requireToken: true })
-  const [alice, bob] = [served.token('alice', 'user'), served.token('bob', 'user')]
+  const [alice, bob] = [await served.token('alice', 'user'), await served.token('bob', 'user')]
   const stream = await listen(served, { authorization: `Bearer ${bob.token}` })
   await stream.next()
   await put(served, 'alice', 'private', alice.token)
   await put(served, 'bob', 'own', bob.token)
   assert.equal((await stream.next())?.data.label, 'own')
-  served.store.revokeToken(bob.id, 3)
-  const admin = served.token('root', 'admin')
+  await await served.store.revokeToken(bob.id, 3)
+  const admin = await served.token('root', 'admin')
   await put(served, 'bob', 'later', admin.token)
   assert.equal(await stream.next(), undefined)
   await served.server.close()

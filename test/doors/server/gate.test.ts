@@ -14,7 +14,7 @@ import {
   LOCAL,
   mayActFor,
 } from '../../../src/doors/server/gate.ts'
-import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../../src/doors/server/server-store.ts'
 
 const asked = (headers: Record<string, string> = {}, method = 'GET', url = 'http://localhost:8377/x'): Asked => {
   return { url, method, headers: new Headers(headers) }
@@ -126,29 +126,33 @@ describe('a host', () => {
   })
 })
 
-describe('credentials', () => {
-  const store = new ServerStore(':memory:')
-  const { token, id } = store.createToken({ user: 'alice', role: 'user', name: 'laptop', at: 1 })
-  const gone = store.createToken({ user: 'alice', role: 'admin', name: '', at: 1 })
-  store.revokeToken(gone.id, 2)
+describe('credentials', async () => {
+  const store = await openServerStore(':memory:')
+  const { token, id } = await store.createToken({ user: 'alice', role: 'user', name: 'laptop', at: 1 })
+  const gone = await store.createToken({ user: 'alice', role: 'admin', name: '', at: 1 })
+  await store.revokeToken(gone.id, 2)
   const alice: Caller = { id, role: 'user', user: 'alice', owner: 'alice', name: 'laptop' }
   const options = { store, requireToken: true, hosts: [], anyAddress: false, clock: () => 5 }
 
-  const who = (headers: Record<string, string>, credentials?: Credentials, requireToken = true): Caller | string => {
+  const who = async (
+    headers: Record<string, string>,
+    credentials?: Credentials,
+    requireToken = true,
+  ): Promise<Caller | string> => {
     try {
-      return authenticate(asked(headers), { ...options, requireToken }, credentials)
+      return await authenticate(asked(headers), { ...options, requireToken }, credentials)
     } catch (error) {
       return String((error as { code?: string }).code)
     }
   }
 
-  test('are a token of ours, in either header', () => {
-    assert.deepEqual(who({ authorization: `Bearer ${token}` }), alice)
-    assert.deepEqual(who({ authorization: `  bearer   ${token} ` }), alice)
-    assert.deepEqual(who({ 'x-palimpsest-token': ` ${token} ` }), alice)
+  test('are a token of ours, in either header', async () => {
+    assert.deepEqual(await who({ authorization: `Bearer ${token}` }), alice)
+    assert.deepEqual(await who({ authorization: `  bearer   ${token} ` }), alice)
+    assert.deepEqual(await who({ 'x-palimpsest-token': ` ${token} ` }), alice)
   })
 
-  test('that are wrong do not get in, also where none are asked for', () => {
+  test('that are wrong do not get in, also where none are asked for', async () => {
     const wrong: Record<string, string>[] = [
       { authorization: 'Bearer pal_guess' },
       { authorization: `Bearer ${gone.token}` },
@@ -159,38 +163,38 @@ describe('credentials', () => {
       { 'x-palimpsest-token': 'pal_guess', authorization: `Bearer ${token}` },
     ]
     for (const headers of wrong) {
-      assert.equal(who(headers), 'UNAUTHORIZED', JSON.stringify(headers))
-      assert.equal(who(headers, {}, false), 'UNAUTHORIZED', JSON.stringify(headers))
+      assert.equal(await who(headers), 'UNAUTHORIZED', JSON.stringify(headers))
+      assert.equal(await who(headers, {}, false), 'UNAUTHORIZED', JSON.stringify(headers))
     }
   })
 
-  test('may be left out where none are asked for: then it is the person at this machine', () => {
-    assert.equal(who({}), 'UNAUTHORIZED')
-    assert.deepEqual(who({}, {}, false), LOCAL)
+  test('may be left out where none are asked for: then it is the person at this machine', async () => {
+    assert.equal(await who({}), 'UNAUTHORIZED')
+    assert.deepEqual(await who({}, {}, false), LOCAL)
   })
 
-  test('for a provider are not ours: only our own header counts, or a token that begins as ours do', () => {
+  test('for a provider are not ours: only our own header counts, or a token that begins as ours do', async () => {
     const provider = { authorization: 'Bearer sk-of-the-provider' }
     for (const foreignAuthorization of [true, 'unless-ours'] as const) {
-      assert.equal(who(provider, { foreignAuthorization }), 'UNAUTHORIZED')
-      assert.deepEqual(who(provider, { foreignAuthorization }, false), LOCAL)
-      assert.deepEqual(who({ ...provider, 'x-palimpsest-token': token }, { foreignAuthorization }), alice)
+      assert.equal(await who(provider, { foreignAuthorization }), 'UNAUTHORIZED')
+      assert.deepEqual(await who(provider, { foreignAuthorization }, false), LOCAL)
+      assert.deepEqual(await who({ ...provider, 'x-palimpsest-token': token }, { foreignAuthorization }), alice)
     }
     const ours = { authorization: `Bearer ${token}` }
-    assert.deepEqual(who(ours, { foreignAuthorization: 'unless-ours' }), alice)
-    assert.deepEqual(who(ours, { foreignAuthorization: true }, false), LOCAL)
+    assert.deepEqual(await who(ours, { foreignAuthorization: 'unless-ours' }), alice)
+    assert.deepEqual(await who(ours, { foreignAuthorization: true }, false), LOCAL)
     const lookalike = { authorization: 'Bearer pal_guess' }
-    assert.equal(who(lookalike, { foreignAuthorization: 'unless-ours' }, false), 'UNAUTHORIZED')
+    assert.equal(await who(lookalike, { foreignAuthorization: 'unless-ours' }, false), 'UNAUTHORIZED')
   })
 
-  test('of an admin are for everybody, of others for their own user', () => {
+  test('of an admin are for everybody, of others for their own user', async () => {
     assert.deepEqual([mayActFor(alice, 'alice'), mayActFor(alice, 'bob')], [true, false])
     assert.deepEqual([mayActFor(LOCAL, 'alice'), mayActFor({ ...alice, role: 'admin' }, 'bob')], [true, true])
     assert.equal(mayActFor({ ...alice, role: 'agent', user: undefined }, 'alice'), false)
   })
 })
 
-test('a role that something is not for is refused, and told for whom it is', () => {
+test('a role that something is not for is refused, and told for whom it is', async () => {
   checkRole(LOCAL, ['admin'])
   checkRole({ ...LOCAL, role: 'agent' }, ['user', 'agent'])
   assert.throws(() => checkRole({ ...LOCAL, role: 'agent' }, ['user', 'admin']), {

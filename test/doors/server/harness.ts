@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer, type ServerOptions } from '../../../src/doors/server/server.ts'
-import { type Role, ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore, type Role } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
@@ -14,7 +14,7 @@ export type Sent = { body?: unknown; token?: string; headers?: Record<string, st
 export async function startServer(options: Partial<ServerOptions> = {}) {
   const pal = await openPalimpsest({ home: ':memory:' })
   const memory = new Memory(new SqliteMemory(':memory:'))
-  const store = new ServerStore(':memory:')
+  const store = await openServerStore(':memory:')
   const logged: string[] = []
   const workspace = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
   const log = (line: string) => void logged.push(line)

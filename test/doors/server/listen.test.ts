@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { serve } from '../../../src/doors/server/server.ts'
-import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
@@ -22,7 +22,7 @@ after(() => rmSync(base, { recursive: true, force: true }))
 async function listening(home: string) {
   const pal = await openPalimpsest({ home })
   const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   return { ...(await serve({ pal, memory, store, port: 0, log: () => {} })), memory }
 }
 

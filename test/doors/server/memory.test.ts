@@ -4,8 +4,8 @@ import { after, test } from 'node:test'
 import { startServer } from './harness.ts'
 
 const { server, call, token } = await startServer({ requireToken: true })
-const user = token('alice', 'user').token
-const agent = token('alice', 'agent').token
+const user = (await token('alice', 'user')).token
+const agent = (await token('alice', 'agent')).token
 after(() => server.close())
 
 const put = (label: string, body: string) =>
@@ -103,7 +103,7 @@ test('a write that names the version it was made for is refused when the block h
 
 test('lists come in pages that join without a gap', async () => {
   const labels = ['p1', 'p2', 'p3', 'p4', 'p5']
-  const pages = token('pages', 'user').token
+  const pages = (await token('pages', 'user')).token
   for (const label of labels) {
     await call('PUT', `/users/pages/blocks/${label}`, { token: pages, body: { body: label } })
     const body = { append: 'more', reasoning: 'r' }

@@ -125,7 +125,7 @@ describe('an idempotency key', () => {
 
   test('is of one caller, and free again when the work failed', async () => {
     const { call, server, token, memory } = await startServer({ requireToken: true })
-    const [alice, bob] = [token('alice', 'user').token, token('bob', 'user').token]
+    const [alice, bob] = [(await token('alice', 'user')).token, (await token('bob', 'user')).token]
     assert.equal((await call('POST', '/sessions', { token: alice, key: 'k', body: { id: 'a' } })).status, 201)
     assert.equal((await call('POST', '/sessions', { token: bob, key: 'k', body: { id: 'b' } })).status, 201)
     const { set } = memory
@@ -139,7 +139,7 @@ describe('an idempotency key', () => {
 
   test('is no way around the gate', async () => {
     const { call, server, token } = await startServer({ requireToken: true })
-    const [user, agent] = [token('alice', 'user').token, token('alice', 'agent').token]
+    const [user, agent] = [(await token('alice', 'user')).token, (await token('alice', 'agent')).token]
     await call('PUT', '/users/alice/blocks/b', { token: user, key: 'k', body: { body: 'x' } })
     const { status } = await call('PUT', '/users/alice/blocks/b', { token: agent, key: 'k', body: { body: 'x' } })
     assert.equal(status, 403)
@@ -177,7 +177,7 @@ describe('rates', () => {
       rate: { perSecond: 1, burst: 2 },
       clock: () => 0,
     })
-    const good = token('alice', 'user').token
+    const good = (await token('alice', 'user')).token
     const guesses = await Promise.all([1, 2, 3].map(n => call('GET', '/me', { token: `pal_${n}` })))
     assert.deepEqual(
       guesses.map(({ status }) => status),
@@ -224,7 +224,7 @@ describe('another door', () => {
         },
       ],
     })
-    const { token: secret } = token('alice', 'user')
+    const { token: secret } = await token('alice', 'user')
     assert.equal((await call('POST', '/mcp')).status, 401)
     assert.equal((await call('POST', '/mcp', { token: secret })).text, 'mcp for alice')
     assert.equal(

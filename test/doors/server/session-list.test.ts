@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { familiesOf, type Listed } from '../../../src/doors/server/families.ts'
+import { SqliteLedger } from '../../../src/ledger/sqlite.ts'
+import type { ListOptions } from '../../../src/ledger/store.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 import { importSession } from '../../../src/session/import-transcript.ts'
 import { openSample } from '../../../src/session/sample.ts'
 import type { Summary } from '../../../src/view/totals.ts'
@@ -143,13 +146,108 @@ test('a user without sessions gets a sample of their own, where the server has o
   const { server, call, token, pal } = await startServer({ requireToken: true, sample: true })
   t.after(() => server.close())
   for (const user of ['ada', 'bob']) {
-    const { families } = (await call('GET', '/families', { token: token(user, 'user').token })).json
+    const { families } = (await call('GET', '/families', { token: (await token(user, 'user')).token })).json
     assert.deepEqual(
       families.map(({ id }: Listed) => id),
       ['sample'],
     )
   }
   assert.deepEqual((await pal.sessions()).map(({ id }) => id).sort(), ['@ada/sample', '@bob/sample'])
+})
+
+test('the sample does not come back to a user who has deleted it', async t => {
+  const { server, call, token } = await startServer({ requireToken: true, sample: true })
+  t.after(() => server.close())
+  const ada = (await token('ada', 'user')).token
+  const found = async () => (await call('GET', '/families', { token: ada })).json.found
+  assert.equal(await found(), 1)
+  await call('POST', '/deletions', { token: ada, body: { sessions: ['sample'] } })
+  assert.equal(await found(), 0)
+  assert.equal((await call('GET', '/overview', { token: ada })).json.sessions, 0)
+})
+
+test('tags are kept in order, found by, counted, and taken back', async t => {
+  const { server, call, pal } = await startServer()
+  t.after(() => server.close())
+  for (const id of ['one', 'two']) {
+    await call('POST', '/sessions', { body: { id, messages: [said(`the harbour of ${id}`)] } })
+  }
+  const tagged = (tags: unknown) => call('PUT', '/sessions/one/tags', { body: { tags } })
+  assert.deepEqual((await tagged(['work', ' urgent', 'work', ''])).json.about.tags, ['urgent', 'work'])
+  const ids = async (query: string) =>
+    (await call('GET', `/families?${query}`)).json.families.map(({ id }: Listed) => id)
+  assert.deepEqual(await ids('tag=work'), ['one'])
+  assert.deepEqual(await ids('contains=URGENT'), ['one'])
+  assert.deepEqual(await ids('tag=wor'), [])
+  const { tags } = (await call('GET', '/overview')).json
+  assert.deepEqual(tags, [
+    { name: 'urgent', sessions: 1 },
+    { name: 'work', sessions: 1 },
+  ])
+  const hits = (await call('GET', '/recall?q=harbour&tag=work')).json.hits
+  assert.deepEqual(
+    hits.map(({ session }: { session: string }) => session),
+    ['one'],
+  )
+  for (const wrong of [['a,b'], ['a\nb'], ['x'.repeat(51)], Array.from({ length: 21 }, (_, i) => `t${i}`)])
+    assert.equal((await tagged(wrong)).json.error.code, 'INVALID_INPUT')
+  // Opening the session by another door leaves them.
+  await pal.session('one', { about: { client: 'pi' } })
+  assert.deepEqual((await pal.find('one'))?.about, { tags: ['urgent', 'work'], client: 'pi' })
+  assert.deepEqual((await tagged([])).json.about, { client: 'pi' })
+  assert.equal((await call('PUT', '/sessions/none/tags', { body: { tags: [] } })).status, 404)
+})
+
+/** Counts the rows of sessions that are read. */
+class CountingLedger extends SqliteLedger {
+  #rows = 0
+
+  override async find(id: string) {
+    this.#rows++
+    return super.find(id)
+  }
+
+  override async list(options?: ListOptions) {
+    const found = await super.list(options)
+    this.#rows += found.length
+    return found
+  }
+
+  taken(): number {
+    const rows = this.#rows
+    this.#rows = 0
+    return rows
+  }
+}
+
+test('with 10,000 sessions a page reads those that changed, not all of them', async t => {
+  const store = new CountingLedger(':memory:')
+  const pal = await openPalimpsest({ home: ':memory:', store })
+  const meta = (i: number) =>
+    JSON.stringify({ policy: 'none', model: 'm', about: { client: i % 2 ? 'pi' : 'codex', project: `/p/${i % 9}` } })
+  const MANY = 10_000
+  for (let i = 0; i < MANY; i++) await store.open(`${i % 10 ? '' : '@ada/'}s${i}`, { at: i, meta: meta(i) })
+  const { server, call, token } = await startServer({ pal, clock: () => MANY })
+  t.after(() => server.close())
+  const admin = { token: (await token('root', 'admin')).token }
+  const ada = { token: (await token('ada', 'user')).token }
+  store.taken()
+  assert.equal((await call('GET', '/families', admin)).json.found, MANY)
+  assert.equal(store.taken(), MANY)
+  assert.equal((await call('GET', '/families', ada)).json.found, MANY / 10)
+  assert.equal(store.taken(), MANY / 10)
+  await call('PUT', '/sessions/s1/title', { ...admin, body: { title: 'A needle' } })
+  await call('POST', '/deletions', { ...admin, body: { sessions: ['s2', '@ada/s10'] } })
+  await call('POST', '/sessions', { ...ada, body: { id: 'new', messages: [said('hello')] } })
+  store.taken()
+  const { found, families } = (await call('GET', '/families?contains=needle', admin)).json
+  assert.deepEqual([found, families[0].id], [1, 's1'])
+  assert.equal((await call('GET', '/families?sort=title', ada)).json.found, MANY / 10)
+  assert.equal((await call('GET', '/families?agent=pi&project=4', admin)).json.sessions > 500, true)
+  assert.ok(store.taken() < 400, 'four changes, and the sessions that were used last')
+  const page = (await call('GET', '/sessions?limit=50', ada)).json
+  assert.equal(page.sessions.length, 50)
+  assert.ok(store.taken() <= 52)
 })
 
 test('the last session of an agent on this machine is found, and imported when asked', async t => {
@@ -177,7 +275,7 @@ test('the last session of an agent on this machine is found, and imported when a
   const { session } = (await call('POST', '/own-sessions/last')).json
   assert.equal((await pal.find(session))?.about.client, 'claude-code')
   assert.equal((await call('POST', '/own-sessions/last')).json.session, session, 'once')
-  const { token } = blind.token('root', 'admin')
+  const { token } = await blind.token('root', 'admin')
   const asked = await blind.call('GET', '/own-sessions', { token, headers: { host: '127.0.0.1' } })
   assert.notEqual(asked.json.sessions, 1, 'not for those elsewhere')
 })

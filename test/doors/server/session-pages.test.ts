@@ -299,3 +299,29 @@ test('policies and users are listed', async () => {
     { user: 'zoe', blocks: 1, open: 0 },
   )
 })
+
+test('a turn has the agents that it started, each with its own time, tokens, cost and errors', async () => {
+  const at = (time: number, text: string, role: 'user' | 'assistant' = 'user') => ({
+    role,
+    at: time,
+    parts: [{ type: 'text' as const, text }],
+  })
+  const parent = await pal.session('boss', { model: 'claude-sonnet-5' })
+  await parent.append(at(1000, 'Split the work.'), at(2000, 'I ask two others.', 'assistant'))
+  await parent.append(at(9000, 'And now the rest.'), at(9500, 'Done.', 'assistant'))
+  const about = { parent: 'boss', reason: 'sub-agent' as const }
+  const child = await pal.session('boss.one', { model: 'claude-sonnet-5', about })
+  await child.append(
+    at(1500, 'Find the callers.'),
+    { role: 'assistant', at: 1600, parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: { command: 'false' } }] },
+    { role: 'tool', at: 1700, parts: [{ type: 'tool-result', id: 'c', name: 'bash', output: 'no', isError: true }] },
+    at(1800, 'There are none.', 'assistant'),
+  )
+  await pal.session('boss.2', { about: { parent: 'boss' } })
+  const [first] = (await get('/sessions/boss/turns?entry=0')).agents
+  const { dollars, tokens, ...rest } = first
+  assert.ok(dollars > 0 && tokens > 0)
+  const counts = { calls: 2, tools: 1, errors: 1 }
+  assert.deepEqual(rest, { session: 'boss.one', title: 'Find the callers.', at: 1500, ended: 1800, ...counts })
+  assert.deepEqual((await get('/sessions/boss/turns?entry=2')).agents, [])
+})

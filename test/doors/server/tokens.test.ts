@@ -6,7 +6,7 @@ import { startServer } from './harness.ts'
 
 test('the list of tokens comes in pages, newest first, and a place that is gone is an error', async () => {
   const { call, token, server } = await startServer({ requireToken: true })
-  const admin = token('root', 'admin')
+  const admin = await token('root', 'admin')
   for (const user of ['a', 'b', 'c']) token(user, 'user')
   const get = (query: string) => call('GET', `/tokens${query}`, { token: admin.token })
   const first = (await get('?limit=3')).json
@@ -23,7 +23,7 @@ test('the list of tokens comes in pages, newest first, and a place that is gone 
 test('a token of an agent has a name, because its proposals need one', async () => {
   assert.deepEqual([defaultName('agent'), defaultName('user'), defaultName('admin')], ['agent', '', ''])
   const { call, token, server } = await startServer({ requireToken: true })
-  const admin = token('root', 'admin')
+  const admin = await token('root', 'admin')
   const made = await call('POST', '/tokens', { token: admin.token, body: { user: 'ann', role: 'agent' } })
   const me = await call('GET', '/me', { token: made.json.secret })
   assert.deepEqual(me.json, { role: 'agent', user: 'ann', name: 'agent', token: made.json.id })

@@ -11,7 +11,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { buildWeb } from '../../../scripts/build-web.ts'
 import { CHROMIUM_ARGS, findChromium } from '../../../scripts/chromium.ts'
 import { type Listening, type ServerOptions, serve } from '../../../src/doors/server/server.ts'
-import { ServerStore } from '../../../src/doors/server/server-store.ts'
+import { openServerStore, type ServerStore } from '../../../src/doors/server/server-store.ts'
 import { webMounts } from '../../../src/doors/server/web.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
@@ -68,7 +68,7 @@ type Started = { url: string; listening: Listening; pal: Palimpsest; store: Serv
 
 async function start(home: string, options: Partial<ServerOptions> & { port?: number }): Promise<Started> {
   const pal = await openPalimpsest({ home })
-  const store = new ServerStore(home)
+  const store = await openServerStore(home)
   const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
   const workspace = join(home, 'workspace')
   const listening = await serve({

@@ -51,7 +51,7 @@ test('nothing that a stranger wrote runs, loads or hides', { skip }, async t => 
   await page.getByLabel('Search sessions').fill('onerror')
   await page.getByRole('region', { name: 'In the conversations' }).locator('.hit').first().waitFor()
   await page.goto(`${web.url}/#/sessions/${encodeURIComponent(NAME)}`)
-  await page.getByRole('heading', { name: NAME }).waitFor()
+  await page.locator('.session-own-id', { hasText: NAME }).waitFor()
   for (const entry of MESSAGES.keys()) {
     await page.goto(`${web.url}/#/sessions/${encodeURIComponent(NAME)}?entry=${entry}`)
     const element = page.locator(`[data-entry="${entry}"]`)

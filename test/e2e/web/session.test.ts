@@ -268,7 +268,7 @@ describe('the page of a session', { skip }, () => {
     await entry(page, 1).hover()
     await button(entry(page, 1), 'Fork here').click()
     await button(page.getByLabel('Notices'), 'Open').click()
-    await page.getByRole('heading', { name: `${session.id}-fork-1` }).waitFor()
+    await page.locator('.session-own-id', { hasText: `${session.id}-fork-1` }).waitFor()
     await page.locator('[data-total="2"]').waitFor()
   })
 

@@ -80,6 +80,24 @@ describe('the list of sessions', { skip }, () => {
     assert.equal(await page.getByLabel('What to do next').count(), 0, 'the welcome is for a first start')
   })
 
+  test('a file with many sessions is asked about first, and taken back in one go', async () => {
+    const page = await web.page()
+    const ledger = (i: number) => [{ seq: 0, at: i, type: 'entry', message: { role: 'user', parts: [text(`n ${i}`)] } }]
+    const text = (said: string) => ({ type: 'text', text: said })
+    const sessions = Array.from({ length: 30 }, (_, i) => ({ id: `many-${i}`, model: 'gpt-5', ledger: ledger(i) }))
+    const imports = page.getByRole('region', { name: 'Imports' })
+    await dropFile(page, 'many.json', JSON.stringify({ format: 'palimpsest-sessions', version: 1, sessions }))
+    await imports.getByText(/30 sessions, \d KB/).waitFor()
+    assert.equal(await web.pal.find('many-0'), undefined)
+    await imports.getByRole('button', { name: 'Import them' }).click()
+    await imports.getByText('and 27 more').waitFor()
+    assert.ok(await web.pal.find('many-29'))
+    await imports.getByRole('button', { name: 'Take back' }).click()
+    await imports.waitFor({ state: 'detached' })
+    assert.equal(await web.pal.find('many-0'), undefined)
+    assert.ok(await web.pal.find('sample'))
+  })
+
   test('the search finds sessions by name and says where something was said', async () => {
     const page = await web.page()
     await row(page, 'recorded').waitFor()
@@ -159,13 +177,19 @@ describe('the list of sessions', { skip }, () => {
     await page.waitForURL(/long%232%2Fa/)
   })
 
-  test('a session gets a title, is found by it, and keeps its name', async () => {
+  test('a session gets a title and tags, is found by them, and keeps its name', async () => {
     const page = await web.page()
     await row(page, 'long').hover()
-    await row(page, 'long').getByRole('button', { name: 'Rename' }).click()
+    await row(page, 'long').getByRole('button', { name: 'Rename and tag' }).click()
     await page.getByLabel('Title').fill('Harbour lights')
+    await page.getByLabel('Tags, separated by commas').fill('night, work')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await row(page, 'long').getByRole('link', { name: 'Harbour lights' }).waitFor()
+    await row(page, 'long').getByRole('link', { name: 'night' }).click()
+    await row(page, 'sample').waitFor({ state: 'detached' })
+    assert.equal(await page.getByLabel('Tag', { exact: true }).inputValue(), 'night')
+    await page.getByLabel('Tag', { exact: true }).selectOption('')
+    await row(page, 'sample').waitFor()
     await page.getByLabel('Search sessions').fill('harbour li')
     await row(page, 'sample').waitFor({ state: 'detached' })
     assert.equal(await page.locator('tr[data-session]').count(), 1)
@@ -202,7 +226,7 @@ test('where a token is needed the page asks for it, refuses a wrong one, and for
   const web = await openWeb({ requireToken: true })
   t.after(() => web.close())
   await openSample(web.pal)
-  const { token } = web.store.createToken({ user: 'ada', role: 'admin', name: '', at: Date.now() })
+  const { token } = await web.store.createToken({ user: 'ada', role: 'admin', name: '', at: Date.now() })
   const page = await web.page()
   const signIn = page.getByRole('button', { name: 'Sign in' })
   await page.getByLabel('Token').fill('pal_wrong')

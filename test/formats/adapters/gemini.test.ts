@@ -94,6 +94,20 @@ const conversations = fc
     ...(systemInstruction !== undefined && { systemInstruction }),
     contents: contents.flat() as GeminiContent[],
   }))
+  .chain(prompt => fc.boolean().map(snake => (snake ? (inSnake(prompt) as typeof prompt) : prompt)))
+
+/** The other spelling of the fields of parts, as clients in Python have it; arguments and responses stay. */
+function inSnake(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inSnake)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).map(([key, inner]) => {
+    const name = SNAKE.has(key) ? key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`) : key
+    return [name, key === 'args' || key === 'response' ? inner : inSnake(inner)]
+  })
+  return Object.fromEntries(fields)
+}
+
+const SNAKE = new Set('functionCall functionResponse inlineData fileData mimeType fileUri thoughtSignature'.split(' '))
 
 function blocks({ systemInstruction, contents }: GeminiPrompt): unknown[] {
   const apart = (content: unknown): unknown[] => {
@@ -277,4 +291,21 @@ describe('toGemini', () => {
   test('refuses a role that Gemini does not know', () => {
     assert.throws(() => fromGemini([{ role: 'system', parts: [] }]), /role "system"/)
   })
+})
+
+test('parts in the other spelling are calls, results and images, and stay in it when they are edited', () => {
+  const contents = [
+    { role: 'user', parts: [{ text: 'look' }, { inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
+    { role: 'model', parts: [{ function_call: { name: 'bash', args: { command: 'ls' } }, thought_signature: 'c2ln' }] },
+    { role: 'user', parts: [{ function_response: { name: 'bash', response: { output: 'a b c' } } }] },
+  ]
+  const messages = fromGemini(contents)
+  const types = messages.map(({ parts }) => parts.map(({ type }) => type))
+  assert.deepEqual(types, [['text', 'image'], ['tool-call'], ['tool-result']])
+  const [, , result] = messages
+  const edited: Message = { role: 'tool', parts: [{ ...result!.parts[0], output: 'short', edit: 'e1' } as Part] }
+  assert.deepEqual(toGemini([messages[0]!, messages[1]!, edited]).contents, [
+    ...contents.slice(0, 2),
+    { role: 'user', parts: [{ function_response: { name: 'bash', response: { output: 'short' } } }] },
+  ])
 })

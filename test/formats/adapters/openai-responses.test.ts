@@ -56,6 +56,10 @@ function pair(id: string) {
   const rest = { id: ids, status: fc.constant('completed') }
   return fc.oneof(
     fc.tuple(
+      wire({ type: fc.constant('item_reference'), id: fc.constant(`fc_${id}`) }),
+      wire({ type: fc.constant('function_call_output'), call_id, output }, rest),
+    ),
+    fc.tuple(
       wire({ type: fc.constant('function_call'), call_id, name: names, arguments: argumentTexts }, rest),
       wire({ type: fc.constant('function_call_output'), call_id, output }, rest),
     ),

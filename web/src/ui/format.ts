@@ -34,6 +34,11 @@ export function percent(share: number): string {
   return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : Math.round(value)} %`
 }
 
+/** The size of a file. */
+export function bytes(size: number): string {
+  return size < 1024 * 1024 ? `${count(Math.ceil(size / 1024))} KB` : `${count(Math.round(size / 1024 / 1024))} MB`
+}
+
 /** `1 call`, `2 calls`. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`

@@ -6,7 +6,7 @@ import { type RefObject, useEffect, useMemo, useRef, useState } from 'react'
 import { getJson, sessionPath } from '../../api.ts'
 import type { Entry, EntryPage, SessionList } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
-import { useResource } from '../../resource.ts'
+import { type Resource, useResource } from '../../resource.ts'
 import { hrefOf, navigate, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -54,23 +54,7 @@ function Chat({ session, fresh, onNew }: ChatProps) {
   const name = session ?? fresh
   const personas = useResource('personas', signal => getJson<Personas>('/agent/personas', { signal }))
   const [persona, setPersona] = useState<string>()
-  const [round, setRound] = useState(0)
-  const [ended, setEnded] = useState(0)
-  const onEnd = () => {
-    setRound(old => old + 1)
-    setEnded(old => old + 1)
-  }
-  const turn = useTurn(name, { follows: session !== undefined, onEnd })
-  const exists = session !== undefined || turn.begun
-  const key = exists && !(turn.running && ended === 0 && session === undefined) ? `${name} ${ended}` : undefined
-  const entries = useResource(key, signal => readLast(name, signal), { keep: true })
-  useLive(event => {
-    const isOurs = event.type === 'reset' || (event.type === 'session.changed' && event.session === name)
-    if (!isOurs || !exists) return
-    setRound(old => old + 1)
-    // Somebody else writes here, another tab or another door.
-    if (!turn.running) setEnded(old => old + 1)
-  })
+  const { round, turn, exists, entries } = useConversation(session, name)
   const before = useMemo(() => itemsOf(entries.value?.entries ?? []), [entries.value])
   // While a turn runs its own events tell it: of the ledger, what was there before it is shown.
   const [kept, setKept] = useState<number>()
@@ -99,11 +83,7 @@ function Chat({ session, fresh, onNew }: ChatProps) {
       <div className="chat">
         <section className="chat-main" aria-label="Conversation">
           {items.length === 0 && !(exists && entries.loading) && <Beginning demo={personas.value?.demo === true} />}
-          {entries.value && entries.value.earlier > 0 && (
-            <a className="chat-earlier" href={hrefOf('sessions', name)}>
-              {plural(entries.value.earlier, 'earlier entry', 'earlier entries')}
-            </a>
-          )}
+          <Earlier session={name} entries={entries.value?.earlier ?? 0} />
           <div ref={list} className="chat-items" role="log" aria-live="polite" aria-busy={turn.running}>
             {items.map((item, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: items are only added at the end
@@ -112,15 +92,49 @@ function Chat({ session, fresh, onNew }: ChatProps) {
             {turn.running && !question && <p className="chat-busy">Working …</p>}
           </div>
           {turn.error !== undefined && <Failure error={turn.error} />}
-          {entries.error !== undefined && session !== undefined && (
-            <Failure error={entries.error} retry={entries.reload} />
-          )}
+          {session !== undefined && <Unread entries={entries} />}
           <Composer running={turn.running} onSend={send} onStop={turn.stop} />
         </section>
         {exists && <ContextSide session={name} round={round} />}
       </div>
     </>
   )
+}
+
+function Unread({ entries: { error, reload } }: { entries: Resource<unknown> }) {
+  return error === undefined ? null : <Failure error={error} retry={reload} />
+}
+
+/** The chat shows the end of a long session; the rest is on its page. */
+function Earlier({ session, entries }: { session: string; entries: number }) {
+  if (entries === 0) return null
+  return (
+    <a className="chat-earlier" href={hrefOf('sessions', session)}>
+      {plural(entries, 'earlier entry', 'earlier entries')}
+    </a>
+  )
+}
+
+/** What was said before, and the turn that runs now. */
+function useConversation(session: string | undefined, name: string) {
+  const [round, setRound] = useState(0)
+  const [ended, setEnded] = useState(0)
+  const onEnd = () => {
+    setRound(old => old + 1)
+    setEnded(old => old + 1)
+  }
+  const turn = useTurn(name, { follows: session !== undefined, onEnd })
+  const exists = session !== undefined || turn.begun
+  const key = exists && !(turn.running && ended === 0 && session === undefined) ? `${name} ${ended}` : undefined
+  const entries = useResource(key, signal => readLast(name, signal), { keep: true })
+  useLive(event => {
+    const isOurs = event.type === 'reset' || (event.type === 'session.changed' && event.session === name)
+    if (!isOurs || !exists) return
+    setRound(old => old + 1)
+    // Somebody else writes here, another tab or another door.
+    if (!turn.running) setEnded(old => old + 1)
+  })
+  return { round, turn, exists, entries }
 }
 
 type ChatHeadProps = {

@@ -75,11 +75,7 @@ export function ComparePage({ session }: { session: string }) {
         ))}
       </fieldset>
       <p className="compare-state" role="status">
-        {running && `Replaying under ${running.replace('@', ', ')} …`}
-        {!running &&
-          shown.length > 0 &&
-          shown.length === wantedBy(chosen).length &&
-          'Done. Nothing was recorded, and no model was called.'}
+        {stateOf(running, shown.length > 0 && shown.length === wantedBy(chosen).length)}
       </p>
       {error !== undefined && (
         <div className="failure" role="alert">
@@ -109,6 +105,11 @@ export function ComparePage({ session }: { session: string }) {
       )}
     </>
   )
+}
+
+function stateOf(running: string | undefined, isDone: boolean): string {
+  if (running) return `Replaying under ${running.replace('@', ', ')} …`
+  return isDone ? 'Done. Nothing was recorded, and no model was called.' : ''
 }
 
 function toneOf(policies: readonly Policy[], name: string): number {

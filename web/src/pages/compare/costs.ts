@@ -1,4 +1,5 @@
 /** What a comparison says of one planner, and which of them to recommend. Pure. */
+import type { KeepLevel } from '../../../../src/planner/tuning.ts'
 
 export type Costs = {
   policy: string
@@ -21,12 +22,15 @@ export type Costs = {
 /** The share of later quotes that must still be visible. */
 export const LIMIT = 0.95
 
-const KNOB: Record<string, string> = { least: 'Bare', less: 'Saver', normal: 'Balanced', more: 'Careful', most: 'Most' }
-export const KEEPS = Object.keys(KNOB)
+/** The words of the knob. */
+export const KEEPS: readonly KeepLevel[] = ['least', 'less', 'normal', 'more', 'most']
+
+/** A point in the picture of costs. */
+export type Point = Pick<Costs, 'policy' | 'keep' | 'dollars' | 'evidence'>
 
 export function nameOf({ policy, keep }: Pick<Costs, 'policy' | 'keep'>): string {
   if (policy === 'none') return 'Send everything'
-  return keep === null ? policy : `${policy} · ${KNOB[keep] ?? keep}`
+  return keep === null ? policy : `${policy} · ${keep}`
 }
 
 /** The cheapest that keeps enough; what keeps less is never recommended. */

@@ -2,7 +2,8 @@
 import { money, percent } from '../../ui/format.ts'
 import { ticksTo } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
-import { type Costs, LIMIT, nameOf } from './costs.ts'
+import { LIMIT, nameOf, type Point } from './costs.ts'
+import './scatter.css'
 
 const HEIGHT = 300
 const LEFT = 54
@@ -10,7 +11,8 @@ const RIGHT = 22
 const TOP = 16
 const BOTTOM = 40
 
-type ScatterProps = { rows: readonly Costs[]; best: Costs | undefined; toneOf(policy: string): number }
+/** `best` has a ring: the one to recommend, or the one that is looked at. */
+type ScatterProps = { rows: readonly Point[]; best: Point | undefined; toneOf(policy: string): number }
 
 export function Scatter({ rows, best, toneOf }: ScatterProps) {
   const { ref, width } = useWidth<HTMLDivElement>()
@@ -74,9 +76,8 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
                 </circle>
               </g>
             ))}
-            {labelled(rows, best).map((row, i, all) => {
+            {placed(labelled(rows, best), y).map(({ row, place }) => {
               const isLeft = x(row.evidence) > width / 2
-              const place = y(row.dollars) + 4 + shiftOf(row, all.slice(0, i), y)
               return (
                 <text
                   key={nameOf(row)}
@@ -97,16 +98,21 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
 }
 
 /** The points of the knob are told by the curve; only its ends and the best of it have a name. */
-function labelled(rows: readonly Costs[], best: Costs | undefined): Costs[] {
+function labelled(rows: readonly Point[], best: Point | undefined): Point[] {
   return rows.filter(row => row === best || row.keep === null || row.keep === 'normal' || row.keep === 'least')
 }
 
 const LINE = 14
 
-/** Names that would lie on each other move apart. */
-function shiftOf(row: Costs, before: readonly Costs[], y: (dollars: number) => number): number {
-  const near = before.filter(other => {
-    return Math.abs(y(other.dollars) - y(row.dollars)) < LINE && Math.abs(other.evidence - row.evidence) < 0.1
-  })
-  return -near.length * LINE
+/** Names that would lie on each other move apart: from the top down, each as high as it may. */
+function placed(rows: readonly Point[], y: (dollars: number) => number): { row: Point; place: number }[] {
+  const all: { row: Point; place: number }[] = []
+  for (const row of rows.toSorted((a, b) => b.dollars - a.dollars)) {
+    const near = all.filter(({ row: other }) => Math.abs(other.evidence - row.evidence) < NEAR)
+    all.push({ row, place: Math.max(y(row.dollars) + 4, ...near.map(({ place }) => place + LINE)) })
+  }
+  return all
 }
+
+/** Of the share that stays visible: names of points so close share a column. */
+const NEAR = 0.1

@@ -21,7 +21,13 @@ export type Actions = {
   unpin(entry: number, parts: readonly number[]): Promise<void>
   fork(at: number): Promise<void>
   compact(from: number, to: number, text: string): Promise<boolean>
+  takeOut(ids: readonly string[]): Promise<boolean>
+  replace(operation: Replacement): Promise<boolean>
+  putBack(ids: readonly string[]): Promise<boolean>
 }
+
+/** From one text to another, both included. */
+export type Replacement = { start: string; end: string; replacement: string }
 
 type Done = { edits: Edit[]; tokensSaved: number }
 
@@ -42,19 +48,30 @@ export function useActions(session: string, reload: () => void): Actions {
         show({ text: `${edit} is in force again.`, action: { label: 'Undo', run: () => void undo(edit) } })
       })
     }
-    const made = (text: string, edit: Edit | undefined) =>
-      show({ text, ...(edit ? { action: { label: 'Undo', run: () => void undo(edit.id) } } : {}) })
-    const change = async (what: string, body: unknown) => {
-      await run(async () => {
-        const { edits, tokensSaved } = await post<Done>(body, 'edits')
-        made(`${what}: ${count(tokensSaved)} tokens fewer.`, edits[0])
-      })
+    const made = (text: string, ...edits: (Edit | undefined)[]) => {
+      const undoAll = async () => {
+        for (const edit of edits) if (edit) await undo(edit.id)
+      }
+      show({ text, ...(edits[0] ? { action: { label: 'Undo', run: () => void undoAll() } } : {}) })
     }
+    const change = (what: string, body: unknown) =>
+      run(async () => {
+        const { edits, tokensSaved } = await post<Done>(body, 'edits')
+        made(`${what}: ${count(tokensSaved)} tokens fewer.`, ...edits)
+      })
     return {
       undo,
       redo,
-      discard: ({ hash }) => change('Discarded', { action: 'discard', targets: [[hash]] }),
-      distill: ({ hash }, summary) => change('Shortened', { action: 'distill', targets: [[hash, summary]] }),
+      discard: async ({ hash }) => void (await change('Discarded', { action: 'discard', targets: [[hash]] })),
+      distill: async ({ hash }, summary) =>
+        void (await change('Shortened', { action: 'distill', targets: [[hash, summary]] })),
+      takeOut: ids => change('Taken out', { action: 'discard', targets: ids.map(id => [id]) }),
+      replace: operation => change('Replaced', { action: 'replace', targets: [operation] }),
+      putBack: ids =>
+        run(async () => {
+          const { edits } = await post<{ edits: Edit[] }>({ ids }, 'dropped')
+          made('Put back, behind the message with which the conversation goes on.', ...edits)
+        }),
       restore: async ({ hash, entry }) => {
         await run(async () => {
           const { edit } = await post<{ edit?: Edit }>({ id: hash }, 'restore')

@@ -42,28 +42,35 @@ export function readPalette(element: Element): Palette {
 export type DrawOptions = { palette: Palette; only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
 
 export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, options: DrawOptions): void {
-  const { palette, only, chosen, cold } = options
+  const { palette, chosen, cold } = options
   context.clearRect(0, 0, layout.width, HEIGHT)
   const hatch = hatchOf(context, palette.sheet)
   drawOverhead(context, layout, palette)
-  for (const box of layout.boxes) {
-    const faint = only !== undefined && box.group !== only
-    const isEdited = box.bar.edits.length > 0
-    context.fillStyle = palette[box.group]
-    drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
-    const style = { hatch: isEdited ? hatch : undefined }
-    const bands = bandsOf(box.bar)
-    if (bands) drawColumn(context, box, bands, options)
-    else {
-      drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
-      drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
-    }
-  }
+  for (const box of layout.boxes) drawBox(context, box, hatch, options)
   context.globalAlpha = 1
   drawCache(context, layout, { palette, cold })
   drawAxis(context, layout, palette)
   if (layout.limit !== undefined) drawLimit(context, layout.limit, palette.bad)
   if (chosen) drawChosen(context, chosen, palette.ink)
+}
+
+/** A part with the ribbon to what became of it, or a whole turn. */
+function drawBox(
+  context: CanvasRenderingContext2D,
+  box: Box,
+  hatch: ReturnType<typeof hatchOf>,
+  options: DrawOptions,
+): void {
+  const { palette, only } = options
+  const faint = only !== undefined && box.group !== only
+  const isEdited = box.bar.edits.length > 0
+  context.fillStyle = palette[box.group]
+  drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
+  const bands = bandsOf(box.bar)
+  if (bands) return drawColumn(context, box, bands, options)
+  const style = { hatch: isEdited ? hatch : undefined }
+  drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
+  drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
 }
 
 /** A turn: its kinds as bands, what is edited no less than the rest; its number above it where there is room. */

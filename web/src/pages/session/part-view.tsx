@@ -62,10 +62,8 @@ export const PartView = memo(function PartView(props: PartViewProps) {
           <Button kind="quiet" small onClick={() => setFolded(false)}>
             Show the system prompt
           </Button>
-        ) : face === 'diff' ? (
-          <TextDiff before={textOf(original)} after={shown ? textOf(shown) : ''} label="From as it was to as shown" />
         ) : (
-          <PartContent part={face === 'original' || !shown ? original : shown} role={role} marks={marks} />
+          <Body {...{ state, face, role, marks }} />
         )}
       </div>
       {edits.map((edit, i) => (
@@ -75,6 +73,15 @@ export const PartView = memo(function PartView(props: PartViewProps) {
     </article>
   )
 })
+
+type BodyProps = Pick<PartViewProps, 'state' | 'role' | 'marks'> & { face: Face }
+
+function Body({ state: { original, shown }, face, role, marks }: BodyProps) {
+  if (face === 'diff') {
+    return <TextDiff before={textOf(original)} after={shown ? textOf(shown) : ''} label="From as it was to as shown" />
+  }
+  return <PartContent part={face === 'original' || !shown ? original : shown} role={role} marks={marks} />
+}
 
 function nameOf({ state: { original }, role, group }: PartViewProps): string {
   if (original.type === 'tool-call') return original.name

@@ -7,6 +7,7 @@ import { getJson, sessionPath } from '../../api.ts'
 import type {
   ContextMap,
   EditState,
+  Moment,
   SessionInfo,
   Summary,
   Timeline,
@@ -37,6 +38,8 @@ export type SessionData = {
   verdict: Verdict | undefined
   /** What `thrifty` would have done with a session that was only recorded. */
   would: Would | undefined
+  /** What the next call costs right now, part by part. */
+  moment: Resource<Moment>
   entries: EntryPages
   /** The number of entries, once it is known. */
   total: number | undefined
@@ -68,12 +71,22 @@ export function useSessionData(session: string, at: number | undefined): Session
   const edits = useResource(then, signal => read<{ edits: EditState[] }>(signal, 'edits'))
   const turns = useResource(then, signal => read<{ turns: Turn[] }>(signal, 'turns').then(found => found.turns))
   const verdict = useResource(summary.value && then, signal => read<Verdict>(signal, 'verdict'))
+  const moment = useResource(summary.value && then, signal => read<Moment>(signal, 'now'))
   const isOnlyRecorded = (summary.value?.calls ?? 0) > 0 && isUnedited(edits.value?.edits, info.value?.about.recorded)
   const would = useResource(isOnlyRecorded && verdict.value ? session : undefined, signal =>
     read<Would>(signal, 'would', { max: BARS }),
   )
   const index = useMemo(() => indexEdits(edits.value?.edits ?? []), [edits.value])
-  const again = [info.reload, summary.reload, now.reload, timeline.reload, edits.reload, turns.reload, verdict.reload]
+  const again = [
+    info.reload,
+    summary.reload,
+    now.reload,
+    timeline.reload,
+    edits.reload,
+    turns.reload,
+    verdict.reload,
+    moment.reload,
+  ]
   const latest = useRef(again)
   latest.current = again
   const reload = useCallback(() => {
@@ -93,6 +106,7 @@ export function useSessionData(session: string, at: number | undefined): Session
     turns: turns.value ?? NO_TURNS,
     verdict: verdict.value,
     would: isOnlyRecorded ? would.value : undefined,
+    moment,
     entries,
     total: largest(entries.total, now.value?.entries),
     reload,

@@ -26,12 +26,15 @@ import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { RenameDialog } from '../sessions/rename-dialog.tsx'
 import { type Place, type Steering, SteeringContext, useActions } from './actions.ts'
+import { ColdMoment } from './cold-moment.tsx'
 import { CompactDialog } from './compact-dialog.tsx'
 import { ContextMap } from './context-map.tsx'
+import { ContextTab } from './context-tab.tsx'
 import { Conversation, type Jump } from './conversation.tsx'
-import { DeleteDialog } from './delete-dialog.tsx'
 import { DistillDialog } from './distill-dialog.tsx'
 import { EditsTab } from './edits-tab.tsx'
+import { FilesTab } from './files-tab.tsx'
+import { HeadActions } from './head-actions.tsx'
 import { PendingTab } from './pending-tab.tsx'
 import { Scrubber } from './scrubber.tsx'
 import { SearchTab } from './search-tab.tsx'
@@ -43,7 +46,7 @@ import { WhyTab } from './why-tab.tsx'
 import './session.css'
 import './conversation.css'
 
-type TabKey = 'turns' | 'timeline' | 'why' | 'edits' | 'pending' | 'search'
+type TabKey = 'turns' | 'timeline' | 'why' | 'edits' | 'context' | 'files' | 'pending' | 'search'
 
 export function SessionPage({ session }: { session: string }) {
   const { query: address } = useRoute()
@@ -68,6 +71,12 @@ export function SessionPage({ session }: { session: string }) {
   const { steering, dialogs } = useDialogs(session, data, total ?? 0)
   const bars = useMemo(() => barsByPart(data.now), [data.now])
   const [query, setQuery] = useState(address.get('q') ?? '')
+  const [tab, setTab] = useState<TabKey>(query === '' ? 'timeline' : 'search')
+  const [parts, setParts] = useState<readonly string[]>([])
+  const choose = (ids: readonly string[]) => {
+    setParts(ids)
+    setTab('context')
+  }
   const marks = useMemo(() => query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [], [query])
   if (data.info.error !== undefined) return <NotThere error={data.info.error} retry={data.reload} />
   const hasColumn = isWide && data.turns.length > 1
@@ -75,6 +84,12 @@ export function SessionPage({ session }: { session: string }) {
   return (
     <SteeringContext value={steering}>
       <SessionHead session={session} data={data} onOpen={open} />
+      <ColdMoment
+        moment={data.moment.value}
+        usedAt={data.info.value?.updatedAt}
+        onChoose={choose}
+        reload={data.moment.reload}
+      />
       <MapPanel>
         {data.map && (
           <>
@@ -85,7 +100,11 @@ export function SessionPage({ session }: { session: string }) {
       </MapPanel>
       <div className="session-columns" data-turns={hasColumn}>
         {hasColumn && <TurnTree session={session} turns={data.turns} seen={seen} onOpen={open} />}
-        <SidePanel session={session} data={data} {...{ at, onAt, open, seen, hasColumn, query, onQuery: setQuery }} />
+        <SidePanel
+          session={session}
+          data={data}
+          {...{ at, onAt, open, seen, hasColumn, query, onQuery: setQuery, tab, setTab, parts, setParts }}
+        />
         {total === 0 && <EmptyState title="Nothing was said yet" />}
         {total !== undefined && total > 0 && (
           <Conversation
@@ -177,7 +196,6 @@ type HeadProps = { session: string; data: SessionData; onOpen(entry: number): vo
 
 function SessionHead({ session, data: { info, summary, verdict, would, reload }, onOpen }: HeadProps) {
   const [renaming, setRenaming] = useState(false)
-  const [deleting, setDeleting] = useState(false)
   const { value } = info
   const title = value?.about.title || summary?.title || ''
   const project = value?.about.project?.split(/[/\\]/).findLast(Boolean)
@@ -197,22 +215,22 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
       <div className="page-head">
         <h1>
           <InlineText text={title || session} />{' '}
-          <Button kind="quiet" small label="Rename" onClick={() => setRenaming(true)}>
+          <Button kind="quiet" small label="Rename and tag" onClick={() => setRenaming(true)}>
             ✎
           </Button>
         </h1>
-        <div className="page-actions">
-          <a className="button button-plain" href={hrefOf('sessions', session, 'compare')}>
-            Compare planners
-          </a>
-          <Button onClick={() => setDeleting(true)}>Delete</Button>
-        </div>
+        <HeadActions session={session} onChanged={reload} />
       </div>
       {value && (
         <p className="session-about">
           {value.about.client && <span className="chip">{value.about.client}</span>}
           <span className="chip">{value.model}</span>
           <span className="chip">{value.policy === 'none' ? 'sends everything' : value.policy}</span>
+          {value.about.tags?.map(tag => (
+            <a key={tag} className="chip" href={`${hrefOf('sessions')}?tag=${encodeURIComponent(tag)}`}>
+              <InlineText text={tag} />
+            </a>
+          ))}
           {value.parent && (
             <span>
               fork of <a href={hrefOf('sessions', value.parent.id)}>{value.parent.id}</a>
@@ -230,10 +248,9 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
         </p>
       )}
       <VerdictLine {...{ verdict, summary, would, onOpen }} />
-      {deleting && <DeleteDialog session={session} onClose={() => setDeleting(false)} />}
       {renaming && (
         <RenameDialog
-          session={{ id: session, title }}
+          session={{ id: session, title, about: value?.about ?? {} }}
           onClose={renamed => {
             setRenaming(false)
             if (renamed) reload()
@@ -254,10 +271,15 @@ type SidePanelProps = {
   hasColumn: boolean
   query: string
   onQuery(query: string): void
+  tab: TabKey
+  setTab(tab: TabKey): void
+  /** The parts that are ticked in the context editor. */
+  parts: readonly string[]
+  setParts(ids: readonly string[]): void
 }
 
-function SidePanel({ session, data, at, onAt, open, seen, hasColumn, query, onQuery }: SidePanelProps) {
-  const [tab, setTab] = useState<TabKey>(query === '' ? 'timeline' : 'search')
+function SidePanel(props: SidePanelProps) {
+  const { session, data, at, onAt, open, seen, hasColumn, query, onQuery, tab, setTab, parts, setParts } = props
   const input = useRef<HTMLInputElement>(null)
   useKeys({
     '/': () => {
@@ -288,6 +310,24 @@ function SidePanel({ session, data, at, onAt, open, seen, hasColumn, query, onQu
       label: 'Edits',
       badge: active > 0 ? count(active) : '',
       content: <EditsTab edits={edits.all} worth={worth} onOpen={open} />,
+    },
+    {
+      key: 'context',
+      label: 'Context',
+      content: (
+        <ContextTab
+          {...{ session, length }}
+          moment={data.moment.value}
+          chosen={parts}
+          onChosen={setParts}
+          onOpen={open}
+        />
+      ),
+    },
+    {
+      key: 'files',
+      label: 'Files',
+      content: <FilesTab {...{ session, length }} calls={calls.length} />,
     },
     {
       key: 'pending',

@@ -1,8 +1,9 @@
-/** The session as a tree: turns; in a turn that is open its calls, with the tools that each called. */
+/** The session as a tree: turns; in a turn that is open its calls, with the tools that each called, and its subagents. */
 import { useState } from 'react'
 import { getJson, sessionPath } from '../../api.ts'
-import type { Step, Turn } from '../../api-types.ts'
+import type { Step, SubAgent, Turn } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
+import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { count, dateTime, money, plural, price, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
@@ -78,7 +79,9 @@ export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
   )
 }
 
-function tipOf({ title, at, calls, tokens: size, tools, agents, errors, saved }: Turn): string {
+type Told = Pick<Turn, 'title' | 'at' | 'calls' | 'tokens' | 'tools' | 'agents' | 'errors' | 'saved'>
+
+function tipOf({ title, at, calls, tokens: size, tools, agents, errors, saved }: Told): string {
   return [
     title,
     dateTime(at),
@@ -99,9 +102,13 @@ const MOST_STEPS = 80
 
 function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(entry: number): void }) {
   const found = useResource(`${session} ${turn.entry} ${turn.to}`, signal =>
-    getJson<{ steps: Step[] }>(sessionPath(session, 'turns'), { query: { entry: turn.entry }, signal }),
+    getJson<{ steps: Step[]; agents: SubAgent[] }>(sessionPath(session, 'turns'), {
+      query: { entry: turn.entry },
+      signal,
+    }),
   )
   const steps = found.value?.steps ?? []
+  const agents = found.value?.agents ?? []
   const minutes = Math.round((turn.ended - turn.at) / 60_000)
   return (
     <div className="steps">
@@ -130,6 +137,26 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
           </li>
         ))}
       </ol>
+      {agents.length > 0 && (
+        <ol aria-label="Subagents">
+          {agents.map(agent => (
+            <li key={agent.session}>
+              <a
+                className="step"
+                href={hrefOf('sessions', agent.session)}
+                title={tipOf({ ...agent, agents: 0, saved: 0 })}
+              >
+                <span className="kind kind-agent">subagent</span>
+                <span className="step-about">
+                  <InlineText text={agent.title || agent.session} />
+                </span>
+                {agent.errors > 0 && <span className="problem">{plural(agent.errors, 'error')}</span>}
+                <span className="turn-sum">{price(agent.dollars)}</span>
+              </a>
+            </li>
+          ))}
+        </ol>
+      )}
       {steps.length > MOST_STEPS && <p className="dim">and {plural(steps.length - MOST_STEPS, 'call')} more</p>}
     </div>
   )

@@ -1,19 +1,28 @@
 /**
  * Import by drag and drop, anywhere on the page, or by a button: each file with its progress and what became of it.
- * Files go up one after the other; what they are is told from what is in them.
+ * Files go up one after the other; what they are is told from what is in them. Many files, or a file with many sessions,
+ * are asked about first; what was imported can be taken back in one go.
  */
 import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { ApiError, messageOf, storedToken, toError } from '../../api.ts'
+import { ApiError, messageOf, sendJson, storedToken, toError } from '../../api.ts'
 import type { Imported } from '../../api-types.ts'
 import { hrefOf } from '../../route.ts'
 import { Bar } from '../../ui/bar.tsx'
 import { Button } from '../../ui/button.tsx'
-import { count, percent, plural } from '../../ui/format.ts'
+import { bytes, count, percent, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { useToasts } from '../../ui/toast.tsx'
+import { droppedFiles } from './dropped-files.ts'
+
+/** As many as the command line imports without asking. */
+const MANY = 20
 
 type Job = {
   id: string
   name: string
+  file: File
+  /** Everything that is dropped at once is one import. */
+  import: string
   /** Share of the file that is at the server; then it reads it. */
   sent: number
   result?: Imported
@@ -25,42 +34,87 @@ export type Imports = {
   input: RefObject<HTMLInputElement | null>
   choose(): void
   add(files: readonly File[]): void
+  /** Many files that wait for a yes. */
+  asking: readonly File[]
+  answer(yes: boolean): void
+  /** Imports a file with many sessions after all, or not. */
+  decide(job: Job, yes: boolean): void
   dismiss(): void
+  takeBack(): Promise<void>
 }
 
 /** Calls `done` after every file that was taken in. */
 export function useImports(done: () => void): Imports {
+  const toasts = useToasts()
   const [jobs, setJobs] = useState<readonly Job[]>([])
+  const [asking, setAsking] = useState<readonly File[]>([])
   const input = useRef<HTMLInputElement>(null)
   const line = useRef(Promise.resolve())
   const change = useCallback((id: string, part: Partial<Job>) => {
     setJobs(old => old.map(job => (job.id === id ? { ...job, ...part } : job)))
   }, [])
   return useMemo(() => {
-    const run = async (id: string, file: File) => {
+    const run = async (job: Job, most?: number) => {
       try {
-        change(id, { result: await upload(file, sent => change(id, { sent })) })
+        change(job.id, { result: await upload(job, most, sent => change(job.id, { sent })) })
         done()
       } catch (error) {
-        change(id, { error })
+        change(job.id, { error })
       }
     }
+    const later = (work: () => Promise<void>) => {
+      line.current = line.current.then(work)
+    }
+    const start = (files: readonly File[]) => {
+      const shared = crypto.randomUUID()
+      const added = files.map(file => {
+        return { id: crypto.randomUUID(), name: file.name, file, import: shared, sent: 0 }
+      })
+      setJobs(old => [...old, ...added])
+      for (const job of added) later(() => run(job, MANY))
+    }
+    const isOver = ({ result, error }: Job) => (result && !isAsking(result)) || error !== undefined
     return {
       jobs,
       input,
+      asking,
       choose: () => input.current?.click(),
-      add: files => {
-        const added = files.map(file => ({ file, job: { id: crypto.randomUUID(), name: file.name, sent: 0 } }))
-        setJobs(old => [...old, ...added.map(({ job }) => job)])
-        for (const { job, file } of added) line.current = line.current.then(() => run(job.id, file))
+      add: files => (files.length > MANY ? setAsking(files) : start(files)),
+      answer: yes => {
+        if (yes) start(asking)
+        setAsking([])
       },
-      dismiss: () => setJobs(old => old.filter(({ result, error }) => !result && error === undefined)),
+      decide: (job, yes) => {
+        if (!yes) return setJobs(old => old.filter(({ id }) => id !== job.id))
+        setJobs(old => old.map(one => (one.id === job.id ? withoutResult(one) : one)))
+        later(() => run(job))
+      },
+      dismiss: () => setJobs(old => old.filter(job => !isOver(job))),
+      takeBack: async () => {
+        try {
+          for (const id of new Set(jobs.filter(isOver).map(job => job.import)))
+            await sendJson('POST', '/deletions', { import: id })
+          setJobs(old => old.filter(job => !isOver(job)))
+          done()
+        } catch (error) {
+          toasts.fail(error)
+        }
+      },
     }
-  }, [jobs, change, done])
+  }, [jobs, asking, change, done, toasts])
+}
+
+function withoutResult({ result: _, ...job }: Job): Job {
+  return job
+}
+
+/** Nothing was imported: there are more sessions than are taken without asking. */
+function isAsking({ found, sessions }: Imported): boolean {
+  return found > MANY && sessions.length === 0
 }
 
 export function ImportArea({ imports, children }: { imports: Imports; children: ReactNode }) {
-  const { input, add, jobs } = imports
+  const { input, add, jobs, asking } = imports
   const [over, setOver] = useState(false)
   useFileDrop(add, setOver)
   return (
@@ -77,7 +131,7 @@ export function ImportArea({ imports, children }: { imports: Imports; children: 
         }}
       />
       {children}
-      {jobs.length > 0 && <Jobs imports={imports} />}
+      {(jobs.length > 0 || asking.length > 0) && <Jobs imports={imports} />}
       {over && (
         <div className="import-over" aria-hidden="true">
           <p>Drop transcripts to import them</p>
@@ -103,7 +157,7 @@ function useFileDrop(add: (files: readonly File[]) => void, setOver: (over: bool
       if (!hasFiles(event)) return
       event.preventDefault()
       setOver(false)
-      add([...(event.dataTransfer?.files ?? [])])
+      if (event.dataTransfer) void droppedFiles(event.dataTransfer).then(add)
     }
     addEventListener('dragover', over, { signal })
     addEventListener('dragleave', leave, { signal })
@@ -112,24 +166,59 @@ function useFileDrop(add: (files: readonly File[]) => void, setOver: (over: bool
   }, [add, setOver])
 }
 
-function Jobs({ imports: { jobs, dismiss } }: { imports: Imports }) {
+function Jobs({ imports: { jobs, asking, answer, decide, dismiss, takeBack } }: { imports: Imports }) {
+  const isNew = jobs.some(({ result }) => result?.sessions.some(({ added }) => added > 0))
   return (
     <section className="imports card" aria-label="Imports" aria-live="polite">
       <header>
         <h2>Imports</h2>
+        {isNew && (
+          <Button small onClick={() => void takeBack()}>
+            Take back
+          </Button>
+        )}
         <Button kind="quiet" small label="Dismiss finished imports" onClick={dismiss}>
           ✕
         </Button>
       </header>
       <ul>
+        {asking.length > 0 && (
+          <li>
+            <Question
+              what={`${plural(asking.length, 'file')}, ${bytes(asking.reduce((sum, { size }) => sum + size, 0))}`}
+              onAnswer={answer}
+            />
+          </li>
+        )}
         {jobs.map(job => (
           <li key={job.id}>
             <InlineText text={job.name} />
-            <JobState job={job} />
+            {job.result && isAsking(job.result) ? (
+              <Question
+                what={`${plural(job.result.found, 'session')}, ${bytes(job.file.size)}`}
+                onAnswer={yes => decide(job, yes)}
+              />
+            ) : (
+              <JobState job={job} />
+            )}
           </li>
         ))}
       </ul>
     </section>
+  )
+}
+
+function Question({ what, onAnswer }: { what: string; onAnswer(yes: boolean): void }) {
+  return (
+    <p className="dialog-row">
+      {what}.
+      <Button small kind="primary" onClick={() => onAnswer(true)}>
+        Import them
+      </Button>
+      <Button small onClick={() => onAnswer(false)}>
+        Leave them
+      </Button>
+    </p>
   )
 }
 
@@ -160,10 +249,11 @@ function JobState({ job: { result, error, sent } }: { job: Job }) {
 }
 
 /** By XMLHttpRequest, because fetch does not say how much of a body is sent. */
-function upload(file: File, progress: (share: number) => void): Promise<Imported> {
+function upload(job: Job, most: number | undefined, progress: (share: number) => void): Promise<Imported> {
+  const query = new URLSearchParams({ file: job.name, import: job.import, ...(most ? { most: String(most) } : {}) })
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open('POST', `/import?file=${encodeURIComponent(file.name)}`)
+    request.open('POST', `/import?${query}`)
     const token = storedToken()
     if (token) request.setRequestHeader('authorization', `Bearer ${token}`)
     request.setRequestHeader('content-type', 'application/octet-stream')
@@ -174,6 +264,6 @@ function upload(file: File, progress: (share: number) => void): Promise<Imported
       if (request.status < 300) resolve(JSON.parse(request.responseText))
       else reject(toError(request.status, request.responseText))
     }
-    request.send(file)
+    request.send(job.file)
   })
 }

@@ -1,18 +1,21 @@
-/** A title of one's own for a session; an empty one takes it back. */
+/** A title of one's own for a session, where an empty one takes it back, and tags. */
 import { useState } from 'react'
 import { sendJson, sessionPath } from '../../api.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
-export type Renamed = { id: string; title: string }
+export type Renamed = { id: string; title: string; about: { tags?: string[] } }
 
 export function RenameDialog({ session, onClose }: { session: Renamed; onClose(renamed: boolean): void }) {
+  const before = session.about.tags?.join(', ') ?? ''
   const [title, setTitle] = useState(session.title)
+  const [tags, setTags] = useState(before)
   const toasts = useToasts()
   const save = async () => {
     try {
-      await sendJson('PUT', sessionPath(session.id, 'title'), { title: title.trim() })
+      if (title !== session.title) await sendJson('PUT', sessionPath(session.id, 'title'), { title: title.trim() })
+      if (tags !== before) await sendJson('PUT', sessionPath(session.id, 'tags'), { tags: tags.split(',') })
       onClose(true)
     } catch (error) {
       toasts.fail(error)
@@ -20,7 +23,7 @@ export function RenameDialog({ session, onClose }: { session: Renamed; onClose(r
   }
   return (
     <Dialog
-      title="Rename the session"
+      title="Rename and tag the session"
       onClose={() => onClose(false)}
       actions={
         <>
@@ -40,6 +43,10 @@ export function RenameDialog({ session, onClose }: { session: Renamed; onClose(r
         <label>
           Title
           <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
+        </label>
+        <label>
+          Tags, separated by commas
+          <input value={tags} onChange={event => setTags(event.target.value)} />
         </label>
         <p className="dim">Its name stays {session.id}. Without a title it is called by its first request.</p>
       </form>

@@ -8,6 +8,7 @@ export type Wanted = {
   agent: string | undefined
   project: string | undefined
   model: string | undefined
+  tag: string | undefined
   /** A day, or a number of days back from now. */
   when: string | undefined
   sort: string
@@ -25,18 +26,26 @@ export function wantedIn(query: URLSearchParams): Wanted {
     agent: get('agent'),
     project: get('project'),
     model: get('model'),
+    tag: get('tag'),
     when: get('when'),
     sort: get('sort') ?? 'used',
     order: get('order') ?? 'down',
   }
 }
 
-export function isNarrowed({ contains, agent, project, model, when }: Wanted): boolean {
-  return [contains, agent, project, model, when].some(one => one !== undefined)
+export function isNarrowed({ contains, agent, project, model, tag, when }: Wanted): boolean {
+  return [contains, agent, project, model, tag, when].some(one => one !== undefined)
 }
 
 export function clearFilters(): void {
-  replaceQuery({ q: undefined, agent: undefined, project: undefined, model: undefined, when: undefined })
+  replaceQuery({
+    q: undefined,
+    agent: undefined,
+    project: undefined,
+    model: undefined,
+    tag: undefined,
+    when: undefined,
+  })
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -79,6 +88,7 @@ export function SessionFilters({ wanted, overview, query, onQuery, search }: Fil
       <Choice label="Project" name="project" all="All projects" chosen={wanted.project} options={overview?.projects} />
       <Choice label="Agent" name="agent" all="All agents" chosen={wanted.agent} options={overview?.agents} />
       <Choice label="Model" name="model" all="All models" chosen={wanted.model} options={overview?.models} />
+      <Choice label="Tag" name="tag" all="All tags" chosen={wanted.tag} options={overview?.tags} />
       <select
         aria-label="Used"
         value={wanted.when ?? ''}

@@ -161,12 +161,17 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
             <InlineText text={row.title || row.id} />
           </a>
           {children}
+          {about.tags?.map(tag => (
+            <a key={tag} className="chip" href={`${hrefOf('sessions')}?tag=${encodeURIComponent(tag)}`}>
+              <InlineText text={tag} />
+            </a>
+          ))}
           {row.title && (
             <span className="session-id">
               <InlineText text={row.id} />
             </span>
           )}
-          <Button kind="quiet" small className="session-rename" label="Rename" onClick={() => onRename(row)}>
+          <Button kind="quiet" small className="session-rename" label="Rename and tag" onClick={() => onRename(row)}>
             ✎
           </Button>
         </div>

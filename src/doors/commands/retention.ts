@@ -1,0 +1,97 @@
+/** `retention`: which sessions are old or large enough to go, by the rules of palimpsest.json or of the command line. */
+import { resolve } from 'node:path'
+import { PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
+import type { Retention, Retired, Rule } from '../../session/retention.ts'
+import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { printable, table, timeOf } from '../terminal/output.ts'
+import { startProgress } from '../terminal/progress.ts'
+
+const OPTIONS = {
+  days: { type: 'string', value: 'N', about: 'sessions that nobody has used for so many days' },
+  megabytes: { type: 'string', value: 'N', about: 'what is beyond this size; the last used stay' },
+  per: { type: 'string', value: 'WHAT', about: 'the size is for each user, or each project' },
+  user: { type: 'string', value: 'USER', about: 'only sessions of this user' },
+  project: { type: 'string', value: 'FOLDER', about: 'only sessions in this folder' },
+  tag: { type: 'string', value: 'TAG', about: 'only sessions with this tag' },
+  except: { type: 'string', value: 'TAG', about: 'sessions with this tag stay' },
+  archive: { type: 'string', value: 'FOLDER', about: 'write each session there, compressed, before it is deleted' },
+  yes: { type: 'boolean', short: 'y', about: 'do it; without this, only show what would go' },
+} as const
+
+export const retention = defineCommand({
+  name: 'retention',
+  summary: 'let old sessions go, archived first if wanted',
+  usage: '',
+  details:
+    'By the rules in palimpsest.json (`retention`), or by one rule on the command line. Only shows what would go unless you\n' +
+    'say --yes. A server does the same by the rules in palimpsest.json when it starts, and once a day. An archive is read by\n' +
+    'palimpsest import. See docs/privacy.md.',
+  examples: [
+    'palimpsest retention',
+    'palimpsest retention --days 90 --except keep --archive old-sessions --yes',
+    'palimpsest retention --megabytes 500 --per user',
+  ],
+  options: OPTIONS,
+  async run({ values, open, io, home }) {
+    const pal = await open()
+    const { rules, archive } = await wanted(values, pal.settings.retention)
+    const { retire, retiredNow } = await import('../server/retention.ts')
+    const retired = await retiredNow(pal, rules, Date.now())
+    if (!values.yes || retired.length === 0) {
+      const notes =
+        retired.length === 0 ? 'Nothing is old or large enough to go.' : 'Nothing was deleted. Say --yes to do it.'
+      return { ...reportOf(retired), notes: [notes] }
+    }
+    const { openServerStore } = await import('../server/server-store.ts')
+    const store = await openServerStore(home, io.env)
+    const progress = startProgress(io, retired.length)
+    const step = (session: string) => progress.step(printable(session))
+    await retire({ pal, store }, retired, { archive, step }).finally(() => store.close())
+    progress.done()
+    const where = archive === undefined ? '' : ` Archives are in ${archive}.`
+    return { ...reportOf(retired), notes: [`Deleted ${amount(retired.length, 'session')}.${where}`] }
+  },
+})
+
+type Given = Context<typeof OPTIONS>['values']
+
+/** A rule on the command line takes the place of those in the file. */
+async function wanted(
+  { archive, yes: _, days, megabytes, ...scope }: Given,
+  set: Retention | undefined,
+): Promise<Retention> {
+  const folder = archive === undefined ? set?.archive : resolve(archive)
+  const where = folder === undefined ? {} : { archive: folder }
+  const numbers = { ...numberIn('days', days), ...numberIn('megabytes', megabytes) }
+  const { retentionSchema } = await import('../../session/retention.ts')
+  const chosen = Object.fromEntries(
+    Object.entries(scope).filter(([key, value]) => key in OPTIONS && value !== undefined),
+  )
+  const rule = { ...chosen, ...numbers } as Rule
+  if (Object.keys(rule).length > 0) {
+    const parsed = retentionSchema.safeParse({ rules: [rule] })
+    if (parsed.success) return { ...parsed.data, ...where }
+    const message = 'A rule needs --days or --megabytes, each over 0; --per is user or project.'
+    throw new PalimpsestError('INVALID_INPUT', message, { rule })
+  }
+  if (set) return { ...set, ...where }
+  const message = 'No rule is set. Put `retention` into palimpsest.json, or say --days or --megabytes.'
+  throw new PalimpsestError('INVALID_INPUT', message)
+}
+
+function numberIn(name: 'days' | 'megabytes', text: string | undefined): Partial<Rule> {
+  return text === undefined ? {} : { [name]: Number(text) }
+}
+
+function reportOf(retired: readonly Retired[]): Report {
+  const sessions = retired.map(({ info: { id, length, updatedAt }, why }) => ({
+    session: id,
+    events: length,
+    updatedAt,
+    why,
+  }))
+  const rows = sessions.map(({ session, updatedAt, why }) => [printable(session), timeOf(updatedAt), why])
+  const columns = [{ name: 'SESSION' }, { name: 'LAST USED' }, { name: 'WHY' }]
+  return { json: { sessions }, text: paint => (rows.length === 0 ? '' : table(columns, rows, paint)) }
+}

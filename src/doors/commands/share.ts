@@ -1,0 +1,37 @@
+/** `share`: a session as one HTML file to show to others. */
+import { amount } from '../../model/text.ts'
+import { defineCommand } from '../terminal/command.ts'
+import { writePage } from './report.ts'
+
+export const share = defineCommand({
+  name: 'share',
+  summary: 'write a session as one HTML file to read, for others',
+  usage: 'SESSION',
+  details:
+    'The conversation as it happened, what the model was shown instead, and why. The file opens offline, loads nothing and\n' +
+    'runs nothing. What looks like a secret is covered. Read it before you send it: it holds everything else that was said.',
+  examples: ['palimpsest share fix-login', 'palimpsest share fix-login --out demo.html --hide-names'],
+  options: {
+    out: { type: 'string', value: 'FILE', about: 'the file to write (SESSION.html)' },
+    'hide-names': { type: 'boolean', about: 'hide the title, the project and its folder, and names of users in paths' },
+  },
+  async run({ args: [name = ''], values, open, session: openSession }) {
+    const { sharePage } = await import('../../replay/share-page.ts')
+    const { Timelines } = await import('../../session/timelines.ts')
+    const { safeName } = await import('../../policies/offload.ts')
+    const session = await openSession(name)
+    const pal = await open()
+    const info = (await pal.find(name))!
+    const summary = await new Timelines(pal.models, { most: 1 }).summary(session, info)
+    const hidesNames = values['hide-names'] === true
+    const { html, secrets } = await sharePage(session, { info, summary, hidesNames })
+    const out = values.out ?? `${hidesNames ? 'session' : safeName(name)}.html`
+    await writePage(out, html)
+    const covered = secrets === 0 ? [] : [`What looks like a secret was covered in ${amount(secrets, 'place')}.`]
+    return {
+      json: { session: name, file: out, bytes: Buffer.byteLength(html), secrets },
+      text: () => out,
+      notes: [...covered, 'Read the file before you send it.'],
+    }
+  },
+})

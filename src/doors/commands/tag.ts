@@ -1,0 +1,27 @@
+/** `tag`: words of one's own on a session, to find it by, and to keep or let go many at once. */
+import { PalimpsestError } from '../../model/errors.ts'
+import { defineCommand } from '../terminal/command.ts'
+import { printable } from '../terminal/output.ts'
+
+export const tag = defineCommand({
+  name: 'tag',
+  summary: 'put tags on a session, or show those it has',
+  usage: 'SESSION [TAG...]',
+  details:
+    'Tags are words of your own. The list, the search and retention take them: palimpsest sessions --tag work. Without TAG\n' +
+    'the tags of the session are shown.',
+  examples: ['palimpsest tag fix-login work urgent', 'palimpsest tag fix-login --remove urgent'],
+  options: { remove: { type: 'string', value: 'TAGS', about: 'take these off, separated by commas' } },
+  async run({ args: [name, ...added], values, open }) {
+    if (name === undefined)
+      throw new PalimpsestError('INVALID_INPUT', 'Name the session: palimpsest tag SESSION TAG...')
+    const pal = await open()
+    const info = await pal.find(name)
+    if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+    const removed = new Set(values.remove?.split(',').map(one => one.trim()))
+    const { tags: before = [] } = info.about
+    const isChange = added.length > 0 || removed.size > 0
+    const tags = isChange ? await pal.setTags(name, [...before.filter(one => !removed.has(one)), ...added]) : before
+    return { json: { session: name, tags }, text: () => tags.map(one => printable(one)) }
+  },
+})

@@ -1,0 +1,229 @@
+/**
+ * The user is told that a proposal waits: a line below an answer, with a count and a link, once for each new proposal.
+ *
+ * The line is for the user alone. It is added to what the client gets, never to what is recorded, and taken out of the
+ * bytes that the client sends back before anybody reads them: the provider and the ledger see what the model said, and
+ * the provider's cache holds. Only an answer that ends a turn with text gets it, in a conversation with tools that no
+ * other agent has started; what a program reads (JSON that was asked for) and what is compressed does not.
+ */
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Transform, type TransformCallback } from 'node:stream'
+import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import { type DecisionLinks, PLAIN_NOTICE, PLAIN_NOTICE_MARK, plainNoticeOf } from '../../memory/decision-links.ts'
+import type { Memory } from '../../memory/memory.ts'
+import { parseJson } from '../../model/json.ts'
+import { hasTools } from './client.ts'
+import type { ProxyDialect, Step } from './dialect.ts'
+import { splice } from './splice.ts'
+import { type BodyReader, dataIn, eachEvent, MOST_WHOLE, parsed } from './stream.ts'
+import type { Found } from './turns.ts'
+
+export type NoticeOptions = {
+  memory: Memory
+  links: DecisionLinks
+  home: string
+  /** Whose proposals are told to somebody whom no token names. */
+  users: readonly string[]
+  /** Where users reach the server, if not where agents do. */
+  publicUrl?: string | undefined
+}
+
+/** Who gets the answer; an agent's own token gets no link by which it could decide. */
+export type Reader = { user?: string | undefined; role?: string | undefined }
+
+/** A line that may be added. `claim` says whether it still may, and takes the right to. */
+export type Notice = { line: string; claim: () => boolean }
+
+const TOLD_FILE = 'told-proposals'
+const MOST_COUNTED = 100
+
+export class Notices {
+  readonly #options: NoticeOptions
+  #told: Set<string> | undefined
+
+  constructor(options: NoticeOptions) {
+    this.#options = options
+  }
+
+  /** The line for the answer to a request; nothing where nothing new waits, or where it must not be added. */
+  async due({ incoming, place, client }: Found, reader: Reader, url: string): Promise<Notice | undefined> {
+    const { dialect, body } = incoming
+    if (place.side || client?.parent !== undefined || !hasTools(body) || dialect.below.isData(body)) return undefined
+    for (const user of reader.user === undefined ? this.#options.users : [reader.user]) {
+      const open = await this.#options.memory.proposals(user, { state: 'open', limit: MOST_COUNTED })
+      const ids = open.map(({ id }) => id)
+      if (!this.#hasNew(ids)) continue
+      const path = reader.role === 'agent' ? '/#/memory' : this.#options.links.path(user, ids)
+      const line = plainNoticeOf(ids.length, new URL(path, this.#options.publicUrl ?? url).href)
+      return { line, claim: () => this.#claim(ids) }
+    }
+    return undefined
+  }
+
+  #claim(ids: readonly string[]): boolean {
+    if (!this.#hasNew(ids)) return false
+    const fresh = ids.filter(id => !this.#known().has(id))
+    for (const id of fresh) this.#known().add(id)
+    if (this.#options.home !== ':memory:') appendFileSync(this.#file(), `${fresh.join('\n')}\n`, { mode: 0o600 })
+    return true
+  }
+
+  #hasNew(ids: readonly string[]): boolean {
+    return ids.some(id => !this.#known().has(id))
+  }
+
+  #known(): Set<string> {
+    this.#told ??= new Set(this.#options.home === ':memory:' ? [] : linesIn(this.#file()))
+    return this.#told
+  }
+
+  #file(): string {
+    return join(this.#options.home, TOLD_FILE)
+  }
+}
+
+function linesIn(path: string): string[] {
+  try {
+    return readFileSync(path, 'utf8').split('\n')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+const MARK = Buffer.from(PLAIN_NOTICE_MARK)
+const LONGEST = 4000
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** A request without the lines that we added to answers; the same bytes where there are none. */
+export function withoutNotices(bytes: Buffer): Buffer {
+  const kept: Buffer[] = []
+  let from = 0
+  for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + MARK.length)) {
+    PLAIN_NOTICE.lastIndex = 0
+    const found = PLAIN_NOTICE.exec(bytes.toString('latin1', at, at + LONGEST))
+    if (!found) continue
+    if (beginsString(bytes, at)) return withoutOwnParts(bytes)
+    kept.push(bytes.subarray(from, at))
+    from = at + found[0].length
+  }
+  return from === 0 ? bytes : Buffer.concat([...kept, bytes.subarray(from)])
+}
+
+/** Whether a string begins here: behind a quote that is no character of a string itself. */
+function beginsString(bytes: Buffer, at: number): boolean {
+  if (bytes[at - 1] !== QUOTE) return false
+  let slashes = 0
+  while (bytes[at - 2 - slashes] === BACKSLASH) slashes++
+  return slashes % 2 === 0
+}
+
+/** Gemini's clients may keep our line as a part of its own: the part goes, and a message that has no other. */
+function withoutOwnParts(bytes: Buffer): Buffer {
+  const text = bytes.toString()
+  const body = parseJson(text)
+  if (!isWire(body) || !Array.isArray(body['contents'])) return bytes
+  const contents = body['contents'].flatMap(content => {
+    if (!isWire(content) || !Array.isArray(content['parts'])) return [content]
+    const parts = content['parts'].flatMap(withoutLine)
+    return parts.length === 0 && content['parts'].length > 0 ? [] : [{ ...content, parts }]
+  })
+  return Buffer.from(splice(text, body, { ...body, contents }))
+}
+
+function withoutLine(part: unknown): unknown[] {
+  if (!isWire(part) || typeof part['text'] !== 'string') return [part]
+  const written = JSON.stringify(part['text'])
+  const at = written.lastIndexOf(PLAIN_NOTICE_MARK)
+  PLAIN_NOTICE.lastIndex = at
+  if (at < 0 || !PLAIN_NOTICE.test(written)) return [part]
+  return at === 1 ? [] : [{ ...part, text: parseJson(`${written.slice(0, at)}"`) }]
+}
+
+/** An answer on its way to the client, with the line below it if it turns out to be of the right kind. */
+export class AnswerWithNotice extends Transform {
+  readonly #reader: BodyReader
+  readonly #notice: Notice
+  readonly #below: ProxyDialect['below']
+  readonly #step: ((data: Wire) => Step) | undefined
+  /** Bytes as characters, so that what is not changed goes on byte for byte. */
+  #rest = ''
+  #held = ''
+  #done = false
+
+  constructor(reader: BodyReader, notice: Notice) {
+    super()
+    this.#reader = reader
+    this.#notice = notice
+    this.#below = reader.dialect.below
+    this.#step = reader.isStream ? this.#below.stream(notice.line) : undefined
+  }
+
+  /** What was taken off the stream before, and read already. */
+  begin(chunks: readonly Uint8Array[]): this {
+    for (const chunk of chunks) this.#pass(chunk)
+    return this
+  }
+
+  override _transform(chunk: Uint8Array, _: BufferEncoding, done: TransformCallback): void {
+    this.#reader.take(chunk)
+    this.#pass(chunk)
+    done()
+  }
+
+  override _flush(done: TransformCallback): void {
+    const text = this.#held + this.#rest
+    this.#send(this.#step || this.#done ? text : this.#whole(text))
+    done()
+  }
+
+  #pass(chunk: Uint8Array): void {
+    if (this.#done) return void this.push(chunk)
+    this.#rest += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
+    if (this.#step) this.#rest = eachEvent(this.#rest, (block, raw) => this.#event(block, raw))
+    if (!this.#done && this.#rest.length <= MOST_WHOLE) return
+    this.#done = true
+    this.#send(this.#held + this.#rest)
+    this.#held = ''
+    this.#rest = ''
+  }
+
+  #event(block: string, raw: string): void {
+    const data = this.#done ? undefined : parsed(dataIn(utf8(block)))
+    const step = data ? this.#step!(data) : 'pass'
+    if (step === 'hold') {
+      this.#held += raw
+      return
+    }
+    const isNamed = /^event:/m.test(block)
+    const written = step === 'pass' || !this.#notice.claim() ? this.#held + raw : bytesOf(step.map(toEvent).join(''))
+    this.#held = ''
+    this.#done ||= step !== 'pass'
+    this.#send(written)
+
+    function toEvent(event: Wire): string {
+      return `${isNamed ? `event: ${event['type']}\n` : ''}data: ${JSON.stringify(event)}\n\n`
+    }
+  }
+
+  #whole(text: string): string {
+    const plain = utf8(text)
+    const answer = parsed(plain)
+    const told = answer && this.#below.whole(answer, this.#notice.line)
+    return told && this.#notice.claim() ? bytesOf(splice(plain, answer, told)) : text
+  }
+
+  #send(text: string): void {
+    if (text !== '') this.push(Buffer.from(text, 'latin1'))
+  }
+}
+
+function utf8(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8')
+}
+
+function bytesOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}

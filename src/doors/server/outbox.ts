@@ -1,0 +1,67 @@
+/**
+ * The events of all servers that share a database, in one order. A server writes what happened there, several at once;
+ * every server that has listeners reads what is new.
+ *
+ * The numbers have no gaps that fill up later: whoever adds events holds the row of the last number until they are
+ * committed, so a reader who has seen a number has seen all before it. Events tell that something changed and not the
+ * change: one that is lost because its server died before it wrote it costs a listener nothing but the hint.
+ */
+import type { PgMigrations } from '../../ledger/postgres/database.ts'
+import { PostgresSql } from '../../ledger/postgres/sql.ts'
+import { countOf, rowsOf, type Sql, type SqlValue } from '../../ledger/sql.ts'
+import { parseJson } from '../../model/json.ts'
+import type { LiveEvent } from './live-event.ts'
+
+const MIGRATIONS: PgMigrations = [
+  [
+    'outbox',
+    `CREATE TABLE outbox (seq bigint PRIMARY KEY, event text NOT NULL);
+     CREATE TABLE outbox_last (id integer PRIMARY KEY CHECK (id = 1), seq bigint NOT NULL, start text NOT NULL);
+     INSERT INTO outbox_last VALUES (1, 0, substr(md5(clock_timestamp()::text || random()::text), 1, 8));`,
+  ],
+]
+
+export type Numbered = { seq: number; event: LiveEvent }
+
+export class Outbox {
+  readonly #sql: Sql
+  readonly #kept: number
+
+  constructor(sql: Sql, kept: number) {
+    this.#sql = sql
+    this.#kept = kept
+  }
+
+  /** `kept`: how many of the last events stay. */
+  static async open(url: string, { kept }: { kept: number }): Promise<Outbox> {
+    return new Outbox(await PostgresSql.open(url, 'outbox', MIGRATIONS), kept)
+  }
+
+  async add(events: readonly LiveEvent[]): Promise<void> {
+    const kept = this.#kept
+    await this.#sql.transaction(function* () {
+      const [row] = yield* rowsOf('UPDATE outbox_last SET seq = seq + ? RETURNING seq', [events.length])
+      const last = Number(row!['seq'])
+      const first = last - events.length + 1
+      const values = events.flatMap((event, i): SqlValue[] => [first + i, JSON.stringify(event)])
+      yield* countOf(`INSERT INTO outbox (seq, event) VALUES ${events.map(() => '(?, ?)').join(', ')}`, values)
+      yield* countOf('DELETE FROM outbox WHERE seq <= ?', [last - kept])
+    })
+  }
+
+  /** Tells the numbers of this database from those of another, and the last number that was given. */
+  async last(): Promise<{ start: string; seq: number }> {
+    const row = await this.#sql.get('SELECT start, seq FROM outbox_last')
+    return { start: String(row!['start']), seq: Number(row!['seq']) }
+  }
+
+  /** What came after a number, in order. */
+  async after(seq: number): Promise<Numbered[]> {
+    const rows = await this.#sql.all('SELECT seq, event FROM outbox WHERE seq > ? ORDER BY seq', [seq])
+    return rows.map(row => ({ seq: Number(row['seq']), event: parseJson(String(row['event'])) }))
+  }
+
+  close(): Promise<void> {
+    return this.#sql.close()
+  }
+}

@@ -1,0 +1,43 @@
+/** Route: a session as one HTML file to show to others. */
+import { z } from 'zod'
+import { safeName } from '../../policies/offload.ts'
+import { sharePage } from '../../replay/share-page.ts'
+import { defineRoute, PEOPLE, type Route, SessionParam } from './route.ts'
+import { timed } from './session-timeline.ts'
+
+const share = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/share',
+  tag: 'sessions',
+  summary: 'A session as one HTML file to read, for others; what looks like a secret is covered',
+  roles: PEOPLE,
+  params: SessionParam,
+  query: {
+    hide_names: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('Hide the title, the project and its folder, and names of users in paths.'),
+  },
+  type: 'text/html',
+  answer: z.string(),
+  refusals: [404],
+  run: ({ params, query, caller, doors }) =>
+    doors.heavy.run(async () => {
+      const session = await doors.desk.open(caller, params.session)
+      const info = await timed(doors, caller, session)
+      const summary = await doors.timelines.summary(session, info)
+      const { owner, ...rest } = info
+      const hidesNames = query.hide_names === 'true'
+      const about = { ...rest, ...(owner === null ? {} : { owner }) }
+      const { html } = await sharePage(session, { info: about, summary, hidesNames })
+      const name = hidesNames ? 'session' : safeName(params.session)
+      // Saved, never shown from this origin.
+      const headers = {
+        'content-type': 'text/html; charset=utf-8',
+        'content-disposition': `attachment; filename="${name}.html"`,
+      }
+      return new Response(html, { headers })
+    }),
+})
+
+export const shareRoutes: readonly Route[] = [share]

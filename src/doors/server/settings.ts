@@ -1,0 +1,205 @@
+/**
+ * Routes: what is set and where it came from, changing it in palimpsest.json, and what the knob does to a session.
+ *
+ * Only what decides how sessions are looked after can be changed here, and no policy with a module of one's own: whoever
+ * reaches a port does not thereby say which program runs or where keys are sent. The rest is for `palimpsest config`.
+ */
+import { z } from 'zod'
+import { MEMORY } from '../../model/defaults.ts'
+import { PalimpsestError } from '../../model/errors.ts'
+import { KEEP_LEVELS } from '../../planner/tuning.ts'
+import { isListedModel, modelInfo, PRICES_AS_OF } from '../../providers/models.ts'
+import { knobOf } from '../../replay/report.ts'
+import { configPath } from '../../session/config.ts'
+import { changeSetting, settingsOf } from '../../session/settings.ts'
+import type { KnobPoint } from '../../view/figures.ts'
+import type { Timeline } from '../../view/timeline.ts'
+import { PROVIDERS } from '../proxy/upstream.ts'
+import type { Caller } from './gate.ts'
+import { ADMINS, type Doors, defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import { openTimeline } from './session-timeline.ts'
+import { MAX_CALLS, tooMany } from './transcripts.ts'
+
+const MOST_SESSIONS = 100_000
+const MAX_NAME = 1000
+const MOST_NAMES = 5
+/** What sessions take when they are opened next, and what nobody can do harm with. */
+const SETTABLE: readonly string[] = [
+  'policy',
+  'keep',
+  'byAgent',
+  'byProject',
+  'protect',
+  'anchor',
+  'marks',
+  'model',
+  'cacheTtl',
+  'overhead',
+]
+
+const SettingsOut = z.object({
+  file: z.string().nullable().describe('Where changes are written; null for a home in memory.'),
+  settings: z.array(
+    z
+      .object({
+        key: z.string(),
+        path: z.array(z.string()).describe('The names on the way to it.'),
+        value: z.unknown(),
+        source: z.enum(['default', 'file', 'environment', 'flag']),
+        from: z.string().nullable().describe('The file, the variable or the flag.'),
+        settable: z.boolean().describe('Whether it can be changed here.'),
+      })
+      .meta({ id: 'Setting' }),
+  ),
+  keep: z.record(z.string(), z.number()).describe('The words of the knob, and what they are as numbers.'),
+  models: z
+    .array(
+      z.object({
+        model: z.string(),
+        sessions: z.number(),
+        calls: z.number(),
+        window: z.number(),
+        largest: z.number().describe('Tokens of the largest call so far.'),
+        input: z.number().describe('Dollars for a million tokens.'),
+        output: z.number(),
+        read: z.number().describe('Factor of `input` for what is read from the cache.'),
+        write: z.number(),
+        ttl: z.number().describe('Milliseconds for which the provider says that it keeps a prefix.'),
+        kept: z.number().nullable().describe('The longest that it was seen to keep one, if that is longer.'),
+        from: z.enum(['table', 'file', 'family']).describe('`family`: the table does not have it; the strictest row.'),
+      }),
+    )
+    .describe('Those that sessions were for.'),
+  asOf: z.string().describe('Of the built-in prices.'),
+})
+
+const read = defineRoute({
+  method: 'get',
+  path: '/settings',
+  tag: 'server',
+  summary: 'What is set, where it came from, and what is known of the models in use',
+  roles: ADMINS,
+  answer: SettingsOut,
+  run: ({ caller, doors }) => settingsNow(doors, caller),
+})
+
+const change = defineRoute({
+  method: 'put',
+  path: '/settings',
+  tag: 'server',
+  summary: 'Change one setting in palimpsest.json; null takes it out',
+  description:
+    `Takes ${SETTABLE.join(', ')}. The file is checked as a whole and replaced at once. Sessions go by it from their next ` +
+    'call on; one that has a planner of its own keeps it.',
+  roles: ADMINS,
+  body: z.strictObject({
+    path: z.array(z.string().min(1).max(MAX_NAME)).min(1).max(MOST_NAMES),
+    value: z.unknown().describe('As in the file.'),
+  }),
+  answer: SettingsOut,
+  refusals: [409],
+  async run({ body, caller, doors }) {
+    const { path, value } = body
+    checkSettable(doors, path, value)
+    await changeSetting(doors.pal.home, path, value === null || value === undefined ? undefined : JSON.stringify(value))
+    await doors.pal.reconfigure()
+    doors.desk.reopen()
+    return settingsNow(doors, caller)
+  },
+})
+
+function checkSettable({ pal }: Doors, [first = '', ...rest]: readonly string[], value: unknown): void {
+  if (pal.home === MEMORY) {
+    throw new PalimpsestError('CONFIG_INVALID', 'A home in memory has no file to write settings to.')
+  }
+  const isModule = first === 'policy' && (rest.length > 0 || (value !== null && typeof value !== 'string'))
+  if (SETTABLE.includes(first) && !isModule) return
+  const message = isModule
+    ? 'Here policy takes the name of a preset. Write policies of your own into palimpsest.json.'
+    : `${first} cannot be set here. Use: palimpsest config set ${first} VALUE`
+  throw new PalimpsestError('CONFIG_INVALID', message, { settable: SETTABLE })
+}
+
+async function settingsNow(doors: Doors, caller: Caller): Promise<z.input<typeof SettingsOut>> {
+  const { pal, given = { env: {} } } = doors
+  const set = await settingsOf({ home: pal.home, ...given, upstreams: PROVIDERS })
+  return {
+    file: pal.home === MEMORY ? null : configPath(pal.home),
+    settings: set.map(setting => ({
+      ...setting,
+      settable: SETTABLE.includes(setting.path[0]!) && setting.source !== 'flag' && setting.source !== 'environment',
+    })),
+    keep: KEEP_LEVELS,
+    models: await modelsIn(doors, caller),
+    asOf: PRICES_AS_OF,
+  }
+}
+
+async function modelsIn({ pal, desk, timelines }: Doors, caller: Caller) {
+  const rows = await desk.list(caller, { limit: MOST_SESSIONS })
+  const byModel = Map.groupBy(rows, ({ model }) => model)
+  return [...byModel].map(([model, sessions]) => {
+    const { window, input, output, read: cached, write, ttl } = modelInfo(model, pal.models)
+    const summaries = sessions.flatMap(
+      row => timelines.latest({ ...row, id: desk.idOf(caller, row.id) })?.summary ?? [],
+    )
+    const kept = Math.max(0, ...sessions.map(({ cacheKept = 0 }) => cacheKept))
+    const isOwn = Object.keys(pal.models).some(id => model.startsWith(id))
+    return {
+      model,
+      sessions: sessions.length,
+      calls: summaries.reduce((sum, { calls }) => sum + calls, 0),
+      window,
+      largest: Math.max(0, ...summaries.flatMap(({ series }) => series.shown)),
+      input,
+      output,
+      read: cached,
+      write,
+      ttl,
+      kept: kept > ttl ? kept : null,
+      from: isOwn ? ('file' as const) : isListedModel(model) ? ('table' as const) : ('family' as const),
+    }
+  })
+}
+
+const KnobPointOut = z
+  .object({
+    keep: z.string(),
+    billedUsd: z.number().describe('What the session cost as it was.'),
+    savedUsd: z.number().describe('What thrifty would have saved of it, with the knob here.'),
+    kept: z.number().describe('Later quotes that would still be visible.'),
+    quotes: z.number().describe('Of how many.'),
+  })
+  .meta({ id: 'KnobPoint' })
+
+/** Of the timelines that are kept: each is six replays. */
+const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[]> }>()
+
+const knob = defineRoute({
+  method: 'get',
+  path: '/sessions/{session}/knob',
+  tag: 'sessions',
+  summary: 'What thrifty would have saved and kept in a session with the knob at each of its words',
+  description: 'A replay for each: nothing is recorded and no model is called.',
+  roles: EVERYBODY,
+  params: SessionParam,
+  answer: z.object({ session: z.string(), points: z.array(KnobPointOut) }),
+  refusals: [404, 409],
+  async run({ params, caller, doors }) {
+    const { timeline, session } = await openTimeline(doors, caller, params.session)
+    const { length } = timeline
+    const before = known.get(timeline)
+    if (before?.length === length) return { session, points: await before.points }
+    if (timeline.calls.length > MAX_CALLS) throw tooMany('calls in one replay', timeline.calls.length, MAX_CALLS)
+    const points = doors.heavy.run(async () => {
+      const events = await (await doors.desk.open(caller, params.session)).events()
+      const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+      return knobOf(timeline, session, messages)
+    })
+    points.catch(() => known.delete(timeline))
+    known.set(timeline, { length, points })
+    return { session, points: await points }
+  },
+})
+
+export const settingsRoutes: readonly Route[] = [read, change, knob]

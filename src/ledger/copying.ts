@@ -1,0 +1,138 @@
+/**
+ * Copies sessions from one store to another, of whatever kind, row by row with their hashes.
+ *
+ * Every session is verified where it was copied to: its chain must lead to the hash that it has at the source, so the
+ * copy is proven and not believed. What is there already is compared by that hash and not copied again; a copy that was
+ * interrupted goes on where it stopped. A session that differs is left as it is, and named.
+ */
+import { PalimpsestError } from '../model/errors.ts'
+import { referencesIn } from './codec.ts'
+import { Ledger } from './ledger.ts'
+import { ownerIn } from './owners.ts'
+import type { LedgerStore, NewRow, Row, SessionRow } from './store.ts'
+import { checkTombstones, type Tombstone } from './tombstones.ts'
+
+/** A store that takes over the record of removed sessions. */
+export type CopyStore = LedgerStore & { addTombstones(tombstones: readonly Tombstone[]): Promise<void> }
+
+export type Copied = {
+  sessions: number
+  events: number
+  /** Sessions that were there before, whole. */
+  already: number
+  removed: number
+}
+
+export type CopyOptions = {
+  /** Only the sessions of this user. */
+  user?: string | undefined
+  progress?: (session: string, done: number, all: number) => void
+}
+
+const EVENTS_AT_ONCE = 200
+const CHARS_AT_ONCE = 1_000_000
+const EVERY = 2 ** 31 - 1
+
+export async function copyLedger(from: LedgerStore, to: CopyStore, options: CopyOptions = {}): Promise<Copied> {
+  const { user, progress } = options
+  const all = await from.list({ limit: EVERY })
+  const chosen = parentsFirst(user === undefined ? all : all.filter(({ id }) => ownerIn(id).owner === user))
+  const ids = new Set(chosen.map(({ id }) => id))
+  const copied: Copied = { sessions: 0, events: 0, already: 0, removed: 0 }
+  for (const [done, row] of chosen.entries()) {
+    progress?.(row.id, done, chosen.length)
+    // A fork of what is not copied gets all its rows.
+    const { parent, ...whole } = row
+    const { events, isNew } = await copySession({ from, to }, parent && ids.has(parent.id) ? row : whole)
+    copied.events += events
+    if (events > 0 || isNew) copied.sessions++
+    else copied.already++
+  }
+  if (user === undefined) copied.removed = await copyTombstones(from, to)
+  return copied
+}
+
+/** Gives the number of events that were missing, and whether the session was. */
+async function copySession(
+  { from, to }: { from: LedgerStore; to: LedgerStore },
+  session: SessionRow,
+): Promise<{ events: number; isNew: boolean }> {
+  const { id, createdAt: at, meta, parent } = session
+  const rows = await from.read(id)
+  const before = await to.find(id)
+  const made = before ?? (await to.open(id, { at, meta, ...(parent ? { parent } : {}) }))
+  const there = made.length > rows.length ? await to.read(id, { to: rows.length - 1 }) : await to.read(id)
+  const last = there.at(-1)
+  if (last && rows[last.seq]?.hash !== last.hash) throw differs(id)
+  const missing = rows.slice(there.length)
+  for (const some of batchesOf(missing)) {
+    if (!(await to.append(id, await withContents(from, some)))) throw differs(id)
+  }
+  const head = rows.at(-1)
+  await new Ledger(to, id).verify({ session: id, events: rows.length, hash: head?.hash ?? '' })
+  return { events: missing.length, isNew: before === undefined }
+}
+
+async function withContents(from: LedgerStore, rows: readonly Row[]): Promise<NewRow[]> {
+  const contents = await from.contents(rows.flatMap(({ body }) => referencesIn(body ?? '')))
+  return rows.map(row => {
+    const body = row.body ?? ''
+    const own = referencesIn(body).flatMap(hash => (contents.has(hash) ? [[hash, contents.get(hash)!] as const] : []))
+    return { ...row, body, ...(own.length > 0 ? { contents: new Map(own) } : {}) }
+  })
+}
+
+function* batchesOf(rows: readonly Row[]): Generator<Row[]> {
+  let some: Row[] = []
+  let chars = 0
+  for (const row of rows) {
+    const size = row.body?.length ?? 0
+    if (some.length >= EVENTS_AT_ONCE || (some.length > 0 && chars + size > CHARS_AT_ONCE)) {
+      yield some
+      some = []
+      chars = 0
+    }
+    some.push(row)
+    chars += size
+  }
+  if (some.length > 0) yield some
+}
+
+/** The record of removed sessions, where the copy has none or the beginning of it. */
+async function copyTombstones(from: LedgerStore, to: CopyStore): Promise<number> {
+  const [source, target] = [await from.tombstones(), await to.tombstones()]
+  checkTombstones(source)
+  const shared = Math.min(source.length, target.length)
+  if (shared > 0 && source[shared - 1]!.hash !== target[shared - 1]!.hash) {
+    throw new PalimpsestError(
+      'CONFLICT',
+      'Sessions were removed at the target that the source does not know of. The sessions were copied; the record of removed ones was not.',
+    )
+  }
+  const missing = source.slice(target.length)
+  await to.addTombstones(missing)
+  checkTombstones(await to.tombstones())
+  return missing.length
+}
+
+function parentsFirst(sessions: readonly SessionRow[]): SessionRow[] {
+  const left = new Map(sessions.map(session => [session.id, session]))
+  const sorted: SessionRow[] = []
+  const place = (session: SessionRow) => {
+    if (!left.delete(session.id)) return
+    const parent = session.parent && left.get(session.parent.id)
+    if (parent) place(parent)
+    sorted.push(session)
+  }
+  // The first one used comes first, so that the order of their keys is kept as far as possible.
+  for (const session of [...sessions].sort((a, b) => a.createdAt - b.createdAt)) place(session)
+  return sorted
+}
+
+function differs(session: string): PalimpsestError {
+  return new PalimpsestError(
+    'CONFLICT',
+    `The session ${session} is at the target with other events. Nothing of it was changed. Delete it there, or copy to another place.`,
+    { session },
+  )
+}

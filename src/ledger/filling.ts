@@ -1,0 +1,259 @@
+/**
+ * Filling the index of recall from the events, in bounded steps, for every store.
+ *
+ * A step indexes some events of one session, or merges a few small segments. It may be taken at any time and by any
+ * process: a step that finds its work done by another does nothing. What is in the index is derived.
+ */
+import type { Message, ToolCallPart } from '../model/types.ts'
+import { type Document, documentsOf } from '../recall/documents.ts'
+import { type Vocabulary, vocabularyOf } from '../recall/inside.ts'
+import {
+  columnsOf,
+  joinColumns,
+  joinPostings,
+  joinRuns,
+  KINDS,
+  type Placed,
+  postingsOf,
+  type Run,
+  type Segment,
+  thinColumns,
+  thinPostings,
+  withoutSessions,
+} from '../recall/postings.ts'
+import { decodeEvent, referencesIn } from './codec.ts'
+import { ask, type Now, type Steps } from './steps.ts'
+
+/** One step takes so many events, or events with so many characters. */
+const EVENTS_PER_STEP = 512
+const CHARS_PER_STEP = 300_000
+const USUAL_LARGE_TEXT = 40_000
+/** Eight segments of a size class become one; a segment of this many documents is left alone. */
+const MERGED_AT_ONCE = 8
+export const LARGEST_SEGMENT = 4096
+/** A call is looked for among so many events before its result. */
+const CALL_WITHIN_EVENTS = 400
+
+/** Which stretch of a session's events comes from which session, the oldest first. */
+export type Lineage = readonly { key: number; upTo: number }[]
+export type Done = { seq: number; documents: number }
+/** The body is there for entries alone. */
+export type FreshEvent = { seq: number; at: number; type: string; body: string }
+export type FreshDocument = Placed & { seq: number; document: Document }
+/** Only segments of one group are merged. */
+export type NewSegment = {
+  group: string
+  runs: readonly Run[]
+  columns: Uint8Array
+  postings: ReadonlyMap<string, Uint8Array>
+  vocabulary: Vocabulary
+}
+
+/** What filling needs of a store. */
+export interface IndexTables {
+  /** How far a session is indexed; undefined where there is no such session. */
+  done(key: number): Now<Done | undefined>
+  setDone(key: number, done: Done): Now<void>
+  groupOf(key: number): Now<string>
+  eventsAfter(key: number, seq: number, limit: number): Now<FreshEvent[]>
+  contents(hashes: readonly string[]): Now<Map<string, string>>
+  lineageOf(key: number): Now<Lineage>
+  /** The body of a session's last event in a range whose light form holds a text. */
+  lastHolding(key: number, text: string, range: { from: number; to: number }): Now<string | undefined>
+  addDocuments(key: number, first: number, documents: readonly FreshDocument[]): Now<void>
+  /** A number that is never used again, because readers keep what they have read. */
+  addSegment(segment: NewSegment): Now<void>
+  dropSegment(id: number): Now<void>
+  segment(id: number): Now<Segment | undefined>
+  groupOfSegment(id: number): Now<string>
+  /** Segments of some size, for merging: the groups that have the most of them are enough. */
+  small(largest: number): Now<{ id: number; documents: number; group: string }[]>
+  postingsIn(id: number): Now<[term: string, data: Uint8Array][]>
+  linesIn(id: number): Now<string[]>
+  segmentsOf(keys: ReadonlySet<number>): Now<Segment[]>
+  /** Drops what is kept of a session beside segments. */
+  forget(key: number): Now<void>
+  /** All or nothing. */
+  write(steps: () => Steps<void>): Now<void>
+}
+
+/** Indexes some events of a session; `false` when there were none left. */
+export function* indexSome(tables: IndexTables, key: number): Steps<boolean> {
+  const done = yield* ask(tables.done(key))
+  if (!done) return false
+  const rows = limited(yield* ask(tables.eventsAfter(key, done.seq, EVENTS_PER_STEP)))
+  const last = rows.at(-1)
+  if (!last) return false
+  const fresh = yield* documentsIn(tables, key, rows)
+  yield* ask(
+    tables.write(function* () {
+      if ((yield* ask(tables.done(key)))?.seq !== done.seq) return
+      if (fresh.length > 0) yield* add(tables, key, { first: done.documents, fresh })
+      yield* ask(tables.setDone(key, { seq: last.seq, documents: done.documents + fresh.length }))
+    }),
+  )
+  return true
+}
+
+/** Merges segments of one size class, where there are enough of them; `false` where there are not. */
+export function* mergeSome(tables: IndexTables): Steps<boolean> {
+  const classes = new Map<string, { id: number; documents: number }[]>()
+  for (const one of yield* ask(tables.small(LARGEST_SEGMENT / 2))) {
+    const size = `${Math.floor(Math.log2(one.documents) / Math.log2(MERGED_AT_ONCE))} ${one.group}`
+    classes.set(size, [...(classes.get(size) ?? []), one])
+  }
+  const many = [...classes.values()].find(segments => segments.length >= MERGED_AT_ONCE)
+  if (!many) return false
+  let sum = 0
+  const some = many
+    .slice(0, MERGED_AT_ONCE)
+    .filter(({ documents }, i) => (sum += documents) <= LARGEST_SEGMENT || i < 2)
+  yield* mergeAll(
+    tables,
+    some.map(({ id }) => id),
+  )
+  return true
+}
+
+/** Takes sessions out of the index. What another session has taken over of them is indexed anew. */
+export function* forgetSessions(tables: IndexTables, keys: readonly number[]): Steps<void> {
+  const gone = new Set(keys)
+  for (const segment of yield* ask(tables.segmentsOf(gone))) yield* thin(tables, segment, gone)
+  for (const key of gone) yield* ask(tables.forget(key))
+}
+
+function* thin(tables: IndexTables, segment: Segment, gone: ReadonlySet<number>): Steps<void> {
+  const left = withoutSessions(segment.runs, session => gone.has(session))
+  if (left.runs.length === 0) return yield* ask(tables.dropSegment(segment.id))
+  const postings = new Map<string, Uint8Array>()
+  for (const [term, data] of yield* ask(tables.postingsIn(segment.id))) {
+    const thinned = thinPostings(data, left)
+    if (thinned.length > 0) postings.set(term, thinned)
+  }
+  // Another form of a word that is left may be from what is removed, so only words that are terms stay.
+  const lines = (yield* ask(tables.linesIn(segment.id))).filter(line => postings.has(line))
+  const group = yield* ask(tables.groupOfSegment(segment.id))
+  const columns = thinColumns(segment, left)
+  yield* ask(tables.dropSegment(segment.id))
+  yield* ask(tables.addSegment({ group, runs: left.runs, columns, postings, vocabulary: vocabularyOf(lines) }))
+}
+
+function limited(rows: readonly FreshEvent[]): FreshEvent[] {
+  let chars = 0
+  return rows.filter((row, i) => i === 0 || (chars += charsIn(row.body)) <= CHARS_PER_STEP)
+}
+
+function* documentsIn(tables: IndexTables, key: number, rows: readonly FreshEvent[]): Steps<FreshDocument[]> {
+  const calls = new Map<string, ToolCallPart>()
+  const fresh: FreshDocument[] = []
+  for (const { seq, at, type, body } of rows) {
+    const message = type === 'entry' ? yield* messageIn(tables, body) : undefined
+    if (!message) continue
+    yield* addCalls(tables, calls, { key, seq, message })
+    for (const document of documentsOf(message, id => calls.get(id))) {
+      const kind = KINDS.indexOf(message.parts[document.part]!.type as (typeof KINDS)[number])
+      fresh.push({ seq, document, at, kind: Math.max(kind, 1) })
+    }
+  }
+  return fresh
+}
+
+/** The calls of a message, and those that its results answer. */
+function* addCalls(
+  tables: IndexTables,
+  calls: Map<string, ToolCallPart>,
+  { key, seq, message }: { key: number; seq: number; message: Message },
+): Steps<void> {
+  for (const part of message.parts) if (part.type === 'tool-call') calls.set(part.id, part)
+  for (const part of message.parts) {
+    if (part.type !== 'tool-result' || calls.has(part.id)) continue
+    const call = yield* findCall(tables, key, { seq, id: part.id })
+    if (call) calls.set(part.id, call)
+  }
+}
+
+function* messageIn(tables: IndexTables, body: string): Steps<Message | undefined> {
+  const hashes = referencesIn(body)
+  const contents = hashes.length > 0 ? yield* ask(tables.contents(hashes)) : new Map<string, string>()
+  for (const hash of hashes) if (!contents.has(hash)) contents.set(hash, '')
+  try {
+    const event = decodeEvent(body, contents)
+    return event.type === 'entry' ? event.message : undefined
+  } catch {
+    // A damaged event is what `verify` reports; the rest can still be found.
+    return undefined
+  }
+}
+
+/** A call that an earlier step has indexed, in the session or in the one that it was forked from. */
+function* findCall(
+  tables: IndexTables,
+  key: number,
+  { seq, id }: { seq: number; id: string },
+): Steps<ToolCallPart | undefined> {
+  const lineage = yield* ask(tables.lineageOf(key))
+  for (const own of lineage.toReversed()) {
+    const range = { from: Math.max(0, seq - CALL_WITHIN_EVENTS), to: Math.min(seq - 1, own.upTo) }
+    const body = yield* ask(tables.lastHolding(own.key, `{"id":${JSON.stringify(id)}`, range))
+    const parts = body === undefined ? [] : ((yield* messageIn(tables, body))?.parts ?? [])
+    const call = parts.find((part): part is ToolCallPart => part.type === 'tool-call' && part.id === id)
+    if (call) return call
+  }
+  return undefined
+}
+
+function* add(
+  tables: IndexTables,
+  key: number,
+  { first, fresh }: { first: number; fresh: readonly FreshDocument[] },
+): Steps<void> {
+  yield* ask(tables.addDocuments(key, first, fresh))
+  yield* ask(
+    tables.addSegment({
+      group: yield* ask(tables.groupOf(key)),
+      runs: [{ session: key, first, count: fresh.length }],
+      columns: columnsOf(fresh),
+      postings: postingsOf(fresh.map(({ document }) => document.terms)),
+      vocabulary: vocabularyOf(fresh.flatMap(({ document }) => [...document.words])),
+    }),
+  )
+}
+
+/** Read and joined first, so that the transaction is short; the segments must be there still when it begins. */
+function* mergeAll(tables: IndexTables, ids: readonly number[]): Steps<void> {
+  const parts: Segment[] = []
+  const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
+  const lines: string[] = []
+  let offset = 0
+  for (const id of ids) {
+    const segment = yield* ask(tables.segment(id))
+    if (!segment) return
+    parts.push(segment)
+    for (const [term, data] of yield* ask(tables.postingsIn(id))) {
+      const others = lists.get(term)
+      if (others) others.push({ data, offset })
+      else lists.set(term, [{ data, offset }])
+    }
+    for (const line of yield* ask(tables.linesIn(id))) lines.push(line)
+    offset += segment.lengths.length
+  }
+  const merged = {
+    group: yield* ask(tables.groupOfSegment(ids[0]!)),
+    runs: joinRuns(parts.flatMap(({ runs }) => runs)),
+    columns: joinColumns(parts),
+    postings: new Map([...lists].map(([term, own]) => [term, joinPostings(own)])),
+    vocabulary: vocabularyOf(lines),
+  }
+  yield* ask(
+    tables.write(function* () {
+      for (const id of ids) if (!(yield* ask(tables.segment(id)))) return
+      for (const id of ids) yield* ask(tables.dropSegment(id))
+      yield* ask(tables.addSegment(merged))
+    }),
+  )
+}
+
+/** With the large texts that stand elsewhere, by a guess: they are read only when they are indexed. */
+function charsIn(body: string): number {
+  return body.length + referencesIn(body).length * USUAL_LARGE_TEXT
+}

@@ -1,0 +1,286 @@
+/**
+ * A PostgreSQL server: a pool of connections, statements with their values apart, and failures under codes of ours.
+ *
+ * Every call answers in bounded time. A statement that changes nothing is tried again while the server is away; so is a
+ * transaction until its commit was sent, and one that lost against another. What was sent and may have happened is an
+ * error that says so, unless the caller says that it may be done twice (`again`).
+ *
+ * A connection has no state of its own between two calls, so a pooler may hand out another one for each transaction.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { asStoreError, isAway, isLostRace, placeOf } from './errors.ts'
+
+export type PgValue = string | number | bigint | boolean | null | Uint8Array | readonly (string | number | Uint8Array)[]
+export type PgRow = Record<string, unknown>
+/** Named steps, applied in order; append only. */
+export type PgMigrations = readonly (readonly [name: string, sql: string])[]
+
+export type PgOptions = {
+  /** How long a statement may take, and for how long a server that is away is tried again. */
+  timeoutMs?: number
+  connections?: number
+}
+
+const TIMEOUT_MS = 10_000
+/** A step may have to rewrite a large table. */
+const MIGRATION_TIMEOUT_MS = 3_600_000
+const CONNECTIONS = 10
+const FIRST_PAUSE_MS = 20
+const LONGEST_PAUSE_MS = 500
+
+/** The variable that names the database. A password is in it, so it is not in palimpsest.json. */
+export function databaseUrl(env: Record<string, string | undefined> = process.env): string | undefined {
+  return env['PALIMPSEST_DATABASE_URL'] || undefined
+}
+
+const OPENED = new Map<string, { users: number; postgres: Promise<Postgres> }>()
+
+/** Statements on one connection. */
+export class PgSession {
+  readonly #client: PoolClient
+  readonly #names: Names | undefined
+  readonly #timeoutMs: number
+
+  constructor(client: PoolClient, { names, timeoutMs }: { names: Names | undefined; timeoutMs: number }) {
+    this.#client = client
+    this.#names = names
+    this.#timeoutMs = timeoutMs
+  }
+
+  async rows(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
+    return (await this.#run(sql, values)).rows
+  }
+
+  async row(sql: string, values: readonly PgValue[] = []): Promise<PgRow | undefined> {
+    return (await this.rows(sql, values))[0]
+  }
+
+  /** The number of rows that changed. */
+  async change(sql: string, values: readonly PgValue[] = []): Promise<number> {
+    return (await this.#run(sql, values)).rowCount ?? 0
+  }
+
+  /** Statements without values, several if need be. */
+  async plain(sql: string, { timeoutMs = this.#timeoutMs } = {}): Promise<void> {
+    const query: QueryConfig & { query_timeout: number } = { text: sql, query_timeout: timeoutMs }
+    await this.#client.query(query)
+  }
+
+  #run(sql: string, values: readonly PgValue[]) {
+    const name = this.#names?.of(sql)
+    const query = { text: sql, values: values.map(toParameter), query_timeout: this.#timeoutMs }
+    return this.#client.query<PgRow>(name === undefined ? query : { ...query, name })
+  }
+}
+
+export class Postgres {
+  readonly place: string
+  readonly #pool: Pool
+  readonly #timeoutMs: number
+  readonly #names: Names | undefined
+  #closed: () => Promise<void> = async () => {}
+
+  private constructor(
+    pool: Pool,
+    { place, timeoutMs, prepares }: { place: string; timeoutMs: number; prepares: boolean },
+  ) {
+    this.#pool = pool
+    this.place = place
+    this.#timeoutMs = timeoutMs
+    this.#names = prepares ? new Names() : undefined
+  }
+
+  /**
+   * Connects with the first statement. Those who open the same address in one process share its connections until the
+   * last of them closes. The driver is loaded here, so nobody else pays for it.
+   */
+  static async open(url: string, options: PgOptions = {}): Promise<Postgres> {
+    const key = JSON.stringify([url, options.timeoutMs, options.connections])
+    const opened = OPENED.get(key) ?? { users: 0, postgres: Postgres.#connect(url, options) }
+    OPENED.set(key, opened)
+    opened.users++
+    const postgres = await opened.postgres
+    postgres.#closed = async () => {
+      if (--opened.users > 0) return
+      OPENED.delete(key)
+      await postgres.#pool.end()
+    }
+    return postgres
+  }
+
+  static async #connect(url: string, options: PgOptions): Promise<Postgres> {
+    const { place, address, prepares, ...said } = placeOf(url)
+    const { timeoutMs, connections } = { timeoutMs: TIMEOUT_MS, connections: CONNECTIONS, ...options, ...said }
+    const { default: pg } = await import('pg')
+    const pool = new pg.Pool({
+      ...{ connectionString: address, max: connections, allowExitOnIdle: true },
+      ...{ connectionTimeoutMillis: timeoutMs, keepAlive: true, application_name: 'palimpsest' },
+    })
+    // One that dies while it is idle leaves the pool by itself.
+    pool.on('error', () => {})
+    return new Postgres(pool, { place, timeoutMs, prepares })
+  }
+
+  /** What a statement finds; for statements that change nothing, or that may be done twice. */
+  read(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
+    return this.run(session => session.rows(sql, values), { again: true })
+  }
+
+  /** One statement that changes something; gives what it returns. It is a transaction by itself. */
+  write(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
+    return this.run(session => session.rows(sql, values))
+  }
+
+  /** All or nothing. `again`: the work may be done twice, so it is also tried again where a commit was not answered. */
+  transaction<T>(work: (session: PgSession) => Promise<T>, { again = false } = {}): Promise<T> {
+    let isCommitting = false
+    return this.#patiently(
+      session => async () => {
+        isCommitting = false
+        await session.plain('BEGIN')
+        const result = await work(session)
+        isCommitting = true
+        await session.plain('COMMIT')
+        return result
+      },
+      { mayRepeat: error => isLostRace(error) || again || !isCommitting },
+    )
+  }
+
+  /** Work on one connection, each statement by itself. */
+  run<T>(work: (session: PgSession) => Promise<T>, { again = false } = {}): Promise<T> {
+    return this.#patiently(session => () => work(session), { mayRepeat: error => isLostRace(error) || again })
+  }
+
+  /** Applies the steps of a part that the database has not had yet. Servers that start together wait for each other. */
+  async migrate(part: string, migrations: PgMigrations): Promise<void> {
+    const version = await this.#version(part)
+    if (version === migrations.length) return
+    await this.transaction(
+      async session => {
+        await session.change('INSERT INTO palimpsest_schema (part, version) VALUES ($1, 0) ON CONFLICT DO NOTHING', [
+          part,
+        ])
+        const row = await session.row('SELECT version FROM palimpsest_schema WHERE part = $1 FOR UPDATE', [part])
+        const had = Number(row!['version'])
+        this.#checkVersion(part, had, migrations.length)
+        for (const [, sql] of migrations.slice(had)) await session.plain(sql, { timeoutMs: MIGRATION_TIMEOUT_MS })
+        await session.change('UPDATE palimpsest_schema SET version = $2 WHERE part = $1', [part, migrations.length])
+      },
+      { again: true },
+    )
+  }
+
+  /** Once for each `open`. */
+  async close(): Promise<void> {
+    await this.#closed()
+  }
+
+  /** The steps that a part has had; makes the table of them, which two servers may do at once. */
+  async #version(part: string): Promise<number> {
+    const made = 'CREATE TABLE IF NOT EXISTS palimpsest_schema (part text PRIMARY KEY, version integer NOT NULL)'
+    const there = await this.read(`SELECT to_regclass('palimpsest_schema') IS NOT NULL AS there`)
+    if (there[0]?.['there'] !== true) {
+      await this.run(session => session.plain(made), { again: true }).catch(error => {
+        if (!ALREADY_MADE.includes(codeOf(error))) throw error
+      })
+    }
+    const [row] = await this.read('SELECT version FROM palimpsest_schema WHERE part = $1', [part])
+    return Number(row?.['version'] ?? 0)
+  }
+
+  #checkVersion(part: string, version: number, known: number): void {
+    if (version <= known) return
+    throw new PalimpsestError(
+      'LEDGER_NEWER',
+      `The database at ${this.place} was made by a newer version of Palimpsest (${part} ${version}, this one knows ${known}). Update Palimpsest.`,
+      { place: this.place },
+    )
+  }
+
+  async #patiently<T>(
+    work: (session: PgSession) => () => Promise<T>,
+    { mayRepeat }: { mayRepeat: (error: unknown) => boolean },
+  ): Promise<T> {
+    const until = Date.now() + this.#timeoutMs
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      const tried = await this.#once(work)
+      if ('result' in tried) return tried.result
+      const { error, wasSent } = tried
+      const isWorthIt = isLostRace(error) || isAway(error)
+      if (!isWorthIt || (wasSent && !mayRepeat(error)) || Date.now() + pause > until) {
+        throw asStoreError(error, { place: this.place, wasSent: wasSent && !isLostRace(error) })
+      }
+      await sleep(pause * (0.5 + Math.random() / 2))
+    }
+  }
+
+  async #once<T>(
+    work: (session: PgSession) => () => Promise<T>,
+  ): Promise<{ result: T } | { error: unknown; wasSent: boolean }> {
+    let client: PoolClient | undefined
+    try {
+      client = await this.#pool.connect()
+    } catch (error) {
+      return { error, wasSent: false }
+    }
+    // A connection that ends while it is ours tells the statement that waits; without a listener it would be thrown.
+    const ignore = () => {}
+    client.on('error', ignore)
+    try {
+      const result = await work(new PgSession(client, { names: this.#names, timeoutMs: this.#timeoutMs }))()
+      client.off('error', ignore)
+      client.release()
+      return { result }
+    } catch (error) {
+      const isUsable = !isAway(error) && (await isRolledBack(client))
+      client.off('error', ignore)
+      client.release(!isUsable)
+      return { error, wasSent: true }
+    }
+  }
+}
+
+/** Whether a connection is as good as before after a failure: out of its transaction, if it was in one. */
+async function isRolledBack(client: PoolClient): Promise<boolean> {
+  try {
+    const query: QueryConfig & { query_timeout: number } = { text: 'ROLLBACK', query_timeout: TIMEOUT_MS }
+    await client.query(query)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether a statement failed because a place was taken. */
+export function isUniqueViolation(error: unknown): boolean {
+  return codeOf(error) === UNIQUE_VIOLATION
+}
+
+const UNIQUE_VIOLATION = '23505'
+/** What a server says where another one makes the same table: unique violation, duplicate object, duplicate table. */
+const ALREADY_MADE: unknown[] = [UNIQUE_VIOLATION, '42710', '42P07']
+
+/** PostgreSQL's own code of a failure, whether it is ours already or not. */
+function codeOf(error: unknown): unknown {
+  return isPalimpsestError(error) ? error.data['postgres'] : (error as { code?: unknown } | undefined)?.code
+}
+
+function toParameter(value: PgValue): unknown {
+  if (value instanceof Uint8Array && !Buffer.isBuffer(value))
+    return Buffer.from(value.buffer, value.byteOffset, value.length)
+  return value
+}
+
+/** A statement is prepared once for each connection, by its name. */
+class Names {
+  readonly #names = new Map<string, string>()
+
+  of(sql: string): string {
+    let name = this.#names.get(sql)
+    if (name === undefined) this.#names.set(sql, (name = `palimpsest-${this.#names.size}`))
+    return name
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * The ledger on PostgreSQL: any number of servers on one database.
+ *
+ * An append is one statement (appends.ts) and resolves when the server has committed it, as durable as its
+ * `synchronous_commit` says. Events lie in partitions by their session; strings over 16 KB are stored once, by their
+ * hash. A fork shares its parent's rows. Nothing is kept here between two calls that another server could change.
+ */
+import type { RecallIndex, Scope, Span } from '../../recall/index.ts'
+import { LAST_SEQ } from '../family.ts'
+import { indexSome, mergeSome } from '../filling.ts'
+import { type Advance, Indexer } from '../indexer.ts'
+import { ownerPrefix } from '../owners.ts'
+import { redactSessions } from '../redacting.ts'
+import type { Redacted, ToRedact } from '../redaction.ts'
+import { removeSessions } from '../removing.ts'
+import { runLater, type Steps } from '../steps.ts'
+import {
+  type LedgerStore,
+  type ListOptions,
+  type NewRow,
+  type ReadOptions,
+  type Row,
+  type SessionRow,
+  toSession,
+} from '../store.ts'
+import { type Removal, type Tombstone, toTombstone } from '../tombstones.ts'
+import { Appends, noSession } from './appends.ts'
+import { contentsIn } from './contents.ts'
+import { isUniqueViolation, type PgOptions, type PgRow, type PgValue, Postgres } from './database.ts'
+import { PgFamily } from './family.ts'
+import { LINEAGE, PgIndexTables } from './index-tables.ts'
+import { PgRecall } from './recall.ts'
+import { LEDGER_MIGRATIONS } from './schema.ts'
+
+const SESSION = `SELECT s.id, s.fork_seq, s.length, s.created_at, s.updated_at, s.meta, p.id AS parent_id
+  FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
+/** How many sessions that are not indexed are looked for at once. */
+const BEHIND_AT_ONCE = 200
+/** Steps cost the server more than they cost SQLite, so appends are collected for longer; a search does not wait for it. */
+const INDEXED_AFTER_MS = 1000
+/** How often two removals that want the same place among the tombstones are tried again. */
+const TRIES = 20
+
+export class PostgresLedger implements LedgerStore {
+  readonly #db: Postgres
+  readonly #appends: Appends
+  readonly #recall: PgRecall
+  readonly #indexer: Indexer
+  #isOpen = true
+
+  private constructor(db: Postgres) {
+    this.#db = db
+    this.#appends = new Appends(db)
+    this.#recall = new PgRecall(db)
+    this.#indexer = new Indexer((...args) => this.#advance(...args), { soonMs: INDEXED_AFTER_MS })
+  }
+
+  static async open(url: string, options: PgOptions = {}): Promise<PostgresLedger> {
+    const db = await Postgres.open(url, options)
+    try {
+      await db.migrate('ledger', LEDGER_MIGRATIONS)
+    } catch (error) {
+      await db.close()
+      throw error
+    }
+    return new PostgresLedger(db)
+  }
+
+  async open(
+    id: string,
+    { at, meta, parent }: { at: number; meta: string; parent?: { id: string; seq: number } },
+  ): Promise<SessionRow> {
+    const [key, from] = parent
+      ? ['p.key', 'FROM sessions p WHERE p.id = $6 FOR KEY SHARE']
+      : ['NULL::bigint', 'WHERE $6::text IS NULL']
+    await this.#db.run(
+      session =>
+        session.change(
+          `INSERT INTO sessions (id, owner, parent, fork_seq, length, created_at, updated_at, meta)
+           SELECT $1, $2, ${key}, $3::integer, coalesce($3::integer, -1) + 1, $4, $4, $5 ${from} ON CONFLICT (id) DO NOTHING`,
+          [id, ownerPrefix(id), parent?.seq ?? null, at, meta, parent?.id ?? null],
+        ),
+      { again: true },
+    )
+    const row = await this.find(id)
+    if (!row) throw noSession(parent?.id ?? id)
+    return row
+  }
+
+  async find(id: string): Promise<SessionRow | undefined> {
+    const [row] = await this.#db.read(`${SESSION} WHERE s.id = $1`, [id])
+    return row && toSession(row)
+  }
+
+  async list({ limit = 100, after, contains, prefix = '' }: ListOptions = {}): Promise<SessionRow[]> {
+    const anchor = after === undefined ? undefined : await this.find(after)
+    const owner = ownerPrefix(prefix)
+    const conditions: string[] = []
+    const values: PgValue[] = []
+    const add = (condition: (...places: string[]) => string, ...given: PgValue[]) => {
+      conditions.push(condition(...given.map((_, i) => `$${values.length + i + 1}`)))
+      values.push(...given)
+    }
+    if (owner !== '') add(own => `s.owner = ${own}`, owner)
+    if (prefix !== owner) add(beginning => `starts_with(s.id, ${beginning})`, prefix)
+    if (anchor) {
+      add((at, id) => `(s.updated_at, s.id) < (${at}, ${id})`, anchor.updatedAt, anchor.id)
+      add(minute => `s.used_minute <= ${minute}`, Math.floor(anchor.updatedAt / 60_000))
+    }
+    if (contains !== undefined) {
+      const isThere = (beginning: string, text: string) =>
+        `(strpos(substr(s.id, length(${beginning}::text) + 1), ${text}) > 0 OR strpos(s.meta, ${text}) > 0)`
+      add(isThere, prefix, contains)
+    }
+    const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+    const sql = `${SESSION} ${where} ORDER BY s.used_minute DESC, s.updated_at DESC, s.id DESC LIMIT $${values.length + 1}`
+    return (await this.#db.read(sql, [...values, limit])).map(toSession)
+  }
+
+  async setMeta(id: string, meta: string): Promise<void> {
+    await this.#db.run(session => session.change('UPDATE sessions SET meta = $2 WHERE id = $1', [id, meta]), {
+      again: true,
+    })
+  }
+
+  async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
+    if (rows.length === 0) {
+      if (!(await this.find(id))) throw noSession(id)
+      return true
+    }
+    const won = await this.#appends.append(id, rows)
+    if (won) this.#indexer.appended(id)
+    return won
+  }
+
+  /** One statement, so that a session that is removed meanwhile is there whole or not at all. */
+  async read(id: string, { from = 0, to = LAST_SEQ, lightType, only }: ReadOptions = {}): Promise<Row[]> {
+    const [low, high] = [Math.max(0, from), Math.min(to, LAST_SEQ)]
+    const rows = await this.#db.read(
+      `${LINEAGE.replace('START', 'id = $1')}
+       SELECT e.seq, e.type, e.at, e.hash, e.light, CASE WHEN e.type = $4 THEN NULL ELSE e.body END AS body
+       FROM line l LEFT JOIN events e ON e.session = l.key AND e.seq BETWEEN $2 AND least($3, l.up_to)
+         ${only ? 'AND e.seq = ANY($5::integer[])' : ''}`,
+      [id, low, high, lightType ?? null, ...(only ? [only.filter(seq => seq <= LAST_SEQ)] : [])],
+    )
+    if (rows.length === 0) throw noSession(id)
+    return rows
+      .filter(row => row['seq'] !== null)
+      .map(toRow)
+      .sort((a, b) => a.seq - b.seq)
+  }
+
+  contents(hashes: readonly string[]): Promise<Map<string, string>> {
+    return contentsIn({ rows: (...args) => this.#db.read(...args) }, hashes)
+  }
+
+  async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
+    const { buried, heirs } = await this.#inFamily(family => removeSessions(family, ids, removal))
+    for (const key of heirs) while (await this.#step(key));
+    return buried
+  }
+
+  async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
+    const { redacted, keys } = await this.#inFamily(family => redactSessions(family, ids, { what, removal }))
+    for (const key of keys) while (await this.#step(key));
+    return redacted
+  }
+
+  async tombstones(): Promise<Tombstone[]> {
+    return (await this.#db.read('SELECT * FROM tombstones ORDER BY seq')).map(toTombstone)
+  }
+
+  /** Takes over the record of sessions that were removed from another store. */
+  async addTombstones(tombstones: readonly Tombstone[]): Promise<void> {
+    await this.#db.transaction(async session => {
+      for (const one of tombstones) await new PgFamily(session).addTombstone(one, 0)
+    })
+  }
+
+  async index(scope: Scope): Promise<RecallIndex> {
+    const session = typeof scope === 'object' && 'session' in scope ? scope.session : undefined
+    if (session !== undefined && !(await this.find(session))) throw noSession(session)
+    const behind = await this.#indexer.catchUp(session)
+    const owner = ownerIn(scope)
+    const place = (name: string) => session ?? name
+    return {
+      spans: await this.#spans(scope),
+      behind,
+      segments: () => this.#recall.segments(owner),
+      postings: (term, segments) => this.#recall.postings(term, segments),
+      termsBeginning: (text, options) => this.#recall.termsBeginning(text, options),
+      termsInside: (text, options) => this.#recall.termsInside(text, options),
+      // What a fork shares is found in the fork.
+      places: async documents =>
+        (await this.#recall.places(documents)).map(one => ({ ...one, session: place(one.session) })),
+    }
+  }
+
+  /** What was appended here goes into the index first. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    await this.#indexer.close()
+    await this.#db.close()
+  }
+
+  async #inFamily<T>(steps: (family: PgFamily) => Steps<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#db.transaction(session => runLater(steps(new PgFamily(session))))
+      } catch (error) {
+        if (!isUniqueViolation(error) || tries >= TRIES) throw error
+      }
+    }
+  }
+
+  async #advance(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
+    let left = steps
+    const keys = sessions ? await this.#keysOf(sessions) : await this.#behind()
+    for (const key of keys) while (left > 0 && (await this.#step(key))) left--
+    while (left > 0 && merge && (await this.#merge())) left--
+    return left <= 0 || (sessions === undefined && keys.length >= BEHIND_AT_ONCE)
+  }
+
+  #step(key: number): Promise<boolean> {
+    return this.#inIndex(tables => indexSome(tables, key))
+  }
+
+  #merge(): Promise<boolean> {
+    return this.#inIndex(mergeSome)
+  }
+
+  /** What is in the index is derived, so its commits do not wait for the disk. */
+  #inIndex(steps: (tables: PgIndexTables) => Steps<boolean>): Promise<boolean> {
+    return this.#db.transaction(
+      async session => {
+        await session.plain('SET LOCAL synchronous_commit TO off')
+        return runLater(steps(new PgIndexTables(session)))
+      },
+      { again: true },
+    )
+  }
+
+  /** The sessions with those that they were forked from. */
+  async #keysOf(ids: readonly string[]): Promise<number[]> {
+    const sql = `${LINEAGE.replace('START', 'id = ANY($1::text[])')} SELECT DISTINCT key FROM line ORDER BY key`
+    return (await this.#db.read(sql, [ids])).map(row => Number(row['key']))
+  }
+
+  /** Some sessions with events that are not in the index yet. */
+  async #behind(): Promise<number[]> {
+    const rows = await this.#db.read(
+      `SELECT s.key FROM sessions s LEFT JOIN recall_done d ON d.session = s.key
+       WHERE s.length - 1 > coalesce(d.seq, s.fork_seq, -1) LIMIT $1`,
+      [BEHIND_AT_ONCE],
+    )
+    return rows.map(row => Number(row['key']))
+  }
+
+  async #spans(scope: Scope): Promise<Span[] | undefined> {
+    if (scope === 'all') return undefined
+    if ('session' in scope) {
+      const sql = `${LINEAGE.replace('START', 'id = $1')} SELECT key, up_to FROM line`
+      const rows = await this.#db.read(sql, [scope.session])
+      const spans = rows.map(async row => {
+        const [session, upTo] = [Number(row['key']), Number(row['up_to'])]
+        return { session, upTo: upTo === LAST_SEQ ? LAST_SEQ : await this.#recall.lastDocument(session, upTo) }
+      })
+      return Promise.all(spans)
+    }
+    const owner = ownerIn(scope)
+    const [where, values] = owner === undefined ? ['', []] : ['WHERE owner = $1', [owner]]
+    const rows = await this.#db.read(`SELECT key, id FROM sessions ${where}`, values)
+    return rows
+      .filter(row => scope.among(String(row['id'])))
+      .map(row => ({ session: Number(row['key']), upTo: LAST_SEQ }))
+  }
+}
+
+/** Whose segments a search needs; undefined for everybody's. */
+function ownerIn(scope: Scope): string | undefined {
+  if (scope === 'all') return undefined
+  if ('session' in scope) return ownerPrefix(scope.session)
+  return ownerPrefix(scope.prefix ?? '') || undefined
+}
+
+function toRow(row: PgRow): Row {
+  return {
+    seq: Number(row['seq']),
+    type: String(row['type']),
+    at: Number(row['at']),
+    hash: String(row['hash']),
+    light: String(row['light']),
+    body: row['body'] === null ? undefined : String(row['body']),
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * A PostgreSQL database as the stores beside the ledger use it (`Sql`). Their statements are those that SQLite gets, with
+ * `$1` in place of `?`.
+ *
+ * PostgreSQL takes no NUL in a text. One is written as two characters, and so is the character that marks it; both come
+ * back as they were.
+ */
+import type { Answer, Sql, SqlRow, SqlValue, Statement, Steps } from '../sql.ts'
+import { type PgMigrations, type PgSession, Postgres } from './database.ts'
+
+export class PostgresSql implements Sql {
+  readonly #postgres: Postgres
+
+  private constructor(postgres: Postgres) {
+    this.#postgres = postgres
+  }
+
+  /** Connects, and brings the tables of this part to the newest schema. */
+  static async open(url: string, part: string, migrations: PgMigrations): Promise<PostgresSql> {
+    const postgres = await Postgres.open(url)
+    try {
+      await postgres.migrate(part, migrations)
+      return new PostgresSql(postgres)
+    } catch (error) {
+      await postgres.close()
+      throw error
+    }
+  }
+
+  async all(sql: string, values: readonly SqlValue[] = []): Promise<SqlRow[]> {
+    return (await this.#postgres.read(numbered(sql), values.map(toDatabase))).map(fromDatabase)
+  }
+
+  async get(sql: string, values: readonly SqlValue[] = []): Promise<SqlRow | undefined> {
+    return (await this.all(sql, values))[0]
+  }
+
+  run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
+    return this.#postgres.run(session => session.change(numbered(sql), values.map(toDatabase)))
+  }
+
+  transaction<T>(work: () => Steps<T>): Promise<T> {
+    return this.#postgres.transaction(async session => {
+      const steps = work()
+      let step = steps.next()
+      while (!step.done) step = steps.next(await answerTo(step.value, session))
+      return step.value
+    })
+  }
+
+  /** What was removed stays in the files of the server until it vacuums, and in its backups. */
+  erase(work: () => Steps<void>): Promise<void> {
+    return this.transaction(work)
+  }
+
+  close(): Promise<void> {
+    return this.#postgres.close()
+  }
+}
+
+async function answerTo({ sql, values, answer }: Statement, session: PgSession): Promise<Answer> {
+  const given = values.map(toDatabase)
+  if (answer === 'count') return { rows: [], count: await session.change(numbered(sql), given) }
+  return { rows: (await session.rows(numbered(sql), given)).map(fromDatabase), count: 0 }
+}
+
+/** No statement of a store has a question mark for anything but a value. */
+function numbered(sql: string): string {
+  let next = 1
+  return sql.replaceAll('?', () => `$${next++}`)
+}
+
+const MARK = '\u0010'
+
+function toDatabase(value: SqlValue): SqlValue {
+  if (typeof value !== 'string' || !/[\0\u0010]/.test(value)) return value
+  return value.replaceAll(MARK, `${MARK}1`).replaceAll('\0', `${MARK}0`)
+}
+
+function fromDatabase(row: SqlRow): SqlRow {
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value !== 'string' || !value.includes(MARK)) continue
+    row[name] = value.replaceAll(/\u0010([01])/g, (_, digit) => (digit === '0' ? '\0' : MARK))
+  }
+  return row
+}

@@ -1,0 +1,52 @@
+/**
+ * Writing a session from its events, as an export has them. The hash chain follows from the events and their times, so
+ * that it says whether two ledgers hold the same: a session that is a beginning of what is given gets the rest, and a fork
+ * whose parent is there shares its events again.
+ */
+import type { Event } from '../model/types.ts'
+import { encodeEvent, GENESIS } from './codec.ts'
+import type { LedgerStore, NewRow } from './store.ts'
+
+export type ToRestore = {
+  createdAt: number
+  meta: string
+  parent?: { id: string; seq: number }
+  events: readonly { at: number; event: Event }[]
+}
+
+/** `added`: how many events; `differs`: the first one that the session there has otherwise. Nothing is written then. */
+export type Restored = { added: number; differs?: number }
+
+/** So many events are written at once; an interrupted restore goes on where it stopped. */
+const BATCH = 1000
+
+export async function restoreEvents(store: LedgerStore, id: string, given: ToRestore): Promise<Restored> {
+  const { createdAt: at, meta, parent, events } = given
+  const rows = toRows(events)
+  if (!(await store.find(id))) {
+    const isShared = parent !== undefined && (await hashAt(store, parent)) === rows[parent.seq]?.hash
+    await store.open(id, { at, meta, ...(isShared ? { parent } : {}) })
+  }
+  const there = await store.read(id, { lightType: 'entry' })
+  const differs = there.findIndex(({ hash }, i) => rows[i] && rows[i].hash !== hash)
+  if (differs >= 0) return { added: 0, differs }
+  for (let from = there.length; from < rows.length; from += BATCH) {
+    if (!(await store.append(id, rows.slice(from, from + BATCH)))) return { added: from - there.length, differs: from }
+  }
+  return { added: Math.max(0, rows.length - there.length) }
+}
+
+function toRows(events: ToRestore['events']): NewRow[] {
+  let prev = GENESIS
+  return events.map(({ event, at }, seq) => {
+    const row = encodeEvent(event, { prev, seq, at })
+    prev = row.hash
+    return row
+  })
+}
+
+async function hashAt(store: LedgerStore, { id, seq }: { id: string; seq: number }): Promise<string | undefined> {
+  if (!(await store.find(id))) return undefined
+  const [row] = await store.read(id, { only: [seq] })
+  return row?.hash
+}

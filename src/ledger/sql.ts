@@ -1,0 +1,82 @@
+/**
+ * A database as the stores beside the ledger use it: memory, the server's own tables, kept files. A store is written
+ * once, in SQL that SQLite and PostgreSQL share, with `?` in place of values; only its tables are declared for each.
+ *
+ * What `run` or `transaction` resolves with is committed. A transaction is a generator of statements: SQLite runs them
+ * without a pause, so that two handles in one process cannot wait for each other; PostgreSQL awaits each. Others may
+ * write meanwhile, so a store changes a row by what it expects in it (`UPDATE … WHERE version = ?`), and looks at how
+ * many rows that were.
+ */
+import { type Migrations, SqliteFile, type SqlRow, type SqlValue } from './database.ts'
+
+export type { Migrations, SqlRow, SqlValue }
+
+export type Statement = { sql: string; values: readonly SqlValue[]; answer: 'rows' | 'count' }
+export type Answer = { rows: SqlRow[]; count: number }
+export type Steps<T> = Generator<Statement, T, Answer>
+
+export interface Sql {
+  all(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
+  get(sql: string, values?: readonly SqlValue[]): Promise<SqlRow | undefined>
+  /** The number of rows that changed. */
+  run(sql: string, values?: readonly SqlValue[]): Promise<number>
+  /** All or nothing; what throws undoes it. The work may be begun again. */
+  transaction<T>(work: () => Steps<T>): Promise<T>
+  /** A transaction that removes; what was there goes from the disk as well, where the database can be told to. */
+  erase(work: () => Steps<void>): Promise<void>
+  close(): Promise<void>
+}
+
+/** A step of a transaction: the rows. */
+export function* rowsOf(sql: string, values: readonly SqlValue[] = []): Steps<SqlRow[]> {
+  return (yield { sql, values, answer: 'rows' }).rows
+}
+
+/** A step of a transaction: how many rows changed. */
+export function* countOf(sql: string, values: readonly SqlValue[] = []): Steps<number> {
+  return (yield { sql, values, answer: 'count' }).count
+}
+
+export class SqliteSql implements Sql {
+  readonly #file: SqliteFile
+
+  constructor(path: string, options: { migrations: Migrations; busyMs?: number }) {
+    this.#file = new SqliteFile(path, options)
+  }
+
+  async all(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
+    return this.#file.all(sql, values)
+  }
+
+  async get(sql: string, values?: readonly SqlValue[]): Promise<SqlRow | undefined> {
+    return this.#file.get(sql, values)
+  }
+
+  async run(sql: string, values?: readonly SqlValue[]): Promise<number> {
+    return this.#file.run(sql, values)
+  }
+
+  async transaction<T>(work: () => Steps<T>): Promise<T> {
+    return this.#file.transaction(() => {
+      const steps = work()
+      let step = steps.next()
+      while (!step.done) step = steps.next(this.#answer(step.value))
+      return step.value
+    })
+  }
+
+  async erase(work: () => Steps<void>): Promise<void> {
+    this.#file.get('PRAGMA secure_delete = ON')
+    await this.transaction(work)
+    this.#file.get('PRAGMA wal_checkpoint(TRUNCATE)')
+  }
+
+  async close(): Promise<void> {
+    this.#file.close()
+  }
+
+  #answer({ sql, values, answer }: Statement): Answer {
+    if (answer === 'count') return { rows: [], count: this.#file.run(sql, values) }
+    return { rows: this.#file.all(sql, values), count: 0 }
+  }
+}

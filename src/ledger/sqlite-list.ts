@@ -1,0 +1,39 @@
+/** The list of sessions in a SQLite ledger, the last used first: read from an index, page by page. */
+import type { SqlValue } from './database.ts'
+import { ownerPrefix } from './owners.ts'
+import { OWN } from './sqlite-index.ts'
+import type { SessionRow } from './store.ts'
+
+/** What the ids of an owner's sessions begin with (owners.ts); nothing for a session of the home itself. */
+export const ownerOf = (id: string) =>
+  `CASE WHEN substr(${id}, 1, 1) = '@' THEN substr(${id}, 1, instr(${id}, '/')) ELSE '' END`
+
+/** When a session was last used, by a seek in the key of `events`. The column that orders the list follows it. */
+export const LAST_USE = `coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), s.created_at)`
+
+/** A session with its last event. */
+export const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, ${LAST_USE} AS updated_at, s.meta, p.id AS parent_id,
+    coalesce((SELECT max(id) FROM events WHERE ${OWN}) & 0xffffffff, s.fork_seq, -1) + 1 AS length
+  FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
+
+type Wanted = { limit: number; anchor: SessionRow | undefined; contains: string | undefined; prefix: string }
+
+/** Only what is asked for is in the statement, so that the list is read from an index, in order, up to its limit. */
+export function listStatement({ limit, anchor, contains, prefix }: Wanted): { sql: string; values: SqlValue[] } {
+  const owner = ownerPrefix(prefix) || undefined
+  const conditions: string[] = []
+  const values: SqlValue[] = []
+  const add = (sql: string, ...given: SqlValue[]) => {
+    conditions.push(sql)
+    values.push(...given)
+  }
+  if (owner !== undefined) add(`${ownerOf('s.id')} = ?`, owner)
+  if (prefix !== (owner ?? '')) add('substr(s.id, 1, length(?)) = ?', prefix, prefix)
+  // By the column, which the order is by: what was used since is not in it yet, and a walk over all pages must end.
+  if (anchor) add('(s.updated_at, s.id) < (SELECT updated_at, id FROM sessions WHERE id = ?)', anchor.id)
+  if (contains !== undefined) {
+    add('(instr(substr(s.id, length(?) + 1), ?) > 0 OR instr(s.meta, ?) > 0)', prefix, contains, contains)
+  }
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+  return { sql: `${SESSION} ${where} ORDER BY s.updated_at DESC, s.id DESC LIMIT ?`, values: [...values, limit] }
+}

@@ -1,0 +1,22 @@
+/**
+ * Work on a store that answers at once (SQLite) or later (PostgreSQL), written once for both: a generator that asks and
+ * goes on with the answer. `runNow` keeps everything in one turn of the event loop, as a SQLite transaction needs it.
+ */
+export type Now<T> = T | Promise<T>
+export type Steps<T> = Generator<unknown, T, unknown>
+
+export function* ask<T>(answer: Now<T>): Steps<T> {
+  return (yield answer) as T
+}
+
+export function runNow<T>(steps: Steps<T>): T {
+  let step = steps.next()
+  while (!step.done) step = steps.next(step.value)
+  return step.value
+}
+
+export async function runLater<T>(steps: Steps<T>): Promise<T> {
+  let step = steps.next()
+  while (!step.done) step = steps.next(await step.value)
+  return step.value
+}

@@ -1,0 +1,65 @@
+/**
+ * The context editor on a session that goes on: which session a name means now, what its next call costs part by part,
+ * and what the client's own compaction dropped. For the command `context`, the tool of agents, and the page.
+ */
+import { PalimpsestError } from '../model/errors.ts'
+import type { Author, Edit } from '../model/types.ts'
+import type { Dropped } from '../view/figures.ts'
+import type { Timeline } from '../view/timeline.ts'
+import { droppedFrom, putBack } from './dropped.ts'
+import type { Palimpsest, SessionInfo } from './engine.ts'
+import type { Session } from './session.ts'
+import { Timelines } from './timelines.ts'
+
+/** Whether a session is the conversation of this key, or goes on from it. */
+export function isSegment(id: string, key: string): boolean {
+  return id === key || (id.startsWith(key) && /^(?:\.\d+)?(?:-fork-\d+)*$/.test(id.slice(key.length)))
+}
+
+/** The newest session of a name: the conversation itself, or what goes on from it after a compaction or a restart. */
+export async function liveSession(pal: Palimpsest, name: string): Promise<SessionInfo> {
+  const family = (await pal.sessions({ contains: name, limit: 100 })).filter(({ id }) => isSegment(id, name))
+  const [newest] = family.sort((a, b) => b.updatedAt - a.updatedAt)
+  if (newest) return newest
+  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}. List them: palimpsest sessions`, {
+    name,
+  })
+}
+
+/** The timeline of a session as its own options price it. */
+export async function timelineOf(session: Session): Promise<Timeline> {
+  const { model } = session.options
+  const { length } = await session.events()
+  return new Timelines({ [model.id]: model }, { most: 1 }).of(session, {
+    id: session.id,
+    length,
+    model: model.id,
+    about: {},
+  })
+}
+
+/** What an agent's tool may reach beside its own session: the sessions of its user. */
+export type LiveContext = {
+  /** The newest session of a name. */
+  open(name: string): Promise<Session>
+  dropped(session: Session): Promise<Dropped>
+  putBack(session: Session, ids: readonly string[]): Promise<Edit[]>
+}
+
+/** `isHidden` says what of a session is nobody's to see here. */
+export function liveContext(
+  pal: Palimpsest,
+  { by, isHidden }: { by: Author; isHidden?: (session: Session, entry: number, part: number) => boolean },
+): LiveContext {
+  const infoOf = async ({ id }: Session) => (await pal.find(id))!
+  return {
+    open: async name => {
+      const session = await pal.session((await liveSession(pal, name)).id, { mustExist: true, asGuest: true })
+      await session.view({ plan: false })
+      return session
+    },
+    dropped: async session => droppedFrom(pal, await infoOf(session), isHidden),
+    putBack: async (session, ids) =>
+      putBack(pal, await infoOf(session), ids, { by, ...(isHidden ? { isHidden } : {}) }),
+  }
+}

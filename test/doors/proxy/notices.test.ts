@@ -1,0 +1,278 @@
+/** The line below an answer that says that a proposal waits: who sees it, how often, and who never does. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { serveProxy } from '../../../src/doors/proxy/front.ts'
+import { Notices, withoutNotices } from '../../../src/doors/proxy/notices.ts'
+import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { DecisionLinks, plainNoticeOf } from '../../../src/memory/decision-links.ts'
+import { openMemory } from '../../../src/memory/open.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { startGemini } from '../../gemini-upstream.ts'
+import * as fc from '../../property.ts'
+import { startUpstream, type Turn } from '../../upstream.ts'
+
+const PUBLIC = 'https://memory.example.org'
+const THOUGHT = { text: 'Hm, let me see.', signature: 'c2lnbmF0dXJlIG9mIHRoaXMgdGhvdWdodA==' }
+/** A call, the end of a turn, and another one. */
+const SCRIPT: Turn[] = [
+  { thinking: THOUGHT, text: 'I look first.', calls: [{ id: 'toolu_1', name: 'bash', input: { command: 'ls' } }] },
+  { thinking: THOUGHT, text: 'There are "three" files: größer, kleiner, gleich.' },
+  { text: 'You are welcome, and there is nothing else to say about it.' },
+  { text: 'Goodbye, and come back whenever there is something to do.' },
+]
+const SCHEMA = { type: 'object' as const, properties: { command: { type: 'string' as const } } }
+
+type Given = { on?: boolean; dialect?: 'gemini'; role?: string; home?: string }
+
+async function start({ on = true, dialect, role, home = ':memory:' }: Given = {}) {
+  const upstream = await (dialect === 'gemini' ? startGemini(SCRIPT) : startUpstream(SCRIPT))
+  const memory = await openMemory({ home: ':memory:' })
+  const links = LINKS
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const notices = new Notices({ memory, links, home, users: ['ann'], publicUrl: PUBLIC })
+  const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1`, gemini: upstream.url }
+  const faults: string[] = []
+  const log = (line: string) => void faults.push(line)
+  const proxy = createProxy({ pal, upstreams, log, ...(on ? { notices } : {}) })
+  const front = await serveProxy(request => proxy(request, role === undefined ? {} : { role }))
+  await propose(memory, 'goals')
+  return {
+    url: front.url,
+    upstream,
+    memory,
+    links,
+    faults,
+    async [Symbol.asyncDispose]() {
+      await front.close()
+      await proxy.idle()
+      await upstream.close()
+      await pal.close()
+      await memory.close()
+    },
+  }
+}
+
+async function propose(memory: Awaited<ReturnType<typeof openMemory>>, label: string): Promise<void> {
+  await memory.propose('ann', label, { kind: 'new', body: 'x', agentId: 'a', reasoning: 'because' })
+}
+
+type Talk = (url: string, stream: boolean, said: (text: string) => Promise<void>) => Promise<void>
+
+/** Each client keeps its history as its SDK gives it, and says what the user saw at each end of a turn. */
+const CLIENTS: Record<string, Talk> = {
+  'Anthropic Messages': async (url, stream, said) => {
+    const client = new Anthropic({ baseURL: url, apiKey: 'k', maxRetries: 0 })
+    const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'Which files are there?' }]
+    for (let turns = 0; turns < 3; ) {
+      const asked = {
+        model: 'claude-sonnet-5',
+        max_tokens: 100,
+        messages,
+        tools: [{ name: 'bash', input_schema: SCHEMA }],
+      }
+      const { content } = stream
+        ? await client.messages.stream(asked).finalMessage()
+        : await client.messages.create(asked)
+      messages.push({ role: 'assistant', content })
+      const calls = content.filter(block => block.type === 'tool_use')
+      const results = calls.map(({ id }) => ({ type: 'tool_result' as const, tool_use_id: id, content: 'a b c' }))
+      messages.push({ role: 'user', content: calls.length > 0 ? results : 'Thanks!' })
+      if (calls.length > 0) assert.doesNotMatch(JSON.stringify(content), /Memory:/)
+      else {
+        await said(content.map(block => (block.type === 'text' ? block.text : '')).join(''))
+        turns++
+      }
+    }
+  },
+  'OpenAI Chat': async (url, stream, said) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k', maxRetries: 0 })
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Which files are there?' }]
+    const tools = [{ type: 'function' as const, function: { name: 'bash', parameters: SCHEMA } }]
+    for (let turns = 0; turns < 3; ) {
+      const asked = { model: 'gpt-4.1', messages, tools }
+      const completion = stream
+        ? await client.chat.completions.stream(asked).finalChatCompletion()
+        : await client.chat.completions.create(asked)
+      const { content, tool_calls: calls = [] } = completion.choices[0]!.message
+      messages.push({ role: 'assistant', content, ...(calls.length > 0 ? { tool_calls: calls } : {}) })
+      for (const { id } of calls) messages.push({ role: 'tool', tool_call_id: id, content: 'a b c' })
+      if (calls.length > 0) continue
+      messages.push({ role: 'user', content: 'Thanks!' })
+      await said(content ?? '')
+      turns++
+    }
+  },
+  'OpenAI Responses': async (url, stream, said) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k', maxRetries: 0 })
+    const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: 'Which files are there?' }]
+    const tools = [{ type: 'function' as const, name: 'bash', parameters: SCHEMA, strict: false }]
+    for (let turns = 0; turns < 3; ) {
+      const asked = { model: 'gpt-5', input, tools, store: false }
+      const { output, output_text: text } = stream
+        ? await client.responses.stream(asked).finalResponse()
+        : await client.responses.create(asked)
+      input.push(...(output as OpenAI.Responses.ResponseInputItem[]))
+      const calls = output.flatMap(item => (item.type === 'function_call' ? [item] : []))
+      for (const { call_id } of calls) input.push({ type: 'function_call_output', call_id, output: 'a b c' })
+      if (calls.length > 0) continue
+      input.push({ role: 'user', content: 'Thanks!' })
+      await said(text)
+      turns++
+    }
+  },
+  /** Every piece of a stream stays a message of its own, as in Google's SDK. */
+  Gemini: async (url, stream, said) => {
+    const tools = [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: SCHEMA }] }]
+    const contents: object[] = [{ role: 'user', parts: [{ text: 'Which files are there?' }] }]
+    const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+    for (let turns = 0; turns < 3; ) {
+      const answered = await fetch(`${url}/gemini/v1beta/models/gemini-2.5-pro:${method}`, {
+        method: 'POST',
+        headers: { 'x-palimpsest-session': 'one' },
+        body: JSON.stringify({ contents, tools }),
+      })
+      const body = await answered.text()
+      assert.equal(answered.status, 200, body)
+      const pieces = stream ? body.split(/\r?\n\r?\n/).filter(Boolean) : [`data: ${body}`]
+      const given = pieces.map(piece => JSON.parse(piece.slice('data: '.length)).candidates[0].content)
+      contents.push(...given)
+      const parts = given.flatMap(content => content.parts)
+      const calls = parts.filter(({ functionCall }) => functionCall)
+      const results = calls.map(({ functionCall: { name } }) => ({
+        functionResponse: { name, response: { output: 'a b c' } },
+      }))
+      contents.push({ role: 'user', parts: calls.length > 0 ? results : [{ text: 'Thanks!' }] })
+      if (calls.length > 0) continue
+      await said(parts.map(({ thought, text = '' }) => (thought ? '' : text)).join(''))
+      turns++
+    }
+  },
+}
+
+const LINE =
+  /\n\n---\nMemory: (\d+) changes? waits? for your decision: (https:\/\/memory\.example\.org\/decide\/(\S+))$/
+
+for (const [name, talk] of Object.entries(CLIENTS)) {
+  for (const stream of [true, false]) {
+    const dialect = name === 'Gemini' ? { dialect: 'gemini' as const } : {}
+    test(`${name}, ${stream ? 'streamed' : 'whole'}: a new proposal is told once, and the provider never reads it`, async () => {
+      await using plain = await start({ on: false, ...dialect })
+      await talk(plain.url, stream, async text => assert.doesNotMatch(text, /Memory:/))
+      await using it = await start(dialect)
+      const seen: string[] = []
+      await talk(it.url, stream, async text => {
+        seen.push(text)
+        if (seen.length === 2) await propose(it.memory, 'habits')
+      })
+      const [first, second, third] = seen
+      assert.equal(LINE.exec(first!)?.[1], '1')
+      assert.equal(first!.replace(LINE, ''), SCRIPT[1]!.text)
+      assert.equal(second, SCRIPT[2]!.text)
+      const [, count, , token] = LINE.exec(third!)!
+      assert.equal(count, '2')
+      const open = await it.memory.proposals('ann', { state: 'open' })
+      assert.deepEqual(it.links.read(token!), { user: 'ann', ids: open.map(({ id }) => id) })
+      assert.deepEqual(
+        it.upstream.requests.map(({ body }) => body),
+        plain.upstream.requests.map(({ body }) => body),
+      )
+      assert.deepEqual(it.faults, [])
+    })
+  }
+}
+
+const tools = [{ name: 'bash', input_schema: SCHEMA }]
+const asked = { model: 'claude-sonnet-5', max_tokens: 100, messages: [{ role: 'user', content: 'Hello there.' }] }
+
+async function answer(url: string, body: object, headers: Record<string, string> = {}): Promise<string> {
+  const answered = await fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify(body), headers })
+  return answered.text()
+}
+
+const QUIET: [what: string, body: object, headers?: Record<string, string>][] = [
+  ['a request without tools', asked],
+  ['JSON that was asked for', { ...asked, tools, output_config: { format: { type: 'json_schema', schema: {} } } }],
+  ['the answer of a subagent', { ...asked, tools }, { 'x-claude-code-session-id': 's', 'x-claude-code-agent-id': 'a' }],
+  [
+    'a compaction',
+    {
+      ...asked,
+      tools,
+      messages: [{ role: 'user', content: 'Your task is to create a detailed summary of the conversation.' }],
+    },
+  ],
+]
+
+for (const [what, body, headers] of QUIET) {
+  test(`nothing is added to ${what}`, async () => {
+    const upstream = await startUpstream(() => ({ text: 'It is all done.' }))
+    await using it = await start()
+    const proxied = createProxy({
+      pal: await openPalimpsest({ home: ':memory:' }),
+      upstreams: { anthropic: upstream.url },
+      notices: new Notices({ memory: it.memory, links: it.links, home: ':memory:', users: ['ann'], publicUrl: PUBLIC }),
+    })
+    const front = await serveProxy(proxied)
+    try {
+      assert.doesNotMatch(await answer(front.url, body, headers), /Memory:/)
+      assert.match(await answer(front.url, { ...asked, tools }), /Memory: 1 change waits/)
+    } finally {
+      await front.close()
+      await proxied.idle()
+      await upstream.close()
+    }
+  })
+}
+
+test('an agent with a token of its own is sent to the page on which people sign in', async () => {
+  await using it = await start({ role: 'agent' })
+  await answer(it.url, { ...asked, tools })
+  const text = await answer(it.url, { ...asked, tools })
+  assert.match(text, /for your decision: https:\/\/memory\.example\.org\/#\/memory"/)
+})
+
+test('after a restart a proposal that was told is not told again', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-notices-'))
+  try {
+    const memory = await openMemory({ home: ':memory:' })
+    await propose(memory, 'goals')
+    const told: boolean[] = []
+    for (let round = 0; round < 2; round++) {
+      const upstream = await startUpstream(() => ({ text: 'It is all done.' }))
+      const pal = await openPalimpsest({ home: ':memory:' })
+      const notices = new Notices({ memory, links: LINKS, home, users: ['ann'], publicUrl: PUBLIC })
+      const proxy = createProxy({ pal, upstreams: { anthropic: upstream.url }, notices })
+      const front = await serveProxy(proxy)
+      told.push((await answer(front.url, { ...asked, tools })).includes('Memory:'))
+      await front.close()
+      await proxy.idle()
+      await upstream.close()
+      await pal.close()
+    }
+    assert.deepEqual(told, [true, false])
+    await memory.close()
+  } finally {
+    await rm(home, { recursive: true })
+  }
+})
+
+const LINKS = new DecisionLinks(randomBytes(32))
+
+test('what clients send back is what they would have sent without the line', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary', minLength: 1 }), fc.boolean())), texts => {
+      const line = plainNoticeOf(2, `https://x.org${LINKS.path('ann', ['1'])}`)
+      const body = (tell: boolean) => ({
+        messages: texts.map(([text, told]) => ({ role: 'assistant', content: text + (tell && told ? line : '') })),
+      })
+      const sent = withoutNotices(Buffer.from(JSON.stringify(body(true))))
+      assert.equal(sent.toString(), JSON.stringify(body(false)))
+    }),
+  )
+})

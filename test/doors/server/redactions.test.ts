@@ -1,0 +1,76 @@
+/** Redacting over HTTP: what looks like a secret is told, a preview changes nothing, each caller has their own alone. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { said, startServer } from './harness.ts'
+
+const { server, call, token } = await startServer({ requireToken: true, clock: () => 1 })
+after(() => server.close())
+
+const TOKEN = `ghp_${'aB3dE5gH7jK9'.repeat(3)}`
+const alice = (await token('alice', 'user')).token
+const bob = (await token('bob', 'user')).token
+const admin = (await token('root', 'admin')).token
+const agent = (await token('alice', 'agent')).token
+
+for (const secret of [alice, bob]) {
+  const messages = [said(`the token is ${TOKEN}`), said('the word is xylophone', 'assistant')]
+  await call('POST', '/sessions', { token: secret, body: { id: 'talk', messages } })
+  await call('PUT', '/sessions/talk/title', { token: secret, body: { title: 'about xylophone' } })
+}
+
+const whole = async (secret: string, session = 'talk') => {
+  const pages = ['', '/view', '/entries', '/map', '/turns', '/summary', '/explained', '/parts/1/0']
+  const answers = await Promise.all(
+    pages.map(page => call('GET', `/sessions/${encodeURIComponent(session)}${page}`, { token: secret })),
+  )
+  for (const { status, text } of answers) assert.equal(status, 200, text)
+  return answers.map(({ text }) => text).join('\n')
+}
+
+test('a session says what looks like a secret and where, never the secret', async () => {
+  const { json, text } = await call('GET', '/sessions/talk/secrets', { token: alice })
+  const [{ kind, entry, part, hint }] = json.secrets
+  assert.deepEqual([kind, entry, part, json.secrets.length], ['GitHub token', 0, 0, 1])
+  assert.equal(hint, 'ghp_…K9')
+  assert.ok(!text.includes(TOKEN))
+})
+
+test('a preview changes nothing', async () => {
+  const { json } = await call('POST', '/redactions', { token: alice, body: { secrets: true, preview: true } })
+  assert.deepEqual(json, { redacted: false, sessions: [{ session: 'talk', kinds: { 'GitHub token': 1 } }] })
+  assert.ok((await whole(alice)).includes(TOKEN))
+})
+
+test('covers what is the caller’s, at every page that was open before, and nothing of others', async () => {
+  assert.ok((await whole(alice)).includes('xylophone'))
+  const bobs = await whole(bob)
+  const secrets = await call('POST', '/redactions', { token: alice, body: { secrets: true } })
+  assert.deepEqual([secrets.status, secrets.json.redacted], [200, true])
+  const text = await call('POST', '/redactions', { token: alice, body: { sessions: ['talk'], text: 'xylophone' } })
+  assert.deepEqual(text.json.sessions, [{ session: 'talk', kinds: { text: 1 } }])
+  const left = await whole(alice)
+  assert.ok(!left.includes(TOKEN))
+  assert.ok(!left.includes('xylophone'), left)
+  assert.equal(await whole(bob), bobs)
+  const { json } = await call('GET', '/sessions/talk/verify', { token: alice })
+  assert.ok(json.events > 0)
+})
+
+test('is for people: an agent is refused, an admin reaches everybody’s', async () => {
+  for (const body of [{ secrets: true }, { text: 'xylophone' }])
+    assert.equal((await call('POST', '/redactions', { token: agent, body })).status, 403)
+  assert.equal((await call('GET', '/sessions/talk/secrets', { token: agent })).status, 403)
+  const done = await call('POST', '/redactions', { token: admin, body: { text: 'xylophone' } })
+  assert.deepEqual(
+    done.json.sessions.map(({ session }: { session: string }) => session),
+    ['@bob/talk'],
+  )
+  assert.ok(!(await whole(bob)).includes('xylophone'))
+})
+
+test('what is not there, and a text that is everywhere, are refused', async () => {
+  const body = { sessions: ['nobody'], secrets: true }
+  assert.equal((await call('POST', '/redactions', { token: alice, body })).status, 404)
+  assert.equal((await call('POST', '/redactions', { token: alice, body: { text: 'abc' } })).status, 422)
+  assert.equal((await call('POST', '/redactions', { token: alice, body: {} })).status, 422)
+})

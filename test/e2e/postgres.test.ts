@@ -1,0 +1,132 @@
+/** The commands on a real PostgreSQL, and homes copied to it and back. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { PostgresServer } from '../../scripts/postgres.ts'
+import { openLedger } from '../../src/ledger/open.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { noPostgres, startPostgres } from '../postgres.ts'
+import { openSmall } from '../small-session.ts'
+import { runCli } from './run-cli.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-cli-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+async function json(args: readonly string[], env: Record<string, string> = {}) {
+  const ran = await runCli([...args, '--json'], { env })
+  assert.equal(ran.code, 0, ran.stderr)
+  return JSON.parse(ran.stdout)
+}
+
+const bare = (heads: { sessions: { session: string }[] }) => ({
+  ...heads,
+  sessions: heads.sessions.toSorted((a, b) => (a.session < b.session ? -1 : 1)),
+})
+
+describe('commands on PostgreSQL', { skip: noPostgres }, () => {
+  const home = join(folder, 'home')
+  let server: PostgresServer
+  let url: string
+  let env: Record<string, string>
+
+  before(async () => {
+    server = await startPostgres()
+    url = await server.create('palimpsest')
+    env = { PALIMPSEST_DATABASE_URL: url, PALIMPSEST_HOME: join(folder, 'elsewhere') }
+    await using pal = await openPalimpsest({ home, databaseUrl: false })
+    const small = await openSmall(pal)
+    await small.fork(3, 'a-fork')
+    await small.append({ role: 'user', parts: [{ type: 'text', text: `a long text ${'y'.repeat(20_000)}` }] })
+    const alice = await pal.of('alice').session('hers')
+    await alice.append({ role: 'user', parts: [{ type: 'text', text: 'a marzipan cake' }] })
+    await alice.fork(0, 'hers-2')
+    await pal.session('gone')
+    await pal.remove(['gone'], { by: 'me' })
+  })
+
+  test('a home is copied to the database, twice is once, and every command works there', async () => {
+    const heads = await json(['head', '--home', home])
+    const all = heads.sessions.length
+    const { sessions, already, removed, to } = await json(['copy', home, url])
+    assert.deepEqual({ sessions, already, removed }, { sessions: all, already: 0, removed: 1 })
+    assert.equal(to, new URL(url).host + new URL(url).pathname)
+    const again = await runCli(['copy', home, url])
+    assert.match(again.stdout, new RegExp(`copied 0 sessions .*\\n${all} sessions were there already\\nverified:`))
+    assert.deepEqual(bare(await json(['head'], env)), bare(heads))
+    assert.equal((await json(['verify'], env)).ok, true)
+    assert.equal((await json(['sessions'], env)).sessions.length, all)
+    assert.deepEqual(await json(['stats', 'small'], env), await json(['stats', 'small', '--home', home]))
+    const { hits } = await json(['recall', 'marzipan'], env)
+    assert.deepEqual([...new Set(hits.map((hit: { session: string }) => hit.session))].sort(), ['@alice/hers'])
+    const [there, here] = await Promise.all([
+      runCli(['export', 'small'], { env }),
+      runCli(['export', 'small', '--home', home]),
+    ])
+    assert.equal(there.stdout, here.stdout)
+    assert.ok(there.stdout.length > 20_000)
+  })
+
+  test('one user is copied back into a new home, and goes on from there', async () => {
+    const hers = join(folder, 'hers')
+    await json(['copy', url, hers, '--user', 'alice'])
+    const heads = await json(['head', '--home', hers])
+    assert.deepEqual(heads.sessions.map((head: { session: string }) => head.session).sort(), [
+      '@alice/hers',
+      '@alice/hers-2',
+    ])
+    assert.equal((await json(['verify', '--home', hers])).ok, true)
+    await using pal = await openPalimpsest({ home: hers, databaseUrl: false })
+    await (await pal.session('@alice/hers')).append({ role: 'user', parts: [{ type: 'text', text: 'more' }] })
+    const back = await json(['copy', hers, url, '--user', 'alice'])
+    assert.deepEqual([back.sessions, back.already], [1, 1])
+  })
+
+  test('a session that differs is refused and left as it is; a copy that broke off goes on', async () => {
+    const other = join(folder, 'other')
+    await using pal = await openPalimpsest({ home: other, databaseUrl: false })
+    await (await pal.session('small')).append({ role: 'user', parts: [{ type: 'text', text: 'another small' }] })
+    const { code, stderr } = await runCli(['copy', other, url])
+    assert.equal(code, 4)
+    assert.match(stderr, /The session small is at the target with other events.*\(CONFLICT\)/)
+    assert.equal((await json(['verify', 'small'], env)).ok, true)
+    const partly = await server.create('partly')
+    const [source, target] = [await openLedger(home, false), await openLedger('', partly)]
+    const { createdAt: at, meta } = (await source.find('small'))!
+    await target.open('small', { at, meta })
+    await target.append(
+      'small',
+      (await source.read('small', { to: 2 })).map(row => ({ ...row, body: row.body! })),
+    )
+    await Promise.all([source.close(), target.close()])
+    await json(['copy', home, partly])
+    assert.deepEqual(
+      bare(await json(['head'], { ...env, PALIMPSEST_DATABASE_URL: partly })),
+      bare(await json(['head', '--home', home])),
+    )
+  })
+
+  test('a backup names the program that makes it', async () => {
+    const { code, stderr } = await runCli(['backup', join(folder, 'backup')], { env })
+    assert.equal(code, 8)
+    assert.match(stderr, /pg_dump/)
+  })
+
+  test('a database that does not answer is an error that says what to check', async () => {
+    const { code, stderr } = await runCli(['sessions'], {
+      env: {
+        ...env,
+        PALIMPSEST_DATABASE_URL: url
+          .replace('palimpsest@', 'palimpsest:hidden@')
+          .replace(/\d+\/palimpsest/, '1/palimpsest?timeout=300'),
+      },
+    })
+    assert.equal(code, 7)
+    assert.match(
+      stderr,
+      /The database at 127\.0\.0\.1:1\/palimpsest does not answer\. Check that it runs.*\(STORE_UNAVAILABLE\)/,
+    )
+    assert.doesNotMatch(stderr, /hidden/)
+  })
+})

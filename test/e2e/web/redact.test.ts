@@ -1,0 +1,55 @@
+/** Finding and covering secrets on the page of a session, in a real browser. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { openWeb, skip, type Web } from './harness.ts'
+
+const TOKEN = `ghp_${'aB3dE5gH7jK9'.repeat(3)}`
+
+describe('secrets on the page of a session', { skip }, () => {
+  let web: Web
+  before(async () => {
+    web = await openWeb()
+    const session = await web.pal.session('talk')
+    await session.append({
+      role: 'user',
+      parts: [{ type: 'text', text: `the token is ${TOKEN}, the word is xylophone` }],
+    })
+  })
+  after(() => web?.close())
+
+  test('are told of before a session is shared, and covered in the file, which opens offline', async () => {
+    const page = await web.page('#/sessions/talk')
+    await page.getByRole('button', { name: 'Share', exact: true }).click()
+    await page.getByText('1 place with what looks like a key or token will be covered.').waitFor()
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download' }).click()
+    const download = await saved
+    assert.equal(download.suggestedFilename(), 'talk.html')
+    const path = await download.path()
+    const html = readFileSync(path, 'utf8')
+    assert.ok(!html.includes(TOKEN) && html.includes('xylophone'))
+    const context = await page.context().browser()!.newContext({ offline: true })
+    const reader = await context.newPage()
+    await reader.setContent(html)
+    await reader.getByText('the word is xylophone').first().waitFor()
+    await context.close()
+  })
+
+  test('are listed and covered with one click, and so is a text that somebody looks for', async () => {
+    const page = await web.page('#/sessions/talk')
+    await page.getByText('the word is xylophone').first().waitFor()
+    await page.getByRole('button', { name: 'Secrets', exact: true }).click()
+    await page.getByText('ghp_…').waitFor()
+    await page.getByRole('button', { name: 'Cover it for good' }).click()
+    await page.getByText('Nothing looks like a key or token.').waitFor()
+    await page.getByLabel('Cover another text').fill('xylophone')
+    await page.getByRole('button', { name: 'Look for it' }).click()
+    await page.getByRole('button', { name: 'Cover 1 place for good' }).click()
+    await page.getByText('the word is *********').first().waitFor()
+    const session = await web.pal.session('talk')
+    const events = JSON.stringify(await session.events())
+    assert.ok(!events.includes(TOKEN) && !events.includes('xylophone'))
+    assert.deepEqual(web.problems, [])
+  })
+})

@@ -1,0 +1,77 @@
+/** Locks of files: one at a time within a process and between processes, in one order, gone with their holder. */
+import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { withLocks } from '../../src/files/lock.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-locks-test-'))
+const { TMPDIR } = process.env
+after(() => {
+  process.env['TMPDIR'] = TMPDIR
+  rmSync(folder, { recursive: true, force: true })
+})
+process.env.PALIMPSEST_LOCKS = join(folder, 'locks')
+
+test('whoever waits for the same file begins when the one before has ended, in the order of asking', async () => {
+  const seen: string[] = []
+  const first = Promise.withResolvers<void>()
+  const works = ['a', 'b', 'c'].map(name =>
+    withLocks(['file'], async () => {
+      seen.push(`${name} begins`)
+      if (name === 'a') await first.promise
+      seen.push(`${name} ends`)
+    }),
+  )
+  while (seen.length === 0) await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(seen, ['a begins'])
+  first.resolve()
+  await Promise.all(works)
+  assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+})
+
+test('work that fails gives its lock back, and its error is passed on', async () => {
+  await assert.rejects(
+    withLocks(['file'], async () => {
+      throw new Error('the work failed')
+    }),
+    /the work failed/,
+  )
+  assert.equal(await withLocks(['file', 'other', 'file'], async () => 'done'), 'done')
+})
+
+test('a lock that another process holds is waited for', async () => {
+  await withLocks(['file'], async () => {})
+  const [name] = readdirSync(process.env.PALIMPSEST_LOCKS!).filter(file => file.endsWith('.lock'))
+  // Another connection stands for another process: SQLite's locks do not tell them apart.
+  const other = new DatabaseSync(join(process.env.PALIMPSEST_LOCKS!, name!))
+  other.exec('BEGIN EXCLUSIVE')
+  let isDone = false
+  const all = Array.from({ length: 400 }, (_, i) => `key ${i}`)
+  const waiting = withLocks(all, async () => (isDone = true))
+  for (let i = 0; i < 20; i++) await new Promise(resolve => setImmediate(resolve))
+  assert.equal(isDone, false)
+  other.close()
+  await waiting
+  assert.equal(isDone, true)
+})
+
+test('a folder of locks that cannot be made is replaced by one of the user’s own among temporary files', async () => {
+  const file = join(folder, 'a-file')
+  writeFileSync(file, '')
+  process.env.PALIMPSEST_LOCKS = join(file, 'locks')
+  process.env['TMPDIR'] = folder
+  const own = join(folder, `palimpsest-locks-${process.getuid?.() ?? 0}`)
+  assert.equal(await withLocks(['file'], async () => 'done'), 'done')
+  if (process.platform !== 'win32') assert.equal(statSync(own).mode & 0o777, 0o700)
+  assert.equal(readdirSync(own).filter(name => name.endsWith('.lock')).length, 1)
+  rmSync(own, { recursive: true })
+  writeFileSync(own, 'not a folder')
+  chmodSync(own, 0o600)
+  await assert.rejects(
+    withLocks(['file'], async () => 'done'),
+    { code: 'EEXIST' },
+  )
+})

@@ -1,0 +1,82 @@
+/** Moving and removing: nothing is overwritten, what is missing is named, and text can be brought back. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, beforeEach, test } from 'node:test'
+import { hashContent, memoryJournal, NO_FILE } from '../../src/files/journal.ts'
+import { moveEntry, removeEntry } from '../../src/files/move.ts'
+import { openRoot } from '../../src/files/root.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-move-'))
+process.env.PALIMPSEST_LOCKS ??= join(folder, 'locks')
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const at = (...names: string[]) => join(folder, 'root', ...names)
+const text = (...names: string[]) => readFileSync(at(...names), 'utf8')
+
+beforeEach(() => {
+  rmSync(at(), { recursive: true, force: true })
+  mkdirSync(at('notes'), { recursive: true })
+  writeFileSync(at('notes', 'a.md'), 'a text')
+  writeFileSync(at('other.md'), 'another')
+  writeFileSync(at('image'), Buffer.from([0, 1, 2]))
+})
+
+test('a file moves with its text, and the journal can undo both sides', async () => {
+  const journal = memoryJournal()
+  assert.equal(await moveEntry(await openRoot(at()), 'notes/a.md', 'deep/er/b.md', journal), true)
+  assert.equal(text('deep', 'er', 'b.md'), 'a text')
+  assert.ok(!existsSync(at('notes', 'a.md')))
+  assert.deepEqual(await journal.lastWrite('notes/a.md'), { hash: NO_FILE, before: 'a text' })
+  assert.deepEqual(await journal.lastWrite('deep/er/b.md'), { hash: hashContent('a text'), before: null })
+})
+
+test('what is not text moves and is removed, without a line in the journal', async () => {
+  const journal = memoryJournal()
+  const root = await openRoot(at())
+  assert.equal(await moveEntry(root, 'image', 'picture', journal), true)
+  assert.deepEqual([...readFileSync(at('picture'))], [0, 1, 2])
+  await removeEntry({ root, path: 'picture' }, journal)
+  assert.ok(!existsSync(at('picture')))
+  assert.equal(await journal.lastWrite('picture'), undefined)
+})
+
+test('a destination that exists is left as it is, for files and for folders', async () => {
+  const root = await openRoot(at())
+  mkdirSync(at('full'))
+  for (const [from, to] of [
+    ['notes/a.md', 'other.md'],
+    ['notes', 'full'],
+    ['notes', 'other.md'],
+  ] as const) {
+    assert.equal(await moveEntry(root, from, to, memoryJournal()), false)
+  }
+  assert.deepEqual([text('other.md'), text('notes', 'a.md')], ['another', 'a text'])
+})
+
+test('a folder moves with what is in it, and never into itself', async () => {
+  const root = await openRoot(at())
+  assert.equal(await moveEntry(root, 'notes', 'notes2', memoryJournal()), true)
+  assert.equal(text('notes2', 'a.md'), 'a text')
+  const inside = moveEntry(root, 'notes2', 'notes2/inner', memoryJournal())
+  await assert.rejects(inside, { code: 'PATH_REFUSED', message: /inside the folder to move/ })
+  assert.equal(text('notes2', 'a.md'), 'a text')
+})
+
+test('what is missing is named, and no folder is made for it', async () => {
+  const root = await openRoot(at())
+  const missing = { code: 'FILE_NOT_FOUND', message: /nobody\.md/ }
+  await assert.rejects(moveEntry(root, 'nobody.md', 'new/b.md', memoryJournal()), missing)
+  assert.ok(!existsSync(at('new')))
+  await assert.rejects(removeEntry({ root, path: 'nobody.md' }, memoryJournal()), missing)
+})
+
+test('a removed text can be brought back from the journal; a removed folder is gone with what was in it', async () => {
+  const journal = memoryJournal()
+  const root = await openRoot(at())
+  await removeEntry({ root, path: 'other.md' }, journal)
+  assert.deepEqual(await journal.lastWrite('other.md'), { hash: NO_FILE, before: 'another' })
+  await removeEntry({ root, path: 'notes' }, journal)
+  assert.ok(!existsSync(at('other.md')) && !existsSync(at('notes')))
+})

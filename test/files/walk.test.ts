@@ -1,0 +1,90 @@
+/** What a walk reports and where it does not go. */
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { openRoot, withFolder } from '../../src/files/root.ts'
+import { globFilter, walk } from '../../src/files/walk.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-walk-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+before(() => {
+  for (const name of ['a/b/c', '.git/objects', 'node_modules/x', 'z'])
+    mkdirSync(join(folder, name), { recursive: true })
+  for (const name of ['a/b/c/deep.ts', 'a/one.ts', '.git/config', 'two.md']) writeFileSync(join(folder, name), '')
+  writeFileSync(join(folder, '.palimpsest-1-0123456789abcdef.tmp'), 'half')
+  symlinkSync(folder, join(folder, 'z', 'loop'))
+})
+
+async function seen(depth: number): Promise<string[]> {
+  const root = await openRoot(folder)
+  return withFolder({ root, path: '.' }, async top => {
+    const lines: string[] = []
+    for await (const { parts, kind, closed } of walk(top, depth)) {
+      lines.push(`${parts.join('/')} ${kind}${closed === undefined ? '' : ' closed'}`)
+    }
+    return lines
+  })
+}
+
+test('folders come before what is in them, in order of names; links, .git and node_modules are not entered', async () => {
+  assert.deepEqual(await seen(9), [
+    '.git folder closed',
+    'a folder',
+    'a/b folder',
+    'a/b/c folder',
+    'a/b/c/deep.ts file',
+    'a/one.ts file',
+    'node_modules folder closed',
+    'two.md file',
+    'z folder',
+    'z/loop link',
+  ])
+})
+
+test('a walk ends at its depth, and says which folders it left closed', async () => {
+  assert.deepEqual(await seen(1), [
+    '.git folder closed',
+    'a folder closed',
+    'node_modules folder closed',
+    'two.md file',
+    'z folder closed',
+  ])
+  assert.deepEqual(
+    (await seen(2)).filter(line => line.startsWith('a')),
+    ['a folder', 'a/b folder closed', 'a/one.ts file'],
+  )
+})
+
+test('a folder that vanishes or may not be read during the walk is passed over', async () => {
+  mkdirSync(join(folder, 'a', 'gone'))
+  const root = await openRoot(folder)
+  const rest = await withFolder({ root, path: '.' }, async top => {
+    const names: string[] = []
+    for await (const { name } of walk(top, 9)) {
+      if (name === 'gone') rmSync(join(folder, 'a', 'gone'), { recursive: true })
+      names.push(name)
+    }
+    return names
+  })
+  assert.deepEqual(rest.slice(-4), ['node_modules', 'two.md', 'z', 'loop'])
+  if (process.platform === 'win32' || process.getuid?.() === 0) return
+  mkdirSync(join(folder, 'secret'))
+  chmodSync(join(folder, 'secret'), 0)
+  assert.ok((await seen(9)).includes('secret folder'))
+  chmodSync(join(folder, 'secret'), 0o700)
+})
+
+test('a glob without a slash fits names at any depth, one with a slash the whole path; none fits everything', () => {
+  assert.deepEqual(
+    ['a.ts', 'x/a.ts', 'x/a.md'].map(path => globFilter('*.ts')(path.split('/'))),
+    [true, true, false],
+  )
+  assert.deepEqual(
+    ['a.ts', 'x/a.ts'].map(path => globFilter('./x/*.ts')(path.split('/'))),
+    [false, true],
+  )
+  assert.ok(globFilter(undefined)(['a']) && globFilter('')(['a']))
+})

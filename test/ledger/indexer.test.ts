@@ -1,0 +1,101 @@
+/** When the index is filled. `advance` is the test's own: it says what it was asked for and how much is left. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Advance, Indexer } from '../../src/ledger/indexer.ts'
+import { PalimpsestError } from '../../src/model/errors.ts'
+
+type Asked = { sessions: readonly string[] | undefined; merge: boolean }
+
+/** An index with so many steps left for what was there before; each `fail` is thrown once. */
+function scripted({ behind = 0, fail = [] as Error[] } = {}) {
+  const asked: Asked[] = []
+  const failures = [...fail]
+  let left = behind
+  const advance: Advance = async (sessions, { merge }) => {
+    asked.push({ sessions, merge })
+    const failure = failures.shift()
+    if (failure) throw failure
+    if (sessions) return false
+    left = Math.max(0, left - 1)
+    return left > 0
+  }
+  return { indexer: new Indexer(advance), asked }
+}
+
+const locked = () => new PalimpsestError('STORE_LOCKED', 'locked')
+/** Until the timer of the indexer, which does not hold the process, has run and all of its steps have followed. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(resolve => setTimeout(resolve, 5))
+}
+
+test('appends that follow one another are indexed together, once, and then what is behind', async () => {
+  const { indexer, asked } = scripted({ behind: 2 })
+  indexer.appended('a')
+  indexer.appended('b')
+  indexer.appended('a')
+  await until(() => asked.length === 3)
+  assert.deepEqual(asked, [
+    { sessions: ['a', 'b'], merge: true },
+    { sessions: undefined, merge: true },
+    { sessions: undefined, merge: true },
+  ])
+  indexer.appended('c')
+  await until(() => asked.length === 4)
+  await indexer.close()
+  assert.deepEqual(asked.at(-1), { sessions: ['c'], merge: true }, 'what was behind is done, and not looked at again')
+})
+
+test('a session whose step failed is tried again with the next append', async () => {
+  const { indexer, asked } = scripted({ fail: [new Error('disk')] })
+  indexer.appended('a')
+  await until(() => asked.length === 1)
+  await new Promise(resolve => setImmediate(resolve))
+  indexer.appended('b')
+  await until(() => asked.length >= 2)
+  assert.deepEqual(new Set(asked[1]!.sessions), new Set(['a', 'b']))
+  await indexer.close()
+})
+
+test('a search of one session has all of it; one of all sessions says when some are left out', async () => {
+  const { indexer, asked } = scripted({ behind: 3 })
+  assert.equal(await indexer.catchUp('a'), false)
+  assert.deepEqual(asked, [{ sessions: ['a'], merge: false }])
+  assert.equal(await indexer.catchUp(undefined), true)
+  assert.equal(await indexer.catchUp(undefined), true)
+  assert.equal(await indexer.catchUp(undefined), false)
+  const before = asked.length
+  assert.equal(await indexer.catchUp(undefined), false)
+  assert.equal(asked.length, before, 'nothing is left to look at')
+  await indexer.close()
+})
+
+test('a search of all sessions has what was appended here', async () => {
+  const { indexer, asked } = scripted()
+  indexer.appended('a')
+  await indexer.catchUp(undefined)
+  assert.deepEqual(asked[0], { sessions: ['a'], merge: false })
+  await indexer.close()
+})
+
+test('a search waits for whoever writes, and passes on every other failure at once', async () => {
+  const { indexer, asked } = scripted({ fail: [locked(), locked()] })
+  assert.equal(await indexer.catchUp('a'), false)
+  assert.equal(asked.length, 3)
+  for (const failure of [new PalimpsestError('STORE_FULL', 'full'), new Error('broken')]) {
+    const one = scripted({ fail: [failure] })
+    await assert.rejects(one.indexer.catchUp('a'), failure)
+    assert.equal(one.asked.length, 1)
+  }
+})
+
+test('closing indexes what was appended here, once, and nothing begins afterwards', async () => {
+  const { indexer, asked } = scripted({ behind: 5 })
+  indexer.appended('a')
+  await indexer.close()
+  await indexer.close()
+  assert.deepEqual(asked, [{ sessions: ['a'], merge: false }])
+  const failing = scripted({ fail: [new Error('disk')] })
+  failing.indexer.appended('a')
+  await failing.indexer.close()
+  assert.equal(failing.asked.length, 1, 'a failure at the end is left for the next process')
+})

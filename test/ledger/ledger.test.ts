@@ -1,0 +1,85 @@
+/** A ledger over a store: where it stands after each way of reading, and what a kept head proves. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import type { Event } from '../../src/model/types.ts'
+
+const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
+
+/** A store with one session of three events, and the ledger that wrote them. */
+async function written(): Promise<{ store: SqliteLedger; writer: Ledger }> {
+  const store = new SqliteLedger(':memory:')
+  await store.open('a', { at: 0, meta: '{}' })
+  const writer = new Ledger(store, 'a')
+  await writer.append([said('one'), said('two'), said('three')], 1)
+  return { store, writer }
+}
+
+test('one that has loaded or caught up appends behind what is there; one that has not is beaten', async () => {
+  const { store, writer } = await written()
+  const fresh = new Ledger(store, 'a')
+  assert.equal(await fresh.append([said('too early')], 2), undefined)
+  const { rows } = await fresh.load()
+  assert.deepEqual([rows.length, fresh.length, fresh.head], [3, 3, writer.head])
+  assert.deepEqual(
+    (await fresh.append([said('four')], 2))?.map(({ seq }) => seq),
+    [3],
+  )
+  assert.equal(await writer.append([said('late')], 3), undefined)
+  assert.deepEqual(
+    (await writer.catchUp()).map(({ seq }) => seq),
+    [3],
+  )
+  assert.deepEqual(await writer.catchUp(), [])
+  assert.deepEqual(
+    (await writer.append([said('five')], 3))?.map(({ seq }) => seq),
+    [4],
+  )
+})
+
+test('a head that was kept is in the chain, also when more was appended; another is not', async () => {
+  const { store, writer } = await written()
+  const kept = { session: 'a', ...writer.head }
+  await writer.append([said('four')], 2)
+  assert.equal((await new Ledger(store, 'a').verify(kept)).length, 4)
+  await new Ledger(store, 'a').verify({ session: 'a', events: 0, hash: '' })
+  const fails = (events: number, hash: string, message: RegExp) =>
+    assert.rejects(new Ledger(store, 'a').verify({ session: 'a', events, hash }), { code: 'LEDGER_CORRUPT', message })
+  await fails(3, 'f'.repeat(64), /written anew/)
+  await fails(4, kept.hash, /written anew/)
+  await fails(5, kept.hash, /has 4 events, and the head that was kept has 5/)
+})
+
+test('a redaction explains a changed chain from the first event that it changed, and nothing that was kept later', async () => {
+  const { store, writer } = await written()
+  const one = { session: 'a', events: 1, hash: (await store.read('a'))[0]!.hash }
+  const all = { session: 'a', ...writer.head }
+  await store.redact(['a'], { text: 'two' }, { at: 2, by: 'alice' })
+  const verify = (head: typeof all) => new Ledger(store, 'a').verify(head)
+  await verify(one)
+  await verify(all)
+  await verify({ ...all, events: 2, hash: 'e'.repeat(64) })
+  await assert.rejects(verify({ ...one, hash: 'e'.repeat(64) }), { code: 'LEDGER_CORRUPT' })
+  await assert.rejects(verify({ ...all, hash: 'e'.repeat(64) }), { code: 'LEDGER_CORRUPT' })
+  await assert.rejects(verify({ ...all, events: 4, hash: 'e'.repeat(64) }), { code: 'LEDGER_CORRUPT' })
+})
+
+test('an event says of a redaction only those texts that it covered', async () => {
+  const { store } = await written()
+  await store.append('a', [])
+  await store.redact(['a'], { text: 'two' }, { at: 2, by: 'alice' })
+  const [last] = await new Ledger(store, 'a').events([3])
+  assert.equal(last!.event.type === 'redact' && last!.event.texts.length, 1)
+})
+
+test('a session that gets another id keeps its events and forks, for readers that knew it', async () => {
+  const { store } = await written()
+  await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 1 } })
+  const before = [await store.read('a'), await store.read('b')]
+  assert.equal(store.rename('a', 'b'), false, 'the id is taken')
+  assert.equal(store.rename('nobody', 'c'), false)
+  assert.equal(store.rename('a', 'c'), true)
+  assert.deepEqual([await store.read('c'), await store.read('b')], before)
+  await assert.rejects(store.read('a'), { code: 'SESSION_NOT_FOUND' })
+})

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import type { PostgresServer } from '../../../scripts/postgres.ts'
+import { isUniqueViolation, type PgMigrations, Postgres } from '../../../src/ledger/postgres/database.ts'
+import { noPostgres, startPostgres } from '../../postgres.ts'
+
+const STEPS: PgMigrations = [
+  ['a table', 'CREATE TABLE numbers (n integer PRIMARY KEY)'],
+  ['its first row', 'INSERT INTO numbers VALUES (1)'],
+]
+
+describe('a PostgreSQL database', { skip: noPostgres }, () => {
+  let server: PostgresServer
+  before(async () => {
+    server = await startPostgres()
+  })
+
+  test('migrations are applied once, however many servers start together', async () => {
+    const url = await server.create('migrations')
+    const servers = await Promise.all([1, 2, 3, 4, 5].map(n => Postgres.open(url, { connections: n })))
+    await Promise.all(servers.map(one => one.migrate('numbers', STEPS)))
+    await servers[0]!.migrate('numbers', [...STEPS, ['more', 'INSERT INTO numbers VALUES (2)']])
+    assert.deepEqual(await servers[1]!.read('SELECT n FROM numbers ORDER BY n'), [{ n: 1 }, { n: 2 }])
+    await assert.rejects(servers[0]!.migrate('numbers', STEPS), { code: 'LEDGER_NEWER' })
+    for (const one of servers) await one.close()
+  })
+
+  test('a step that fails leaves nothing of what came with it', async () => {
+    const url = await server.create('failing')
+    const db = await Postgres.open(url)
+    await assert.rejects(db.migrate('numbers', [...STEPS, ['wrong', 'INSERT INTO nowhere VALUES (1)']]), {
+      code: 'STORE_FAILED',
+    })
+    assert.deepEqual(await db.read(`SELECT to_regclass('numbers') AS there`), [{ there: null }])
+    await db.close()
+  })
+
+  test('those who open the same address share connections until the last one closes', async () => {
+    const url = await server.create('shared')
+    const [one, two] = [await Postgres.open(url), await Postgres.open(url)]
+    assert.equal(one, two)
+    await one.close()
+    assert.deepEqual(await two.read('SELECT 1 AS one'), [{ one: 1 }])
+    await two.close()
+    await assert.rejects(two.read('SELECT 1'))
+  })
+
+  test('a transaction is all or nothing, and one that loses is done again', async () => {
+    const url = await server.create('transactions')
+    const db = await Postgres.open(url)
+    await db.migrate('numbers', STEPS)
+    await assert.rejects(
+      db.transaction(async session => {
+        await session.change('INSERT INTO numbers VALUES (5)')
+        await session.change('INSERT INTO numbers VALUES (1)')
+      }),
+      isUniqueViolation,
+    )
+    assert.deepEqual(await db.read('SELECT n FROM numbers'), [{ n: 1 }])
+    const add = () =>
+      db.transaction(async session => {
+        await session.plain('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE')
+        const row = await session.row('SELECT max(n) AS n FROM numbers')
+        await session.change('INSERT INTO numbers VALUES ($1)', [Number(row!['n']) + 1])
+      })
+    const tried = await Promise.allSettled([add(), add(), add(), add()])
+    const failed = tried.filter(one => one.status === 'rejected')
+    // A place that was taken is the caller's to decide; a lost race is not seen.
+    assert.ok(failed.every(one => isUniqueViolation(one.reason)))
+    const [row] = await db.read('SELECT count(*)::integer AS n FROM numbers')
+    assert.equal(row!['n'], 5 - failed.length)
+    await db.close()
+  })
+
+  test('statements go on after the server was restarted, and say so where it stays away', async () => {
+    const own = await startPostgres()
+    const db = await Postgres.open(own.url(), { timeoutMs: 60_000 })
+    const impatient = await Postgres.open(own.url(), { timeoutMs: 500 })
+    assert.deepEqual(await db.read('SELECT 1 AS one'), [{ one: 1 }])
+    await impatient.read('SELECT 1')
+    await own.end('SIGKILL')
+    await assert.rejects(impatient.read('SELECT 1'), { code: 'STORE_UNAVAILABLE' })
+    const waiting = db.read('SELECT 2 AS two')
+    await own.run()
+    assert.deepEqual(await waiting, [{ two: 2 }])
+    own.pause(true)
+    await assert.rejects(impatient.read('SELECT 1'), { code: 'STORE_UNAVAILABLE' })
+    own.pause(false)
+    assert.equal((await impatient.read('SELECT 1')).length, 1)
+    await Promise.all([db.close(), impatient.close()])
+  })
+
+  test('what is wrong with the address is said without the password', async () => {
+    await assert.rejects(Postgres.open('mysql://u:secret@h/d'), { code: 'CONFIG_INVALID' })
+    const db = await Postgres.open(server.url('nowhere').replace('palimpsest@', 'palimpsest:secret@'))
+    await assert.rejects(db.read('SELECT 1'), error => {
+      assert.ok(error instanceof Error && 'code' in error && error.code === 'CONFIG_INVALID')
+      assert.ok(!`${error.message}${JSON.stringify(error)}`.includes('secret'))
+      return true
+    })
+    await db.close()
+  })
+})

@@ -1,0 +1,138 @@
+/** The ledger on every PostgreSQL that is here: the contract, and the same answers as SQLite whatever was done. */
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import type { PostgresServer } from '../../../scripts/postgres.ts'
+import { Ledger } from '../../../src/ledger/ledger.ts'
+import { ownedBy } from '../../../src/ledger/owners.ts'
+import { PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import { SqliteLedger } from '../../../src/ledger/sqlite.ts'
+import type { LedgerStore } from '../../../src/ledger/store.ts'
+import type { Event } from '../../../src/model/types.ts'
+import type { Scope } from '../../../src/recall/index.ts'
+import { search } from '../../../src/recall/search.ts'
+import { ledgerStoreContract } from '../../contracts/ledger-store.ts'
+import { noPostgres, POSTGRES, startPostgres } from '../../postgres.ts'
+import * as fc from '../../property.ts'
+
+describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
+  for (const programs of POSTGRES) {
+    describe(`PostgreSQL ${programs.version}`, () => {
+      let server: PostgresServer
+      const made = new Map<string, Promise<string>>()
+      before(async () => {
+        server = await startPostgres(programs)
+      })
+
+      ledgerStoreContract('postgres', async name => {
+        const url = made.get(name) ?? server.create(`d${made.size}`)
+        made.set(name, url)
+        return PostgresLedger.open(await url)
+      })
+
+      test('whatever is appended, forked, removed and redacted, it answers as SQLite does', async () => {
+        const stores = [new SqliteLedger(':memory:'), await PostgresLedger.open(await server.create('alike'))]
+        let run = 0
+        await fc.assert(
+          fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 10 }), async actions => {
+            const owner = `run ${run++}`
+            const [lite, pg] = stores.map(store => ownedBy(owner, store))
+            for (const [at, one] of actions.entries())
+              assert.deepEqual(await act(pg!, one, at), await act(lite!, one, at))
+            assert.deepEqual(await answers(pg!), await answers(lite!))
+          }),
+          { numRuns: 12 },
+        )
+        for (const store of stores) await store.close()
+      })
+    })
+  }
+})
+
+const NAMES = ['one', 'two', 'three', 'four']
+const WORDS = ['apple', 'apples', 'connectionTimeoutMs', 'src/a/b.ts', 'Straße', '漢字', '𝐀𝐁𝐂𝐃', 'x', 'running', 'zero']
+const QUERIES = ['apple', 'meout', 'app', 'src/a/b.ts running zero', '字', 'strasse', '𝐁𝐂𝐃', 'nothing']
+
+type Action =
+  | { do: 'say'; session: string; words: string[]; times: number }
+  | { do: 'fork'; session: string; of: string; at: number }
+  | { do: 'remove'; session: string }
+  | { do: 'redact'; session: string }
+
+const name = fc.constantFrom(...NAMES)
+const words = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 })
+const say = fc.record({
+  do: fc.constant('say' as const),
+  session: name,
+  words,
+  // The last is so long that the text is kept apart.
+  times: fc.constantFrom(1, 1, 2, 500),
+})
+const action: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 6, arbitrary: say },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('fork' as const), session: name, of: name, at: fc.nat(4) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), session: name }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('redact' as const), session: name }) },
+)
+
+async function act(store: LedgerStore, one: Action, at: number): Promise<unknown> {
+  if (one.do === 'remove')
+    return (await store.remove([one.session], { at, by: 'me' })).map(tombstone => tombstone.events)
+  if (one.do === 'redact') return store.redact([one.session], { text: 'zero' }, { at, by: 'me' })
+  if (one.do === 'fork') {
+    const parent = await store.find(one.of)
+    if (!parent || parent.length === 0 || one.of === one.session) return undefined
+    const seq = Math.min(one.at, parent.length - 1)
+    return store.open(one.session, { at, meta: '{"title":"zero apples"}', parent: { id: one.of, seq } })
+  }
+  await store.open(one.session, { at, meta: '{}' })
+  const ledger = new Ledger(store, one.session)
+  await ledger.load()
+  const text = `${one.words.join(' ')} `.repeat(one.times)
+  const call: Event = {
+    type: 'entry',
+    message: {
+      role: 'assistant',
+      parts: [{ type: 'tool-call', id: `c${at}`, name: 'read', input: { path: one.words[0]! } }],
+    },
+  }
+  const result: Event = {
+    type: 'entry',
+    message: {
+      role: 'tool',
+      parts: [{ type: 'tool-result', id: `c${at}`, name: 'read', output: [{ type: 'text', text }] }],
+    },
+  }
+  const said: Event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } }
+  return (await ledger.append(one.words.length > 3 ? [call, result] : [said], at))?.map(({ seq }) => seq)
+}
+
+/** Everything that a store can be asked, but for what is random in a redaction. */
+async function answers(store: LedgerStore): Promise<unknown> {
+  const sessions = await store.list()
+  const found: unknown[] = []
+  const scopes: Scope[] = ['all', { among: id => id < 'p' }, ...sessions.map(({ id }) => ({ session: id }))]
+  for (const scope of scopes) {
+    for (const query of QUERIES) {
+      const index = await store.index(scope)
+      found.push([
+        query,
+        await search(index, query, { limit: 5 }),
+        await search(index, query, { limit: 5, types: ['tool-result'], distinct: true }),
+      ])
+    }
+  }
+  const events = []
+  for (const { id } of sessions) {
+    const all = await new Ledger(store, id).verify()
+    events.push([
+      id,
+      all.map(({ event }) => (event.type === 'redact' ? { ...event, salt: '', texts: [], head: '' } : event)),
+    ])
+  }
+  return {
+    sessions,
+    found,
+    events,
+    tombstones: (await store.tombstones()).map(({ session, events: n }) => [session, n]),
+  }
+}

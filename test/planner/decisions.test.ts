@@ -1,0 +1,65 @@
+/**
+ * What planners decide on sessions of one seed, call by call and in their own words, beside this file. A change of a
+ * decision is no fault, but nobody makes one unseen: look at the difference, then run this file with
+ * `--test-update-snapshots`.
+ */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { longSession } from '../../bench/long-session.ts'
+import type { Message } from '../../src/model/types.ts'
+import { whenItPays } from '../../src/planner/hold.ts'
+import { staleOutput } from '../../src/policies/stale-output.ts'
+import { truncateShell } from '../../src/policies/truncate-shell.ts'
+import { type ReplayOptions, replay } from '../../src/replay/replay.ts'
+
+/** A window that fills, so that what does not fit must be folded, summarised or warned of. */
+const SMALL = { small: { window: 40_000 } }
+
+const CASES: (ReplayOptions & { name: string; turns: number; bound?: boolean })[] = [
+  { name: 'thrifty', turns: 200, model: 'claude-sonnet-4-5' },
+  { name: 'thrifty-one-hour', turns: 150, model: 'claude-opus-5', cacheTtl: '1h' },
+  { name: 'thrifty-bound', turns: 200, model: 'claude-fable-5-2', cacheTtl: '1h', bound: true },
+  { name: 'thrifty-openai', turns: 150, model: 'gpt-6.1', bound: true },
+  { name: 'thrifty-bound-five-minutes', turns: 200, model: 'claude-sonnet-5-5', bound: true },
+  { name: 'thrifty-small-window', turns: 300, model: 'small', models: SMALL },
+  { name: 'agent', turns: 150, model: 'small', models: SMALL, policy: 'agent' },
+  {
+    name: 'held',
+    turns: 150,
+    model: 'claude-sonnet-4-5',
+    policy: whenItPays('held', [staleOutput(), truncateShell()]),
+  },
+]
+
+for (const { name, turns, bound, ...options } of CASES) {
+  test(`${name} decides as it did`, async t => {
+    const messages = longSession(turns, { seed: 7 })
+    const lines: string[] = []
+    for await (const step of replay(bound ? messages.map(withReasoning) : messages, options)) {
+      if (step.edits.length === 0 && step.decision === undefined) continue
+      const { turn, tokens, edits, decision } = step
+      lines.push(
+        `call ${turn}: ${tokens} tokens, ${edits.length} edits${decision ? `; ${JSON.stringify(decision)}` : ''}`,
+      )
+      for (const { target, replacement, why } of edits) {
+        lines.push(`  ${JSON.stringify(target)} → ${short(JSON.stringify(replacement))}: ${why}`)
+      }
+    }
+    t.assert.fileSnapshot(`${lines.join('\n')}\n`, join(import.meta.dirname, 'decisions', `${name}.txt`), {
+      serializers: [value => value],
+    })
+  })
+}
+
+/** As agents of models that think send it: each answer begins with signed reasoning. */
+function withReasoning(message: Message, i: number): Message {
+  if (message.role !== 'assistant') return message
+  const text = `I think about step ${i}. `.repeat(1 + (i % 7))
+  return { ...message, parts: [{ type: 'reasoning', text }, ...message.parts] }
+}
+
+function short(text = ''): string {
+  if (text.length <= 60) return text
+  return `${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 12)}`
+}

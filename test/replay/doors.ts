@@ -1,0 +1,74 @@
+/** What the doors say of recorded sessions: one sum for all, and that is what the provider reported. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { costOfSession } from '../../src/agent/spending.ts'
+import { ProxyAccount } from '../../src/doors/proxy/account.ts'
+import { Meter } from '../../src/doors/proxy/meter.ts'
+import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { dollarsOf } from '../../src/providers/pricing.ts'
+import { timelineOf } from '../../src/replay/account.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { importSession } from '../../src/session/import-transcript.ts'
+import { Timelines } from '../../src/session/timelines.ts'
+import { statisticsOf } from '../../src/view/statistics.ts'
+import { summaryOf } from '../../src/view/totals.ts'
+
+export const TRACES = join(import.meta.dirname, '../../../shared/traces')
+export const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
+/** Formats whose files tell what the provider reported. */
+export const RECORDED = ['claude-code', 'codex', 'opencode', 'pi']
+
+export const isCent = (a: number, b: number) => Math.abs(a - b) < 0.005
+
+/** Of Prometheus' text, over all models. */
+function costIn(metrics: string): number {
+  const values = [...metrics.matchAll(/^palimpsest_cost_dollars_total(?:\{.*\})? (.*)$/gm)].map(([, value]) =>
+    Number(value),
+  )
+  return values.reduce((total, value) => total + value, 0)
+}
+
+/** Checks every session with usage in some files; gives how many these are. */
+export async function checkDoors(files: readonly string[]): Promise<number> {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  let checked = 0
+  for (const file of files) {
+    const { sessions } = await readTranscript(file)
+    for (const session of sessions.filter(({ usage }) => usage.length > 0)) {
+      const name = `${file} ${session.id}`
+      const timeline = await timelineOf(session)
+      const { money, calls } = summaryOf(timeline)
+      const bill = session.usage
+        .filter(({ message }) => message >= session.carried)
+        .reduce((total, { message, usage }) => {
+          const at = session.messages[message]?.at
+          const model = modelInfo(usage.model ?? session.model, {}, at ? { at } : {})
+          return total + dollarsOf(usage, model)
+        }, 0)
+      const estimated = timeline.calls.filter(({ paid, inherited }) => paid.estimated && !inherited)
+      const rest = estimated.reduce((total, { paid }) => total + paid.dollars, 0)
+      assert.ok(isCent(money.with, bill + rest), `${name}: ${money.with} and ${bill} + ${rest}`)
+      const imported = await importSession(pal, session, { name: `s${checked}` })
+      const info = await pal.find(imported.session)
+      const opened = await pal.session(imported.session)
+      const account = new ProxyAccount()
+      account.touch(name, { find: async () => info, open: async () => opened, before: 0 })
+      const page = await new Timelines().summary(opened, info!)
+      const said = {
+        page: page.money.with,
+        stats: statisticsOf(await new Timelines().of(opened, info!)).cost,
+        terminal: (await costOfSession(pal, opened)).dollars,
+        run: (await account.totals()).cost,
+        metrics: costIn(new Meter().text(await account.byModel({ all: true }))),
+      }
+      for (const [door, dollars] of Object.entries(said))
+        assert.ok(isCent(dollars, money.with), `${name}: ${door} says ${dollars}, the account ${money.with}`)
+      assert.ok(calls > 0 || session.carried > 0, name)
+      checked++
+    }
+  }
+  await pal.close()
+  return checked
+}

@@ -1,0 +1,261 @@
+/**
+ * One small session whose sums are done by hand: statistics, totals, rent and turns say the same of it. The counter
+ * counts letters and the prices are round, so that every figure below can be checked on paper.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Edit, Event, Message, Part, Usage } from '../../src/model/types.ts'
+import { modelInfo } from '../../src/providers/models.ts'
+import { addRents, largestRows, rentOf } from '../../src/view/rent.ts'
+import { addStatistics, noStatistics, statisticsOf } from '../../src/view/statistics.ts'
+import { Timeline } from '../../src/view/timeline.ts'
+import { dayOf, summaryOf } from '../../src/view/totals.ts'
+import { stepsOf, turnsOf } from '../../src/view/turns.ts'
+
+const NOON = new Date(2026, 10, 15, 12).getTime()
+const MINUTE = 60_000
+const PRICES = { round: { input: 1_000_000, output: 2_000_000, read: 0.1, write: 1, window: 100_000, minimum: 0 } }
+
+const says = (role: 'user' | 'assistant', ...parts: Part[]): Message => ({ role, parts })
+const text = (words: string): Part => ({ type: 'text', text: words })
+const call = (id: string, name: string, input: object): Part => ({ type: 'tool-call', id, name, input })
+const result = (id: string, name: string, output: string, isError = false): Message => ({
+  role: 'tool',
+  parts: [{ type: 'tool-result', id, name, output, ...(isError ? { isError } : {}) }],
+})
+
+function timelineOf(events: readonly (Event & { after?: number })[], inherited?: { events: number; entries: number }) {
+  const timeline = new Timeline({
+    count: words => words.length,
+    model: modelInfo('round', PRICES),
+    name: 'round',
+    models: PRICES,
+    overhead: 100,
+    ...(inherited ? { inherited } : {}),
+  })
+  let at = NOON
+  for (const [seq, { after = MINUTE, ...event }] of events.entries()) {
+    at += after
+    timeline.take({ seq, at, event: event as Event })
+  }
+  return timeline
+}
+
+const entry = (message: Message, after?: number) => ({
+  type: 'entry' as const,
+  message,
+  ...(after === undefined ? {} : { after }),
+})
+const used = (usage: Usage) => ({ type: 'usage' as const, usage })
+const edit = (id: string, target: Edit['target'], by: Edit['by'], replacement: Edit['replacement'] = null) => ({
+  type: 'edit' as const,
+  edits: [{ id, target, replacement, by, why: 'because', saved: 0 }],
+})
+
+/** Two requests; a file is read and a command fails for the first, another agent is asked for the second. */
+const EVENTS = [
+  entry(says('user', text('mend the report'))),
+  entry(says('assistant', call('1', 'Read', { file_path: '/a.ts' }), call('2', 'Bash', { command: 'make' }))),
+  used({ input: 10, cacheRead: 0, cacheWrite: 200, output: 50 }),
+  entry(result('1', 'Read', 'x'.repeat(400))),
+  entry(result('2', 'Bash', 'no rule', true)),
+  entry(says('assistant', text('It is mended.'))),
+  used({ input: 20, cacheRead: 200, cacheWrite: 5000, output: 10 }),
+  edit('e1', { type: 'part', entry: 2, part: 0 }, 'policy:thrifty', 'cut'),
+  entry(says('user', text('ask somebody'))),
+  entry(says('assistant', call('3', 'Task', { prompt: 'look' }))),
+  used({ input: 5, cacheRead: 0, cacheWrite: 400, output: 20 }),
+  edit('e2', { type: 'part', entry: 0, part: 0 }, 'engine', 'mend the report!'),
+  entry(result('3', 'Task', 'seen')),
+  entry(says('assistant', text('Seen.')), 20 * MINUTE),
+]
+/** Dollars of what was reported, at 1 for a token of input, 0.1 for one read, 1 for one written, 2 for one of output. */
+const PAID = [10 + 200 + 2 * 50, 20 + 20 + 5000 + 2 * 10, 5 + 400 + 2 * 20]
+
+const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-6, `${a} is not ${b}`)
+
+describe('statistics', () => {
+  const timeline = timelineOf(EVENTS)
+  const statistics = statisticsOf(timeline)
+
+  test('are of what the provider reported, and of the model of costs for the last call', () => {
+    const { calls, input, output, cacheRead, cacheWrite, cost } = statistics
+    assert.deepEqual([calls, input, output, cacheRead, cacheWrite], [4, 35, 80, 200, 5600])
+    const last = timeline.calls.at(-1)!
+    assert.equal(last.paid.estimated, true)
+    near(cost, PAID[0]! + PAID[1]! + PAID[2]! + last.paid.dollars)
+  })
+
+  test('count messages without what stands in front of them, as they were and as they were sent', () => {
+    const { tokensIn, tokensSent } = statistics
+    near(
+      tokensIn,
+      timeline.calls.reduce((sum, { raw, overhead }) => sum + raw.tokens - overhead, 0),
+    )
+    near(
+      tokensSent,
+      timeline.calls.reduce((sum, { sent, overhead }) => sum + sent.tokens - overhead, 0),
+    )
+    assert.ok(tokensIn - tokensSent >= 2 * 397 - 2, 'the file was cut for two calls')
+  })
+
+  test('name what made calls dearer, who edited, and why the cache was lost', () => {
+    const saved = timeline.calls.map(({ raw, sent }) => raw.cost - sent.cost)
+    near(
+      statistics.saved,
+      saved.reduce((a, b) => a + b, 0),
+    )
+    near(statistics.rewritten, -saved.filter(one => one < 0).reduce((a, b) => a + b, 0))
+    assert.deepEqual(statistics.edits, { 'policy:thrifty': 1 }, 'the book-keeping of the engine is none')
+    assert.deepEqual(statistics.busts, { edit: 1, pause: 0, client: 0, model: 0, server: 0, provider: 0 })
+  })
+
+  test('of a fork are of its own calls and edits', () => {
+    const fork = statisticsOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
+    assert.deepEqual([fork.calls, fork.cacheWrite], [2, 400])
+    assert.deepEqual(fork.edits, { 'policy:thrifty': 1 }, 'made before its first own call')
+    const later = statisticsOf(timelineOf(EVENTS, { events: 12, entries: 8 }))
+    assert.deepEqual([later.calls, later.edits], [1, {}])
+  })
+
+  test('add up', () => {
+    const twice = addStatistics(addStatistics(noStatistics(), statistics), statistics)
+    assert.deepEqual(twice.edits, { 'policy:thrifty': 2 })
+    assert.deepEqual(twice.busts, { ...statistics.busts, edit: 2 })
+    assert.deepEqual([twice.calls, twice.output], [8, 160])
+    near(twice.cost, 2 * statistics.cost)
+  })
+})
+
+describe('totals', () => {
+  test('are by day, with the tokens that were reported or, for the last call, reckoned', () => {
+    const { days, money } = summaryOf(timelineOf(EVENTS))
+    assert.equal(days.length, 1)
+    const [day] = days
+    assert.deepEqual([day!.day, day!.calls], ['2026-11-15', 4])
+    near(day!.billed, money.with)
+    near(money.without - money.with, money.saved)
+    assert.equal(money.estimated, 1)
+    assert.ok(day!.input > 35 + 200 + 5600 && day!.cacheRead >= 200)
+  })
+
+  test('a time that is not known has no day', () => {
+    assert.equal(dayOf(0), 'unknown')
+    assert.equal(dayOf(new Date(2026, 0, 9, 23, 59).getTime()), '2026-01-09')
+  })
+})
+
+describe('rent', () => {
+  const timeline = timelineOf(EVENTS)
+  const rent = rentOf(timeline)
+  const of = (by: 'kind' | 'tool' | 'file' | 'agent' | 'edit', name: string) =>
+    rent[by].find(row => row.name === name) ?? assert.fail(`${by} has no ${name}`)
+
+  test('shares out all that was paid; answers pay for being written', () => {
+    near(rent.dollars, summaryOf(timeline).money.with)
+    near(
+      of('kind', 'answers').dollars,
+      timeline.calls.reduce((sum, { paid }) => sum + paid.output, 0),
+    )
+    assert.equal(of('kind', 'answers').tokens, 0)
+  })
+
+  test('counts tokens times the calls that carried them', () => {
+    assert.equal(of('kind', 'file reads').tokens, 400 + 3 + 3, 'whole once, then twice as an edit shows it')
+    assert.equal(of('kind', 'your messages').tokens, 15 * 2 + (15 + 12) + (16 + 12))
+  })
+
+  test('says whose it is: what edits shortened, and what was asked of other agents', () => {
+    assert.ok(of('edit', 'policy:thrifty').saved > 0)
+    assert.equal(of('edit', 'not edited').saved, 0)
+    assert.ok(of('agent', 'subagents').dollars > 0 && of('agent', 'subagents').dollars < of('agent', 'main').dollars)
+    assert.deepEqual(
+      rentOf(timeline, { isSubagent: true }).agent.map(({ name }) => name),
+      ['subagents'],
+    )
+  })
+
+  test('of several sessions is their sum, and what is left out of a list is one row', () => {
+    const twice = addRents([rent, rent])
+    near(twice.dollars, 2 * rent.dollars)
+    near(twice.kind[0]!.tokens, 2 * rent.kind[0]!.tokens)
+    const few = largestRows(rent.kind, 2)
+    assert.deepEqual([few.length, few[1]!.name], [2, `${rent.kind.length - 1} more`])
+    near(
+      few[0]!.saved + few[1]!.saved,
+      rent.kind.reduce((sum, { saved }) => sum + saved, 0),
+    )
+    assert.deepEqual(largestRows(rent.kind, rent.kind.length), rent.kind)
+  })
+})
+
+describe('turns', () => {
+  const timeline = timelineOf(EVENTS)
+  const turns = turnsOf(timeline)
+
+  test('begin with what was asked for, and have its calls, tools and failures', () => {
+    assert.deepEqual(
+      turns.map(({ turn, entry, to, title, calls, firstCall }) => [turn, entry, to, title, calls, firstCall]),
+      [
+        [1, 0, 4, 'mend the report', 2, 1],
+        [2, 5, 8, 'ask somebody', 2, 3],
+      ],
+    )
+    assert.deepEqual(
+      turns.map(({ tools, agents, errors, cacheLost }) => [tools, agents, errors, cacheLost]),
+      [
+        [2, 0, 1, 0],
+        [1, 1, 0, 2],
+      ],
+    )
+  })
+
+  test('have the time, the money and the tokens of what is in them', () => {
+    assert.deepEqual([turns[0]!.at, turns[0]!.ended], [NOON + MINUTE, NOON + 6 * MINUTE])
+    near(turns[0]!.dollars, PAID[0]! + PAID[1]!)
+    const { calls } = timeline
+    near(turns[1]!.dollars, calls[2]!.paid.dollars + calls[3]!.paid.dollars)
+    near(
+      turns[1]!.saved,
+      calls.slice(2).reduce((sum, { raw, sent }) => sum + raw.cost - sent.cost, 0),
+    )
+    assert.ok(turns[0]!.tokens > 400 && turns[1]!.tokens < 200)
+  })
+
+  test('of a fork cost what its own calls cost', () => {
+    const [first, second] = turnsOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
+    assert.deepEqual([first!.dollars, first!.saved, first!.calls], [0, 0, 2])
+    assert.ok(second!.dollars > 0)
+  })
+
+  test('have steps: each call with the tools that it called', () => {
+    const steps = stepsOf(timeline, turns[0]!)
+    assert.deepEqual(
+      steps.map(step => [step.call, step.entry, step.cacheLost, step.tools.length]),
+      [
+        [1, 1, false, 2],
+        [2, 4, false, 0],
+      ],
+    )
+    const [read, ran] = steps[0]!.tools
+    assert.deepEqual(
+      [read!.name, read!.about, read!.kind, read!.error, read!.part],
+      ['Read', '/a.ts', 'read', false, 0],
+    )
+    assert.deepEqual([ran!.about, ran!.kind, ran!.error, ran!.part], ['make', 'shell', true, 1])
+    assert.ok(read!.tokens >= 400 && ran!.tokens < 20)
+    near(steps[0]!.dollars, PAID[0]!)
+    assert.deepEqual(
+      stepsOf(timeline, turns[1]!).map(step => [step.call, step.cacheLost]),
+      [
+        [3, true],
+        [4, true],
+      ],
+    )
+  })
+
+  test('that nobody asked for are turn 0', () => {
+    const [first] = turnsOf(timelineOf([entry(says('assistant', text('Hello.')))]))
+    assert.deepEqual([first!.turn, first!.title, first!.calls], [0, '', 1])
+  })
+})

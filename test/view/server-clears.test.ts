@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Message } from '../../src/model/types.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { activeClears, CLEARED, clearedCalls, SERVER } from '../../src/view/server-clears.ts'
+import * as fc from '../property.ts'
+
+const STEPS = 6
+
+async function cleared() {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const session = await pal.session('one', { planner: 'none', model: 'claude-opus-5-5', serverClears: true })
+  const steps = Array.from({ length: STEPS }, (_, i): Message[] => [
+    { role: 'assistant', parts: [{ type: 'tool-call', id: `c${i}`, name: 'bash', input: {} }] },
+    { role: 'tool', parts: [{ type: 'tool-result', id: `c${i}`, name: 'bash', output: `output ${i} `.repeat(50) }] },
+  ])
+  await session.append({ role: 'user', parts: [{ type: 'text', text: 'go' }] }, ...steps.flat())
+  const edits = steps.slice(0, -1).map((_, i) => ({
+    target: { type: 'part' as const, entry: 2 + 2 * i, part: 0 },
+    replacement: CLEARED,
+    why: 'cleared',
+    mark: SERVER,
+  }))
+  await session.apply(edits, 'engine')
+  return { pal, session, ids: session.edits().map(({ edit }) => edit.id) }
+}
+
+test('whatever is undone and redone, what the provider clears is one run from the oldest on', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat({ max: STEPS - 2 }), { maxLength: 8 }), async picks => {
+      const { pal, session, ids } = await cleared()
+      for (const pick of picks) {
+        const id = ids[pick]!
+        const isActive = session.fold.records.get(id)!.active
+        await (isActive ? session.undo(id) : session.redo(id))
+        const expected = isActive ? pick : pick + 1
+        assert.deepEqual(
+          clearedCalls(session.fold),
+          Array.from({ length: expected }, (_, i) => `c${i}`),
+        )
+        assert.equal(activeClears(session.fold).length, expected)
+      }
+      await pal.close()
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('a session that nobody tells the provider to clear in shows the originals', async () => {
+  const { pal, session } = await cleared()
+  assert.equal((await session.view()).messages.filter(isCleared).length, STEPS - 1)
+  const plain = await pal.session('one', { planner: 'none', model: 'claude-opus-5-5' })
+  assert.equal((await plain.view()).messages.filter(isCleared).length, 0)
+  await pal.close()
+})
+
+function isCleared({ parts }: Message): boolean {
+  return parts.some(part => part.type === 'tool-result' && part.output === CLEARED)
+}

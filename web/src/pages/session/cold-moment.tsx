@@ -1,0 +1,43 @@
+/** Before a call that writes a whole cold prompt again: what it costs, and the edit that is free right then. */
+import { useEffect } from 'react'
+import type { Moment } from '../../api-types.ts'
+import { Button } from '../../ui/button.tsx'
+import { price, tokens } from '../../ui/format.ts'
+
+type ColdMomentProps = {
+  moment: Moment | undefined
+  /** When the session was last used; one of long ago is hardly gone on with. */
+  usedAt: number | undefined
+  onChoose(ids: readonly string[]): void
+  /** Reads anew, when the cache has gone cold meanwhile. */
+  reload(): void
+}
+
+const RECENT_MS = 24 * 3_600_000
+
+export function ColdMoment({ moment, usedAt = 0, onChoose, reload }: ColdMomentProps) {
+  const coldAt = moment && !moment.isCold ? moment.coldAt : null
+  useEffect(() => {
+    if (coldAt === null) return
+    const timer = setTimeout(reload, Math.max(0, coldAt - Date.now()) + 1000)
+    return () => clearTimeout(timer)
+  }, [coldAt, reload])
+  if (!moment?.isCold || Date.now() - usedAt > RECENT_MS) return null
+  const free = moment.parts.filter(({ id }) => moment.free.includes(id))
+  const size = free.reduce((sum, part) => sum + part.tokens, 0)
+  const saves = free.reduce((sum, part) => sum + part.perCallUsd, 0)
+  return (
+    <section className="notice notice-warn cold" aria-label="Cold cache">
+      <p>
+        <b>The cache is cold.</b> The next call writes {tokens(moment.tokens)} tokens again, {price(moment.nextUsd)}.
+        Until then every edit is free
+        {free.length > 0
+          ? `: ${free.length === 1 ? 'one large result that is' : `${free.length} large results that are`} seldom quoted later could go, ${tokens(size)} tokens, ${price(saves)} less with every call.`
+          : '.'}
+      </p>
+      <Button small onClick={() => onChoose(moment.free)}>
+        {free.length > 0 ? 'Look at them' : 'Choose parts'}
+      </Button>
+    </section>
+  )
+}

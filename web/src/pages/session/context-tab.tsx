@@ -1,0 +1,156 @@
+/**
+ * The context editor: what fills the window by cost, what taking some of it out costs before it is done, stretches that
+ * could go, a stretch of one's own, and what the client's own compaction dropped. Everything is an edit, to be undone.
+ */
+import { useState } from 'react'
+import { getJson, sessionPath } from '../../api.ts'
+import type { EditPrice, Moment, PricedPart } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { price as cents, count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { Info } from '../../ui/info.tsx'
+import { InlineText } from '../../ui/text.tsx'
+import { useSteering } from './actions.ts'
+import { DroppedParts } from './dropped-parts.tsx'
+import { Stretches } from './stretches.tsx'
+import './context-tab.css'
+
+type ContextTabProps = {
+  session: string
+  length: number
+  moment: Moment | undefined
+  /** The ids of the parts that are ticked. */
+  chosen: readonly string[]
+  onChosen(ids: readonly string[]): void
+  onOpen(entry: number): void
+}
+
+const LISTED = 20
+
+export function ContextTab({ session, length, moment, chosen, onChosen, onOpen }: ContextTabProps) {
+  const [limit, setLimit] = useState(LISTED)
+  if (!moment) return <p className="dim">Reading …</p>
+  const { parts, window, nextUsd, isCold } = moment
+  const there = chosen.filter(id => parts.some(part => part.id === id))
+  const toggle = (id: string) => onChosen(there.includes(id) ? there.filter(one => one !== id) : [...there, id])
+  return (
+    <div className="editor">
+      <p className="dim">
+        {tokens(moment.tokens)} of {tokens(window)} tokens ({percent(moment.tokens / Math.max(1, window))}). The next
+        call costs {cents(nextUsd)}
+        {isCold && ': the cache is cold, so any edit is free now'}.
+      </p>
+      <section aria-label="Parts by cost">
+        <h3>
+          By cost{' '}
+          <Info text="Tick what may go: the price is said before anything is done. Quoted later: how often such parts, this old, were quoted later in recorded sessions." />
+        </h3>
+        <ul className="editor-parts">
+          {parts.slice(0, limit).map(part => (
+            <PartRow
+              key={part.id}
+              part={part}
+              isChosen={there.includes(part.id)}
+              onToggle={() => toggle(part.id)}
+              onOpen={onOpen}
+            />
+          ))}
+        </ul>
+        {parts.length > limit && (
+          <Button small onClick={() => setLimit(old => old * 3)}>
+            Show more ({count(parts.length - limit)})
+          </Button>
+        )}
+      </section>
+      {there.length > 0 && <PriceBar {...{ session, length, isCold }} ids={there} onDone={() => onChosen([])} />}
+      <Stretches session={session} length={length} onOpen={onOpen} />
+      <DroppedParts session={session} length={length} />
+    </div>
+  )
+}
+
+type PartRowProps = { part: PricedPart; isChosen: boolean; onToggle(): void; onOpen(entry: number): void }
+
+function PartRow({ part, isChosen, onToggle, onOpen }: PartRowProps) {
+  const what = part.tool ?? part.kind
+  return (
+    <li className="editor-part">
+      <input
+        type="checkbox"
+        aria-label={`${what}, entry ${part.entry}, ${count(part.tokens)} tokens`}
+        checked={isChosen}
+        onChange={onToggle}
+      />
+      <div>
+        <p className="editor-line">
+          <button type="button" className="link" onClick={() => onOpen(part.entry)}>
+            {what}
+          </button>
+          <b className="number">{count(part.tokens)}</b>
+        </p>
+        <p className="editor-preview">
+          <InlineText text={part.preview} />
+        </p>
+        <p className="dim">
+          {cents(part.perCallUsd)} a call
+          {part.quotes !== null && `, quoted later ${part.quotes.toFixed(2)} times`}
+        </p>
+      </div>
+    </li>
+  )
+}
+
+type PriceBarProps = { session: string; length: number; ids: readonly string[]; isCold: boolean; onDone(): void }
+
+/** What taking these out costs and saves, before it is done. */
+function PriceBar({ session, length, ids, isCold, onDone }: PriceBarProps) {
+  const { actions } = useSteering()
+  const drop = ids.join(',')
+  const asked = useResource(
+    `${session}\n${length}\n${drop}`,
+    signal =>
+      getJson<{ price: EditPrice }>(sessionPath(session, 'now'), { query: { drop }, signal }).then(
+        ({ price }) => price,
+      ),
+    { keep: true },
+  )
+  const take = async () => {
+    if (await actions.takeOut(ids)) onDone()
+  }
+  return (
+    <section className="editor-price card" aria-label="Price">
+      {asked.error !== undefined && <Failure error={asked.error} retry={asked.reload} />}
+      {asked.value && <PriceText price={asked.value} isCold={isCold} />}
+      <p className="editor-actions">
+        <Button kind="primary" small disabled={asked.loading} onClick={() => void take()}>
+          Take out {plural(ids.length, 'part')}
+        </Button>
+        <Button small kind="quiet" onClick={onDone}>
+          Clear
+        </Button>
+      </p>
+    </section>
+  )
+}
+
+function PriceText({ price, isCold }: { price: EditPrice; isCold: boolean }) {
+  const { rewritten, onceUsd, paysAfter, quotes } = price
+  return (
+    <>
+      <p>
+        <b>{plural(price.tokens, 'token')} less</b>, {cents(price.perCallUsd)} less with every call.
+      </p>
+      <p>
+        {isCold
+          ? 'Free now: the cache is cold, and everything is written again anyway.'
+          : rewritten === 0
+            ? 'It breaks no cache.'
+            : `${tokens(rewritten)} tokens behind are written again, ${money(onceUsd)} once: ${
+                paysAfter === null ? 'it never pays' : `it pays after ${plural(paysAfter, 'call')}`
+              }.`}
+      </p>
+      <p className="dim">Parts like these, this old, were quoted later {quotes.toFixed(2)} times.</p>
+    </>
+  )
+}

@@ -1,0 +1,83 @@
+/** What the client's own compaction took out of the conversation: to look at, and to put back. */
+import { useState } from 'react'
+import { getJson, sessionPath } from '../../api.ts'
+import type { Dropped } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { count, plural } from '../../ui/format.ts'
+import { InlineText, Text } from '../../ui/text.tsx'
+import { useSteering } from './actions.ts'
+
+type Answer = Omit<Dropped, 'before'> & { before: string | null }
+
+export function DroppedParts({ session, length }: { session: string; length: number }) {
+  const found = useResource(
+    `${session}\n${length}`,
+    signal => getJson<Answer>(sessionPath(session, 'dropped'), { signal }),
+    { keep: true },
+  )
+  const { actions } = useSteering()
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const [looked, setLooked] = useState<string>()
+  if (found.error !== undefined) return <Failure error={found.error} retry={found.reload} />
+  const { before, parts } = found.value ?? { before: null, parts: [] }
+  if (before === null) return null
+  const there = chosen.filter(id => parts.some(part => part.id === id))
+  const toggle = (id: string) => setChosen(there.includes(id) ? there.filter(one => one !== id) : [...there, id])
+  const putBack = async () => {
+    if (await actions.putBack(there)) setChosen([])
+  }
+  return (
+    <section aria-label="Dropped by a compaction">
+      <h3>Dropped by the agent’s own compaction</h3>
+      <p className="dim">
+        {parts.length === 0
+          ? 'Nothing of the session before is missing here.'
+          : `${plural(parts.length, 'part')} of ${before} are no longer here.`}
+      </p>
+      <ul className="editor-parts">
+        {parts.map(part => (
+          <li key={part.id} className="editor-part">
+            <input
+              type="checkbox"
+              aria-label={`Put back: ${part.preview}`}
+              checked={there.includes(part.id)}
+              onChange={() => toggle(part.id)}
+            />
+            <div>
+              <p className="editor-line">
+                <button type="button" className="link" onClick={() => setLooked(part.id)}>
+                  {part.kind}
+                </button>
+                <b className="number">{count(part.tokens)}</b>
+              </p>
+              <p className="editor-preview">
+                <InlineText text={part.preview} />
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {there.length > 0 && (
+        <Button kind="primary" small onClick={() => void putBack()}>
+          Put back {plural(there.length, 'part')}
+        </Button>
+      )}
+      {looked !== undefined && <Original session={before} id={looked} onClose={() => setLooked(undefined)} />}
+    </section>
+  )
+}
+
+function Original({ session, id, onClose }: { session: string; id: string; onClose(): void }) {
+  const text = useResource(`${session}\n${id}`, signal =>
+    getJson<{ text: string }>(sessionPath(session, 'original'), { query: { id }, signal }),
+  )
+  return (
+    <Dialog wide title="As it was before the compaction" onClose={onClose}>
+      {text.error !== undefined && <Failure error={text.error} retry={text.reload} />}
+      {text.value && <Text text={text.value.text} code />}
+    </Dialog>
+  )
+}

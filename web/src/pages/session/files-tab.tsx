@@ -1,0 +1,115 @@
+/** What the session did to files, and a file as it was after any call. */
+import { type FormEvent, useState } from 'react'
+import { getJson, sessionPath } from '../../api.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { InlineText, Text } from '../../ui/text.tsx'
+
+type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
+type FileState = { path: string; turn: number; content: string | null; basis: string[] }
+
+const DONE: Record<Change['kind'], string> = { write: 'written', edit: 'edited', remove: 'removed' }
+
+type FilesTabProps = { session: string; length: number; calls: number }
+
+export function FilesTab({ session, length, calls }: FilesTabProps) {
+  const found = useResource(
+    `${session}\n${length}`,
+    signal => getJson<{ changes: Change[] }>(sessionPath(session, 'changelog'), { signal }),
+    { keep: true },
+  )
+  const [looked, setLooked] = useState<{ path: string; turn: number }>()
+  if (found.error !== undefined) return <Failure error={found.error} retry={found.reload} />
+  if (!found.value) return <p className="dim">Reading …</p>
+  const { changes } = found.value
+  return (
+    <div className="editor">
+      <FileForm key={`${looked?.path} ${looked?.turn}`} given={looked} calls={calls} onLook={setLooked} />
+      {looked && <FileAt session={session} {...looked} />}
+      <section aria-label="Changes" className="file-changes">
+        <h3>What was changed, and why</h3>
+        {changes.length === 0 && <EmptyState title="No file was changed." />}
+        <ol className="editor-stretches">
+          {changes.map(({ turn, path, kind, intent }, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: one call may change a file twice, and the list only grows
+            <li key={`${turn} ${path} ${i}`}>
+              <p>
+                <button type="button" className="link" onClick={() => setLooked({ path, turn })}>
+                  <InlineText text={path} />
+                </button>{' '}
+                <span className="dim">
+                  {DONE[kind]}, call {turn}
+                </span>
+              </p>
+              {intent && (
+                <p>
+                  <InlineText text={intent} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ol>
+      </section>
+    </div>
+  )
+}
+
+type FormProps = {
+  given: { path: string; turn: number } | undefined
+  calls: number
+  onLook(at: { path: string; turn: number }): void
+}
+
+function FileForm({ given, calls, onLook }: FormProps) {
+  const [path, setPath] = useState(given?.path ?? '')
+  const [turn, setTurn] = useState(given?.turn ?? calls)
+  const look = (event: FormEvent) => {
+    event.preventDefault()
+    onLook({ path: path.trim(), turn })
+  }
+  return (
+    <form className="file-form" onSubmit={look}>
+      <label>
+        File
+        <input value={path} placeholder="src/cart.ts" onChange={event => setPath(event.target.value)} />
+      </label>
+      <label>
+        after call
+        <input type="number" min={0} max={calls} value={turn} onChange={event => setTurn(Number(event.target.value))} />
+      </label>
+      <Button type="submit" small disabled={path.trim() === ''}>
+        Look
+      </Button>
+    </form>
+  )
+}
+
+function FileAt({ session, path, turn }: { session: string; path: string; turn: number }) {
+  const state = useResource(`${session}\n${path}\n${turn}`, signal =>
+    getJson<FileState>(sessionPath(session, 'file'), { query: { path, turn }, signal }),
+  )
+  if (state.error !== undefined) return <Failure error={state.error} retry={state.reload} />
+  if (!state.value) return <p className="dim">Reading …</p>
+  const { content, basis } = state.value
+  return (
+    <section aria-label={`${path} after call ${turn}`} className="file-at">
+      {content === null ? (
+        <p className="dim">What was in it after call {turn} cannot be known.</p>
+      ) : (
+        <Text text={content} code />
+      )}
+      <details>
+        <summary>What this rests on</summary>
+        <ul>
+          {basis.map(line => (
+            <li key={line}>
+              <InlineText text={line} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    </section>
+  )
+}

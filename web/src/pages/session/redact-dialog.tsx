@@ -1,0 +1,103 @@
+/** What looks like a secret in a session, and covering it, or a text of one's own, for good. */
+import { useState } from 'react'
+import { getJson, sendJson, sessionPath } from '../../api.ts'
+import type { SecretPlace } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { hrefOf } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { plural } from '../../ui/format.ts'
+import { useToasts } from '../../ui/toast.tsx'
+
+type What = { secrets: true } | { text: string }
+type Redacted = { sessions: { session: string; kinds: Record<string, number> }[] }
+
+const SHORTEST_TEXT = 4
+
+const askFor = (session: string, what: What, preview: boolean) =>
+  sendJson<Redacted>('POST', '/redactions', { ...what, sessions: [session], preview })
+
+const timesIn = ({ sessions }: Redacted) =>
+  sessions.flatMap(({ kinds }) => Object.values(kinds)).reduce((sum, times) => sum + times, 0)
+
+type RedactDialogProps = { session: string; onClose(): void; onChanged(): void }
+
+export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps) {
+  const toasts = useToasts()
+  const found = useResource(`secrets ${session}`, () =>
+    getJson<{ secrets: SecretPlace[] }>(sessionPath(session, 'secrets')),
+  )
+  const [text, setText] = useState('')
+  /** The text that was looked for, and how often it is there. */
+  const [seen, setSeen] = useState<{ text: string; times: number }>()
+  const attempt = (work: () => Promise<void>) => () => void work().catch(error => toasts.fail(error))
+  const cover = (what: What) =>
+    attempt(async () => {
+      const done = await askFor(session, what, false)
+      toasts.show({ text: `${plural(timesIn(done), 'place')} covered for good.` })
+      setSeen(undefined)
+      found.reload()
+      onChanged()
+    })
+  const look = attempt(async () => setSeen({ text, times: timesIn(await askFor(session, { text }, true)) }))
+  const secrets = found.value?.secrets
+  const times = seen?.text === text ? seen.times : undefined
+  return (
+    <Dialog wide title="Secrets in this session" onClose={onClose} actions={<Button onClick={onClose}>Close</Button>}>
+      <p className="dim">
+        A mask of the same length takes the place of what is covered: in messages, edits, kept files and the search. It
+        cannot be undone. Replace a leaked key at its provider as well.
+      </p>
+      {found.error !== undefined && <Failure error={found.error} retry={found.reload} />}
+      {secrets?.length === 0 && <p>Nothing looks like a key or token.</p>}
+      {secrets && secrets.length > 0 && (
+        <>
+          <ul className="secret-list">
+            {secrets.map(place => (
+              <SecretRow key={`${place.event} ${place.part} ${place.kind} ${place.hint}`} {...{ session, place }} />
+            ))}
+          </ul>
+          <Button kind="danger" onClick={cover({ secrets: true })}>
+            Cover {secrets.length === 1 ? 'it' : `all ${secrets.length}`} for good
+          </Button>
+        </>
+      )}
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          look()
+        }}
+      >
+        <label>
+          Cover another text
+          <input value={text} onChange={event => setText(event.target.value)} autoComplete="off" />
+        </label>
+        <p className="dialog-row">
+          <Button type="submit" disabled={text.length < SHORTEST_TEXT}>
+            Look for it
+          </Button>
+          {times === 0 && <span>It is nowhere in this session.</span>}
+          {times !== undefined && times > 0 && (
+            <Button kind="danger" onClick={cover({ text })}>
+              Cover {plural(times, 'place')} for good
+            </Button>
+          )}
+        </p>
+      </form>
+    </Dialog>
+  )
+}
+
+function SecretRow({ session, place: { kind, hint, entry, event } }: { session: string; place: SecretPlace }) {
+  return (
+    <li>
+      {kind} <code>{hint}</code>{' '}
+      {entry === undefined ? (
+        <span className="dim">in event {event}</span>
+      ) : (
+        <a href={`${hrefOf('sessions', session)}?entry=${entry}`}>entry {entry}</a>
+      )}
+    </li>
+  )
+}

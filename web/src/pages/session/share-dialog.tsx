@@ -1,0 +1,69 @@
+/** A session as one file for others: what is in it, and what is covered. */
+import { useState } from 'react'
+import { fetchApi, getJson, sessionPath } from '../../api.ts'
+import type { SecretPlace } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { plural } from '../../ui/format.ts'
+import { useToasts } from '../../ui/toast.tsx'
+
+export function ShareDialog({ session, onClose }: { session: string; onClose(): void }) {
+  const toasts = useToasts()
+  const [hides, setHides] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const found = useResource(`secrets ${session}`, () =>
+    getJson<{ secrets: SecretPlace[] }>(sessionPath(session, 'secrets')),
+  )
+  const secrets = found.value?.secrets.length
+  const save = async () => {
+    setBusy(true)
+    try {
+      const response = await fetchApi(`${sessionPath(session, 'share')}?hide_names=${hides}`)
+      const name = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? 'session.html'
+      saveAs(await response.blob(), name)
+      onClose()
+    } catch (error) {
+      toasts.fail(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title="Share the session as a file"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" disabled={busy || secrets === undefined} onClick={save}>
+            Download
+          </Button>
+        </>
+      }
+    >
+      <p>
+        One HTML file to read: the conversation, what the model was shown instead, and why. It opens offline, loads
+        nothing and runs nothing. Read it before you send it.
+      </p>
+      {secrets !== undefined && (
+        <p>
+          {secrets === 0
+            ? 'Nothing in it looks like a key or token.'
+            : `${plural(secrets, 'place')} with what looks like a key or token will be covered.`}
+        </p>
+      )}
+      <label className="dialog-row">
+        <input type="checkbox" checked={hides} onChange={event => setHides(event.target.checked)} />
+        Hide the title, the project and names of users
+      </label>
+    </Dialog>
+  )
+}
+
+function saveAs(blob: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}

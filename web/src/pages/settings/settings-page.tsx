@@ -1,0 +1,73 @@
+/**
+ * Settings: the knob with what it does to one's own sessions, the same by agent and project, what is known of models, and
+ * every setting with where it came from. What is changed is written into palimpsest.json. For admins.
+ */
+import { ApiError, getJson } from '../../api.ts'
+import type { Overview, SessionRow } from '../../api-types.ts'
+import { useResource } from '../../resource.ts'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { AllSettings } from './all-settings.tsx'
+import { Choices } from './choices.tsx'
+import { dearest, useKnobs } from './knob.ts'
+import { KnobCard } from './knob-card.tsx'
+import { Models } from './models.tsx'
+import { useSettings } from './settings-api.ts'
+import { Tokens } from './tokens.tsx'
+import './settings.css'
+
+const SECTIONS = [
+  ['planner', 'Planner'],
+  ['choices', 'Agents and projects'],
+  ['models', 'Models'],
+  ['upstreams', 'Providers'],
+  ['storage', 'Memory and workspace'],
+  ['tuning', 'Everything else'],
+  ['users', 'Users and tokens'],
+] as const
+
+const MOST_LISTED = 200
+
+export function SettingsPage() {
+  const { settings, change } = useSettings()
+  const overview = useResource('overview', signal => getJson<Overview>('/overview', { signal }))
+  const policies = useResource('policies', signal =>
+    getJson<{ policies: { name: string; about: string }[] }>('/policies', { signal }).then(found => found.policies),
+  )
+  const sessions = useResource(settings.value ? 'sessions' : undefined, signal =>
+    getJson<{ sessions: SessionRow[] }>('/sessions', { query: { limit: MOST_LISTED }, signal }).then(found =>
+      dearest(found.sessions),
+    ),
+  )
+  const { knobs, left } = useKnobs(sessions.value)
+  if (settings.error instanceof ApiError && settings.error.status === 403) {
+    return (
+      <EmptyState title="Settings are for admins.">
+        <p>Sign in with a token of role admin, or ask whoever runs this server.</p>
+      </EmptyState>
+    )
+  }
+  if (settings.error !== undefined) return <Failure error={settings.error} retry={settings.reload} />
+  if (!settings.value) return <p className="loading">Loading…</p>
+  const all = settings.value
+  const common = { settings: all, change, knobs, policies: policies.value ?? [] }
+  return (
+    <div className="settings">
+      <nav className="settings-nav" aria-label="Settings">
+        {SECTIONS.map(([id, label]) => (
+          <button key={id} type="button" className="link" onClick={() => document.getElementById(id)?.scrollIntoView()}>
+            {label}
+          </button>
+        ))}
+      </nav>
+      <div>
+        <h1 className="visually-hidden">Settings</h1>
+        <KnobCard {...common} left={left} />
+        <Choices {...common} agents={overview.value?.agents ?? []} projects={overview.value?.projects ?? []} />
+        <Models models={all.models} asOf={all.asOf} />
+        <AllSettings {...common} />
+        <Tokens />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,116 @@
+/** Users and their tokens: who may do what, a new token, and taking one back. */
+import { type FormEvent, useState } from 'react'
+import { getJson, sendJson } from '../../api.ts'
+import { useResource } from '../../resource.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ago } from '../../ui/format.ts'
+import { InlineText } from '../../ui/text.tsx'
+import { useToasts } from '../../ui/toast.tsx'
+
+type Token = {
+  id: string
+  user: string
+  role: 'user' | 'agent' | 'admin'
+  name: string
+  created_at: number
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+const ROLES: [Token['role'], string][] = [
+  ['user', 'user: their own sessions and memory'],
+  ['agent', 'agent: the same, but decides on nothing'],
+  ['admin', 'admin: everything'],
+]
+
+export function Tokens() {
+  const tokens = useResource('tokens', signal => getJson<{ tokens: Token[] }>('/tokens', { signal }))
+  const [made, setMade] = useState<Token & { secret: string }>()
+  const { show, fail } = useToasts()
+  const act = (work: () => Promise<unknown>) => work().then(tokens.reload, fail)
+  const revoke = (token: Token) =>
+    act(async () => {
+      await sendJson('DELETE', `/tokens/${token.id}`)
+      show({ text: `The token of ${token.user} is revoked.` })
+    })
+  const create = (body: object) => act(async () => setMade(await sendJson('POST', '/tokens', body)))
+  const live = tokens.value?.tokens.filter(({ revoked_at }) => revoked_at === null) ?? []
+  return (
+    <section id="users" aria-labelledby="users-title">
+      <header className="settings-head">
+        <h2 id="users-title">Users and tokens</h2>
+        <p>On this machine nobody needs one. Beyond it every request does; a user has the sessions of their tokens.</p>
+      </header>
+      {tokens.error !== undefined && <Failure error={tokens.error} retry={tokens.reload} />}
+      <ul className="card setting-list">
+        {live.map(token => (
+          <li key={token.id} className="setting">
+            <div>
+              <b>
+                <InlineText text={token.user} />
+              </b>{' '}
+              {token.name && <InlineText text={token.name} />} <span className="badge">{token.role}</span>
+            </div>
+            <span className="dim">
+              {token.last_used_at === null ? 'never used' : `used ${ago(token.last_used_at, Date.now())}`}
+            </span>
+            <span className="setting-end">
+              <Button
+                small
+                kind="danger"
+                label={`Revoke the token of ${token.user}`}
+                onClick={() => void revoke(token)}
+              >
+                Revoke
+              </Button>
+            </span>
+          </li>
+        ))}
+        <li>
+          <NewToken onCreate={create} />
+        </li>
+      </ul>
+      {made && (
+        <Dialog title={`The token of ${made.user}`} onClose={() => setMade(undefined)}>
+          <p>It is shown here and never again. Whoever has it acts as {made.user}.</p>
+          <p>
+            <code className="token-secret">{made.secret}</code>
+          </p>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+function NewToken({ onCreate }: { onCreate(body: object): Promise<unknown> }) {
+  const [user, setUser] = useState('')
+  const [role, setRole] = useState<Token['role']>('user')
+  const create = async (event: FormEvent) => {
+    event.preventDefault()
+    await onCreate({ user: user.trim(), role })
+    setUser('')
+  }
+  return (
+    <form className="token-form" onSubmit={event => void create(event)}>
+      <label>
+        <span>User</span>
+        <input value={user} maxLength={100} onChange={event => setUser(event.target.value)} />
+      </label>
+      <label>
+        <span>Role</span>
+        <select value={role} onChange={event => setRole(event.target.value as Token['role'])}>
+          {ROLES.map(([key, label]) => (
+            <option key={key} value={key}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button type="submit" disabled={user.trim() === ''}>
+        Make a token
+      </Button>
+    </form>
+  )
+}
