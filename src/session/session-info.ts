@@ -2,7 +2,6 @@
 import { ledgerId, ownerIn } from '../ledger/owners.ts'
 import type { SessionRow } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { onOneLine } from '../model/text.ts'
 import type { About } from './session-options.ts'
 
 /** What the ledger remembers of a session; `OpenOptions` explains it. */
@@ -33,13 +32,15 @@ export function aboutOf(stored: About = {}, given: About = {}): { about?: About 
   return Object.keys(about).length > 0 ? { about } : {}
 }
 
-const MOST_TAGS = 20
-export const LONGEST_TAG = 50
+export const MOST_TAGS = 20
+const LONGEST_TAG = 50
+/** In code points, as JSON Schema counts. */
+export const TAG = new RegExp(`^[^,\\r\\n]{0,${LONGEST_TAG}}$`, 'u')
 
 /** Tags as they are kept: each once, in order. */
 export function toTags(given: readonly string[]): string[] {
   const tags = [...new Set(given.map(tag => tag.trim()))].filter(tag => tag !== '').sort()
-  const wrong = tags.find(tag => tag.length > LONGEST_TAG || tag.includes(',') || onOneLine(tag) !== tag)
+  const wrong = tags.find(tag => !TAG.test(tag))
   if (wrong === undefined && tags.length <= MOST_TAGS) return tags
   const rule = `A session has at most ${MOST_TAGS} tags, each of at most ${LONGEST_TAG} characters on one line, without commas.`
   throw new PalimpsestError('INVALID_INPUT', rule, {

@@ -19,7 +19,7 @@ import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, ImagePart, Message, Part, Told, Usage } from '../model/types.ts'
 import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
-import { messagesOf } from '../view/edits.ts'
+import { entriesOf, messagesOf } from '../view/edits.ts'
 import { activeEdits, type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
 import { checkView, type Violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
@@ -248,7 +248,8 @@ export class Session {
   /** What stood around a hit: the parts of the entries before and after it, a line each. Changes nothing. */
   async around(id: string, options: { before?: number; after?: number } = {}): Promise<Nearby[]> {
     await this.view({ plan: false })
-    const { entry } = await this.#locate(id)
+    const target = this.#state.fold.records.get(id)?.edit.target
+    const entry = target ? entriesOf(target).from : (await this.#locate(id)).entry
     return describeAround(await this.#reader(), entry, options)
   }
 
@@ -398,9 +399,7 @@ export class Session {
       const { target } = record.edit
       if (target.type === 'part') return { entry: target.entry, part: target.part }
       if (target.type === 'entry') return { entry: target.entry, part: undefined }
-      throw new PalimpsestError('INVALID_INPUT', `Edit ${id} covers several entries; undo it, or restore one part.`, {
-        id,
-      })
+      throw new PalimpsestError('ALREADY', `Edit ${id} covers several entries: undo it, or restore one part.`, { id })
     }
     const place = placeOfId(id)
     if (place && place.entry < this.#state.fold.entries.length) {

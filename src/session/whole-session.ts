@@ -9,7 +9,7 @@ import { isRecord } from '../model/json.ts'
 import type { Event, Message } from '../model/types.ts'
 import { checkMessage } from '../view/messages.ts'
 import type { Palimpsest } from './engine.ts'
-import { LONGEST_TAG, type Meta, type SessionInfo } from './session-info.ts'
+import { type Meta, type SessionInfo, TAG } from './session-info.ts'
 
 export const EXPORT = { format: 'palimpsest-sessions', version: 1 } as const
 
@@ -140,7 +140,7 @@ const wholeSchema = z.object({
     parent: z.string().optional(),
     reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional(),
     carried: count.optional(),
-    tags: z.array(z.string().min(1).max(LONGEST_TAG)).optional(),
+    tags: z.array(z.string().min(1).regex(TAG)).optional(),
     recorded: z.literal(true).optional(),
   }),
   ledger: z.array(event).refine(events => events.every(({ seq }, i) => seq === i)),

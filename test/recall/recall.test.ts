@@ -104,6 +104,19 @@ test('a long result is one hit, by the piece that answers; around it stands what
   )
 })
 
+test('around an edit of several entries stands what is around its first', async () => {
+  const session = await sessionWith(said('user', 'one'), said('assistant', 'two'), said('user', 'three'))
+  const [edit] = await session.apply([
+    { target: { type: 'range', from: 1, to: 2 }, replacement: { messages: [said('user', 'both')] }, why: 'test' },
+  ])
+  const around = await session.around(edit!.id, { before: 1, after: 0 })
+  assert.deepEqual(
+    around.map(({ preview }) => preview),
+    ['one', 'two'],
+  )
+  await assert.rejects(session.original(edit!.id), { code: 'ALREADY' })
+})
+
 test('pieces cover a text without gaps, whatever it is made of', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.nat(40), (unit, times) => {

@@ -111,12 +111,13 @@ const REASONS: Record<number, string> = {
   415: 'The body is of another type.',
   422: 'The request does not fit the schema.',
   429: 'Too many requests.',
+  431: 'The address or the headers are too long.',
   503: 'The server cannot do this now.',
 }
 
 function refusalsOf(route: Route, schemas: Json): Operation['responses'] {
   const { roles, refusals = [], params, query, body, bytes, method } = route
-  const codes = new Set<number>([403, 429, 503, ...refusals])
+  const codes = new Set<number>([403, 429, 431, 503, ...refusals])
   if (roles !== 'public') codes.add(401)
   if (params || query || body || method !== 'get') codes.add(422)
   if (body || bytes !== undefined) codes.add(400).add(413)

@@ -4,7 +4,7 @@ import { type ContextRequest as EngineRequest, toOperations } from '../../asked/
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Author, Replacement } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
-import { entriesOf, isInEntry } from '../../view/edits.ts'
+import { entriesOf } from '../../view/edits.ts'
 import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, nameSchema, PEOPLE, type Route, SessionParam } from './route.ts'
@@ -151,10 +151,6 @@ const restore = defineRoute({
   refusals: [404, 409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const target = session.fold.records.get(body.id)?.edit.target
-    if (target && !isInEntry(target)) {
-      throw new PalimpsestError('ALREADY', `Edit ${body.id} covers several entries: undo it, or restore one part.`)
-    }
     const { images: _, ...restored } = await session.restore(body.id)
     return restored
   },

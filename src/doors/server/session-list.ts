@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { onOneLine } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { openSample } from '../../session/sample.ts'
-import { LONGEST_TAG } from '../../session/session-info.ts'
+import { MOST_TAGS, TAG } from '../../session/session-info.ts'
 import { dayOf } from '../../view/totals.ts'
 import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
 import type { Caller } from './gate.ts'
@@ -65,7 +65,7 @@ const families = defineRoute({
     agent: z.string().max(200).optional().describe('Only of this agent.'),
     project: z.string().max(200).optional().describe('Only in a folder of this name.'),
     model: z.string().max(200).optional(),
-    tag: z.string().max(LONGEST_TAG).optional().describe('Only with this tag.'),
+    tag: z.string().regex(TAG).optional().describe('Only with this tag.'),
     from: numberIn(0, END_OF_TIME).optional().describe('Only used since then, in milliseconds since 1970.'),
     to: numberIn(0, END_OF_TIME).optional().describe('Only used until then.'),
     sort: z.enum(SORTS).optional().describe('`used` if not given.'),
@@ -160,7 +160,7 @@ const tags = defineRoute({
   summary: 'Give a session these tags and no others',
   roles: PEOPLE,
   params: SessionParam,
-  body: z.strictObject({ tags: z.array(z.string().max(200)).max(100) }),
+  body: z.strictObject({ tags: z.array(z.string().regex(TAG)).max(MOST_TAGS) }),
   answer: SessionOut,
   refusals: [404],
   async run({ params, body, caller, doors: { desk } }) {

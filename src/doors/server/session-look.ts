@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { narrowedBy } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
-import { LONGEST_TAG } from '../../session/session-info.ts'
+import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
@@ -72,7 +72,7 @@ const recallAll = defineRoute({
       .max(500)
       .optional()
       .describe('Only sessions that worked in this folder or inside it; the end of its path is enough.'),
-    tag: z.string().min(1).max(LONGEST_TAG).optional().describe('Only sessions with this tag.'),
+    tag: z.string().min(1).regex(TAG).optional().describe('Only sessions with this tag.'),
   },
   answer: z.object({
     hits: z.array(Hit),

@@ -173,6 +173,8 @@ test('tags are kept in order, found by, counted, and taken back', async t => {
     await call('POST', '/sessions', { body: { id, messages: [said(`the harbour of ${id}`)] } })
   }
   const tagged = (tags: unknown) => call('PUT', '/sessions/one/tags', { body: { tags } })
+  for (const wrong of [['a,b'], ['a\nb'], ['x'.repeat(51)]]) assert.equal((await tagged(wrong)).status, 422)
+  assert.equal((await tagged(['🦆'.repeat(50)])).status, 200)
   assert.deepEqual((await tagged(['work', ' urgent', 'work', ''])).json.about.tags, ['urgent', 'work'])
   const ids = async (query: string) =>
     (await call('GET', `/families?${query}`)).json.families.map(({ id }: Listed) => id)
