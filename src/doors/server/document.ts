@@ -18,7 +18,7 @@ export type Operation = {
   security: Record<string, string[]>[]
   parameters: { name: string; in: 'path' | 'query' | 'header'; required: boolean; description?: string; schema: Json }[]
   requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
-  responses: Record<string, { description: string; content: Record<string, { schema: Json }> }>
+  responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>
 }
 
 export type Document = {
@@ -124,7 +124,10 @@ function refusalsOf(route: Route, schemas: Json): Operation['responses'] {
   if (body) codes.add(415)
   if (isKeyed(route)) codes.add(409)
   const content = { 'application/json': { schema: toSchema(ErrorSchema, schemas) } }
-  return Object.fromEntries([...codes].map(code => [code, { description: REASONS[code] ?? '', content }]))
+  return Object.fromEntries(
+    // Node itself answers 431, without a body.
+    [...codes].map(code => [code, { description: REASONS[code] ?? '', ...(code === 431 ? {} : { content }) }]),
+  )
 }
 
 /** A schema as JSON Schema; what has a name goes to the components and is referred to. */
