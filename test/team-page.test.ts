@@ -61,23 +61,23 @@ test('three users come to be, and each sees what the page says', async () => {
       return { status: response.status, json: (await response.json()) as Record<string, unknown> }
     }
     const messages = [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }]
-    assert.equal((await ask('ben agent', '/sessions', { id: 'plans', messages })).status, 201)
+    assert.equal((await ask('dev1 agent', '/sessions', { id: 'plans', messages })).status, 201)
     const idsOf = async (who: string) => {
       const { sessions } = (await ask(who, '/sessions')).json as { sessions: { id: string }[] }
       return sessions.map(({ id }) => id)
     }
-    assert.deepEqual(await idsOf('ben user'), ['plans'])
-    assert.deepEqual(await idsOf('cleo user'), [])
-    assert.deepEqual(await idsOf('ann admin'), ['@ben/plans'])
-    await ask('ben user', '/users/ben/blocks/likes', { body: 'coffee\n' }, 'PUT')
+    assert.deepEqual(await idsOf('dev1 user'), ['plans'])
+    assert.deepEqual(await idsOf('dev2 user'), [])
+    assert.deepEqual(await idsOf('lead admin'), ['@dev1/plans'])
+    await ask('dev1 user', '/users/dev1/blocks/likes', { body: 'coffee\n' }, 'PUT')
     const change = { append: 'likes tea', reasoning: 'said so' }
-    const { json } = await ask('ben agent', '/users/ben/blocks/likes/propose', change)
-    const approve = `/users/ben/proposals/${json['id']}/approve`
-    assert.equal((await ask('ben agent', approve, {})).status, 403)
-    assert.equal((await ask('cleo user', approve, {})).status, 403)
-    assert.equal((await ask('ben user', approve, {})).status, 200)
-    assert.equal((await ask('ben user', '/tokens')).status, 403)
-    assert.equal((await ask('ann admin', '/tokens')).status, 200)
+    const { json } = await ask('dev1 agent', '/users/dev1/blocks/likes/propose', change)
+    const approve = `/users/dev1/proposals/${json['id']}/approve`
+    assert.equal((await ask('dev1 agent', approve, {})).status, 403)
+    assert.equal((await ask('dev2 user', approve, {})).status, 403)
+    assert.equal((await ask('dev1 user', approve, {})).status, 200)
+    assert.equal((await ask('dev1 user', '/tokens')).status, 403)
+    assert.equal((await ask('lead admin', '/tokens')).status, 200)
 
     for (const line of commandsIn(later)) {
       const { code, stderr } = await runCli(argsOf(line), { env })
