@@ -87,6 +87,22 @@ test('pictures and figures of the docs are what the program does today', async (
   }
 })
 
+test('programs in the docs import only names that the package exports', () => {
+  const surface: Record<string, { values: string[]; types: string[] }> = JSON.parse(page('test/surface.json'))
+  const pattern = /^import (?:type )?\{([^}]*)\} from '((?:\.|palimpsest)[^']*)'/gm
+  const imports = globSync('docs/*.md', { cwd: ROOT }).flatMap(name =>
+    [...page(name).matchAll(pattern)].flatMap(([, given = '', from = '']) =>
+      given.split(',').map(one => ({ name, from, imported: one.replace(/^\s*type /, '').trim() })),
+    ),
+  )
+  assert.ok(imports.length > 30)
+  const isExported = (from: string, it: string) => Object.values(surface[from] ?? {}).some(names => names.includes(it))
+  assert.deepEqual(
+    imports.filter(({ from, imported }) => imported !== '' && !isExported(from, imported)),
+    [],
+  )
+})
+
 test('links between pages lead somewhere', () => {
   for (const path of globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })) {
     for (const [, target] of page(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
