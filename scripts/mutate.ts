@@ -9,23 +9,20 @@
  *   npm run mutate -- --seed 7 --per-file 20 gate    another sample, a larger one
  *
  * The same seed takes the same sample of the same file. Source files are not written to: a module hook changes what a
- * test process loads (scripts/mutant-hook.ts). A change that makes tests run far longer than usual counts as noticed.
+ * test process loads. Changes that no test can notice are listed with their reason (scripts/mutate-equivalent.ts), printed
+ * and not counted.
  */
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { whyEquivalent } from './mutate-equivalent.ts'
 import { GROUPS, type Group } from './mutate-groups.ts'
+import { measure, notices, type Run, reaches, root } from './mutate-tests.ts'
 import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
 const TESTS_PER_CHANGE = 8
-
-const root = join(import.meta.dirname, '..')
-const hook = pathToFileURL(join(import.meta.dirname, 'mutant-hook.ts')).href
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,67 +55,56 @@ async function reachesGoal(group: Group, files: readonly string[]): Promise<bool
   const runs: Run[] = []
   for (const test of testsOf(group)) runs.push(await measure(test))
   let [noticed, all] = [0, 0]
+  const counts: string[] = []
   for (const file of files) {
-    const source = readFileSync(join(root, file), 'utf8')
-    for (const mutation of sampleOf(file, source)) {
-      all++
-      const reaching = runs.filter(run => reaches(run, file, mutation.start))
-      if (await anyNotices(reaching, file, mutation)) noticed++
-      else console.log(`${file}:${describe(source, mutation)}${reaching.length === 0 ? '  (no test reaches it)' : ''}`)
-    }
+    const { noticed: here, all: ofFile } = await tryFile(file, runs)
+    noticed += here
+    all += ofFile
+    counts.push(`${basename(file, '.ts')} ${here}/${ofFile}`)
   }
   const share = all === 0 ? 1 : noticed / all
+  console.log(`  ${counts.join(', ')}`)
   console.log(`${group.name}: ${noticed} of ${all} noticed, ${(100 * share).toFixed(1)} % (goal ${100 * group.goal} %)`)
   return share >= group.goal
 }
 
-/** A test file, how long it takes as things are, and what of each source file it executes. */
-type Run = { test: string; milliseconds: number; executed: Map<string, Block[][]> }
-
-/** V8's own form: the blocks of a function, outer ones before the blocks inside them. */
-type Block = { startOffset: number; endOffset: number; count: number }
-
-async function measure(test: string): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), 'mutate-'))
-  const start = performance.now()
-  if (await fails(test, { NODE_V8_COVERAGE: folder }))
-    throw new Error(`${test} fails without any change. Mend it first.`)
-  const run: Run = { test, milliseconds: performance.now() - start, executed: new Map() }
-  for (const name of readdirSync(folder)) {
-    const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as {
-      result: { url: string; functions: { ranges: Block[] }[] }[]
+async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: number; all: number }> {
+  const source = readFileSync(join(root, file), 'utf8')
+  const kills = new Map<string, number>()
+  let [noticed, all] = [0, 0]
+  for (const mutation of sampleOf(file, source)) {
+    const why = whyEquivalent(file, source, mutation)
+    if (why !== undefined) {
+      console.log(`${file}:${describe(source, mutation)}  (equivalent: ${why})`)
+      continue
     }
-    for (const { url, functions } of result) {
-      const known = run.executed.get(url) ?? []
-      run.executed.set(url, [...known, ...functions.map(({ ranges }) => ranges)])
+    all++
+    const reaching = runs.filter(run => reaches(run, file, mutation.start))
+    const test = await firstToNotice(nearestFirst(reaching, file, kills), file, mutation)
+    if (test === undefined) {
+      console.log(`${file}:${describe(source, mutation)}${reaching.length === 0 ? '  (no test reaches it)' : ''}`)
+      continue
     }
+    noticed++
+    kills.set(test, (kills.get(test) ?? 0) + 1)
   }
-  rmSync(folder, { recursive: true })
-  return run
+  return { noticed, all }
 }
 
-/** Whether the innermost block around a place was executed, in any of the test's processes. */
-function reaches({ executed }: Run, file: string, place: number): boolean {
-  const isAround = ({ startOffset, endOffset }: Block) => startOffset <= place && place < endOffset
-  const functions = executed.get(pathToFileURL(join(root, file)).href) ?? []
-  const around = functions.filter(([whole]) => isAround(whole!))
-  const smallest = Math.min(...around.map(([whole]) => whole!.endOffset - whole!.startOffset))
-  return around.some(blocks => {
-    const [whole] = blocks
-    return whole!.endOffset - whole!.startOffset === smallest && blocks.findLast(isAround)!.count > 0
-  })
+async function firstToNotice(runs: readonly Run[], file: string, mutation: Mutation): Promise<string | undefined> {
+  for (const run of runs.slice(0, TESTS_PER_CHANGE)) if (await notices(run, file, mutation)) return run.test
+  return undefined
 }
 
-/** Tests that have the file's name come first, then the quick ones: most changes are noticed there. */
-async function anyNotices(runs: readonly Run[], file: string, mutation: Mutation): Promise<boolean> {
+/** Tests with the file's name, then those that noticed most in it, then those that import it, then the quick ones. */
+function nearestFirst(runs: readonly Run[], file: string, kills: ReadonlyMap<string, number>): Run[] {
   const name = basename(file, '.ts')
-  const isFar = ({ test }: Run) => (basename(test).split(/[-.]/)[0] === name ? 0 : 1)
-  const MUTANT = JSON.stringify({ url: pathToFileURL(join(root, file)).href, ...mutation })
-  const ordered = runs.toSorted((a, b) => isFar(a) - isFar(b) || a.milliseconds - b.milliseconds)
-  for (const { test, milliseconds } of ordered.slice(0, TESTS_PER_CHANGE)) {
-    if (await fails(test, { MUTANT }, 5000 + 3 * milliseconds)) return true
+  const distance = ({ test }: Run) => {
+    if (basename(test, '.test.ts') === name) return -1000
+    const importsIt = readFileSync(join(root, test), 'utf8').includes(`/${file.slice(4)}'`)
+    return (importsIt ? 0 : 1) - 2 * (kills.get(test) ?? 0)
   }
-  return false
+  return runs.toSorted((a, b) => distance(a) - distance(b) || a.milliseconds - b.milliseconds)
 }
 
 /** Orders all mutations by a hash of the seed, the file and the place, and takes the first few. */
@@ -131,29 +117,6 @@ function sampleOf(file: string, source: string): Mutation[] {
     .slice(0, perFile)
     .map(({ mutation }) => mutation)
     .sort((a, b) => a.start - b.start)
-}
-
-/** Runs a test file up to its first failure. */
-function fails(test: string, variables: Record<string, string>, patience?: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const child = spawn(process.execPath, ['--test-reporter=tap', test], {
-      cwd: root,
-      env: { ...process.env, NODE_OPTIONS: `--import=${hook}`, ...variables },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    const end = () => {
-      if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, 'SIGKILL')
-    }
-    const timer = patience === undefined ? undefined : setTimeout(end, patience)
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (/^ *not ok /m.test(text)) end()
-    })
-    child.on('close', code => {
-      clearTimeout(timer)
-      resolve(code !== 0)
-    })
-  })
 }
 
 function describe(source: string, { start, end, text }: Mutation): string {

@@ -1,7 +1,7 @@
 /**
  * The small wrong changes that `npm run mutate` makes to a source file: conditions turned round, bounds moved by one,
  * statements left out, defaults forgotten. Texts and numbers are left alone: most are messages, whose wording nobody
- * should test, and sizes that may as well be a little larger.
+ * should test, and sizes that may as well be a little larger. Returns that the types would refuse are left out too.
  */
 import { parseSync } from 'vite'
 
@@ -43,11 +43,11 @@ export function mutationsOf(path: string, source: string): Mutation[] {
   const { program, errors } = parseSync(path, source)
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`)
   const found: Mutation[] = []
-  visit(program as unknown as Node, node => found.push(...mutate(node, source)))
+  visit(program as unknown as Node, (node, returned) => found.push(...mutate(node, source, returned)))
   return found.sort((a, b) => a.start - b.start || a.end - b.end)
 }
 
-function mutate(node: Node, source: string): Mutation[] {
+function mutate(node: Node, source: string, returned: Node | undefined): Mutation[] {
   const whole = (text: string): Mutation => ({ start: node.start, end: node.end, text })
   switch (node.type) {
     case 'BinaryExpression':
@@ -67,7 +67,7 @@ function mutate(node: Node, source: string): Mutation[] {
     case 'ContinueStatement':
       return [whole(';')]
     case 'ReturnStatement':
-      return isTelling(node['argument']) ? [whole('return undefined')] : []
+      return isTelling(node['argument']) && mayBeNothing(returned, source) ? [whole('return undefined')] : []
     case 'MemberExpression':
       return methodMutations(node)
     default:
@@ -78,6 +78,11 @@ function mutate(node: Node, source: string): Mutation[] {
 /** `false` and nothing are the same to most callers, and a literal `true` has a mutation of its own. */
 function isTelling(returned: unknown): boolean {
   return isNode(returned) && returned.type !== 'Literal' && returned['name'] !== 'undefined'
+}
+
+/** Whether a function may give nothing, by the type that it says it returns. */
+function mayBeNothing(returned: Node | undefined, source: string): boolean {
+  return returned === undefined || /\b(?:undefined|void|unknown|any)\b/.test(source.slice(returned.start, returned.end))
 }
 
 function operatorMutations(node: Node, source: string): Mutation[] {
@@ -100,16 +105,20 @@ function methodMutations({ property, computed }: Node): Mutation[] {
   return text === undefined ? [] : [{ start, end, text }]
 }
 
-/** Types are not visited, and imports are not: what is erased or only names a file has nothing to test. */
-function visit(node: Node, see: (node: Node) => void): void {
+/**
+ * Types are not visited, and imports are not: what is erased or only names a file has nothing to test. `returned` is the
+ * type that the function around a node says it returns.
+ */
+function visit(node: Node, see: (node: Node, returned: Node | undefined) => void, around?: Node): void {
   if (node.type === 'ImportDeclaration' || node.type.startsWith('TS')) {
     const { expression } = node
-    if (isNode(expression)) visit(expression, see)
+    if (isNode(expression)) visit(expression, see, around)
     return
   }
-  see(node)
+  see(node, around)
+  const inside = 'returnType' in node ? ((node['returnType'] as Node | null) ?? undefined) : around
   for (const value of Object.values(node)) {
-    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, see)
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, see, inside)
   }
 }
 

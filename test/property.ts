@@ -10,8 +10,8 @@ export * from 'fast-check'
 
 const SEED = 20_261_101
 
-/** What `npm run fuzz` asks for, in the environment of the tests that it starts. */
-const { FUZZ_SEED, FUZZ_MILLISECONDS } = process.env
+/** What `npm run fuzz` and `npm run mutate` ask for, in the environment of the tests that they start. */
+const { FUZZ_SEED, FUZZ_MILLISECONDS, MUTANT } = process.env
 
 export type Parameters<T> = Omit<fc.Parameters<T>, 'seed'> & {
   /** Seeds that found a bug: each is one more case, with the path to it where there is one. */
@@ -37,7 +37,9 @@ export function assert<T>(
 
 function parametersOf<T>({ seeds = [], ...parameters }: Parameters<T>): fc.Parameters<T>[] {
   if (FUZZ_SEED === undefined) {
-    return [SEED, ...seeds].map(seed => ({ ...parameters, ...(typeof seed === 'number' ? { seed } : seed) }))
+    // That a change makes a property fail is enough to know; a smaller case is not looked for.
+    const given = { ...parameters, ...(MUTANT === undefined ? {} : { endOnFailure: true }) }
+    return [SEED, ...seeds].map(seed => ({ ...given, ...(typeof seed === 'number' ? { seed } : seed) }))
   }
   return [
     {

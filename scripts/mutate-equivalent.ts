@@ -1,0 +1,25 @@
+/**
+ * Changes that no test can notice, because what the program does stays the same: a cache that is asked less often, a
+ * shorter way to the same value. `npm run mutate` prints each with its reason and does not count it. A row names the
+ * line as it is in the file; when the line changes, the row no longer holds and the change is tried again. A line that
+ * a better test could hold does not belong here.
+ */
+import type { Mutation } from './mutations.ts'
+
+type Row = {
+  file: string
+  /** The whole line of the change, without the blanks around it. */
+  line: string
+  /** Only for these changes of the line, where others of it can be noticed. */
+  texts?: readonly string[]
+  why: string
+}
+
+const ROWS: readonly Row[] = []
+
+export function whyEquivalent(file: string, source: string, { start, text }: Mutation): string | undefined {
+  const from = source.lastIndexOf('\n', start) + 1
+  const to = source.indexOf('\n', start)
+  const line = source.slice(from, to).trim()
+  return ROWS.find(row => row.file === file && row.line === line && (row.texts?.includes(text) ?? true))?.why
+}
