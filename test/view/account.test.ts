@@ -10,7 +10,7 @@ import { addRents, largestRows, rentOf } from '../../src/view/rent.ts'
 import { addStatistics, noStatistics, statisticsOf } from '../../src/view/statistics.ts'
 import { Timeline } from '../../src/view/timeline.ts'
 import { dayOf, summaryOf } from '../../src/view/totals.ts'
-import { stepsOf, turnsOf } from '../../src/view/turns.ts'
+import { stepsOf, subAgentOf, turnsOf } from '../../src/view/turns.ts'
 
 const NOON = new Date(2026, 10, 15, 12).getTime()
 const MINUTE = 60_000
@@ -136,7 +136,46 @@ describe('totals', () => {
     near(day!.billed, money.with)
     near(money.without - money.with, money.saved)
     assert.equal(money.estimated, 1)
-    assert.ok(day!.input > 35 + 200 + 5600 && day!.cacheRead >= 200)
+    const timeline = timelineOf(EVENTS)
+    const { sent } = timeline.calls.at(-1)!
+    assert.equal(day!.input, 35 + 200 + 5600 + Math.round(sent.tokens * timeline.scale))
+    assert.equal(day!.cacheRead, 200 + Math.round(sent.cached * timeline.scale))
+    near(day!.saved, money.saved)
+  })
+
+  test('say how long the session is, and what of it is shown', () => {
+    const timeline = timelineOf(EVENTS)
+    const { title, entries, turns, calls, edits, tokens, sent, money, series } = summaryOf(timeline)
+    assert.deepEqual([title, entries, turns, calls, edits], ['mend the report', 9, 2, 4, 2])
+    assert.deepEqual(tokens, {
+      raw: timeline.tokens.raw + timeline.overhead,
+      shown: timeline.tokens.raw + timeline.overhead - (400 - 3) + 1,
+      window: 100_000,
+    })
+    const sum = (pick: (call: (typeof timeline.calls)[number]) => number) =>
+      timeline.calls.reduce((total, one) => total + pick(one), 0)
+    assert.deepEqual(sent, { raw: sum(({ raw }) => raw.tokens), shown: sum(one => one.sent.tokens) })
+    near(
+      money.modelled,
+      sum(({ modelled }) => modelled),
+    )
+    assert.deepEqual(
+      series.shown,
+      timeline.calls.map(one => one.sent.tokens),
+    )
+    assert.deepEqual(
+      series.raw,
+      timeline.calls.map(({ raw }) => raw.tokens),
+    )
+  })
+
+  test('of a fork leave out what its parent has paid, and an undone edit is none', () => {
+    const fork = summaryOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
+    assert.deepEqual([fork.calls, fork.days[0]!.calls, fork.series.raw.length], [2, 2, 4])
+    const undone = summaryOf(timelineOf([...EVENTS, { type: 'revert', edits: ['e1'], by: 'user' }]))
+    assert.equal(undone.edits, 1)
+    const nothing = summaryOf(timelineOf([]))
+    assert.deepEqual([nothing.title, nothing.calls, nothing.days], ['', 0, []])
   })
 
   test('a time that is not known has no day', () => {
@@ -257,5 +296,17 @@ describe('turns', () => {
   test('that nobody asked for are turn 0', () => {
     const [first] = turnsOf(timelineOf([entry(says('assistant', text('Hello.')))]))
     assert.deepEqual([first!.turn, first!.title, first!.calls], [0, '', 1])
+  })
+
+  test('of an agent that a turn started are one sum', () => {
+    const agent = subAgentOf('child', timeline)!
+    assert.deepEqual([agent.session, agent.title, agent.at], ['child', 'mend the report', NOON + MINUTE])
+    assert.equal(agent.ended, turns[1]!.ended)
+    for (const key of ['calls', 'tokens', 'tools', 'dollars', 'errors'] as const) {
+      near(agent[key], turns[0]![key] + turns[1]![key])
+    }
+    const greeted = subAgentOf('child', timelineOf([entry(says('assistant', text('Hello.'))), ...EVENTS.slice(0, 2)]))
+    assert.equal(greeted!.title, 'mend the report', 'of the first turn that has one')
+    assert.equal(subAgentOf('child', timelineOf([])), undefined)
   })
 })

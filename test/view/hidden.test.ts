@@ -1,0 +1,60 @@
+/** What the user has hidden: only the user's edits hide, while they are in force, exactly what they are about. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
+import { applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
+import { covered, HIDDEN, hiddenByUser, withoutHidden } from '../../src/view/hidden.ts'
+
+const message: Message = {
+  role: 'assistant',
+  parts: [
+    { type: 'text', text: 'secret' },
+    { type: 'text', text: 'open' },
+  ],
+}
+const part = (entry: number, index: number): Target => ({ type: 'part', entry, part: index })
+
+function foldWith(target: Target, by: Edit['by'] = 'user'): Fold {
+  const fold = createFold(words => words.length)
+  for (let seq = 0; seq < 4; seq++) applyEvent(fold, { type: 'entry', message }, { seq, at: seq })
+  const replacement = target.type === 'part' ? '-' : { messages: [] }
+  const edits = [{ id: 'e1', target, replacement, by, why: 'test', saved: 0 }]
+  applyEvent(fold, { type: 'edit', edits }, { seq: 4, at: 4 })
+  return fold
+}
+
+/** The places that are hidden, as entry.part. */
+const hiddenIn = (fold: Fold) =>
+  [0, 1, 2, 3].flatMap(entry => [0, 1].flatMap(at => (hiddenByUser(fold, entry, at) ? `${entry}.${at}` : [])))
+
+test('a part is hidden alone, an entry and a range with all their parts, an insertion hides nothing', () => {
+  assert.deepEqual(hiddenIn(foldWith(part(1, 0))), ['1.0'])
+  assert.deepEqual(hiddenIn(foldWith({ type: 'entry', entry: 1 })), ['1.0', '1.1'])
+  assert.deepEqual(hiddenIn(foldWith({ type: 'range', from: 1, to: 2 })), ['1.0', '1.1', '2.0', '2.1'])
+  assert.deepEqual(hiddenIn(foldWith({ type: 'after', entry: 1 })), [])
+})
+
+test('only what the user edited is hidden, and only until it is undone', () => {
+  assert.deepEqual(hiddenIn(foldWith(part(1, 0), 'policy:thrifty')), [])
+  const fold = foldWith(part(1, 0))
+  applyEvent(fold, { type: 'revert', edits: ['e1'], by: 'user' }, { seq: 5, at: 5 })
+  assert.deepEqual(hiddenIn(fold), [])
+})
+
+test('a message is read with the hidden parts covered, and is the very same where nothing is hidden', () => {
+  const fold = foldWith(part(1, 0))
+  assert.equal(withoutHidden(fold, 0, message), message)
+  assert.deepEqual(withoutHidden(fold, 1, message).parts, [{ type: 'text', text: HIDDEN }, message.parts[1]])
+})
+
+test('nothing of a covered part is left but what joins calls and results', () => {
+  const call: Part = { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'secret' } }
+  const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: 'secret', isError: true }
+  assert.deepEqual(covered(call), { type: 'tool-call', id: 'c', name: 'bash', input: { hidden: HIDDEN } })
+  assert.deepEqual(covered(result), { type: 'tool-result', id: 'c', name: 'bash', output: HIDDEN })
+  const others: Part[] = [
+    { type: 'reasoning', text: 'secret' },
+    { type: 'image', mediaType: 'image/png', data: 'AA' },
+  ]
+  for (const other of others) assert.deepEqual(covered(other), { type: 'text', text: HIDDEN })
+})
