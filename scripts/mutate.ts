@@ -23,6 +23,7 @@ import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
 const TESTS_PER_CHANGE = 8
+const MILLISECONDS_PER_CHANGE = 30_000
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -92,7 +93,12 @@ async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: n
 }
 
 async function firstToNotice(runs: readonly Run[], file: string, mutation: Mutation): Promise<string | undefined> {
-  for (const run of runs.slice(0, TESTS_PER_CHANGE)) if (await notices(run, file, mutation)) return run.test
+  let spent = 0
+  for (const run of runs.slice(0, TESTS_PER_CHANGE)) {
+    if (await notices(run, file, mutation)) return run.test
+    spent += run.milliseconds
+    if (spent > MILLISECONDS_PER_CHANGE) return undefined
+  }
   return undefined
 }
 

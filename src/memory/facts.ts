@@ -27,7 +27,7 @@ const NEGATIONS = /\b(?:never|not|no|avoid|stop|without|\w+n't|cannot)\b/gi
 export function factsIn(body: string): string[] {
   return body
     .split('\n')
-    .map(line => line.replace(/^[\s>*+-]+|^\s*\d+[.)]\s+/, '').trim())
+    .map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
     .filter(line => !line.startsWith('#') && termsIn(line).length >= MIN_WORDS)
 }
 

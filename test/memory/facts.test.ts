@@ -3,10 +3,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { proposeAllRepeated, proposeRepeated } from '../../src/agent/preferences.ts'
 import { buildMemoryContext } from '../../src/memory/context.ts'
-import { saySame, staleFacts } from '../../src/memory/facts.ts'
+import {
+  addedFacts,
+  blockFacts,
+  duplicatesOf,
+  factsIn,
+  markStale,
+  saySame,
+  staleFacts,
+} from '../../src/memory/facts.ts'
 import { Memory } from '../../src/memory/memory.ts'
 import { preferencesIn } from '../../src/memory/preferences.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
+import type { Block, Proposal } from '../../src/memory/store.ts'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 
@@ -26,6 +35,65 @@ test('two facts say the same when their words and their order do, whatever the e
   assert.ok(!saySame('Use tabs, not spaces', 'Use spaces, not tabs'))
   assert.ok(!saySame('Run the slow tests', 'Never run the slow tests'))
   assert.ok(!saySame('Learn algebra this year', 'Learn geometry next year'))
+})
+
+test('a fact is a line with words, without what marks it as a line', () => {
+  const body =
+    '# Tools used here\n\n- Uses Node 24\n* Likes green tea\n> Meets on Mondays\n  2. Lives in Bonn now\ntea\n---\n'
+  assert.deepEqual(factsIn(body), ['Uses Node 24', 'Likes green tea', 'Meets on Mondays', 'Lives in Bonn now'])
+  const base = { version: 'v', title: '', body: '- Uses Node 24\n' }
+  assert.deepEqual(addedFacts({ body, base }), ['Likes green tea', 'Meets on Mondays', 'Lives in Bonn now'])
+  assert.equal(addedFacts({ body, base: null }).length, 4)
+})
+
+test('facts say the same from seven words in ten on, and a blank says nothing', () => {
+  const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ')
+  assert.ok(saySame(words(7), words(10)))
+  assert.ok(!saySame(words(6), words(10)))
+  assert.ok(!saySame('', ''))
+})
+
+test('a copy in the block that an edit rewrites is none, nor is the proposal itself or one that was approved', () => {
+  const block = { label: 'goals', body: 'Learns algebra every Monday\nLikes green tea\n' } as Block
+  const asked = (body: string, id = 'p1') => ({ id, label: 'goals', body, base: null, state: 'open' }) as Proposal
+  const rewritten = asked('learns algebra each Monday\nLikes green tea\n')
+  assert.deepEqual(duplicatesOf(rewritten, { blocks: [block], proposals: [] }), [])
+  const added = asked(`${block.body}learns algebra every monday\n`)
+  const twice = { label: 'goals', text: 'Learns algebra every Monday' }
+  assert.deepEqual(
+    duplicatesOf({ ...added, base: { version: 'v', title: '', body: block.body } }, { blocks: [block], proposals: [] }),
+    [twice],
+  )
+  const elsewhere = { ...block, label: 'other' }
+  assert.deepEqual(duplicatesOf(added, { blocks: [elsewhere], proposals: [] }), [{ ...twice, label: 'other' }])
+  const fresh = asked('Meets her tutor on Mondays')
+  const others = [fresh, { ...fresh, id: 'p2', state: 'approved' as const }]
+  assert.deepEqual(duplicatesOf(fresh, { blocks: [], proposals: others }), [])
+  const open = { ...fresh, id: 'p3' }
+  assert.deepEqual(duplicatesOf(fresh, { blocks: [], proposals: [open] }), [
+    { label: 'goals', text: 'Meets her tutor on Mondays', proposal: 'p3', state: 'open' },
+  ])
+})
+
+test('a fact is out of date behind its day, and at once where it was replaced; other lines stay as they are', () => {
+  const body = '  Uses Node 22 (valid until 2026-10-01)\nLives in Bonn (replaced by: Köln)\n  Likes green tea\n'
+  assert.deepEqual(staleFacts(body, '2026-10-01'), [{ text: 'Lives in Bonn (replaced by: Köln)', replacedBy: 'Köln' }])
+  assert.equal(
+    markStale(body, '2026-10-02'),
+    '[STALE since 2026-10-01] Uses Node 22 (valid until 2026-10-01)\n' +
+      '[STALE, replaced by Köln] Lives in Bonn (replaced by: Köln)\n  Likes green tea\n',
+  )
+})
+
+test('front matter says of a block when it runs out, what replaced it, and whether it is loaded', () => {
+  const facts = (lines: string) => blockFacts(`---\n${lines}\n---\nText\n`, '2026-10-01')
+  assert.deepEqual(blockFacts('Text\n', '2026-10-01'), { onDemand: false })
+  assert.deepEqual(facts('load: on-demand'), { onDemand: true })
+  assert.deepEqual(facts('load: always'), { onDemand: false })
+  assert.deepEqual(facts('valid_until: 2026-10-01'), { onDemand: false })
+  assert.deepEqual(facts('valid_until: 2026-09-30'), { since: '2026-09-30', onDemand: false })
+  assert.deepEqual(facts('replaced_by: releases'), { replacedBy: 'releases', onDemand: false })
+  assert.deepEqual(facts('replaced_by: ""'), { onDemand: false })
 })
 
 test('a proposal that repeats a block or another proposal is told so, also one that was rejected', () =>
