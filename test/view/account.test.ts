@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Part, Usage } from '../../src/model/types.ts'
-import { modelInfo } from '../../src/providers/models.ts'
+import { type ModelTable, modelInfo } from '../../src/providers/models.ts'
 import { addRents, largestRows, rentOf } from '../../src/view/rent.ts'
 import { addStatistics, noStatistics, statisticsOf } from '../../src/view/statistics.ts'
 import { Timeline } from '../../src/view/timeline.ts'
@@ -24,12 +24,16 @@ const result = (id: string, name: string, output: string, isError = false): Mess
   parts: [{ type: 'tool-result', id, name, output, ...(isError ? { isError } : {}) }],
 })
 
-function timelineOf(events: readonly (Event & { after?: number })[], inherited?: { events: number; entries: number }) {
+function timelineOf(
+  events: readonly (Event & { after?: number })[],
+  inherited?: { events: number; entries: number },
+  models: typeof PRICES & ModelTable = PRICES,
+) {
   const timeline = new Timeline({
     count: words => words.length,
-    model: modelInfo('round', PRICES),
+    model: modelInfo('round', models),
     name: 'round',
-    models: PRICES,
+    models,
     overhead: 100,
     ...(inherited ? { inherited } : {}),
   })
@@ -125,6 +129,14 @@ describe('statistics', () => {
     assert.deepEqual([twice.calls, twice.output], [8, 160])
     near(twice.cost, 2 * statistics.cost)
   })
+})
+
+test('what stands in front of the messages stays as it was told, where a report does not say', () => {
+  const models = { round: { ...PRICES.round, scale: 1.5 } }
+  const silent = timelineOf([...EVENTS.slice(0, 2), used({ output: 5 })], undefined, models)
+  assert.equal(silent.overhead, 100)
+  const telling = timelineOf([...EVENTS.slice(0, 2), used({ input: 1.5 * 15 + 300 })], undefined, models)
+  assert.equal(telling.overhead, 200)
 })
 
 describe('totals', () => {

@@ -81,9 +81,19 @@ describe('a cut', () => {
     const loop = [user('go'), thinking('hm', first!), firstResult!, second!, secondResult!]
     const session = await open([...loop, thinking('well', third!), thirdResult!])
     assert.deepEqual(cutsOf(session), [0, 4])
+    const places = [0, 1, 2, 3, 4, 5, 6, 7].map(entry => lastCutBefore(session.fold, entry))
+    assert.deepEqual(places, [undefined, 0, 0, 0, 0, 4, 4, 4])
     await session.append(says('done'), user('next'), says('sure'))
     await session.view()
     assert.deepEqual(cutsOf(session), [0, 2, 4, 6, 7, 8])
+  })
+
+  test('behind a step without reasoning is the one before the reasoning', async () => {
+    const steps = ['1', '2', '3', '4'].map(command => bash(command, 'ok') as [Message, Message])
+    const loop = steps.flatMap(([call, result], i) => [i % 2 === 0 ? thinking('hm', call) : call, result])
+    const { fold } = await open([user('go'), ...loop])
+    assert.equal(lastCutBefore(fold, 7), 4)
+    assert.equal(lastCutBefore(fold, 4), 0)
   })
 
   test('is nowhere before reasoning that is still sent, on models that bind it', async () => {

@@ -16,6 +16,7 @@ import {
   renderEntry,
   savingsOf,
 } from '../../src/view/edits.ts'
+import { toEdit } from '../../src/view/proposal.ts'
 import { user } from '../policies/talk.ts'
 
 const range = (from: number, to: number): Target => ({ type: 'range', from, to })
@@ -206,4 +207,11 @@ describe('what edits save', () => {
     const edits = [active(range(0, 3)), active(range(0, 1)), active(range(2, 3))]
     assert.deepEqual(savingsOf(edits, [9, 5, 4], tokensIn), [9, 5, 4])
   })
+})
+
+test('a proposal becomes an edit of its policy, with its mark where it has one', () => {
+  const proposal = { policy: 'thrifty', target: part(0, 0), replacement: 'x', why: 'old' }
+  const asked = { target: part(0, 0), replacement: 'x', why: 'old', by: 'policy:thrifty' }
+  assert.deepEqual(toEdit(proposal), asked)
+  assert.deepEqual(toEdit({ ...proposal, mark: 'server' }), { ...asked, mark: 'server' })
 })

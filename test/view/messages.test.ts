@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
-import { Calls, checkMessage, MAX_PART } from '../../src/view/messages.ts'
+import { Calls, checkMessage, commonLength, copyOf, MAX_PART } from '../../src/view/messages.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -119,4 +119,22 @@ describe('the calls of a session', () => {
     assert.deepEqual(calls.open, ['a'])
     assert.equal(calls.nameOf('b'), undefined)
   })
+})
+
+test('how much two lists have in common is counted in the very same objects from the front', () => {
+  const [a, b, c] = ['a', 'b', 'c'].map((text): Message => ({ role: 'user', parts: [{ type: 'text', text }] }))
+  assert.equal(commonLength([a!, b!], [a!, b!, c!]), 2)
+  assert.equal(commonLength([a!, b!, c!], [a!, b!]), 2)
+  assert.equal(commonLength([a!, b!, c!], [a!, c!, b!]), 1)
+  assert.equal(commonLength([{ ...a! }], [a!]), 0)
+  assert.equal(commonLength([], [a!]), 0)
+})
+
+test('a copy says the same and shares no object', () => {
+  const input = { list: [{ deep: [null, 1, 'x', true] }], gone: undefined }
+  const message: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input }] }
+  const copy = copyOf(message)
+  assert.deepEqual(copy, JSON.parse(JSON.stringify(message)))
+  input.list[0]!.deep.push('later')
+  assert.notDeepEqual(copy, JSON.parse(JSON.stringify(message)))
 })

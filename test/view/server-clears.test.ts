@@ -54,6 +54,14 @@ test('a session that nobody tells the provider to clear in shows the originals',
   await pal.close()
 })
 
+test('what a range hides is not asked for again, and ends nothing', async () => {
+  const { pal, session } = await cleared()
+  const target = { type: 'range' as const, from: 1, to: 2 }
+  await session.apply([{ target, replacement: { messages: [] }, why: 'test' }], 'user')
+  assert.deepEqual(clearedCalls(session.fold), ['c1', 'c2', 'c3', 'c4'])
+  await pal.close()
+})
+
 function isCleared({ parts }: Message): boolean {
   return parts.some(part => part.type === 'tool-result' && part.output === CLEARED)
 }
