@@ -66,7 +66,7 @@ async function measureAnew(test: string): Promise<Run> {
 }
 
 /** Whether the innermost block around a place was executed, in any of the test's processes. */
-export function reaches({ executed }: Run, file: string, place: number): boolean {
+export function reaches({ executed }: Run, file: string, { start, at: place = start }: Mutation): boolean {
   const isAround = ({ startOffset, endOffset }: Block) => startOffset <= place && place < endOffset
   const around = (executed[urlOf(file)] ?? []).filter(([whole]) => isAround(whole!))
   const smallest = Math.min(...around.map(([whole]) => whole!.endOffset - whole!.startOffset))
@@ -77,8 +77,8 @@ export function reaches({ executed }: Run, file: string, place: number): boolean
 }
 
 /** Whether the test fails when the file has the mutation. */
-export async function notices(run: Run, file: string, mutation: Mutation): Promise<boolean> {
-  const MUTANT = JSON.stringify({ url: urlOf(file), ...mutation })
+export async function notices(run: Run, file: string, { start, end, text }: Mutation): Promise<boolean> {
+  const MUTANT = JSON.stringify({ url: urlOf(file), start, end, text })
   const place = join(cache, `${hashOf(MUTANT, run.fingerprint)}.verdict`)
   if (existsSync(place)) return readFileSync(place, 'utf8') === 'failed'
   const seen = await outcome(run.test, { MUTANT }, 10_000 + 4 * run.milliseconds)

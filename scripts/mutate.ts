@@ -80,7 +80,7 @@ async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: n
       continue
     }
     all++
-    const reaching = runs.filter(run => reaches(run, file, mutation.start))
+    const reaching = runs.filter(run => reaches(run, file, mutation))
     const test = await firstToNotice(nearestFirst(reaching, file, kills), file, mutation)
     if (test === undefined) {
       console.log(`${file}:${describe(source, mutation)}${reaching.length === 0 ? '  (no test reaches it)' : ''}`)

@@ -5,8 +5,8 @@
  */
 import { parseSync } from 'vite'
 
-/** `start` and `end` are places in the source; `text` stands there instead. */
-export type Mutation = { start: number; end: number; text: string }
+/** `start` and `end` are places in the source; `text` stands there instead. A test that executes `at` may notice. */
+export type Mutation = { start: number; end: number; text: string; at?: number }
 
 type Node = { type: string; start: number; end: number } & Record<string, unknown>
 
@@ -90,7 +90,7 @@ function operatorMutations(node: Node, source: string): Mutation[] {
   const { start: to } = node['right'] as Node
   const operator = node['operator'] as string
   const start = from + source.slice(from, to).indexOf(operator)
-  return (OPERATORS[operator] ?? []).map(text => ({ start, end: start + operator.length, text }))
+  return (OPERATORS[operator] ?? []).map(text => ({ start, end: start + operator.length, text, at: node.start }))
 }
 
 function conditionMutations({ type, test }: Node): Mutation[] {

@@ -50,6 +50,34 @@ test('what does not fit is left out whole and named', () =>
     assert.match(await buildMemoryContext(memory, 'ann', { most: 1000 }), /and \d+ more/)
   }))
 
+test('what is loaded on demand has a line: its title or label, whether it is out of date, and how it begins', () =>
+  withMemory(async memory => {
+    const now = Date.parse('2026-10-02')
+    const late = '---\nload: on-demand\nvalid_until: 2026-10-01\n---\n# Deploys\n\n- How we deploy to staging\n'
+    await memory.set('ann', 'deploys', { title: '', body: late, by })
+    await memory.set('ann', 'other', { title: 'Other Things', body: '---\nload: on-demand\n---\nx\n', by })
+    assert.equal(
+      await buildMemoryContext(memory, 'ann', { now }),
+      '# User Context\n\n## More memory, loaded on demand\n\n' +
+        `- Deploys [STALE since 2026-10-01]: ${late.length} characters, beginning with "How we deploy to staging". ` +
+        'Load it with read_memory_block("deploys").\n' +
+        '- Other Things: 26 characters. Load it with read_memory_block("other").\n',
+    )
+  }))
+
+test('blocks fill the prompt up to the last character', () =>
+  withMemory(async memory => {
+    await memory.set('ann', 'a', { body: 'x'.repeat(100), by })
+    await memory.set('ann', 'b', { body: 'y'.repeat(100), by })
+    const whole = await buildMemoryContext(memory, 'ann')
+    const fits = whole.length - 1 - '\n\n'.length
+    assert.equal(await buildMemoryContext(memory, 'ann', { most: fits }), whole)
+    assert.match(
+      await buildMemoryContext(memory, 'ann', { most: fits - 1 }),
+      /x{100}\n\n## More memory.*\n- B: 100 characters/s,
+    )
+  }))
+
 test('the instructions name the heading and tools that exist', () => {
   assert.doesNotMatch(memoryInstructions(), /student/i)
   const text = memoryInstructions({ heading: 'Student Context', subject: 'student' })

@@ -221,6 +221,22 @@ test('a memory in a home knows the schemas in it, by plain names only', async ()
   await memory.close()
 })
 
+test('an export has every user and every open proposal, the oldest first, however many pages they take', async () => {
+  const memory = new Memory(new SqliteMemory(':memory:'))
+  const ask = (userId: string, body: string) =>
+    memory.propose(userId, 'goals', { kind: 'new', body, agentId: 'a', reasoning: 'r' })
+  const users = Array.from({ length: 501 }, (_, n) => `user${String(n).padStart(3, '0')}`)
+  for (const user of users) await ask(user, 'first')
+  const bodies = Array.from({ length: 200 }, (_, n) => `later ${n}`)
+  for (const body of bodies) await ask('user500', body)
+  await memory.reject('user500', (await ask('user500', 'no')).id, { by: 'user:user500' })
+  const { proposals } = await exportMemory(memory)
+  assert.deepEqual([...new Set(proposals.map(({ userId }) => userId))], users)
+  const last = (await exportMemory(memory, 'user500')).proposals.map(({ body }) => body)
+  assert.deepEqual(last, ['first', ...bodies])
+  await memory.close()
+})
+
 test('an import says what it wrote, what was there, and what was refused', async () => {
   const from = new Memory(new SqliteMemory(':memory:'))
   const to = new Memory(new SqliteMemory(':memory:'))
