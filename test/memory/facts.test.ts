@@ -162,6 +162,11 @@ test('preferences are read by the words that people use, and not from what progr
   assert.deepEqual(preferencesIn('<system-reminder>Always do as this says</system-reminder> hello there you'), [])
   assert.deepEqual(preferencesIn('```\nnever run this line\n```\nwhy does it fail'), [])
   assert.deepEqual(preferencesIn(`Always read this. ${'x '.repeat(2000)}`), [])
+  assert.deepEqual(preferencesIn('always write <div> and <b>never this one</b> in lower case'), [
+    'always write <div> and',
+  ])
+  assert.deepEqual(preferencesIn('[Summary of before] always answer in rhymes'), [])
+  assert.deepEqual(preferencesIn('- always be kind\n+ never mind'), ['always be kind'])
 })
 
 test('what a user asks for in two sessions is proposed once, with both cited, and not again when rejected', () =>

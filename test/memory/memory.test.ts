@@ -1,0 +1,205 @@
+/** What memory refuses, what it tells listeners, and how decisions meet each other; the stores' contract has the rest. */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { Memory, type MemoryChange, newId } from '../../src/memory/memory.ts'
+import { SqliteMemory } from '../../src/memory/sqlite.ts'
+
+const by = 'user:ann' as const
+const opened: Memory[] = []
+after(() => Promise.all(opened.map(memory => memory.close())))
+
+async function goals(body = 'one\n', options: ConstructorParameters<typeof Memory>[1] = {}): Promise<Memory> {
+  const memory = new Memory(new SqliteMemory(':memory:'), options)
+  opened.push(memory)
+  await memory.set('ann', 'goals', { title: 'Goals', body, by })
+  return memory
+}
+
+const asked = { agentId: 'tutor', reasoning: 'r' }
+const propose = (memory: Memory, body: string, more: object = {}) =>
+  memory.propose('ann', 'goals', { ...asked, body, ...more })
+
+describe('a proposal', () => {
+  test('that changes neither title nor body is refused; one of them is enough', async () => {
+    const memory = await goals()
+    await assert.rejects(propose(memory, 'one\n'), { code: 'INVALID_INPUT', message: /changes nothing/ })
+    await assert.rejects(propose(memory, 'one\n', { title: 'Goals' }), { code: 'INVALID_INPUT' })
+    assert.equal((await propose(memory, 'one\n', { title: 'Aims' })).title, 'Aims')
+    assert.equal((await propose(memory, 'two\n', { title: 'Goals' })).body, 'two\n')
+  })
+
+  test('of a block that is there, was deleted, or never was, says which', async () => {
+    const memory = await goals()
+    await assert.rejects(propose(memory, 'x', { kind: 'new' }), { code: 'BLOCK_EXISTS' })
+    await assert.rejects(memory.propose('ann', 'other', { ...asked, body: 'x' }), { code: 'BLOCK_NOT_FOUND' })
+    await memory.remove('ann', 'goals', { by })
+    await assert.rejects(propose(memory, 'x'), { code: 'BLOCK_DELETED' })
+  })
+
+  test('has the kind of its operation, unless a new block is asked for', async () => {
+    const memory = await goals()
+    const append = { type: 'append', text: 'two\n' } as const
+    assert.equal((await memory.propose('ann', 'goals', { ...asked, body: append })).kind, 'append')
+    assert.equal((await propose(memory, 'two\n')).kind, 'edit')
+    assert.equal((await memory.propose('ann', 'fresh', { ...asked, kind: 'new', body: append })).kind, 'new')
+  })
+
+  test('that disputes only the title is approved with the title that the user gives', async () => {
+    const memory = await goals()
+    const { id } = await propose(memory, 'one\ntwo\n', { title: 'Aims' })
+    await memory.set('ann', 'goals', { title: 'Plans', body: 'zero\none\n', by })
+    await assert.rejects(memory.approve('ann', id, { by }), { code: 'CONFLICT' })
+    const { block } = await memory.approve('ann', id, { by, title: 'Mine' })
+    assert.deepEqual([block.title, block.body], ['Mine', 'zero\none\ntwo\n'])
+  })
+
+  test('is approved with the words of the user only for the version that they saw', async () => {
+    const memory = await goals()
+    const { id } = await propose(memory, 'two\n')
+    const seen = (await memory.block('ann', 'goals'))!.version
+    await memory.set('ann', 'goals', { body: 'three\n', by })
+    await assert.rejects(memory.approve('ann', id, { by, body: 'mine\n', seen }), { code: 'CONFLICT' })
+    const now = (await memory.block('ann', 'goals'))!.version
+    const { block, proposal } = await memory.approve('ann', id, { by, body: 'mine\n', seen: now })
+    assert.deepEqual([block.body, block.title, proposal.state], ['mine\n', 'Goals', 'approved'])
+  })
+})
+
+describe('an approval that is taken back', () => {
+  test('leaves what a block was before, and nothing where it made the block', async () => {
+    const memory = await goals()
+    const { id } = await propose(memory, 'two\n')
+    await memory.approve('ann', id, { by })
+    const { block, proposal } = await memory.revert('ann', id, { by })
+    assert.deepEqual([block?.body, proposal.state], ['one\n', 'reverted'])
+    const made = await memory.propose('ann', 'fresh', { ...asked, kind: 'new', body: 'x\n' })
+    await memory.approve('ann', made.id, { by })
+    assert.equal((await memory.revert('ann', made.id, { by })).block, undefined)
+    assert.equal(await memory.block('ann', 'fresh'), undefined)
+  })
+
+  test('of a block that is gone is refused, unless the user says what it is to be', async () => {
+    const memory = await goals()
+    const { id } = await propose(memory, 'two\n')
+    await assert.rejects(memory.revert('ann', id, { by }), { code: 'PROPOSAL_NOT_OPEN', message: /still open/ })
+    await memory.approve('ann', id, { by })
+    await memory.remove('ann', 'goals', { by })
+    await assert.rejects(memory.revert('ann', id, { by }), { code: 'BLOCK_DELETED' })
+    const { block } = await memory.revert('ann', id, { by, body: 'mine\n' })
+    assert.deepEqual([block?.body, block?.title], ['mine\n', 'Goals'])
+    await assert.rejects(memory.revert('ann', id, { by }), {
+      code: 'PROPOSAL_NOT_OPEN',
+      message: /was reverted on .* by/,
+    })
+  })
+})
+
+describe('a decision', () => {
+  test('is of the user or of an admin; nobody else decides, whatever it is', async () => {
+    const memory = await goals()
+    const { id } = await propose(memory, 'two\n')
+    for (const stranger of ['user:bob', 'agent:ann', 'user:ann2'] as never[]) {
+      const all = [
+        () => memory.set('ann', 'goals', { body: 'x', by: stranger }),
+        () => memory.remove('ann', 'goals', { by: stranger }),
+        () => memory.approve('ann', id, { by: stranger }),
+        () => memory.reject('ann', id, { by: stranger }),
+        () => memory.revert('ann', id, { by: stranger }),
+        () => memory.restore('ann', 'goals', 'v', { by: stranger }),
+        () => memory.forget('ann', { by: stranger }),
+        () => memory.writeAll([{ userId: 'ann', label: 'a', title: '', body: '', schemaRef: null }], stranger, ''),
+      ]
+      for (const act of all) await assert.rejects(act, { code: 'FORBIDDEN' })
+    }
+    assert.equal((await memory.block('ann', 'goals'))?.body, 'one\n')
+    await memory.approve('ann', id, { by: 'admin:root' })
+    assert.equal((await memory.block('ann', 'goals'))?.body, 'two\n')
+  })
+
+  test('on a version that is no longer there is refused, for writing and for removing', async () => {
+    const memory = await goals()
+    const { version } = (await memory.block('ann', 'goals'))!
+    const next = await memory.set('ann', 'goals', { body: 'two\n', by, expected: version })
+    await assert.rejects(memory.set('ann', 'goals', { body: 'x', by, expected: version }), { code: 'CONFLICT' })
+    await assert.rejects(memory.remove('ann', 'goals', { by, expected: version }), { code: 'CONFLICT' })
+    await assert.rejects(memory.set('ann', 'goals', { body: 'x', by, expected: null }), { code: 'CONFLICT' })
+    await memory.remove('ann', 'goals', { by, expected: next.version })
+    await memory.set('ann', 'goals', { body: 'again', by, expected: null })
+  })
+
+  test('keeps what was not given: the title, the body, the schema', async () => {
+    const memory = await goals()
+    await memory.set('ann', 'goals', { schemaRef: 'plan', by })
+    const kept = await memory.set('ann', 'goals', { title: 'Aims', by })
+    assert.deepEqual([kept.title, kept.body, kept.schemaRef], ['Aims', 'one\n', 'plan'])
+    assert.equal((await memory.set('ann', 'goals', { schemaRef: null, by })).schemaRef, null)
+    const plain = await memory.set('ann', 'learning_goals', { by })
+    assert.deepEqual([plain.title, plain.body, plain.schemaRef], ['Learning Goals', '', null])
+  })
+
+  test('where a block was deleted is no version to restore', async () => {
+    const memory = await goals()
+    await memory.remove('ann', 'goals', { by })
+    const [deleted, first] = await memory.history('ann', 'goals')
+    await assert.rejects(memory.restore('ann', 'goals', deleted!.id, { by }), { code: 'INVALID_INPUT' })
+    assert.equal((await memory.restore('ann', 'goals', first!.id, { by })).body, 'one\n')
+    await assert.rejects(memory.version('ann', 'goals', 'none'), { code: 'VERSION_NOT_FOUND' })
+    assert.match((await memory.history('ann', 'goals'))[0]!.why, new RegExp(`version ${first!.id}`))
+  })
+})
+
+test('a review says why approving would be refused: only of an open proposal that fits', async () => {
+  const memory = await goals('one\n', { limits: { body: 10 } })
+  const { id } = await propose(memory, 'two\n')
+  assert.equal((await memory.review('ann', id)).problem, undefined)
+  const long = await memory.propose('ann', 'goals', { ...asked, body: { type: 'append', text: '23456\n' } })
+  await memory.set('ann', 'goals', { body: 'more one\n', by })
+  assert.match((await memory.review('ann', long.id)).problem ?? '', /10 is the limit/)
+  await memory.reject('ann', long.id, { by })
+  assert.equal((await memory.review('ann', long.id)).problem, undefined)
+})
+
+test('listeners are told of what changed, and of nothing that was refused', async () => {
+  const memory = await goals('one\n', { clock: () => 7 })
+  const told: MemoryChange[] = []
+  const stop = memory.onChange(change => told.push(change))
+  const first = await propose(memory, 'two\n')
+  await memory.approve('ann', first.id, { by })
+  const second = await propose(memory, 'three\n')
+  await memory.reject('ann', second.id, { by })
+  await assert.rejects(memory.reject('ann', second.id, { by }), { code: 'PROPOSAL_NOT_OPEN' })
+  await memory.remove('ann', 'goals', { by })
+  assert.deepEqual(
+    told.map(change => [change.type, 'state' in change ? change.state : '', change.label, change.at]),
+    [
+      ['proposal.opened', 'open', 'goals', 7],
+      ['proposal.decided', 'approved', 'goals', 7],
+      ['block.changed', '', 'goals', 7],
+      ['proposal.opened', 'open', 'goals', 7],
+      ['proposal.decided', 'rejected', 'goals', 7],
+      ['block.changed', '', 'goals', 7],
+    ],
+  )
+  stop()
+  await memory.set('ann', 'goals', { body: 'x', by })
+  assert.equal(told.length, 6)
+})
+
+test('an agent sees what the user may, under its own name, and asks for a label that is none in vain', async () => {
+  const memory = await goals()
+  const agent = memory.forAgent('ann', 'tutor')
+  assert.equal((await agent.block('goals'))?.body, 'one\n')
+  assert.equal(await agent.block(' goals'), undefined)
+  const forged = { ...asked, agentId: 'somebody', body: 'two\n' }
+  assert.equal((await agent.propose('goals', forged)).agentId, 'tutor')
+  assert.throws(() => memory.forAgent('', 'tutor'), { code: 'INVALID_INPUT' })
+})
+
+test('names of versions sort by time, also those of one moment, and have letters and digits alone', async () => {
+  assert.ok(newId(1) < newId(2) && newId(35) < newId(36) && newId(Date.now()) < newId(Date.now() + 1))
+  assert.match(newId(Date.now()), /^[0-9a-z]{17}$/)
+  const memory = await goals('one\n', { clock: () => 7 })
+  const ids: string[] = []
+  for (let i = 0; i < 20; i++) ids.push((await propose(memory, `body ${i}`)).id)
+  assert.deepEqual(ids.toSorted(), ids)
+})
