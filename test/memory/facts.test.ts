@@ -149,6 +149,10 @@ test('search finds blocks by words, stems and parts of names, best first', () =>
     assert.deepEqual(await labels('servers'), ['servers'])
     assert.deepEqual(await labels('zebra'), [])
     assert.match((await memory.search('ann', 'staging host'))[0]!.snippet, /buildFarm03/)
+    await memory.set('ann', 'pet_names', { title: '', body: 'The cat is Felix.\n', by: BY })
+    await memory.set('ann', 'plants', { title: 'In the garden', body: 'Two roses.\n', by: BY })
+    const titles = async (query: string) => (await memory.search('ann', query)).map(({ title }) => title)
+    assert.deepEqual([await titles('felix'), await titles('roses')], [['Pet Names'], ['In the garden']])
   }))
 
 test('preferences are read by the words that people use, and not from what programs add', () => {

@@ -61,6 +61,19 @@ test('a locked database is an error after the waiting time', async () => {
   await store.close()
 })
 
+test('to remove what is not there is done already, and refused where somebody has made it since', async () => {
+  const store = new SqliteMemory(':memory:')
+  const note = { at: 7, by: 'user:ann', action: 'delete', why: '' } as const
+  const gone = { userId: 'ann', label: 'goals', expected: null, content: null }
+  assert.equal(await store.write([{ ...gone, version: 'v1' }], note), true)
+  assert.equal(await store.block('ann', 'goals'), undefined)
+  const content = { title: 'Goals', body: 'one', schemaRef: null }
+  await store.write([{ ...gone, version: 'v2', content }], note)
+  assert.equal(await store.write([{ ...gone, version: 'v3' }], note), false)
+  assert.equal((await store.block('ann', 'goals'))?.version, 'v2')
+  await store.close()
+})
+
 test('of two that decide one proposal the second changes nothing', async () => {
   const path = join(folder, 'decided.sqlite')
   const [one, two] = [new SqliteMemory(path), new SqliteMemory(path)]

@@ -7,6 +7,7 @@ import {
   addedLines,
   FILE_LIMIT,
   initWorkspace,
+  isIdentityFile,
   loadWorkspace,
   logDay,
   removeLine,
@@ -183,4 +184,9 @@ test('a line that an agent added says where it comes from, is in the prompt with
   await removeLine({ folder }, line!.id)
   assert.equal(get('MEMORY.md'), before.replace(/^- Tea.*\n/m, ''))
   await assert.rejects(removeLine({ folder }, line!.id), { code: 'ENTRY_NOT_FOUND' })
+})
+
+test('who the agent is stands in three files, in any letter case, and only at the top', () => {
+  for (const path of ['SOUL.md', 'soul.MD', 'TOOLS.md', 'AGENTS.md']) assert.equal(isIdentityFile(path), true, path)
+  for (const path of ['MEMORY.md', 'notes/SOUL.md', 'SOUL.md.bak', '']) assert.equal(isIdentityFile(path), false, path)
 })

@@ -1,0 +1,141 @@
+/** What is covered in events: every occurrence, in place, and again when a client sends it. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  covered,
+  lastLink,
+  linkOf,
+  placesIn,
+  type RedactEvent,
+  redactAgain,
+  redactEvent,
+  withTexts,
+} from '../../src/ledger/redaction.ts'
+import type { Event, Message } from '../../src/model/types.ts'
+import { session as anySession } from '../laws/sessions.ts'
+import { says, user } from '../policies/talk.ts'
+import * as fc from '../property.ts'
+
+const SECRET = 'tale "of" two\ncities'
+const quoted = (text: string) => JSON.stringify(text).slice(1, -1)
+const entry = (message: Message): Event => ({ type: 'entry', message })
+const covering = (text: string, what = SECRET) => covered(text, placesIn(text, { text: what }))
+
+function redacted(texts: RedactEvent['texts'], link = ''): RedactEvent {
+  return { type: 'redact', by: 'user', kinds: {}, from: 0, events: 1, head: '', salt: 'salt', texts, link }
+}
+
+describe('a text', () => {
+  test('is covered wherever it is, as it is and as JSON quotes it once and twice, and nothing else', () => {
+    const forms = fc.constantFrom(SECRET, quoted(SECRET), quoted(quoted(SECRET)))
+    const between = fc.string().filter(text => !/[tale]/.test(text))
+    fc.assert(
+      fc.property(fc.array(fc.tuple(between, forms)), between, (pieces, end) => {
+        const text = pieces.flat().join('') + end
+        const done = covering(text)
+        assert.equal(done.length, text.length)
+        for (const form of [SECRET, quoted(SECRET), quoted(quoted(SECRET))]) assert.ok(!done.includes(form))
+        let at = 0
+        for (const [before, form] of pieces) {
+          assert.equal(done.slice(at, at + before.length), before)
+          at += before.length
+          assert.equal(done.slice(at, at + form.length), '[redacted: text]'.padEnd(form.length, '*'))
+          at += form.length
+        }
+        assert.equal(done.slice(at), end)
+      }),
+    )
+  })
+
+  test('that is shorter than its mask is covered with stars', () => {
+    assert.equal(covering('a word here', 'word'), 'a **** here')
+    assert.equal(covering('x'.repeat(16), 'x'.repeat(16)), '[redacted: text]')
+    assert.equal(covering('xxxxxxxx!', 'xxxx'), '********!', 'one behind the other')
+  })
+})
+
+describe('a value', () => {
+  const upper = (text: string) => text.toUpperCase()
+
+  test('keeps the words that name things, but not in the arguments of a tool, whose names are texts too', () => {
+    const part = { type: 'tool-call', id: 'c', name: 'bash', input: { name: 'bob', list: ['a', { type: 'b' }], n: 1 } }
+    assert.deepEqual(withTexts(part, upper), {
+      type: 'tool-call',
+      id: 'c',
+      name: 'bash',
+      input: { NAME: 'BOB', LIST: ['A', { TYPE: 'B' }], N: 1 },
+    })
+    assert.deepEqual(withTexts({ edits: ['e1'], text: 'a', at: 5, more: null }, upper), {
+      edits: ['e1'],
+      text: 'A',
+      at: 5,
+      more: null,
+    })
+    assert.deepEqual(
+      withTexts({ edits: [{ why: 'a' }] }, upper),
+      { edits: [{ why: 'A' }] },
+      'a list of objects names nothing',
+    )
+    assert.deepEqual(withTexts({ function: { arguments: 'a', name: 'b' } }, upper), {
+      function: { arguments: 'A', name: 'b' },
+    })
+  })
+})
+
+describe('an event', () => {
+  test('is changed where it holds the text, and says which of its texts were', () => {
+    const message: Message = { role: 'user', parts: [{ type: 'text', text: `see ${SECRET}` }, ...user('x').parts] }
+    const change = redactEvent(entry(message), { text: SECRET }, 'salt')!
+    assert.deepEqual(change.kinds, ['text'])
+    assert.deepEqual(
+      change.texts.map(({ length, places }) => [length, places]),
+      [[24, [{ kind: 'text', start: 4, end: 24 }]]],
+    )
+    const elsewhere = redactEvent({ type: 'decision', text: SECRET }, { text: SECRET }, 'salt')!
+    assert.deepEqual([elsewhere.kinds, elsewhere.texts], [['text'], []], 'no client sends a decision')
+  })
+
+  test('without it is left alone, and so is what another redaction says', () => {
+    assert.equal(redactEvent(entry(user('plain')), { text: SECRET }, 'salt'), undefined)
+    assert.equal(redactEvent(redacted([], SECRET), { text: SECRET }, 'salt'), undefined)
+  })
+})
+
+test('what a client sends again is covered as it was in the ledger; other messages are the same objects', () =>
+  fc.assert(
+    fc.property(anySession, fc.nat(), (messages, at) => {
+      const held: Message = { role: 'user', parts: [{ type: 'text', text: `please ${SECRET} now` }] }
+      const sent = messages.toSpliced(at % (messages.length + 1), 0, held)
+      const changes = sent.map(message => redactEvent(entry(message), { text: SECRET }, 'salt'))
+      const event = redacted(changes.flatMap(change => change?.texts ?? []))
+      const again = redactAgain(sent, [event])
+      for (const [i, message] of sent.entries()) {
+        const change = changes[i]?.event
+        if (change?.type === 'entry') assert.deepEqual(again[i], change.message)
+        else assert.equal(again[i], message)
+      }
+      assert.deepEqual(redactAgain(sent, [{ ...event, salt: 'other' }]), sent, 'by the hash alone')
+    }),
+    { numRuns: 40 },
+  ))
+
+describe('the link of a conversation', () => {
+  const prompt: Message = { ...user('be brief'), role: 'system' }
+
+  test('is over its messages, without a system prompt in front', () => {
+    const link = linkOf(linkOf('', user('a')), says('b'))
+    assert.equal(lastLink([{ event: entry(user('a')) }, { event: entry(says('b')) }]), link)
+    assert.equal(lastLink([{ event: entry(prompt) }, { event: entry(user('a')) }, { event: entry(says('b')) }]), link)
+    assert.notEqual(
+      lastLink([{ event: entry(user('a')) }, { event: entry(says('b')) }, { event: entry(prompt) }]),
+      link,
+    )
+    assert.equal(lastLink([{ event: entry(prompt) }, { event: { type: 'decision', text: 'x' } }]), undefined)
+  })
+
+  test('goes on from where a redaction was made', () => {
+    const events = [{ event: entry(user('covered')) }, { event: redacted([], 'kept') }]
+    assert.equal(lastLink(events), 'kept')
+    assert.equal(lastLink([...events, { event: entry(says('b')) }]), linkOf('kept', says('b')))
+  })
+})
