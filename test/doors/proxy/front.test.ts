@@ -1,0 +1,87 @@
+/** The port of a proxy: who is let in, under which path, and what its headers are. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { serveProxy } from '../../../src/doors/proxy/front.ts'
+import { jsonAnswer, NodeHeaders, type NodeRequest, toResponse } from '../../../src/doors/proxy/node-http.ts'
+
+const echo = async ({ url, method, headers, source }: NodeRequest) => {
+  const { pathname, search } = new URL(url)
+  return jsonAnswer(200, { path: pathname + search, method, has: source !== undefined, name: headers.get('X-Name') })
+}
+
+describe('a port with a token', () => {
+  const open = () => serveProxy(echo, { token: 'se/cret' })
+  const ask = async (url: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, { headers })
+    return [response.status, ((await response.json()) as { path?: string }).path]
+  }
+
+  test('lets in who has it, in a header or at the beginning of the path, which goes on without it', async () => {
+    await using front = await open()
+    const header = { 'x-palimpsest-token': 'se/cret' }
+    assert.deepEqual(await ask(`${front.url}/v1/models?a=1`, header), [200, '/v1/models?a=1'])
+    assert.deepEqual(await ask(`${front.url}/key/se%2Fcret/v1/models?a=1`), [200, '/v1/models?a=1'])
+    assert.deepEqual(await ask(`${front.url}/key/se%2Fcret`), [200, '/'])
+  })
+
+  test('lets in nobody else', async () => {
+    await using front = await open()
+    for (const path of ['/v1/models', '/key/other/v1', '/key/', '/v1/key/se%2Fcret', '/keys/se%2Fcret']) {
+      assert.deepEqual(await ask(front.url + path), [401, undefined], path)
+    }
+    assert.deepEqual(await ask(`${front.url}/v1`, { 'x-palimpsest-token': 'se/cre' }), [401, undefined])
+    const both = { 'x-palimpsest-token': 'wrong' }
+    assert.deepEqual(await ask(`${front.url}/key/se%2Fcret/v1`, both), [200, '/v1'], 'one good token is enough')
+  })
+})
+
+test('without a token it is for this machine alone', async () => {
+  await assert.rejects(serveProxy(echo, { host: '0.0.0.0' }), { code: 'INVALID_INPUT', message: /needs a token/ })
+  await using front = await serveProxy(echo)
+  assert.equal(front.url, `http://127.0.0.1:${front.port}`)
+  const got = await (await fetch(`${front.url}/x`, { headers: { 'x-name': 'a' } })).json()
+  assert.deepEqual(got, { path: '/x', method: 'GET', has: false, name: 'a' })
+  const posted = await (await fetch(`${front.url}/x`, { method: 'POST', body: 'b' })).json()
+  assert.deepEqual(posted, { path: '/x', method: 'POST', has: true, name: null })
+})
+
+test('a handler that fails breaks the connection off and nothing else', async () => {
+  let isBroken = true
+  await using front = await serveProxy(async request => {
+    if (isBroken) throw new Error('broken')
+    return echo(request)
+  })
+  await assert.rejects(fetch(front.url))
+  isBroken = false
+  assert.equal((await fetch(front.url)).status, 200)
+})
+
+describe('headers', () => {
+  test('are found in any letter case; what is given twice is joined as the web joins it', () => {
+    const headers = new NodeHeaders(['Accept', 'a', 'X-Name', 'n', 'accept', 'b', 'Cookie', 'c=1', 'cookie', 'd=2'])
+    assert.deepEqual([headers.get('ACCEPT'), headers.get('cookie'), headers.get('none')], ['a, b', 'c=1; d=2', null])
+    assert.deepEqual([headers.has('x-NAME'), headers.has('none')], [true, false])
+    assert.deepEqual(
+      [...headers],
+      [
+        ['accept', 'a'],
+        ['x-name', 'n'],
+        ['accept', 'b'],
+        ['cookie', 'c=1'],
+        ['cookie', 'd=2'],
+      ],
+    )
+  })
+
+  test('of an answer are its own, and JSON says that it is', async () => {
+    const answer = jsonAnswer(418, { a: 1 }, { 'x-more': 'm' })
+    const response = toResponse({ ...answer, headers: [...answer.headers, ['set-cookie', 'a'], ['set-cookie', 'b']] })
+    assert.equal(response.status, 418)
+    assert.deepEqual(
+      [response.headers.get('content-type'), response.headers.get('x-more'), response.headers.getSetCookie()],
+      ['application/json', 'm', ['a', 'b']],
+    )
+    assert.deepEqual(await response.json(), { a: 1 })
+    assert.equal(toResponse({ status: 204, headers: [], body: undefined }).body, null)
+  })
+})
