@@ -1,6 +1,6 @@
 /** Locks of files: one at a time within a process and between processes, in one order, gone with their holder. */
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -73,5 +73,12 @@ test('a folder of locks that cannot be made is replaced by one of the user’s o
   await assert.rejects(
     withLocks(['file'], async () => 'done'),
     { code: 'EEXIST' },
+  )
+  rmSync(own)
+  mkdirSync(join(folder, 'of-others'))
+  symlinkSync(join(folder, 'of-others'), own)
+  await assert.rejects(
+    withLocks(['file'], async () => 'done'),
+    { code: 'STORE_FAILED', message: /belongs to somebody else/ },
   )
 })

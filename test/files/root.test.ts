@@ -1,0 +1,81 @@
+/** Where a path below a root leads, and what models call it; that it never leads out is in test/tools/confinement. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { isFolder, openFile, openRoot, type Root, withFolder, withPlace } from '../../src/files/root.ts'
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-root-')))
+after(() => rmSync(folder, { recursive: true, force: true }))
+mkdirSync(join(folder, 'real/inner'), { recursive: true })
+writeFileSync(join(folder, 'real/a.txt'), 'a')
+symlinkSync(join(folder, 'real'), join(folder, 'linked'))
+
+const keyIn = (root: Root, path: string, make = false) => withPlace({ root, path, make }, async ({ key }) => key)
+
+test('a file is called by where links lead, below the alias where the root has one', async () => {
+  const root = await openRoot(folder)
+  for (const path of ['real/a.txt', './real/../real/a.txt', 'linked/a.txt', join(folder, 'linked/a.txt')]) {
+    assert.equal(await keyIn(root, path), 'real/a.txt', path)
+  }
+  const memories = await openRoot(folder, '/memories')
+  assert.equal(await keyIn(memories, '/memories/linked/a.txt'), '/memories/real/a.txt')
+  assert.equal(await keyIn(memories, 'real/a.txt'), '/memories/real/a.txt')
+  for (const path of ['/memoriesx/a.txt', '/real/a.txt', join(folder, 'real/a.txt')]) {
+    await assert.rejects(keyIn(memories, path), { code: 'PATH_REFUSED', message: /outside \/memories/ }, path)
+  }
+})
+
+test('a root that was given through a link takes paths by both names', async () => {
+  const root = await openRoot(join(folder, 'linked'))
+  assert.equal(await keyIn(root, join(folder, 'linked/a.txt')), 'a.txt')
+  assert.equal(await keyIn(root, join(folder, 'real/a.txt')), 'a.txt')
+  await assert.rejects(openRoot(join(folder, 'none')), { code: 'FILE_NOT_FOUND' })
+})
+
+test('a file is wanted where a folder is named, and the other way round', async () => {
+  const root = await openRoot(folder)
+  for (const path of ['.', 'real/', 'real/inner/']) {
+    await assert.rejects(keyIn(root, path), { code: 'PATH_REFUSED', message: /it names a folder/ }, path)
+  }
+  await assert.rejects(
+    withPlace({ root, path: 'real' }, async place => openFile(place)),
+    { message: /it is a folder/ },
+  )
+  await assert.rejects(
+    withFolder({ root, path: 'real/a.txt' }, async () => {}),
+    { code: 'PATH_REFUSED' },
+  )
+  assert.deepEqual(await Promise.all(['real', 'linked', 'real/a.txt', 'none'].map(path => isFolder({ root, path }))), [
+    true,
+    true,
+    false,
+    false,
+  ])
+})
+
+test('folders on the way are made only where that is asked for', async () => {
+  const root = await openRoot(folder)
+  await assert.rejects(keyIn(root, 'new/deep/b.txt'), { code: 'FILE_NOT_FOUND' })
+  assert.equal(await isFolder({ root, path: 'new' }), false)
+  assert.equal(await keyIn(root, 'new/deep/b.txt', true), 'new/deep/b.txt')
+  assert.equal(await isFolder({ root, path: 'new/deep' }), true)
+  await assert.rejects(keyIn(root, 'real/a.txt/b', true), { code: 'PATH_REFUSED', message: /a file, not a folder/ })
+})
+
+test('links that lead nowhere or in a circle are refused', async () => {
+  symlinkSync(join(folder, 'gone'), join(folder, 'dangling'))
+  symlinkSync(join(folder, 'circle'), join(folder, 'circle'))
+  const root = await openRoot(folder)
+  await assert.rejects(keyIn(root, 'dangling/x', true), { code: 'PATH_REFUSED', message: /leads nowhere/ })
+  await assert.rejects(keyIn(root, 'circle/x', true), { code: 'PATH_REFUSED', message: /in a circle/ })
+})
+
+test('names that only Windows forbids are names elsewhere', {
+  skip: process.platform === 'win32' && 'on Windows',
+}, async () => {
+  const root = await openRoot(folder)
+  for (const path of ['aux.c', 'con', 'ab:c']) assert.equal(await keyIn(root, path), path)
+  await assert.rejects(keyIn(root, 'x:y'), { message: /a Windows path/ })
+})
