@@ -1,0 +1,59 @@
+/** Work under a key, one after the other; and the first place from which a condition holds. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { firstIndex } from '../../src/model/first-index.ts'
+import { Queues } from '../../src/model/queues.ts'
+import * as fc from '../property.ts'
+
+test('work under one key runs in the order of asking, whatever becomes of it; other keys do not wait', async () => {
+  const queues = new Queues()
+  const done: string[] = []
+  const held = Promise.withResolvers<void>()
+  const first = queues.run('a', async () => {
+    await held.promise
+    done.push('first')
+    throw new Error('failed')
+  })
+  const second = queues.run('a', async () => {
+    done.push('second')
+    return 2
+  })
+  assert.equal(await queues.run('b', async () => done.push('other')), 1)
+  assert.deepEqual(done, ['other'])
+  held.resolve()
+  await assert.rejects(first, { message: 'failed' })
+  assert.equal(await second, 2)
+  assert.deepEqual(done, ['other', 'first', 'second'])
+  assert.equal(await queues.run('a', async () => 3), 3)
+})
+
+test('a key that was asked for while its last work ended still runs one at a time', async () => {
+  const queues = new Queues()
+  let [running, most] = [0, 0]
+  const work = async () => {
+    most = Math.max(most, ++running)
+    await null
+    running--
+  }
+  for (let i = 0; i < 20; i++) {
+    const before = queues.run('a', work)
+    if (i % 3 === 0) await before
+    void queues.run('a', work)
+  }
+  await queues.run('a', work)
+  assert.equal(most, 1)
+})
+
+test('the first index from which a condition holds is found in few steps', () =>
+  fc.assert(
+    fc.property(fc.nat(500), fc.nat(600), (length, from) => {
+      let asked = 0
+      const found = firstIndex(length, index => {
+        asked++
+        assert.ok(index >= 0 && index < length)
+        return index >= from
+      })
+      assert.equal(found, Math.min(from, length))
+      assert.ok(asked <= Math.ceil(Math.log2(length + 1)) + 1)
+    }),
+  ))
