@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { whyEquivalent } from './mutate-equivalent.ts'
+import { staleRows, whyEquivalent } from './mutate-equivalent.ts'
 import { GROUPS, type Group } from './mutate-groups.ts'
 import { measure, notices, type Run, reaches, root } from './mutate-tests.ts'
 import { type Mutation, mutationsOf } from './mutations.ts'
@@ -71,6 +71,7 @@ async function reachesGoal(group: Group, files: readonly string[]): Promise<bool
 
 async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: number; all: number }> {
   const source = readFileSync(join(root, file), 'utf8')
+  for (const line of staleRows(file, source)) throw new Error(`${file} has no line \`${line}\` any more.`)
   const kills = new Map<string, number>()
   let [noticed, all] = [0, 0]
   for (const mutation of sampleOf(file, source)) {
