@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { withFreeMark } from '../../../src/doors/proxy/cache-marks.ts'
+import { describe, test } from 'node:test'
+import { withFreeMark, withMarks } from '../../../src/doors/proxy/cache-marks.ts'
 import * as fc from '../../property.ts'
 import { checkingAnthropic } from '../../providers/checking-anthropic.ts'
 import { AnthropicAgent, thinkingModel } from './anthropic-agent.ts'
@@ -61,3 +61,84 @@ test('there are never more than four marks, none where the client sets none, and
 
 const plain = (body: Json) =>
   JSON.parse(JSON.stringify(body, (key, value) => (key === 'cache_control' ? undefined : value)))
+
+describe('marks of a client', () => {
+  const short = { type: 'ephemeral' }
+  const long = { type: 'ephemeral', ttl: '1h' }
+  const said = (text: string, cache_control?: object, type = 'text') => ({
+    role: 'user' as const,
+    content: [{ type, text, ...(cache_control ? { cache_control } : {}) }],
+  })
+  /** Where the marks are, as message and lifetime. */
+  const places = (list: Json[]) =>
+    list.flatMap(({ content }, i) =>
+      (Array.isArray(content) ? content : []).flatMap((block: Json) =>
+        block.cache_control ? [`${i} ${block.cache_control.ttl ?? '5m'}`] : [],
+      ),
+    )
+  const moved = (before: object[], after: object[]) => places(withMarks(before as never, after as never))
+
+  test('stay where their blocks do', () => {
+    const list = [said('a', long), said('b'), said('c', short)]
+    assert.equal(withMarks(list as never, list as never), list as never)
+    assert.deepEqual(moved(list, list), ['0 1h', '2 5m'])
+  })
+
+  test('move to the nearest block before, that can carry one and has none, when theirs is edited away', () => {
+    const before = [said('a'), said('b'), said('c', long), said('d'), said('e', short)]
+    assert.deepEqual(moved(before, [said('a'), said('b'), said('x'), said('d'), said('e', short)]), ['3 1h', '4 5m'])
+    assert.deepEqual(moved(before, [said('a'), said('x'), said('y', undefined, 'thinking'), said('e', short)]), [
+      '1 1h',
+      '3 5m',
+    ])
+    assert.deepEqual(moved(before, [said('a'), said('b')]), ['1 5m'], 'two have no place for one')
+    const texts = [{ role: 'user', content: 'plain' }, said('e', short)]
+    assert.deepEqual(moved(before, texts), ['1 5m'], 'a bare text carries none')
+  })
+
+  test('that an edit brings back from another time are taken off, the first ones first', () => {
+    const before = [said('a'), said('b', short)]
+    assert.deepEqual(moved(before, [said('a', long), said('b', short)]), ['1 5m'])
+    assert.deepEqual(moved([said('a')], [said('a', long), said('b', short)]), [])
+    const double = { role: 'user', content: [...said('x', long).content, ...said('y', short).content] }
+    assert.deepEqual(moved(before, [double]), ['0 5m'])
+  })
+})
+
+describe('one more mark', () => {
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const said = (i: number, more: object = {}) => ({ role: 'user', content: [{ type: 'text', text: `${i}`, ...more }] })
+  const many = (length: number) => Array.from({ length }, (_, i) => said(i))
+  /** The messages that carry a mark, after a change at a place. */
+  const marked = (body: Json, before: Json[]) =>
+    (withFreeMark(body, before)['messages'] as Json[]).flatMap(({ content }, i) =>
+      content[0].cache_control ? [i] : [],
+    )
+  const changedAt = (at: number, list: Json[]) => list.with(at, said(-1))
+  const last = (list: Json[]) => list.with(-1, said(list.length - 1, mark))
+
+  test('is set before the first change where more than twenty blocks are behind it', () => {
+    const list = last(many(30))
+    assert.deepEqual(marked({ messages: list }, changedAt(9, list)), [8, 29], 'with 21 behind')
+    assert.deepEqual(marked({ messages: list }, changedAt(10, list)), [29], 'with 20 behind')
+    assert.deepEqual(marked({ messages: list }, list.slice(0, 9)), [29], 'what is only longer has no change')
+    assert.deepEqual(marked({ messages: list }, changedAt(0, list)), [29], 'nothing is in front')
+  })
+
+  test('is not set for a client that marks nothing, nor beyond four', () => {
+    const list = many(30)
+    assert.deepEqual(marked({ messages: list }, changedAt(5, list)), [])
+    const three = { system: [{ type: 'text', ...mark }], tools: [{ name: 'a', ...mark }] }
+    const ended = last(list)
+    assert.deepEqual(marked({ ...three, messages: ended }, changedAt(5, ended)), [4, 29])
+    const four = { ...three, ...mark }
+    assert.deepEqual(marked({ ...four, messages: ended }, changedAt(5, ended)), [29])
+  })
+
+  test('looks at what is said, not at how: marks and the form of a text are no change', () => {
+    const list = last(many(30))
+    const otherwise = list.map(({ role, content }) => ({ role, content: content[0].text }))
+    assert.deepEqual(marked({ messages: list }, otherwise), [29])
+    assert.deepEqual(marked({ messages: list }, otherwise.with(6, { role: 'assistant', content: '6' })), [5, 29])
+  })
+})
