@@ -32,3 +32,18 @@ test('a token of an agent has a name, because its proposals need one', async () 
   assert.equal((await call('DELETE', '/tokens/t_0123456789abcdef', { token: admin.token })).status, 404)
   await server.close()
 })
+
+test('the secret of a token is answered once: a request with the same key makes another token', async () => {
+  const { call, token, server } = await startServer({ requireToken: true })
+  const admin = await token('root', 'admin')
+  const make = () =>
+    call('POST', '/tokens', {
+      token: admin.token,
+      body: { user: 'ann', role: 'user' },
+      headers: { 'idempotency-key': 'k' },
+    })
+  const [one, two] = [await make(), await make()]
+  assert.deepEqual([one.status, two.status], [201, 201])
+  assert.notEqual(one.json.secret, two.json.secret)
+  await server.close()
+})
