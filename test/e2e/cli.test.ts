@@ -92,7 +92,7 @@ describe('help', () => {
     const loaded = stderr.split('\n').filter(line => line !== '')
     assert.ok(loaded.some(url => url.endsWith('/src/doors/cli/commands.ts')))
     assert.deepEqual(
-      loaded.filter(url => url.includes('/node_modules/') || url === 'node:sqlite'),
+      loaded.filter(url => url.includes('/node_modules/') || url.endsWith('/o200k.json') || url === 'node:sqlite'),
       [],
     )
   })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { codingSession } from '../../bench/session.ts'
+import { packedTokens, TOKENS } from '../../scripts/build-tokens.ts'
 import { textOf } from '../../src/model/leaves.ts'
 import { guarded, loadCounter, messageBytes, messageTokens, partTokens } from '../../src/model/tokens.ts'
 import type { Part } from '../../src/model/types.ts'
@@ -54,6 +56,15 @@ const PATHOLOGICAL: Record<string, string> = {
 }
 
 describe('exact counts', () => {
+  test('the table of tokens is the one that is published', () => {
+    assert.ok(readFileSync(TOKENS, 'utf8') === packedTokens(), 'run: node scripts/build-tokens.ts')
+  })
+
+  test('a mark of the byte order is the token that it has in the table', async () => {
+    const count = await loadCounter()
+    assert.deepEqual(['\uFEFF', '\uFEFFusing'].map(count), [1, 1])
+  })
+
   test('any ordinary text counts as the tokenizer counts it', async () => {
     const count = await loadCounter()
     const word = fc.oneof(
