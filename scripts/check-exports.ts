@@ -27,7 +27,8 @@ export async function checkExports(): Promise<{ checked: number; problems: strin
   const folder = mkdtempSync(join(cache, 'exports-'))
   try {
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-    const args = [tsc, '-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')]
+    // The types are checked by `npm run types`; here they are only written.
+    const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(folder, 'dist')]
     const { status, stdout } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
     if (status !== 0) return { checked: 0, problems: [`the build fails:\n${stdout}`] }
     // Some modules read the version from it when they load.

@@ -21,8 +21,10 @@ export class BytePairs {
   #parts = new Int32Array(1025)
   #ranks = new Int32Array(1025)
 
-  constructor(packed: Uint8Array) {
-    const size = new DataView(packed.buffer, packed.byteOffset).getUint32(0)
+  /** A table as scripts/build-tokens.ts packs it: how many tokens, their lengths, and their bytes; in base64. */
+  constructor(base64: string) {
+    const packed = bytesOf(base64)
+    const size = new DataView(packed.buffer).getUint32(0)
     const starts = new Int32Array(size + 1)
     let at = 4 + size
     for (let rank = 0; rank < size; rank++) {
@@ -87,6 +89,13 @@ export class BytePairs {
     }
     return this.#encoder.encodeInto(piece, this.#bytes).written
   }
+}
+
+function bytesOf(base64: string): Uint8Array {
+  const text = atob(base64)
+  const bytes = new Uint8Array(text.length)
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i)
+  return bytes
 }
 
 function lowestOf(ranks: Int32Array, length: number): number {

@@ -33,7 +33,7 @@ let exact: Counter | undefined
 export async function loadCounter(): Promise<Counter> {
   if (!exact) {
     const { default: packed } = await import('./o200k.json', { with: { type: 'json' } })
-    const pairs = new BytePairs(Buffer.from(packed, 'base64'))
+    const pairs = new BytePairs(packed)
     exact = guarded(text => pairs.count(text))
   }
   return exact
