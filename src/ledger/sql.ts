@@ -8,12 +8,11 @@
  * many rows that were.
  */
 import { type Migrations, SqliteFile, type SqlRow, type SqlValue } from './database.ts'
+import { runNow, type Steps } from './steps.ts'
 
-export type { Migrations, SqlRow, SqlValue }
+export type { Migrations, SqlRow, SqlValue, Steps }
 
 export type Statement = { sql: string; values: readonly SqlValue[]; answer: 'rows' | 'count' }
-export type Answer = { rows: SqlRow[]; count: number }
-export type Steps<T> = Generator<Statement, T, Answer>
 
 export interface Sql {
   all(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
@@ -29,12 +28,12 @@ export interface Sql {
 
 /** A step of a transaction: the rows. */
 export function* rowsOf(sql: string, values: readonly SqlValue[] = []): Steps<SqlRow[]> {
-  return (yield { sql, values, answer: 'rows' }).rows
+  return (yield { sql, values, answer: 'rows' } satisfies Statement) as SqlRow[]
 }
 
 /** A step of a transaction: how many rows changed. */
 export function* countOf(sql: string, values: readonly SqlValue[] = []): Steps<number> {
-  return (yield { sql, values, answer: 'count' }).count
+  return (yield { sql, values, answer: 'count' } satisfies Statement) as number
 }
 
 export class SqliteSql implements Sql {
@@ -57,12 +56,7 @@ export class SqliteSql implements Sql {
   }
 
   async transaction<T>(work: () => Steps<T>): Promise<T> {
-    return this.#file.transaction(() => {
-      const steps = work()
-      let step = steps.next()
-      while (!step.done) step = steps.next(this.#answer(step.value))
-      return step.value
-    })
+    return this.#file.transaction(() => runNow(work(), asked => this.#answer(asked as Statement)))
   }
 
   async erase(work: () => Steps<void>): Promise<void> {
@@ -75,8 +69,7 @@ export class SqliteSql implements Sql {
     this.#file.close()
   }
 
-  #answer({ sql, values, answer }: Statement): Answer {
-    if (answer === 'count') return { rows: [], count: this.#file.run(sql, values) }
-    return { rows: this.#file.all(sql, values), count: 0 }
+  #answer({ sql, values, answer }: Statement): SqlRow[] | number {
+    return answer === 'count' ? this.#file.run(sql, values) : this.#file.all(sql, values)
   }
 }

@@ -9,14 +9,19 @@ export function* ask<T>(answer: Now<T>): Steps<T> {
   return (yield answer) as T
 }
 
-export function runNow<T>(steps: Steps<T>): T {
+/** `answer` gives the answer to what is asked; without it, what is asked is its own answer. */
+export function runNow<T>(steps: Steps<T>, answer: (asked: unknown) => unknown = itself): T {
   let step = steps.next()
-  while (!step.done) step = steps.next(step.value)
+  while (!step.done) step = steps.next(answer(step.value))
   return step.value
 }
 
-export async function runLater<T>(steps: Steps<T>): Promise<T> {
+export async function runLater<T>(steps: Steps<T>, answer: (asked: unknown) => unknown = itself): Promise<T> {
   let step = steps.next()
-  while (!step.done) step = steps.next(await step.value)
+  while (!step.done) step = steps.next(await answer(step.value))
   return step.value
+}
+
+function itself(asked: unknown): unknown {
+  return asked
 }

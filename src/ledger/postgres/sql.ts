@@ -5,7 +5,8 @@
  * PostgreSQL takes no NUL in a text. One is written as two characters, and so is the character that marks it; both come
  * back as they were.
  */
-import type { Answer, Sql, SqlRow, SqlValue, Statement, Steps } from '../sql.ts'
+import type { Sql, SqlRow, SqlValue, Statement, Steps } from '../sql.ts'
+import { runLater } from '../steps.ts'
 import { type PgMigrations, type PgSession, Postgres } from './database.ts'
 
 export class PostgresSql implements Sql {
@@ -40,12 +41,7 @@ export class PostgresSql implements Sql {
   }
 
   transaction<T>(work: () => Steps<T>): Promise<T> {
-    return this.#postgres.transaction(async session => {
-      const steps = work()
-      let step = steps.next()
-      while (!step.done) step = steps.next(await answerTo(step.value, session))
-      return step.value
-    })
+    return this.#postgres.transaction(session => runLater(work(), asked => answerTo(asked as Statement, session)))
   }
 
   /** What was removed stays in the files of the server until it vacuums, and in its backups. */
@@ -58,10 +54,10 @@ export class PostgresSql implements Sql {
   }
 }
 
-async function answerTo({ sql, values, answer }: Statement, session: PgSession): Promise<Answer> {
+async function answerTo({ sql, values, answer }: Statement, session: PgSession): Promise<SqlRow[] | number> {
   const given = values.map(toDatabase)
-  if (answer === 'count') return { rows: [], count: await session.change(numbered(sql), given) }
-  return { rows: (await session.rows(numbered(sql), given)).map(fromDatabase), count: 0 }
+  if (answer === 'count') return session.change(numbered(sql), given)
+  return (await session.rows(numbered(sql), given)).map(fromDatabase)
 }
 
 /** No statement of a store has a question mark for anything but a value. */
