@@ -5,13 +5,13 @@
  * windows of three lines, since a view may show its halves in two places.
  */
 
-import { describeCall, sameFile } from '../../calls/tool-kinds.ts'
-import type { Message, ToolCallPart } from '../../model/types.ts'
-import { type Evidence, gather, withoutLayout } from './evidence.ts'
+import { describeCall, sameFile } from '../src/calls/tool-kinds.ts'
+import type { Message, ToolCallPart } from '../src/model/types.ts'
+import { type Evidence, gather, withoutLayout } from '../src/replay/measure/evidence.ts'
 
 type Replaced = { path: string; text: string }
 
-/** Shorter texts stand in any file. */
+/** Shorter texts are in any file. */
 const LEAST = 12
 const WINDOW = 3
 /** Calls and results that are searched for a copy, so that time stays linear in the session. */

@@ -13,10 +13,11 @@ import { readTranscript } from '../src/formats/transcripts/read-transcript.ts'
 import type { TranscriptSession } from '../src/formats/transcripts/sessions.ts'
 import { isPalimpsestError } from '../src/model/errors.ts'
 import type { Message } from '../src/model/types.ts'
-import { findEditedText } from '../src/replay/measure/edits.ts'
-import { type Evidence, findIdentifiers, findQuotes } from '../src/replay/measure/evidence.ts'
+import { type Evidence, findQuotes } from '../src/replay/measure/evidence.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
+import { findEditedText } from './edited-text.ts'
 import { findFileVersions } from './file-versions.ts'
+import { findIdentifiers } from './identifiers.ts'
 
 export type BenchSession = Recorded & {
   format: string
@@ -51,10 +52,11 @@ export const CODING = new Set([
 
 const CACHE = join(tmpdir(), 'palimpsest-bench')
 const CODE = [
+  './edited-text.ts',
   './file-versions.ts',
+  './identifiers.ts',
   '../src/replay/measure/evidence.ts',
   '../src/replay/measure/grams.ts',
-  '../src/replay/measure/edits.ts',
   '../src/formats/doctor.ts',
   '../src/formats/transcripts/read-transcript.ts',
 ].map(name => readFileSync(new URL(name, import.meta.url)))

@@ -9,7 +9,7 @@ import { fitsPattern } from '../src/agent/approval.ts'
 import { parsePersona } from '../src/agent/personas.ts'
 import { similarTexts } from '../src/asked/similar.ts'
 import { stretchesIn } from '../src/asked/stretches.ts'
-import { applyPatchTo, headLines, hunksOf } from '../src/calls/patches.ts'
+import { applyPatchTo, headLines } from '../src/calls/patches.ts'
 import { isReport } from '../src/calls/requests.ts'
 import { describeShell, patchPaths } from '../src/calls/shell-kinds.ts'
 import { splitShell } from '../src/calls/shell-words.ts'
@@ -107,7 +107,6 @@ const READERS: Record<string, (outside: string) => unknown> = {
   describeCall: outside => describeCall('bash', { command: outside }),
   patchPaths,
   headLines,
-  hunksOf: outside => hunksOf(outside, 'a.ts'),
   applyPatchTo: outside =>
     applyPatchTo(`*** Begin Patch\n*** Update File: a\n@@\n-${outside}\n+b\n*** End Patch`, 'a', outside),
   stretchesIn,

@@ -82,7 +82,7 @@ type Events<R = void> = AsyncGenerator<AgentEvent, R>
 /** One turn: what it has spent, and what stops it. */
 type Turn = { signal: AbortSignal; spent: Spending }
 
-export const AGENT_POLICY = 'agent'
+const AGENT_POLICY = 'agent'
 const MOST_WAITING = 100
 
 /** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */

@@ -34,7 +34,7 @@ export type ModelSettings = {
   stallMs?: number
 }
 
-export const STALL_MS = 180_000
+const STALL_MS = 180_000
 export const ANTHROPIC_URL = 'https://api.anthropic.com/v1'
 export const OPENAI_URL = 'https://api.openai.com/v1'
 
@@ -67,7 +67,7 @@ function connection({ baseUrl, headers = {}, stallMs = STALL_MS }: ModelSettings
   return { baseURL: trimEndOf(baseUrl, '/'), headers, fetch: guardedFetch(stallMs) }
 }
 
-export class StallError extends Error {
+class StallError extends Error {
   constructor(ms: number) {
     super(`the model sent nothing for ${ms / 1000} s`)
     this.name = 'StallError'
@@ -75,7 +75,7 @@ export class StallError extends Error {
 }
 
 /** `fetch` that gives up when nothing comes for a while: neither the first byte nor the next one. */
-export function guardedFetch(ms: number): typeof fetch {
+function guardedFetch(ms: number): typeof fetch {
   return async (input, init = {}) => {
     const stall = new AbortController()
     let timer = setTimeout(giveUp, ms)

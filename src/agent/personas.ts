@@ -18,7 +18,7 @@ export type ToolGroup = (typeof TOOL_GROUPS)[number]
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/
 
-export const personaSchema = z.strictObject({
+const personaSchema = z.strictObject({
   $schema: z.string().optional(),
   name: z.string().regex(NAME, 'a name has 1–40 letters a–z, digits, - or _'),
   description: z.string().max(300).optional().describe('One line for lists.'),
@@ -39,7 +39,7 @@ export type Persona = z.infer<typeof personaSchema>
 
 export type PersonaInfo = Persona & { source: 'package' | 'home'; path: string }
 
-export const DEFAULT_PERSONA = 'default'
+const DEFAULT_PERSONA = 'default'
 const CHOSEN = 'chosen'
 const SHIPPED = fileURLToPath(new URL('../../personas/', import.meta.url))
 

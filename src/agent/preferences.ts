@@ -12,7 +12,7 @@ import type { Palimpsest, SessionHit } from '../session/engine.ts'
 type Where = { pal: Palimpsest; memory: Memory; user: string }
 type Said = { text: string; session: string; entry: number }
 
-export const PREFERENCES_BLOCK = 'preferences'
+const PREFERENCES_BLOCK = 'preferences'
 const PROPOSER = 'palimpsest'
 const HITS = 20
 const HITS_PER_WORD = 300

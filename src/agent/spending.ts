@@ -27,7 +27,7 @@ export const LIMITS: Limits = {
   toolSeconds: 600,
 }
 
-export function tokensIn({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0 }: Usage): number {
+function tokensIn({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0 }: Usage): number {
   return input + cacheRead + cacheWrite + output
 }
 

@@ -46,7 +46,7 @@ export type StateOptions = { tools?: ToolTable; writes?: readonly KnownWrite[] }
 /** A tool call with its result, in the turn that made it. */
 export type Step = { turn: number; call: ToolCallPart; info: CallInfo; result: ToolResultPart | undefined }
 
-export function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Step> {
+function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Step> {
   let turn = 0
   const open = new Map<string, Step>()
   for (const message of messages) {

@@ -41,13 +41,6 @@ export function applyPatchTo(patch: string, path: string, content: string | unde
   return applyHunks(content, section)
 }
 
-/** What a patch replaces in one file. */
-export function hunksOf(patch: string, path: string): Hunk[] {
-  return readPatch(patch)
-    .filter(section => section.kind === 'update' && sameFile(section.path, path))
-    .flatMap(section => section.hunks)
-}
-
 /** The lines that name the files of an `apply_patch` form, as they were written; `undefined` for any other text. */
 export function headLines(patch: string): string[] | undefined {
   if (!patch.startsWith('*** Begin Patch')) return undefined

@@ -112,7 +112,7 @@ export async function openFolderIn(parent: Folder, name: string): Promise<Folder
 }
 
 /** What the journal calls the entry with these names below the root. */
-export function keyOf(root: Root, parts: readonly string[]): string {
+function keyOf(root: Root, parts: readonly string[]): string {
   const below = parts.join('/')
   return root.alias ? `${root.alias}/${below}` : below
 }

@@ -30,7 +30,7 @@ const CHARS_PER_STEP = 300_000
 const USUAL_LARGE_TEXT = 40_000
 /** Eight segments of a size class become one; a segment of this many documents is left alone. */
 const MERGED_AT_ONCE = 8
-export const LARGEST_SEGMENT = 4096
+const LARGEST_SEGMENT = 4096
 /** A call is looked for among so many events before its result. */
 const CALL_WITHIN_EVENTS = 400
 

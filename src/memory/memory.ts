@@ -489,7 +489,7 @@ export type AgentMemory = {
 }
 
 /** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */
-export function newId(now: number): string {
+function newId(now: number): string {
   const random = crypto.getRandomValues(new Uint8Array(8))
   return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')
 }

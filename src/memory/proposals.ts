@@ -187,12 +187,12 @@ export function blockDeleted(label: string, id: string): PalimpsestError {
 }
 
 /** The body with a text behind it, on a line of its own. */
-export function appended(body: string, text: string): string {
+function appended(body: string, text: string): string {
   return body === '' || body.endsWith('\n') ? body + text : `${body}\n${text}`
 }
 
 /** The body with a text before it, on a line of its own. */
-export function prepended(body: string, text: string): string {
+function prepended(body: string, text: string): string {
   return body === '' || text.endsWith('\n') ? text + body : `${text}\n${body}`
 }
 

@@ -103,7 +103,7 @@ export function isIdentityFile(path: string): boolean {
 }
 
 /** Today's log, relative to the workspace. */
-export function dailyLogPath(now: number): string {
+function dailyLogPath(now: number): string {
   return `memory/${dayOf(now)}.md`
 }
 

@@ -1,7 +1,7 @@
 /** What holds where nothing else is said, for every door. */
 
 export const DEFAULT_PLANNER = 'thrifty'
-export const DEFAULT_HOME = '.agent'
+const DEFAULT_HOME = '.agent'
 /** The home that keeps everything in memory. */
 export const MEMORY = ':memory:'
 

@@ -142,9 +142,6 @@ export type Event =
       link: string
     }
 
-/** An event in its place in the ledger. The hash covers the event and the hash before it. */
-export type StoredEvent = { seq: number; at: number; event: Event; hash: string }
-
 /** A kind of tool, by what it does rather than by its name; see tool-kinds.ts. */
 export type ToolKind =
   | 'read'

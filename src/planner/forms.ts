@@ -75,7 +75,7 @@ export function leastShare(partClass: PartClass): number {
 
 type Told = { partClass: PartClass; text: string; recallWith?: string | false | undefined }
 
-export function stubOf(unit: Unit, original: ToolResultPart, { partClass, text, recallWith = 'recall' }: Told): string {
+function stubOf(unit: Unit, original: ToolResultPart, { partClass, text, recallWith = 'recall' }: Told): string {
   const shown = text.trimEnd()
   const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
   const back = recallWith === false ? '' : `; ${recallWith} ${partId(unit.entry, unit.part, original)}`

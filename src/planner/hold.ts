@@ -27,7 +27,7 @@ export type HoldOptions = Horizon & {
 }
 
 /** The planner's own numbers. */
-export const HOLD: HoldOptions = {
+const HOLD: HoldOptions = {
   pressure: THRIFTY.may,
   horizonMin: THRIFTY.horizonMin,
   horizonMax: THRIFTY.horizonMax,

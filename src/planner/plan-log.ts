@@ -238,7 +238,7 @@ function boundTokens(
 }
 
 /** The last entry that points to an item; 0 if none does. */
-export function lastPointer({ pointers }: Item): number {
+function lastPointer({ pointers }: Item): number {
   if (pointers.size === 0) return 0
   let last = 0
   for (const { mark, unit } of pointers) if (mark === 'same') last = Math.max(last, unit.entry)

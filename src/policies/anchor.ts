@@ -30,7 +30,7 @@ export function anchor(options: Partial<AnchorOptions> = {}): Policy {
   return { name: NAME, start: () => startAnchor(chosen) }
 }
 
-export function anchorText(goal: string, calls: number): string {
+function anchorText(goal: string, calls: number): string {
   return `[TASK ANCHOR — Reminder] Your CURRENT GOAL is: "${goal}"
 You have made ${calls} tool calls. Stay focused. What is the next step?`
 }

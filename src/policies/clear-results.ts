@@ -143,7 +143,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
 }
 
 /** The beginning of a text with a note at its end, `length` characters in all. */
-export function cutTo(text: string, length: number): string {
+function cutTo(text: string, length: number): string {
   const note = `\n... [truncated: ${withCommas(text.length)} chars total] ...`
   return headOf(text, Math.max(0, length - note.length)) + note
 }

@@ -17,7 +17,7 @@ export type FailedCallsOptions = {
   keepChars: number
 }
 
-export const FAILED_CALLS: FailedCallsOptions = { after: 4, keepChars: 200 }
+const FAILED_CALLS: FailedCallsOptions = { after: 4, keepChars: 200 }
 
 const NAME = 'failed-calls'
 

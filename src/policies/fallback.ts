@@ -22,7 +22,7 @@ export type FallbackOptions = {
   least: number
 }
 
-export const FALLBACK: FallbackOptions = { threshold: 120_000, most: 20, least: 10 }
+const FALLBACK: FallbackOptions = { threshold: 120_000, most: 20, least: 10 }
 
 const NAME = 'fallback'
 

@@ -18,7 +18,7 @@ export type ImagesOptions = {
   bytes: number
 }
 
-export const IMAGES: ImagesOptions = { count: 20, bytes: 20_000_000 }
+const IMAGES: ImagesOptions = { count: 20, bytes: 20_000_000 }
 
 const NAME = 'images'
 

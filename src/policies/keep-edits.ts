@@ -24,7 +24,7 @@ export type KeepEditsOptions = {
   keepChars: number
 }
 
-export const KEEP_EDITS: KeepEditsOptions = { veryLong: 500, recent: 100, together: 12, keepChars: 200 }
+const KEEP_EDITS: KeepEditsOptions = { veryLong: 500, recent: 100, together: 12, keepChars: 200 }
 
 const NAME = 'keep-edits'
 

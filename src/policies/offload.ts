@@ -20,7 +20,7 @@ export type OffloadOptions = {
   critical: readonly string[]
 }
 
-export const OFFLOAD: OffloadOptions = {
+const OFFLOAD: OffloadOptions = {
   limit: 2_000,
   preview: 400,
   criticalLimit: 8_000,
@@ -35,7 +35,7 @@ export function offload(options: Partial<OffloadOptions> = {}): Policy {
   return { name: NAME, start: () => startOffload(chosen) }
 }
 
-export function offloadText(output: string, preview: number, path: string): string {
+function offloadText(output: string, preview: number, path: string): string {
   const all = `${withCommas(output.length)} chars in total, all of them in ${path}`
   return `${headOf(output, preview)}\n... [${all}; read it in parts, with offset and limit or sed -n]`
 }

@@ -14,7 +14,7 @@ export type RecentOnlyOptions = {
   tools: readonly string[]
 }
 
-export const RECENT_ONLY: RecentOnlyOptions = { keep: 30, tools: [] }
+const RECENT_ONLY: RecentOnlyOptions = { keep: 30, tools: [] }
 
 const NAME = 'recent-only'
 
@@ -23,7 +23,7 @@ export function recentOnly(options: Partial<RecentOnlyOptions> = {}): Policy {
   return { name: NAME, start: () => startRecentOnly(keep, toolNames(tools)) }
 }
 
-export function oldResultText(tool: string): string {
+function oldResultText(tool: string): string {
   return `[Old result of ${tool} removed - use ${tool} if needed]`
 }
 

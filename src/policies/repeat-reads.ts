@@ -19,7 +19,7 @@ export type RepeatReadsOptions = {
   samples: number
 }
 
-export const REPEAT_READS: RepeatReadsOptions = { samples: 3 }
+const REPEAT_READS: RepeatReadsOptions = { samples: 3 }
 
 const NAME = 'repeat-reads'
 const CLOSEST_SAMPLES = 4

@@ -29,7 +29,7 @@ export const CRITICAL_TOOLS: readonly string[] = [
   'desktop_screenshot',
 ]
 
-export const STALE_OUTPUT: StaleOutputOptions = { after: 15, preview: 150, critical: CRITICAL_TOOLS }
+const STALE_OUTPUT: StaleOutputOptions = { after: 15, preview: 150, critical: CRITICAL_TOOLS }
 
 const NAME = 'stale-output'
 

@@ -31,7 +31,7 @@ export type SummarizeOptions = {
   atLeast: number
 }
 
-export const SUMMARIZE: SummarizeOptions = { threshold: 100_000, keep: 20, atLeast: 0.05 }
+const SUMMARIZE: SummarizeOptions = { threshold: 100_000, keep: 20, atLeast: 0.05 }
 
 const NAME = 'summarize'
 /** The folder beside the ledger for what a summary replaced. */

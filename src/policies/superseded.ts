@@ -14,7 +14,7 @@ export type SupersededOptions = {
   keepChars: number
 }
 
-export const SUPERSEDED: SupersededOptions = { keepChars: 200 }
+const SUPERSEDED: SupersededOptions = { keepChars: 200 }
 
 const NAME = 'superseded'
 
@@ -23,7 +23,7 @@ export function superseded(options: Partial<SupersededOptions> = {}): Policy {
   return { name: NAME, start: () => startSuperseded(keepChars) }
 }
 
-export function supersededText(path: string): string {
+function supersededText(path: string): string {
   return `[Content of ${path} at that time - a later write below replaced it]`
 }
 

@@ -26,7 +26,7 @@ export type TruncateShellOptions = {
   markedTail: number
 }
 
-export const TRUNCATE_SHELL: TruncateShellOptions = {
+const TRUNCATE_SHELL: TruncateShellOptions = {
   small: 1_000,
   limit: 10_000,
   head: 2_000,

@@ -16,7 +16,7 @@ export type WarnOptions = {
   from: number
 }
 
-export const WARN: WarnOptions = { limit: CLEAR_RESULTS.trigger.value, from: 0.8 }
+const WARN: WarnOptions = { limit: CLEAR_RESULTS.trigger.value, from: 0.8 }
 
 const NAME = 'warn'
 

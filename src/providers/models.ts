@@ -96,7 +96,7 @@ export function allModels(use: ModelUse = {}): Model[] {
 }
 
 /** What requests say that ask for no caching, where a provider caches only what is marked. */
-export const NO_CACHE = 'none'
+const NO_CACHE = 'none'
 
 /** The model with another lifetime of its cache; as it is where the provider has none of that name. */
 export function withLifetime(model: Model, name: string | undefined): Model {

@@ -28,7 +28,7 @@ export type Placed = { document: Document; kind: number; at: number }
 export const KINDS = ['', 'text', 'tool-result', 'tool-call', 'reasoning'] as const
 
 const BYTES_PER_DOCUMENT = 6
-export const MAX_LENGTH = 510
+const MAX_LENGTH = 510
 
 export function columnsOf(documents: readonly Placed[]): Uint8Array {
   const n = documents.length

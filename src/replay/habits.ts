@@ -59,7 +59,7 @@ const HABIT_OF: Partial<Record<CacheMiss['cause'], HabitKind>> = {
   provider: 'busts',
 }
 
-export function noHabits(): Habits {
+function noHabits(): Habits {
   const none = (kind: HabitKind): Habit => ({ ...WORDS[kind], times: 0, tokens: 0, dollars: 0 })
   return {
     repeated: none('repeated'),

@@ -233,7 +233,7 @@ function shortPath(path: string): string {
   return parts.length <= 2 ? path : parts.slice(-2).join('/')
 }
 
-export function money(dollars: number): string {
+function money(dollars: number): string {
   const text = Math.abs(dollars).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
   return `${dollars <= -0.005 ? '−' : ''}$${text}`
 }

@@ -173,7 +173,7 @@ export function withoutNames(sessions: readonly SessionReport[]): SessionReport[
 }
 
 /** Over some calls. */
-export function billOf(lines: readonly BillLine[]): Bill {
+function billOf(lines: readonly BillLine[]): Bill {
   const total = (key: 'billedUsd' | 'modelledUsd' | 'savedUsd') => sum(lines.map(line => line[key]))
   return {
     calls: lines.length,

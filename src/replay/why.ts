@@ -34,7 +34,6 @@ export type WhyCall = {
   text: string
 }
 
-export type WhyMoment = Pick<WhyCall, 'call' | 'billedUsd' | 'cause' | 'text'>
 export type CauseSum = { cause: WhyCause; times: number; lost: number; extraUsd: number; differenceUsd: number }
 
 export type Why = {

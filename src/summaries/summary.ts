@@ -35,7 +35,7 @@ export type SummarySource = {
 type Bounds = { request: number; requests: number; files: number; commands: number; notes: number; line: number }
 
 /** From generous to terse: the first that is small enough is taken. */
-export const SIZES: readonly Bounds[] = [
+const SIZES: readonly Bounds[] = [
   { request: 1_500, requests: 10, files: 40, commands: 20, notes: 15, line: 240 },
   { request: 500, requests: 3, files: 12, commands: 6, notes: 5, line: 140 },
   { request: 200, requests: 1, files: 4, commands: 2, notes: 2, line: 80 },

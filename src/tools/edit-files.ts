@@ -172,7 +172,7 @@ export const undoEdit = defineTool({
 })
 
 /** Refuses strings that cannot mean a replacement. */
-export function checkReplacement(oldText: string, newText: string): void {
+function checkReplacement(oldText: string, newText: string): void {
   const invalid = (message: string) => new PalimpsestError('INVALID_INPUT', message)
   if (oldText === '') throw invalid('old_string is empty. To add text use append_to_file or prepend_to_file.')
   if (oldText === newText) throw invalid('old_string and new_string are the same: there is nothing to change.')

@@ -35,7 +35,7 @@ const blockLabel = z.string().describe('The label/identifier of the block (e.g.,
 const reasoning = z.string().describe('Brief explanation of why this edit is needed (shown to user for approval).')
 const confidence = z.enum(['low', 'medium', 'high']).optional().describe('How sure you are; medium by default.')
 
-export const listMemoryBlocks = defineTool<z.ZodObject, MemoryToolContext>({
+const listMemoryBlocks = defineTool<z.ZodObject, MemoryToolContext>({
   name: 'list_memory_blocks',
   description: 'List all available memory blocks for the current user.',
   input: z.object({}),
@@ -51,7 +51,7 @@ export const listMemoryBlocks = defineTool<z.ZodObject, MemoryToolContext>({
 
 const readInput = z.object({ block_label: blockLabel })
 
-export const readMemoryBlock = defineTool<typeof readInput, MemoryToolContext>({
+const readMemoryBlock = defineTool<typeof readInput, MemoryToolContext>({
   name: 'read_memory_block',
   description:
     'Read the current content of a memory block. Use this before proposing edits to see the exact current content.',
@@ -70,7 +70,7 @@ const searchInput = z.object({
   limit: z.number().int().min(1).max(50).optional().describe('How many blocks; 10 unless given.'),
 })
 
-export const searchMemory = defineTool<typeof searchInput, MemoryToolContext>({
+const searchMemory = defineTool<typeof searchInput, MemoryToolContext>({
   name: 'search_memory',
   description: 'Search the memory blocks of the user, also those that are not in your prompt. Any word may match.',
   input: searchInput,
@@ -95,7 +95,7 @@ const editInput = z.object({
     .describe('If True, replace all occurrences. If False (default), old_string must be unique.'),
 })
 
-export const proposeMemoryEdit = defineTool<typeof editInput, MemoryToolContext>({
+const proposeMemoryEdit = defineTool<typeof editInput, MemoryToolContext>({
   name: 'propose_memory_edit',
   description: `Propose an edit to a memory block using string replacement.
 
@@ -127,7 +127,7 @@ const appendInput = z.object({
   confidence,
 })
 
-export const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolContext>({
+const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolContext>({
   name: 'propose_memory_append',
   description:
     'Propose to add text at the end (or the beginning) of a memory block. Needs no exact match, and never conflicts with other changes. The addition requires user approval.',
@@ -153,7 +153,7 @@ const sectionInput = z.object({
   confidence,
 })
 
-export const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolContext>({
+const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolContext>({
   name: 'propose_memory_section',
   description:
     'Propose new content for one Markdown section of a memory block. The rest of the block stays as it is. The change requires user approval.',

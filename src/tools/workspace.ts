@@ -14,7 +14,7 @@ import {
 import { PalimpsestError } from '../model/errors.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
-export const saveFactTool = defineTool({
+const saveFactTool = defineTool({
   name: 'workspace_save_fact',
   description: [
     'Remember a fact for all later sessions (MEMORY.md): a convention, a decision, where something is. One short',
@@ -25,7 +25,7 @@ export const saveFactTool = defineTool({
   run: async ({ fact }, context) => report('Saved', await saveFact(open(context), filled('fact', fact))),
 })
 
-export const logLearningTool = defineTool({
+const logLearningTool = defineTool({
   name: 'workspace_log_learning',
   description: [
     'Note an insight about how to work here (.learnings/LEARNINGS.md): what turned out to work better, and why. The',
@@ -37,7 +37,7 @@ export const logLearningTool = defineTool({
     report('Logged', await logLearning(open(context), filled('learning', learning))),
 })
 
-export const logErrorTool = defineTool({
+const logErrorTool = defineTool({
   name: 'workspace_log_error',
   description:
     'Note an error and what solved it (.learnings/ERRORS.md), so that it can be looked up when it comes back.',
@@ -50,7 +50,7 @@ export const logErrorTool = defineTool({
     report('Logged', await logError(open(context), filled('error', error), filled('solution', solution))),
 })
 
-export const dailyLogTool = defineTool({
+const dailyLogTool = defineTool({
   name: 'workspace_daily_log',
   description: [
     "Add a line to today's log (memory/YYYY-MM-DD.md): what was done, decided or left open. Use it at milestones and",
@@ -61,7 +61,7 @@ export const dailyLogTool = defineTool({
   run: async ({ entry }, context) => report('Logged', await logDay(open(context), filled('entry', entry))),
 })
 
-export const requestFeatureTool = defineTool({
+const requestFeatureTool = defineTool({
   name: 'workspace_request_feature',
   description:
     'Note something that is missing and would help (.learnings/FEATURE_REQUESTS.md): a tool, an option, a fix.',

@@ -16,7 +16,7 @@ import { callsIn, resultsIn } from './legality.ts'
 export type Stretch = { from: number; to: number }
 
 type Binding = Pick<Model, 'binding'>
-export const UNBOUND: Binding = { binding: 'none' }
+const UNBOUND: Binding = { binding: 'none' }
 
 /** Whether everything up to and including an entry can be replaced. */
 export function isCut(fold: Fold, entry: number, model: Binding = UNBOUND): boolean {

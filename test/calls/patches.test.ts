@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createTwoFilesPatch } from 'diff'
-import { applyPatchTo, hunksOf } from '../../src/calls/patches.ts'
+import { applyPatchTo } from '../../src/calls/patches.ts'
 import * as fc from '../property.ts'
 
 const agentPatch = (...lines: string[]) => ['*** Begin Patch', ...lines, '*** End Patch'].join('\n')
@@ -114,10 +114,4 @@ describe('unified diffs', () => {
       { numRuns: 500 },
     )
   })
-})
-
-test('hunksOf gives what a patch replaces in a file', () => {
-  const patch = agentPatch('*** Update File: x', '@@ anchor', ' a', '-b', '+c', '*** Update File: y', '@@', '-d')
-  assert.deepEqual(hunksOf(patch, 'x'), [{ before: ['a', 'b'], after: ['a', 'c'], anchor: 'anchor' }])
-  assert.deepEqual(hunksOf(patch, 'z'), [])
 })

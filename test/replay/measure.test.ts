@@ -6,10 +6,9 @@ import { heal } from '../../src/formats/doctor.ts'
 import { loadCounter } from '../../src/model/tokens.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
-import { findEditedText } from '../../src/replay/measure/edits.ts'
-import { findIdentifiers, findQuotes } from '../../src/replay/measure/evidence.ts'
+import { findQuotes } from '../../src/replay/measure/evidence.ts'
 import { GramIndex } from '../../src/replay/measure/grams.ts'
-import { type Measures, measure, type Prices } from '../../src/replay/measure/measure.ts'
+import { type Measures, Meter, type Prices } from '../../src/replay/measure/measure.ts'
 import { replay } from '../../src/replay/replay.ts'
 import * as fc from '../property.ts'
 
@@ -54,7 +53,9 @@ async function measured(
 ): Promise<Measures<'p', 'quotes'>> {
   const count = await loadCounter()
   const evidence = { quotes: findQuotes(messages) }
-  return measure(messages, sent, { count, prices: { p: PRICES }, evidence, overhead: 1000, ...extra })
+  const meter = new Meter(messages, { count, prices: { p: PRICES }, evidence, overhead: 1000, ...extra })
+  for (const call of sent) meter.add(call.messages)
+  return meter.result()
 }
 
 describe('quotes', () => {
@@ -79,27 +80,6 @@ describe('quotes', () => {
     const output = `00001| ${LINE.replaceAll(' ', '   ')}`
     assert.equal(findQuotes(session(output)).quotes.size, 0)
     assert.equal(findQuotes(session(output), { near: true }).quotes.size, 1)
-  })
-
-  test('names that come from a tool are identifiers; words and what was said are not', () => {
-    const messages = [...session('the settleInvoice function'), says('settleInvoice looks like an understanding')]
-    assert.deepEqual(findIdentifiers(messages).quotes.get(2), [{ text: 'settleInvoice', sources: [1] }])
-    const told = [user('see settleInvoice'), ...messages.slice(1)]
-    assert.equal(findIdentifiers(told).quotes.get(2), undefined)
-  })
-
-  test('the text that an edit replaces is found in copies of the same file only', () => {
-    assert.deepEqual(findEditedText(session()).quotes.get(1)?.[0]?.sources, [1])
-    const other = session()
-    other[1] = calls('a', 'read_file', { path: 'src/other.ts' }, 1000)
-    assert.equal(findEditedText(other).quotes.size, 0)
-  })
-
-  test('the lines that a patch expects are edited text', () => {
-    const messages = session()
-    const patch = `*** Begin Patch\n*** Update File: src/settle.ts\n@@\n-${LINE}\n+// gone\n*** End Patch`
-    messages[3] = calls('b', 'apply_patch', { input: patch }, 3000)
-    assert.deepEqual(findEditedText(messages).quotes.get(1)?.[0]?.text, LINE)
   })
 })
 
@@ -284,11 +264,9 @@ test('on real sessions the numbers are those of an independent script', { skip }
     for await (const step of replay(messages, { policy: thrifty({ quote: 10_000 }) })) views.push(step.messages)
     let view = 0
     const theirs = score(seg, { view: () => flatten(views[view++]!, seg, count) })
-    const ours = await measure(
-      messages,
-      views.map(each => ({ messages: each })),
-      { count, prices: { p: PRICES }, evidence: { quotes: findQuotes(messages) } },
-    )
+    const meter = new Meter(messages, { count, prices: { p: PRICES }, evidence: { quotes: findQuotes(messages) } })
+    for (const each of views) meter.add(each)
+    const ours = meter.result()
     const { cost, effective, busts } = ours.costs.p
     assert.deepEqual(
       { cost: Math.round(cost), effective: Math.round(effective), busts, sent: ours.sent, ...ours.evidence.quotes },

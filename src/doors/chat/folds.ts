@@ -99,7 +99,7 @@ function changeOf({ edits = [], content, how }: CallInfo): string {
   return edits.length === 0 ? '' : `  +${withCommas(added)} −${withCommas(removed)}`
 }
 
-export function sizeOf(text: string): string {
+function sizeOf(text: string): string {
   const lines = text === '' ? 0 : text.replace(/\n$/, '').split('\n').length
   const size = text.length < 1000 ? amount(text.length, 'char') : `${(text.length / 1000).toFixed(1)}k chars`
   return lines > 1 ? `${withCommas(lines)} lines, ${size}` : size

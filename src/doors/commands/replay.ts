@@ -269,7 +269,7 @@ async function drawLongest(path: string, played: readonly Played[], policies: nu
   return `${path} shows ${printable(longest.session.name)}.`
 }
 
-export function plotOf(name: string, outcomes: readonly Outcome[]): Plot {
+function plotOf(name: string, outcomes: readonly Outcome[]): Plot {
   const panel = (title: string, label: string, pick: (call: Outcome['measures']['perCall'][number]) => number) => ({
     title,
     x: { label: 'call' },

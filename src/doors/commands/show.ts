@@ -156,7 +156,7 @@ function roleOf({ role }: Message, paint: Paint): string {
 }
 
 /** Who made an edit, why, and what it saves. */
-export function describeEdit({ id, by, why, saved }: Edit): string {
+function describeEdit({ id, by, why, saved }: Edit): string {
   const gain = saved >= 0 ? `saves ${amount(saved, 'token')}` : `adds ${withCommas(-saved)} tokens`
   return `${id} by ${by}: ${oneLine(why, 100)}, ${gain}`
 }

@@ -233,8 +233,4 @@ export class Remembered<T> {
       return
     }
   }
-
-  delete(key: string): void {
-    this.#map.delete(key)
-  }
 }

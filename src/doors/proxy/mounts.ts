@@ -13,7 +13,7 @@ export type ProxyMount = {
   foreignAuthorization: true
 }
 
-export const PROXY_PATHS = ['/v1', '/anthropic', '/openai', '/gemini'] as const
+const PROXY_PATHS = ['/v1', '/anthropic', '/openai', '/gemini'] as const
 
 export function proxyMounts(proxy: PalimpsestProxy): ProxyMount[] {
   return PROXY_PATHS.map(prefix => ({

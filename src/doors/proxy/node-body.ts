@@ -51,7 +51,7 @@ export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
 }
 
 /** More than any provider takes. */
-export const MOST_BODY = 128 * 1024 * 1024
+const MOST_BODY = 128 * 1024 * 1024
 
 /** All of a stream at once. What comes after `most` bytes is read and dropped, so that the refusal can be sent. */
 export function collected(source: Readable, most = MOST_BODY): Promise<Buffer> {

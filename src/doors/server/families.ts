@@ -81,7 +81,7 @@ function fitting({ contains, agent, project, model, tag, from, to }: Wanted): (s
 }
 
 /** The name of a folder: what people call a project. */
-export function projectOf(folder: string | undefined): string {
+function projectOf(folder: string | undefined): string {
   return folder?.split(/[/\\]/).findLast(name => name !== '') ?? ''
 }
 

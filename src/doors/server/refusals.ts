@@ -35,7 +35,7 @@ const OUR_FAULT = 500
 /** These are no fault of ours, and their words are safe. */
 const TEMPORARY = new Set<ErrorCode>(['RATE_LIMITED', 'CLOSING'])
 
-export function statusOf(code: ErrorCode): number {
+function statusOf(code: ErrorCode): number {
   return BY_CODE[code] ?? BY_EXIT[ERROR_CODES[code]] ?? OUR_FAULT
 }
 

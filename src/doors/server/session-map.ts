@@ -103,7 +103,7 @@ const PartEdit = EditState.extend({
 
 const PartOut = z.looseObject({ type: z.string() })
 
-export const PartDetail = z
+const PartDetail = z
   .object({
     session: z.string(),
     entry: z.number(),

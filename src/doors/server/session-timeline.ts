@@ -40,7 +40,7 @@ const Sum = z
   })
   .meta({ id: 'CallSum', description: 'System prompt and tools included.' })
 
-export const TimelineCallOut = z
+const TimelineCallOut = z
   .object({
     call: z.number().describe('From 1.'),
     entry: z.number().describe('The answer.'),

@@ -18,7 +18,7 @@ import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam 
 import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
-export const MAX_TRANSCRIPT = 64 * MB
+const MAX_TRANSCRIPT = 64 * MB
 const MAX_SESSIONS = 1000
 /** A comparison replays the whole session for each policy. */
 const MAX_POLICIES = 8

@@ -3,8 +3,8 @@
  * tool inputs, and from nothing that the user or the agent said in words.
  *
  * `findQuotes` looks for verbatim spans, as long as they go, of at least `span` characters; with `near` it first
- * drops line numbers and blanks; `findIdentifiers` looks for names; measure-edits.ts for the text that an edit
- * replaces. All give the same shape, so one meter (measure.ts) can say how much of each a view still shows.
+ * drops line numbers and blanks. `gather` is the walk that other kinds of evidence share (bench/): all give the same
+ * shape, so one meter (measure.ts) can say how much of each a view still shows.
  */
 
 import { stripLineNumbers } from '../../calls/tool-kinds.ts'
@@ -87,41 +87,6 @@ function longest(index: GramIndex, written: string, at: number, hash: number): Q
   return { text, sources: places.map(place => place.text).filter(number => index.text(number).includes(text)) }
 }
 
-const IDENTIFIER = /[A-Za-z_$][\w$]{7,}/g
-/** A name that somebody made, not a word: an underscore, a digit or a capital inside. */
-const MADE = /[a-z][A-Z]|[_$\d]/
-const MOST_SOURCES = 12
-
-/** Names of 8 and more characters that the agent writes, has from a tool and not from any words. */
-export function findIdentifiers(messages: readonly Message[]): Evidence {
-  const heard = new Set<string>()
-  const holders = new Map<string, number[]>()
-  let sources = 0
-  const names = (text: string) => new Set((text.match(IDENTIFIER) ?? []).filter(name => MADE.test(name)))
-  return gather(messages, {
-    normalize: text => text,
-    hear: text => {
-      for (const name of names(text)) heard.add(name)
-    },
-    learn: ({ text }) => {
-      const number = sources++
-      for (const name of names(text)) {
-        const known = holders.get(name) ?? []
-        if (known.length < MOST_SOURCES) known.push(number)
-        else known[MOST_SOURCES - 1] = number
-        holders.set(name, known)
-      }
-    },
-    collect: message => {
-      const written = new Set(writtenTexts(message).flatMap(text => [...names(text)]))
-      return [...written].flatMap(name => {
-        const known = holders.get(name)
-        return known && !heard.has(name) ? [{ text: name, sources: [...known] }] : []
-      })
-    },
-  })
-}
-
 export type Gathering = {
   normalize: (text: string) => string
   /** Something that the user or the agent said. */
@@ -162,7 +127,8 @@ export function sourceText(part: ToolResultPart | ToolCallPart, normalize: (text
   return normalize(leavesOf(part).join('\n'))
 }
 
-function writtenTexts(message: Message): string[] {
+/** What an assistant message writes: its words, and the strings in its calls. */
+export function writtenTexts(message: Message): string[] {
   return message.parts.flatMap(part => {
     if (part.type === 'text') return [part.text]
     return part.type === 'tool-call' ? stringsIn(part.input) : []

@@ -55,24 +55,11 @@ export type Measures<T extends string = string, E extends string = string> = {
   perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
 }
 
-export type Call = { messages: readonly Message[] }
-
 const REFETCH_EVERY = 20
 const REFETCH_OUTPUT = 150
 
 export function pricesOf({ read, write, ttl, input, output }: Model): Prices {
   return { read, write, ttl, output: output / input }
-}
-
-/** Measures the calls of a replay of `messages`, in order. */
-export async function measure<T extends string, E extends string>(
-  messages: readonly Message[],
-  calls: AsyncIterable<Call> | Iterable<Call>,
-  options: MeasureOptions<T, E>,
-): Promise<Measures<T, E>> {
-  const meter = new Meter(messages, options)
-  for await (const call of calls) meter.add(call.messages)
-  return meter.result()
 }
 
 type Lost = { source: number; tokens: number }
