@@ -11,17 +11,10 @@
 
 import { fallback } from '../policies/fallback.ts'
 import { images } from '../policies/images.ts'
-import {
-  type Plan,
-  type PlanContext,
-  type Planner,
-  type PlannerFactory,
-  type PolicyRun,
-  providerTokens,
-} from '../policies/policy.ts'
+import type { Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import { bandAt } from '../providers/pricing.ts'
-import { isHeld, lastRunningReasoning, stripsReasoning, turnStart } from '../view/binding.ts'
+import { lastRunningReasoning, stripsReasoning, turnStart } from '../view/binding.ts'
 import { type Fold, shownTokens } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { Account } from './account.ts'
@@ -94,17 +87,13 @@ class Thrifty implements Planner {
 
   plan(context: PlanContext): Plan {
     const draft = this.#takeIn(context)
-    const mayEdit = this.#mayEdit(draft)
-    const cleared = this.#clearOnServer(draft, mayEdit)
-    if (mayEdit) {
-      sayArrivals(draft)
-      if (!cleared) {
-        this.#writeLog(draft)
-        this.#shorten(draft)
-      }
-      this.#makeRoom(draft)
-      this.#guard(draft)
+    sayArrivals(draft)
+    if (!this.#clearOnServer(draft)) {
+      this.#writeLog(draft)
+      this.#shorten(draft)
     }
+    this.#makeRoom(draft)
+    this.#guard(draft)
     this.#note(draft)
     return draft.toPlan()
   }
@@ -131,23 +120,17 @@ class Thrifty implements Planner {
     return draft
   }
 
-  /** Reasoning of the message that is being answered stays, unless the window is full. */
-  #mayEdit({ context }: Draft): boolean {
-    const { fold, model } = context
-    return !isHeld(fold, model) || providerTokens(context) > this.#options.must * model.window
-  }
-
   /**
    * Within a turn, where an edit of ours would lose its reasoning: has the provider clear the oldest results, where it
    * can be told to and that is worth more than what we would do ourselves. Says whether it does.
    */
-  #clearOnServer(draft: Draft, mayEdit: boolean): boolean {
+  #clearOnServer(draft: Draft): boolean {
     const { context, situation } = draft
     const { fold, serverClears, model } = context
     if (!serverClears || !stripsReasoning(model) || fold.callsInEdits > 0 || lastRunningReasoning(fold) < 0)
       return false
     const cut = bestClear(this.#items, context, { situation, quotes: this.#options.quotes })
-    if (!cut || (mayEdit && cut.net <= (this.#bestOwn(draft, situation)?.net ?? 0))) return false
+    if (!cut || cut.net <= (this.#bestOwn(draft, situation)?.net ?? 0)) return false
     const due = dueReason(cut, situation, this.#timing(draft))
     const sentence = explain(cut, due, situation, 'had the provider clear')
     draft.say(sentence)

@@ -158,8 +158,3 @@ export function lastRunningReasoning(fold: Fold): number {
   }
   return -1
 }
-
-/** Whether the message that is being answered shows reasoning that a change before it would take out of the view. */
-export function isHeld(fold: Fold, model: Pick<Model, 'binding' | 'dialect'>): boolean {
-  return stripsReasoning(model) && fold.lastAssistant >= 0 && lastRunningReasoning(fold) === fold.lastAssistant
-}

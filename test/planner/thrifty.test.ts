@@ -412,32 +412,34 @@ test('where reasoning is bound and every step reasons, edits wait for the next r
   assert.match(view.decision ?? '', /tokens of reasoning behind the first change are lost, all of past turns/)
 })
 
-test('where reasoning is bound, a long turn is edited at a step without reasoning, when that pays for what is lost', async () => {
+test('where reasoning is bound, a long turn in which every step reasons is edited when that pays for what is lost', async () => {
   const time = { now: 1_000_000 }
   const pal = await openPalimpsest({ home: ':memory:', clock: () => time.now })
-  const session = await pal.session('t', { policy: thrifty(), model: 'claude-opus-5-5' })
-  const think = { type: 'reasoning' as const, text: 'let me see' }
-  await session.append(user('go'))
-  let edited = 0
-  for (let i = 0; i < 120; i++) {
-    const call = { type: 'tool-call' as const, id: `c${i}`, name: 'bash', input: { command: `make ${i}` } }
-    const reasons = i % 3 > 0
-    await session.append({ role: 'assistant', parts: reasons ? [think, call] : [call] })
-    await session.append({
-      role: 'tool',
-      parts: [{ type: 'tool-result', id: `c${i}`, name: 'bash', output: log(200) }],
-    })
-    time.now += 1000
-    const before = session.edits().length
-    const view = await session.view()
-    assert.deepEqual(view.report, [])
-    const made = session.edits().slice(before)
-    if (made.length === 0) continue
-    edited++
-    assert.equal(reasons, false)
-    assert.match(view.decision ?? '', /of them of this turn/)
+  const batches = async (name: string, calls: number, thought: string) => {
+    const session = await pal.session(name, { policy: thrifty(), model: 'claude-opus-5-5' })
+    await session.append(user('go'))
+    let edited = 0
+    for (let i = 0; i < calls; i++) {
+      const call = { type: 'tool-call' as const, id: `c${i}`, name: 'bash', input: { command: `make ${i}` } }
+      await session.append({ role: 'assistant', parts: [{ type: 'reasoning', text: thought }, call] })
+      await session.append({
+        role: 'tool',
+        parts: [{ type: 'tool-result', id: `c${i}`, name: 'bash', output: log(200) }],
+      })
+      time.now += 1000
+      const before = session.edits().length
+      const view = await session.view()
+      assert.deepEqual(view.report, [])
+      if (session.edits().length === before) continue
+      edited++
+      assert.match(view.decision ?? '', /of them of this turn/)
+      assert.ok(i >= 20, `a turn of ${i} calls is not a long one`)
+    }
+    return edited
   }
+  const edited = await batches('short thoughts', 60, 'let me see')
   assert.ok(edited > 0 && edited < 10, `${edited} batches`)
+  assert.equal(await batches('long thoughts', 60, 'let me see what that means for the next part '.repeat(300)), 0)
 })
 
 test('a part that is pinned before it is first sent is left alone, without a word', async () => {
