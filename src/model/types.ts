@@ -101,7 +101,13 @@ export type Usage = {
 export type CacheMiss = { cause: 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'; tokens: number }
 
 /** An edit of the history that the provider made by itself, by its name there. */
-export type ServerEdit = { type: string; tokens?: number; toolUses?: number; summary?: string }
+export type ServerEdit = {
+  type: string
+  tokens?: number
+  toolUses?: number
+  thinkingTurns?: number
+  summary?: string
+}
 
 /** What else is known of a call: why the cache did not help, and what the provider edited and left out by itself. */
 export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }

@@ -179,8 +179,10 @@ export function dueReason(
   const setup = setupCost(cut, situation)
   const { read } = situation.model
   // What the next calls bring is as good as saved: nearly every session goes on for a few, and a long turn for more.
+  // Lost reasoning is on no bill.
   const sure = Math.min(MOST_SURE_CALLS, 1 + (callsOfTurn ?? 0) / CALLS_PER_SURE)
-  if (setup - sure * cut.freed * read > budget) return undefined
+  const billed = setupCost({ ...cut, running: 0 }, situation)
+  if (billed - sure * cut.freed * read > budget) return undefined
   if (cut.running > 0 && cut.freed * read * (callsOfTurn ?? 0) < setup) return undefined
   return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }

@@ -1,11 +1,12 @@
 /**
- * Results that the provider clears itself because we ask it to (Anthropic's `clear_tool_uses`).
+ * Results that the provider clears itself (Anthropic's `clear_tool_uses`): because we ask it to, or because the client does.
  *
- * In the ledger that is an edit like any other, so it can be looked at and undone. What is sent holds the original and
- * says how many of the oldest results the provider is to clear: its check of reasoning looks at what is sent, so all of it
- * stays valid. The provider clears from the oldest on and leaves none out, so these edits are made and undone as one run.
+ * In the ledger that is an edit like any other, so it can be looked at and undone: by a policy where we ask, by the engine
+ * where the client does. What is sent holds the original and says how many of the oldest results the provider is to clear:
+ * its check of reasoning looks at what is sent, so all of it stays valid. The provider clears from the oldest on and leaves
+ * none out, so these edits are made and undone as one run.
  */
-import type { Edit, Event, ToolResultPart } from '../model/types.ts'
+import type { Edit, Event, PartTarget, ToolResultPart } from '../model/types.ts'
 import { editsInside, type Fold, recordOf, slots } from './fold.ts'
 
 /** Marks these edits. */
@@ -16,6 +17,31 @@ export const CLEARED = '[cleared by the provider]'
 
 export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {
   return mark === SERVER
+}
+
+/**
+ * What the provider must be told to clear; nothing where the client tells it itself, and nobody has undone that. From the
+ * first undoing on we say what is cleared, in place of the client.
+ */
+export function clearsToAsk(fold: Readonly<Fold>): string[] | undefined {
+  if (fold.serverClears === 0) return undefined
+  const isOurs = [...fold.records.values()].some(({ edit, active }) => {
+    return isServerClear(edit) && (edit.by === 'engine' ? !active : active)
+  })
+  return isOurs ? clearedCalls(fold) : undefined
+}
+
+/** The oldest results, so many of them, that the provider says it has cleared: as edits, where they are none yet. */
+export function clearsMade(
+  fold: Readonly<Fold>,
+  count: number,
+): Pick<Edit, 'target' | 'replacement' | 'mark' | 'why'>[] {
+  const known = new Set([...fold.records.values()].flatMap(({ edit }) => (isServerClear(edit) ? placeOf(edit) : [])))
+  const results = slots(fold).flatMap(({ from, range }) => (range === undefined ? resultsOf(fold, from) : []))
+  return results.slice(0, count).flatMap(({ target, edit }) => {
+    if (edit || known.has(placeOf({ target }))) return []
+    return [{ target, replacement: CLEARED, mark: SERVER, why: 'cleared by the provider, as the client asks' }]
+  })
 }
 
 /** The calls whose results the provider is to clear, oldest first: up to the first result that it is to keep. */
@@ -32,13 +58,16 @@ export function clearedCalls(fold: Readonly<Fold>): string[] {
   return cleared
 }
 
+type Result = { result: ToolResultPart; edit: Edit | undefined; target: PartTarget }
+
 /** The results of an entry, each with the edit that shows. */
-function resultsOf(fold: Readonly<Fold>, entry: number): { result: ToolResultPart; edit: Edit | undefined }[] {
+function resultsOf(fold: Readonly<Fold>, entry: number): Result[] {
   const edits = editsInside(fold, entry)
   const parts = fold.entries[entry]?.message?.parts ?? []
   return parts.flatMap((part, at) => {
     if (part.type !== 'tool-result') return []
-    return [{ result: part, edit: edits.findLast(({ target }) => target.type === 'part' && target.part === at) }]
+    const edit = edits.findLast(({ target }) => target.type === 'part' && target.part === at)
+    return [{ result: part, edit, target: { type: 'part' as const, entry, part: at } }]
   })
 }
 
@@ -66,4 +95,8 @@ export function asOneRun(fold: Fold, event: Switch): Switch {
 
 function entryOf({ target }: Edit): number {
   return target.type === 'part' ? target.entry : -1
+}
+
+function placeOf({ target }: Pick<Edit, 'target'>): string {
+  return target.type === 'part' ? `${target.entry}.${target.part}` : ''
 }

@@ -70,17 +70,41 @@ function write(body: Wire, messages: readonly Message[]): Wire {
   return out
 }
 
-/** Whatever the server is told to keep, it clears the oldest: so it is told how many are left of all. */
+/**
+ * Whatever the server is told to keep, it clears the oldest: so it is told how many are left of all. That stands in place
+ * of what the client says about it.
+ */
 function clear(body: Wire, calls: readonly string[]): Wire {
   const uses = usesIn(body['messages'])
   const wanted = new Set(calls)
   const kept = uses.findIndex(id => !wanted.has(id))
-  if (kept <= 0) return body
-  const { context_management: managed } = body
-  const edits: unknown[] = isWire(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
+  const edits = serverEditsIn(body)
+  const own = edits.find(isClearing)
+  const others = edits.filter(edit => edit !== own)
+  if (kept <= 0) return own ? withServerEdits(body, others) : body
+  const { clear_at_least: _, ...asked } = own ?? ({ type: CLEAR_TOOL_USES } as Wire)
   const keep = { type: 'tool_uses', value: uses.length - kept }
-  const edit = { type: CLEAR_TOOL_USES, trigger: { type: 'tool_uses', value: 1 }, keep }
-  return { ...body, context_management: { ...(isWire(managed) ? managed : {}), edits: [...edits, edit] } }
+  return withServerEdits(body, [...others, { ...asked, trigger: { type: 'tool_uses', value: 1 }, keep }])
+}
+
+function withServerEdits(body: Wire, edits: readonly unknown[]): Wire {
+  const { context_management: managed, ...rest } = body
+  return edits.length === 0 ? rest : { ...body, context_management: { ...(isWire(managed) ? managed : {}), edits } }
+}
+
+/** What the client has the server do to the history. */
+function serverEditsIn({ context_management: managed }: Wire): unknown[] {
+  return isWire(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
+}
+
+function isClearing(edit: unknown): edit is Wire {
+  return isWire(edit) && edit['type'] === CLEAR_TOOL_USES
+}
+
+/** Whether the client has the server clear the oldest results, of all tools alike. */
+export function clearsOldest(body: Wire): boolean {
+  const own = serverEditsIn(body).find(isClearing)
+  return own !== undefined && own['exclude_tools'] === undefined
 }
 
 export const CLEAR_TOOL_USES = 'clear_tool_uses_20250919'
@@ -141,6 +165,7 @@ function event(answer: Answer, data: Wire): void {
   if (type === 'content_block_delta' && isWire(delta)) {
     if (typeof delta['text'] === 'string') answer.text += delta['text']
     if (delta['type'] === 'input_json_delta') addArguments(answer.calls.at(-1), delta['partial_json'])
+    if (delta['type'] === 'compaction_delta') Object.assign(answer.serverEdits.at(-1) ?? {}, summaryIn(delta))
   }
   if (type === 'error') answer.error = JSON.stringify(data['error'])
 }
@@ -193,10 +218,12 @@ function takeReports(answer: Answer, data: Wire): void {
 function appliedEdit(edit: Wire): ServerEdit {
   const tokens = numberIn(edit, 'cleared_input_tokens')
   const toolUses = numberIn(edit, 'cleared_tool_uses')
+  const thinkingTurns = numberIn(edit, 'cleared_thinking_turns')
   return {
     type: String(edit['type']),
     ...(tokens === undefined ? {} : { tokens }),
     ...(toolUses === undefined ? {} : { toolUses }),
+    ...(thinkingTurns === undefined ? {} : { thinkingTurns }),
   }
 }
 

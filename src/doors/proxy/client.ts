@@ -111,7 +111,7 @@ const ASKED: readonly [Side, RegExp][] = [
 
 /** What the request is for, if it is not a turn of the conversation. */
 export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Message[]): Side | undefined {
-  if (isCodexCompaction(headers, body)) return 'compaction'
+  if (isCodexCompaction(headers, body) || isWire(body['compaction'])) return 'compaction'
   const last = messages.at(-1)
   const asked = last?.role === 'user' ? last.parts.map(textOf).join('\n') : ''
   if (ASKED[0]![1].test(asked.slice(0, 4000)) || ASKED[0]![1].test(asked.slice(-4000))) return 'compaction'

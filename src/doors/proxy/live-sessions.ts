@@ -130,7 +130,7 @@ export class LiveSessions {
     const policy = place.side || isHoldout || serverEdits ? 'none' : (this.#options.policy ?? pal.plannerFor(about))
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
     const own = recallNameIn(opening.body)
-    const clears = { serverClears: mayClear === true }
+    const clears = { serverClears: mayClear === true || serverEdits }
     const options: OpenOptions = { ...told, policy, overhead, about, recallWith: own, ...clears }
     const session = await pal.session(place.session, options)
     const isNew = session.fold.entries.length === 0

@@ -8,19 +8,19 @@
  */
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { Queues } from '../../model/queues.ts'
-import type { Edit, Message, ServerEdit, Usage } from '../../model/types.ts'
+import type { Edit, Message, ServerEdit, Told, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
-import { leaveOutAll, STALE } from '../../view/binding.ts'
+import { leaveOutAll, STALE, stripsReasoning } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
 import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
-import { activeClears, CLEARED, clearedCalls } from '../../view/server-clears.ts'
+import { activeClears, CLEARED, clearedCalls, clearsMade, clearsToAsk } from '../../view/server-clears.ts'
 import { inPresentForm, inPresentFormUpTo } from '../../view/sync.ts'
 import type { Seen } from './account.ts'
-import { CLEAR_TOOL_USES } from './anthropic.ts'
+import { CLEAR_TOOL_USES, clearsOldest } from './anthropic.ts'
 import { withFreeMark } from './cache-marks.ts'
 import type { Watched } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, hasTools, sideOf } from './client.ts'
@@ -171,16 +171,16 @@ export class Turns {
     const session = live?.session ?? (await this.#options.pal.session(name, { mustExist: true, asGuest: true }))
     const injection = live ? live.injection : await recordedInjection(session)
     const { edits } = await session.view({ plan: false })
-    if (!edits.some(isSent) && !injection) return undefined
+    const clears = clearsToAsk(session.fold)
+    if (!edits.some(isSent) && !injection && !clears) return undefined
     const written = edits.some(isSent) ? dialect.write(body, inPresentFormUpTo(session.fold, messages)) : body
-    const clears = clearedCalls(session.fold)
-    const cleared = clears.length > 0 && dialect.clear ? dialect.clear(written, clears) : written
+    const cleared = clears && dialect.clear ? dialect.clear(written, clears) : written
     const sent = spliceBody(incoming, injection ? inject(dialect, cleared, injection) : cleared)
-    return { body: sent, clears: clears.length }
+    return { body: sent, clears: clears?.length ?? 0 }
   }
 
   /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
-  async finish({ live, place, sent, clears = 0 }: Turn, answer: Answer): Promise<void> {
+  async finish({ live, place, sent, clears = 0, incoming }: Turn, answer: Answer): Promise<void> {
     const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
     if (!place.side) this.#conversations.answered(session.id, { calls, text })
@@ -192,14 +192,10 @@ export class Turns {
       const asked = learnClears(live, clears, serverEdits)
       const others = { ...answer, serverEdits: serverEdits.filter(edit => edit !== asked.done) }
       const { miss, ttl, sentence } = live.watch.note(sent, others, session.options.model)
-      const told = {
-        ...(miss ? { miss } : {}),
-        ...(serverEdits.length > 0 ? { server: serverEdits } : {}),
-        ...(dropped > 0 ? { dropped } : {}),
-      }
-      await session.reportUsage(usage, told)
+      await session.reportUsage(usage, toldOf({ miss, server: serverEdits, dropped }))
       const learned = [sentence, learnLifetime(live, usage), asked.text, ...others.serverEdits.map(explainServerEdit)]
       for (const text of learned) if (text !== undefined) await session.record({ type: 'decision', text })
+      await recordClears(session, clearsOldest(incoming.body) ? others.serverEdits : [])
       if (ttl !== undefined) live.seen.cacheKept = ttl
     })
   }
@@ -227,7 +223,7 @@ export class Turns {
     const live = this.#live.known(name)
     if (!live || live.injection || nameOf(live.policy) !== 'none') return false
     const { edits } = await live.session.view({ plan: false })
-    return !edits.some(isSent)
+    return !edits.some(isSent) && !clearsToAsk(live.session.fold)
   }
 
   async #take({ asIs: _, ...given }: Found): Promise<Turn> {
@@ -246,7 +242,7 @@ export class Turns {
     if (current !== live) this.#conversations.note(current.session.id, { client, chain, now: this.#options.clock() })
     const view = (await this.#answerLate(current, incoming)) ?? synced
     const fresh = current === live ? editsSince(current.session, known) : []
-    const sent = place.side ? undefined : editedBody(incoming, view, current, messages)
+    const sent = place.side ? this.#besideBody(place, incoming) : editedBody(incoming, view, current, messages)
     current.last = { bytes: incoming.bytes, sent }
     const made = fresh.map(({ by }) => by)
     const before = current === live && sentBefore > 0 ? sentBefore + 1 : 0
@@ -255,6 +251,15 @@ export class Turns {
     })
     Object.assign(turn.sent, { edited, clientChanged: current !== live || fresh.some(isClients) })
     return { ...turn, live: current, before, made, ...whatWasSent(sent) }
+  }
+
+  /** A side call goes unedited. Reasoning of the conversation is bound to our edits of it, so there it must not come along. */
+  #besideBody({ parent }: Place, incoming: Incoming): Sent | undefined {
+    const { dialect, body } = incoming
+    const live = parent === undefined ? undefined : this.#live.known(parent)
+    if (!live || !dialect.withoutReasoning || !stripsReasoning(live.session.options.model)) return undefined
+    if (!live.session.edits().some(({ edit }) => isSent(edit))) return undefined
+    return { body: spliceBody(incoming, dialect.withoutReasoning(body)), edits: undefined, clears: 0 }
   }
 
   /** The view with the answers of our own tools, where the model has called one. */
@@ -278,19 +283,19 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   const { dialect, body, bytes } = incoming
   const { session, injection } = live
   const { fold } = session
-  const clears = clearedCalls(fold)
+  const clears = clearsToAsk(fold)
   const again = view.report.length === 0 ? editedAsBefore(live, bytes) : undefined
   if (again) return again
   const edited = view.edits.some(isSent)
-  if (!edited && !injection) return undefined
+  if (!edited && !injection && !clears) return undefined
   const messages = legalForm(dialect, live, inPresentForm(fold, own))
   const shown = live.lateFrom > 0 ? withoutErrors(messages, lateAnswers(session)) : messages
   const plain = edited ? dialect.write(body, shown) : body
-  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live, clears) : plain
-  const cleared = clears.length > 0 && dialect.clear ? dialect.clear(written, clears) : written
+  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live, clearedCalls(fold)) : plain
+  const cleared = clears && dialect.clear ? dialect.clear(written, clears) : written
   const spliced = spliceBody(incoming, injection ? inject(dialect, cleared, injection) : cleared)
   const isOnce = cleared !== plain || live.lateFrom > 0 || holdsMark(incoming, spliced)
-  return { body: spliced, edits: isOnce ? undefined : { fold, edited: fold.edited }, clears: clears.length }
+  return { body: spliced, edits: isOnce ? undefined : { fold, edited: fold.edited }, clears: clears?.length ?? 0 }
 }
 
 /**
@@ -407,8 +412,21 @@ function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): C
   }
 }
 
-function explainServerEdit({ type, tokens, toolUses }: ServerEdit): string {
-  const what = toolUses === undefined ? '' : ` of ${toolUses} tool uses`
+/** What there is to tell of a call. */
+function toldOf({ miss, server, dropped }: { [K in keyof Told]: Told[K] | undefined }): Told {
+  return { ...(miss ? { miss } : {}), ...(server?.length ? { server } : {}), ...(dropped ? { dropped } : {}) }
+}
+
+/** Results that the provider has cleared because the client asks it to become edits, which can be undone. */
+async function recordClears(session: Session, edits: readonly ServerEdit[]): Promise<void> {
+  const { toolUses = 0 } = edits.find(({ type }) => type === CLEAR_TOOL_USES) ?? {}
+  const made = toolUses > 0 ? clearsMade(session.fold, toolUses) : []
+  if (made.length > 0) await session.apply(made, 'engine')
+}
+
+function explainServerEdit({ type, tokens, toolUses, thinkingTurns }: ServerEdit): string {
+  const turns = thinkingTurns === undefined ? '' : ` of ${thinkingTurns} turns with thinking`
+  const what = toolUses === undefined ? turns : ` of ${toolUses} tool uses`
   const freed = tokens === undefined ? '' : `, ${tokens} tokens`
   return `The provider edited the history by itself (${type})${what}${freed}. The originals are in the ledger.`
 }

@@ -70,6 +70,18 @@ describe('an answer in one piece', () => {
 })
 
 describe('a stream', () => {
+  test('of Anthropic: the summary of a compaction comes behind its block', () => {
+    const answer = emptyAnswer()
+    anthropic.event(answer, {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'compaction', content: null },
+    })
+    const delta = { type: 'compaction_delta', content: 'All parts were built.' }
+    anthropic.event(answer, { type: 'content_block_delta', index: 0, delta })
+    assert.deepEqual(answer.serverEdits, [{ type: 'compaction', summary: 'All parts were built.' }])
+  })
+
   test('of Chat Completions: calls by their place in the batch', () => {
     const answer = emptyAnswer()
     const delta = (tool_calls: object[]) => openaiChat.event(answer, { choices: [{ delta: { tool_calls } }] })

@@ -15,12 +15,19 @@ const BETA = 'context-management-2025-06-27'
 const MANAGES: AgentOptions = { headers: { 'anthropic-beta': BETA } }
 const ONE_TURN = 1000
 
-type Options = { agent?: AgentOptions; proxy?: Partial<ProxyOptions>; account?: Account; change?: (turn: Turn) => Turn }
+type Options = {
+  agent?: AgentOptions
+  turn?: number
+  proxy?: Partial<ProxyOptions>
+  account?: Account
+  change?: (turn: Turn) => Turn
+}
 
 /** An agent in one long turn of the user, on a provider with a clock that the test moves. */
-async function begun({ agent: options = MANAGES, proxy = {}, account = {}, change = turn => turn }: Options = {}) {
+async function begun(given: Options = {}) {
+  const { agent: options = MANAGES, turn = ONE_TURN, proxy = {}, account = {}, change = said => said } = given
   const clock = { now: 1e12 }
-  const provider = checkingAnthropic(thinkingModel(ONE_TURN), { ...account, clock: () => clock.now })
+  const provider = checkingAnthropic(thinkingModel(turn), { ...account, clock: () => clock.now })
   const script = (received: Received, index: number) => change(provider.script(received, index))
   const pal = await openPalimpsest({ home: ':memory:', clock: () => clock.now })
   const it = await setUp(script, { pal, policy: 'thrifty', clock: () => clock.now, ...proxy }, provider)
@@ -148,4 +155,84 @@ test('a platform that refuses the beta gets the request again without it', async
   assert.equal(it.provider.refusals.length, 1)
   assert.ok((await it.said()).some(text => /refuses to clear results/.test(text)))
   assert.equal(it.clears().filter(count => count! > 0).length, 1)
+})
+
+test('a turn of 80 calls without the beta is edited where that pays for the reasoning that it loses', async () => {
+  await using it = await begun({ agent: {} })
+  await it.play(80)
+  assert.deepEqual(it.provider.refusals, [])
+  assert.equal(it.provider.dropped, 0)
+  const paid = (await it.session()).edits().flatMap(({ edit }) => (edit.by === 'policy:thrifty' ? [edit] : []))
+  assert.ok(paid.length > 10, `${paid.length} edits`)
+  assert.ok(it.provider.bill.dollars < 0.9 * (await billAlone(80)), `${it.provider.bill.dollars}`)
+  const events = await (await it.session()).events()
+  const reasons = events.flatMap(({ event }) => (event.type === 'edit' ? [event.decision ?? ''] : []))
+  assert.ok(
+    reasons.some(text => /tokens of reasoning behind the first change are lost, \S+ of them of this turn/.test(text)),
+  )
+})
+
+const ITS_OWN = {
+  context_management: {
+    edits: [
+      { type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 10 } },
+      {
+        type: 'clear_tool_uses_20250919',
+        trigger: { type: 'input_tokens', value: 12_000 },
+        keep: { type: 'tool_uses', value: 5 },
+        clear_at_least: { type: 'input_tokens', value: 4000 },
+      },
+    ],
+  },
+}
+
+test('what the client has the server clear is an edit that can be looked at and undone', async () => {
+  await using it = await begun({ agent: { ...MANAGES, more: ITS_OWN } })
+  await it.play(30)
+  const session = await it.session()
+  const edits = () => session.edits().filter(({ edit, active }) => active && edit.mark === 'server')
+  const server = async () =>
+    (await session.events()).flatMap(({ event }) => (event.type === 'usage' ? [event.server ?? []] : [])).at(-1)!
+  const [thinking, results] = await server()
+  assert.deepEqual(thinking?.type, 'clear_thinking_20251015')
+  assert.ok(thinking!.thinkingTurns! > 10 && thinking!.tokens! > 0)
+  assert.equal(edits().length, results?.toolUses)
+  assert.ok(edits().every(({ edit }) => edit.by === 'engine' && edit.replacement === CLEARED))
+  assert.match(JSON.stringify(await session.original(edits()[0]!.edit.id)), /part 0 step 0: compiled/)
+  assert.deepEqual(it.upstream.requests.at(-1)!.json, it.agent.body(it.agent.messages.slice(0, -2)))
+  await session.undo(edits()[2]!.edit.id)
+  await it.play(3)
+  assert.deepEqual(it.clears().slice(-3), [2, 2, 2])
+  assert.equal((await server()).find(({ type }) => type === 'clear_tool_uses_20250919')?.toolUses, 2)
+  assert.equal((await it.agent.post('/v1/messages/count_tokens')).status, 200)
+  await session.undo(edits()[0]!.edit.id)
+  await it.play(2)
+  const { context_management: left } = it.upstream.requests.at(-1)!.json as Json
+  assert.deepEqual(left.edits, [ITS_OWN.context_management.edits[0]])
+  await session.redo(session.edits().findLast(({ edit }) => edit.mark === 'server')!.edit.id)
+  await it.play(2)
+  assert.deepEqual((it.upstream.requests.at(-1)!.json as Json).context_management, ITS_OWN.context_management)
+  const again = (await it.session()).edits().filter(({ edit, active }) => active && edit.mark === 'server')
+  assert.ok(again.length > results!.toolUses!)
+  assert.deepEqual(it.provider.refusals, [])
+})
+
+test('a compaction that is asked for beside an edited conversation is not refused, and nothing is edited in it', async () => {
+  await using it = await begun({ agent: {}, turn: 6 })
+  await it.play(18)
+  const target = { type: 'part', entry: 3, part: 0 } as const
+  await (await it.session()).apply([{ target, replacement: 'cleared', why: 'by hand' }])
+  await it.play(3)
+  const asks = [...it.agent.messages, { role: 'user', content: 'Create a detailed summary of the conversation.' }]
+  for (const [more, messages] of [
+    [{}, asks],
+    [{ compaction: { type: 'summarize' } }, it.agent.messages],
+  ] as const) {
+    const aside = new AnthropicAgent(it.url, { more })
+    assert.equal((await aside.post('/v1/messages', messages as Json[])).status, 200)
+    const last = it.upstream.requests.at(-1)!.json as Json
+    assert.match(JSON.stringify(last.messages), /part 0 step 0: compiled/)
+  }
+  await it.play(3)
+  assert.deepEqual(it.provider.refusals, [])
 })
