@@ -11,7 +11,8 @@ export const config = defineCommand({
   usage: '[list|get|set|unset] [KEY] [VALUE]',
   details:
     'KEY is a path in palimpsest.json, such as keep or agent.limits.steps. VALUE is JSON, or a word. The file is checked as a\n' +
-    'whole before it is written. A service takes what was set when it is started again. Keys: docs/config.md.',
+    'whole before it is written. A running server goes by it from the next call on; agent, models, publicUrl and\n' +
+    'noticeInAnswers are for its next start. Keys: docs/config.md.',
   examples: [
     'palimpsest config',
     'palimpsest config set keep more',

@@ -25,6 +25,7 @@ import { docsRoutes } from './docs.ts'
 import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
 import { eventRoutes } from './events.ts'
+import { followConfig } from './follow-config.ts'
 import { type Asked, authenticate, type Caller, checkHost, checkOrigin, checkRole, isLoopback, NOBODY } from './gate.ts'
 import { gatewayRoutes } from './gateway.ts'
 import type { Outbox } from './outbox.ts'
@@ -158,6 +159,7 @@ export function createServer(options: ServerOptions): Server {
       agent?.forget(session).catch(error => log(String(error)))
     }),
     memory.onChange(event => hub.publish(event)),
+    followConfig(pal, { changed: () => desk.reopen(), log }),
   ]
   const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
   looking.unref()

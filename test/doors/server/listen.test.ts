@@ -1,8 +1,8 @@
 /** The server on a real port of loopback, and `palimpsest serve` and `token` as people run them. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { on, once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as rawRequest } from 'node:http'
 import { connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -109,6 +109,7 @@ async function started(args: string[], env: Record<string, string> = {}) {
   const own = { ...process.env, ...env }
   const child = spawn(process.execPath, [CLI, 'serve', ...args], { env: own, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
+  let said = ''
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', chunk => {
       out += chunk
@@ -120,6 +121,13 @@ async function started(args: string[], env: Record<string, string> = {}) {
   return {
     url,
     out: () => out,
+    /** Waits for a line in its log. */
+    async says(line: RegExp) {
+      for await (const [chunk] of on(child.stderr, 'data')) {
+        said += chunk
+        if (line.test(said)) return
+      }
+    },
     async stop() {
       child.kill('SIGTERM')
       const [code] = await once(child, 'exit')
@@ -169,6 +177,23 @@ describe('palimpsest serve', () => {
     const taken = await runCli(['serve', '--port', new URL(server.url).port, '--home', home])
     assert.equal(taken.code, 4)
     assert.match(taken.stderr, /is taken/)
+    assert.equal(await server.stop(), 0)
+  })
+
+  test('goes by what config set says without a restart, and keeps what was where the file is broken', async () => {
+    const home = join(base, 'followed', 'home')
+    const server = await started(['--port', '0', '--home', home])
+    const policyOf = async (id: string) => {
+      const sent = { method: 'POST', body: JSON.stringify({ id }), headers: { 'content-type': 'application/json' } }
+      return ((await (await fetch(`${server.url}/sessions`, sent)).json()) as { policy: string }).policy
+    }
+    assert.equal(await policyOf('first'), 'thrifty')
+    assert.equal((await runCli(['config', 'set', 'policy', 'smart-history', '--home', home])).code, 0)
+    await server.says(/palimpsest\.json has changed/)
+    assert.equal(await policyOf('second'), 'smart-history')
+    writeFileSync(join(base, 'followed', 'palimpsest.json'), '{ "policy": "nothing such" }')
+    await server.says(/What was set before stays in force/)
+    assert.equal(await policyOf('third'), 'smart-history')
     assert.equal(await server.stop(), 0)
   })
 

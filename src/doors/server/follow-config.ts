@@ -1,0 +1,33 @@
+/**
+ * Keeps a running server to palimpsest.json as it is now, whoever changes it: `palimpsest config`, an editor, another
+ * server. The file is looked at once a second; one that is there no more means the defaults. A file that cannot be used
+ * leaves what was in force, and the log says so.
+ */
+import { type Stats, unwatchFile, watchFile } from 'node:fs'
+import { MEMORY } from '../../model/defaults.ts'
+import { configPath } from '../../session/config.ts'
+import type { Palimpsest } from '../../session/engine.ts'
+
+const LOOK_MS = 1000
+
+/** Gives what ends it. */
+export function followConfig(
+  pal: Palimpsest,
+  { changed, log }: { changed: () => void; log: (line: string) => void },
+): () => void {
+  if (pal.home === MEMORY) return () => {}
+  const file = configPath(pal.home)
+  const read = (now: Stats, before: Stats) => {
+    // Node tells once of a file that was not there from the beginning.
+    if (now.mtimeMs === before.mtimeMs && now.ino === before.ino && now.size === before.size) return
+    pal.reconfigure().then(
+      () => {
+        changed()
+        log(`${file} has changed: sessions go by it from their next call on.`)
+      },
+      error => log(`${error instanceof Error ? error.message : error} What was set before stays in force.`),
+    )
+  }
+  watchFile(file, { interval: LOOK_MS, persistent: false }, read)
+  return () => unwatchFile(file, read)
+}
