@@ -52,7 +52,7 @@ ${[
   lists(sessions),
   habits(sessions),
   rent(totalRent(sessions)),
-  options.knob ? knob(options.knob) : '',
+  options.knob && options.knob.sessions > 0 ? knob(options.knob, sessions.length) : '',
   table(sessions),
   footer(sessions),
 ].join('\n')}
@@ -184,7 +184,10 @@ function otherLast(rows: Rent['kind'], most: number): Rent['kind'] {
 }
 
 /** What the knob does to these sessions: a slider with five places. */
-function knob({ points, sessions }: NonNullable<PageOptions['knob']>): string {
+function knob({ points, sessions }: NonNullable<PageOptions['knob']>, all: number): string {
+  const whole = all === 1 ? 'your session' : `all ${withCommas(all)} sessions`
+  const replayed =
+    sessions === all ? whole : `${withCommas(sessions)} of ${withCommas(all)} sessions, the most expensive first`
   const labels = points.map(({ keep }) => {
     return `<label><input type="radio" name="keep" id="keep-${keep}"${keep === 'normal' ? ' checked' : ''}>${keep}</label>`
   })
@@ -192,7 +195,7 @@ function knob({ points, sessions }: NonNullable<PageOptions['knob']>): string {
     const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
     return `<p class="say keep-${keep}"><b>${money(billedUsd - savedUsd)}</b> instead of ${money(billedUsd)} (${share} % less), with <b>${percent(quotes === 0 ? 1 : kept / quotes)}</b> of later quotes still visible. <span class="dim small"><code>keep: "${keep}"</code></span></p>`
   })
-  return `<section><div class="head"><h2>Cost against evidence</h2><span class="dim small">replayed on ${sessions === 1 ? 'your most expensive session' : `your ${sessions} most expensive sessions`}</span></div>
+  return `<section><div class="head"><h2>Cost against evidence</h2><span class="dim small">replayed on ${replayed}</span></div>
 <div class="card knob" role="radiogroup" aria-label="How much must stay visible?"><p class="dim small">How much must stay visible?</p><div class="track">${labels.join('')}</div>${says.join('')}</div></section>`
 }
 

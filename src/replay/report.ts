@@ -99,16 +99,18 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
   }
 }
 
-/** The same session with the knob at each of its places. One replay for each. */
-export async function knobOn(session: TranscriptSession, { format: _, ...given }: Given): Promise<KnobPoint[]> {
-  return knobOf(await timelineOf(session, given), session.id, session.messages, given)
+/** The same session with the knob at each of its places: a replay for each but the one that the report has made. */
+export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
+  const { billedUsd, savedUsd, evidence } = report
+  const normal: KnobPoint = { keep: 'normal', billedUsd, savedUsd, ...evidence }
+  return knobOf(await timelineOf(session, given), session.id, session.messages, { ...given, normal })
 }
 
 export async function knobOf(
   timeline: Timeline,
   name: string,
   messages: readonly Message[],
-  given: { model?: string } = {},
+  { normal, ...given }: { model?: string; normal?: KnobPoint } = {},
 ): Promise<KnobPoint[]> {
   const options = { ...replayOptionsOf(timeline), ...given }
   const recorded = prepareSession(name, messages)
@@ -116,6 +118,10 @@ export async function knobOf(
   const billedUsd = summaryOf(timeline).money.with
   const points: KnobPoint[] = []
   for (const keep of LEVELS) {
+    if (keep === normal?.keep) {
+      points.push(normal)
+      continue
+    }
     const outcome = await tryPolicy(recorded, thrifty({ keep }), options)
     const { kept, quotes } = outcome.measures.evidence['quotes']!
     points.push({ keep, billedUsd, savedUsd: sum(savingsOf(timeline, base, outcome)), kept, quotes })

@@ -5,7 +5,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { Message } from '../../src/model/types.ts'
-import { addKnobs, knobOn, reportOn, totalRent, totalsOf, withoutNames, withTitles } from '../../src/replay/report.ts'
+import { timelineOf } from '../../src/replay/account.ts'
+import {
+  addKnobs,
+  knobOf,
+  knobOn,
+  reportOn,
+  totalRent,
+  totalsOf,
+  withoutNames,
+  withTitles,
+} from '../../src/replay/report.ts'
 import { toHtml } from '../../src/replay/report-page.ts'
 import { REPORT_STYLE } from '../../src/replay/report-style.ts'
 
@@ -42,13 +52,25 @@ test('has the sums of the account, titles instead of ids, and texts from session
   const [one, two] = withTitles([first, next])
   assert.equal(one!.title, `Fix ${SECRET} ${EVIL}`)
   assert.equal(two!.title, one!.title, 'what goes on has the title of what it goes on from')
-  const html = toHtml([one!, two!], { knob: { points: addKnobs([await knobOn(recorded('one'), given)]), sessions: 1 } })
+  const points = addKnobs([await knobOn(recorded('one'), first)])
+  const html = toHtml([one!, two!], { knob: { points, sessions: 1 } })
   assert.ok(html.includes(`$${totalsOf([one!, two!]).billedUsd.toFixed(2)}`))
   assert.ok(html.includes('&lt;img src=x'))
   assert.doesNotMatch(html, /<img|https?:\/\/|<script|<link|url\(|\bon\w+="/)
   assert.match(html, /default-src 'none'/)
   assert.equal([...html.matchAll(/type="radio" name="keep"/g)].length, 5)
   assert.match(html, /2026|March/)
+})
+
+test('the slider says of how many sessions it is, and its middle is what the page says of thrifty', async () => {
+  const report = await reportOn(recorded('one'), given)
+  const points = await knobOn(recorded('one'), report)
+  const replayed = await knobOf(await timelineOf(recorded('one')), 'one', recorded('one').messages)
+  assert.deepEqual(points, replayed, 'the report has made the replay of the middle already')
+  const says = (sessions: number, all: number) => toHtml(Array(all).fill(report), { knob: { points, sessions } })
+  assert.match(says(2, 2), /replayed on all 2 sessions/)
+  assert.match(says(1, 3), /replayed on 1 of 3 sessions, the most expensive first/)
+  assert.doesNotMatch(says(0, 3), /Cost against evidence/)
 })
 
 test('without names no name of a project, file, server or request is in it', async () => {

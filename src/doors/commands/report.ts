@@ -12,11 +12,9 @@ import type { KnobPoint } from '../../view/figures.ts'
 import type { Rent } from '../../view/rent.ts'
 import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
-import { startProgress } from '../terminal/progress.ts'
+import { type Progress, startProgress } from '../terminal/progress.ts'
 import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
 
-/** The knob is tried on so many of the most expensive sessions: each place of it is one more replay. */
-const KNOB_SESSIONS = 10
 const PAGE = 'palimpsest-report.html'
 
 type Found = { report: SessionReport; file: FoundFile }
@@ -39,30 +37,34 @@ export const report = defineCommand({
     model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
     'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
     limit: { type: 'string', value: 'N', about: 'look at no more sessions than this, the newest files first (200)' },
+    seconds: {
+      type: 'string',
+      value: 'N',
+      about: "replay sessions for the page's slider no longer than this, the most expensive first (until all are done)",
+    },
   },
   async run({ args, values, io, openIfThere }) {
-    const { addKnobs, billsBy, totalRent, totalsOf, withoutNames, withTitles } = await import('../../replay/report.ts')
+    const { billsBy, totalRent, totalsOf, withoutNames, withTitles } = await import('../../replay/report.ts')
     const notes: string[] = []
     const files = args.length > 0 ? await newestFirst(args) : await ownFiles(io.env)
     const given = values.model ? { model: values.model } : {}
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const limit = numberOption(values.limit, '--limit') ?? 200
-    const progress = startProgress(io, files.length + KNOB_SESSIONS)
-    const found = await readReports(files, { given, minCalls, limit, notes, progress })
+    const seconds = numberOption(values.seconds, '--seconds')
+    const found = await readReports(files, { given, minCalls, limit, notes, progress: startProgress(io, files.length) })
     const titled = withTitles(found.map(one => one.report))
     const sessions = values['hide-names'] ? withoutNames(titled) : titled
     if (sessions.length === 0) notes.push(`There is no session with ${amount(minCalls, 'call')} or more to report on.`)
     const onlyJson = 'json' in values && values.json === true && values.out === undefined
     if (sessions.length > 0 && !onlyJson) {
       const { toHtml } = await import('../../replay/report-page.ts')
-      const knobs = await readKnobs(found, given, progress)
+      const knob = await readKnob(found, { given, seconds, progress: startProgress(io, found.length) })
+      if (knob.sessions < found.length) notes.push(`The slider is of ${knob.sessions} of ${found.length} sessions.`)
       const savedSoFar = args.length > 0 ? 0 : await savedIn(await openIfThere())
-      const page = { savedSoFar, knob: { points: addKnobs(knobs), sessions: knobs.length } }
       const out = values.out ?? PAGE
-      await writePage(out, toHtml(sessions, { ...page, hidesNames: values['hide-names'] === true }))
+      await writePage(out, toHtml(sessions, { savedSoFar, knob, hidesNames: values['hide-names'] === true }))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
-    progress.done()
     const totals = totalsOf(sessions)
     const rent = totalRent(sessions)
     const listed = sessions.map(({ rent: { kind }, ...session }) => ({ ...session, rent: kind }))
@@ -79,7 +81,7 @@ type Reading = {
   minCalls: number
   limit: number
   notes: string[]
-  progress: ReturnType<typeof startProgress>
+  progress: Progress
 }
 
 async function readReports(
@@ -98,21 +100,31 @@ async function readReports(
       found.push({ report: await reportOn(session, { format: transcript!.format, ...given }), file })
     }
   }
+  progress.done()
   return found
 }
 
-/** The knob at each of its places, for the sessions that cost most; they are read once more. */
-async function readKnobs(found: readonly Found[], given: Reading['given'], progress: Reading['progress']) {
-  const { knobOn } = await import('../../replay/report.ts')
-  const most = found.toSorted((a, b) => b.report.billedUsd - a.report.billedUsd).slice(0, KNOB_SESSIONS)
+type Trying = { given: Reading['given']; seconds: number | undefined; progress: Progress }
+
+/** The knob at each of its places, file by file, those that cost most first; each is read once more. */
+async function readKnob(found: readonly Found[], { given, seconds, progress }: Trying) {
+  const { addKnobs, billOf, knobOn } = await import('../../replay/report.ts')
+  const costOf = (own: readonly Found[]) => billOf(own.flatMap(one => one.report.bill)).billedUsd
+  const files = [...Map.groupBy(found, one => one.file.path).values()].sort((a, b) => costOf(b) - costOf(a))
+  const until = seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
   const knobs: KnobPoint[][] = []
-  for (const { report: one, file } of most) {
-    progress.step(`what the knob does  ${printable(file.path)}`)
-    const transcript = await readFound(file, [])
-    const session = transcript?.sessions.find(({ id }) => id === one.id)
-    if (session) knobs.push(await knobOn(session, { format: one.format, ...given }))
+  for (const own of files) {
+    if (performance.now() >= until) break
+    const transcript = await readFound(own[0]!.file, [])
+    for (const { report: one, file } of own) {
+      if (performance.now() >= until) break
+      progress.step(`what the knob does  ${printable(file.path)}`)
+      const session = transcript?.sessions.find(({ id }) => id === one.id)
+      if (session) knobs.push(await knobOn(session, one, given))
+    }
   }
-  return knobs
+  progress.done()
+  return { points: addKnobs(knobs), sessions: knobs.length }
 }
 
 /** Dollars that edits have saved in the sessions of a home. */
