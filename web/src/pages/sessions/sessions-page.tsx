@@ -4,14 +4,14 @@
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
-import type { Families, Family, Hit, Overview, SessionRow } from '../../api-types.ts'
+import type { Families, Hit, Overview, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf, navigate, replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { ago, money, plural } from '../../ui/format.ts'
+import { ago, count, money, plural } from '../../ui/format.ts'
 import { HitList } from '../../ui/hit-list.tsx'
 import { useKeys } from '../../ui/keyboard.ts'
 import { useThrottled } from '../../ui/throttle.ts'
@@ -19,7 +19,7 @@ import { useToasts } from '../../ui/toast.tsx'
 import { ImportArea, useImports } from './import-area.tsx'
 import { OverviewStrip } from './overview-strip.tsx'
 import { RenameDialog } from './rename-dialog.tsx'
-import { clearFilters, isNarrowed, SessionFilters, toQuery, type Wanted, wantedIn } from './session-filters.tsx'
+import { clearFilters, isNarrowed, SessionFilters, toQuery, wantedIn } from './session-filters.tsx'
 import { SessionTable } from './session-table.tsx'
 import './sessions.css'
 
@@ -34,13 +34,19 @@ export function SessionsPage() {
   const [query, setQuery] = useState(wanted.contains ?? '')
   const asked = useDeferredValue(query.trim())
   useEffect(() => replaceQuery({ q: asked || undefined }), [asked])
-  const [pages, setPages] = useState(1)
+  const { cursors, turnTo } = usePages(JSON.stringify(wanted))
   const [renaming, setRenaming] = useState<SessionRow>()
   const search = useRef<HTMLInputElement>(null)
   const overview = useResource('overview', signal => getJson<Overview>('/overview', { signal }))
-  const list = useResource(`${JSON.stringify(wanted)}\n${pages}`, signal => readPages(wanted, pages, signal), {
-    keep: true,
-  })
+  const cursor = cursors.at(-1)
+  const list = useResource(
+    `${JSON.stringify(wanted)}\n${cursor}`,
+    signal => {
+      const asked = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
+      return getJson<Families>('/families', { query: asked, signal })
+    },
+    { keep: true },
+  )
   const reload = () => {
     overview.reload()
     list.reload()
@@ -95,10 +101,8 @@ export function SessionsPage() {
           </Button>
         </div>
       )}
-      {shown?.next && (
-        <div className="sessions-more">
-          <Button onClick={() => setPages(old => old + 1)}>Show more</Button>
-        </div>
+      {shown && (shown.next !== null || cursors.length > 0) && (
+        <Pager shown={shown} cursors={cursors} onTurn={turnTo} />
       )}
       {asked.length > 1 && <Said query={asked} />}
       {renaming && (
@@ -125,17 +129,35 @@ function useWhile(isWaiting: boolean, ask: () => void): void {
   }, [isWaiting])
 }
 
-/** The first pages of the list as one: it is read anew as a whole, so that a session that moved up is there once. */
-async function readPages(wanted: Wanted, pages: number, signal: AbortSignal): Promise<Families> {
-  const families: Family[] = []
-  let cursor: string | undefined
-  for (let page = 1; ; page++) {
-    const query = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
-    const found = await getJson<Families>('/families', { query, signal })
-    families.push(...found.families)
-    if (found.next === null || page >= pages) return { ...found, families }
-    cursor = found.next
+/** The cursors that led to the page on show; another list begins at its first page. */
+function usePages(list: string) {
+  const [turned, setTurned] = useState({ list, cursors: [] as string[] })
+  const cursors = turned.list === list ? turned.cursors : []
+  const turnTo = (to: string[]) => {
+    setTurned({ list, cursors: to })
+    document.querySelector('.sessions-bar')?.scrollIntoView()
   }
+  return { cursors, turnTo }
+}
+
+type PagerProps = { shown: Families; cursors: readonly string[]; onTurn(cursors: string[]): void }
+
+/** One page is on show, so that thousands of sessions cost no more than a hundred. */
+function Pager({ shown: { families, found, next }, cursors, onTurn }: PagerProps) {
+  const first = cursors.length * PAGE
+  return (
+    <nav className="sessions-pager" aria-label="Pages">
+      <Button disabled={cursors.length === 0} onClick={() => onTurn(cursors.slice(0, -1))}>
+        ← Previous
+      </Button>
+      <span className="dim">
+        {count(first + 1)}–{count(first + families.length)} of {count(found)}
+      </span>
+      <Button disabled={next === null} onClick={() => next !== null && onTurn([...cursors, next])}>
+        Next →
+      </Button>
+    </nav>
+  )
 }
 
 type Own = {
