@@ -8,6 +8,8 @@
  */
 
 import { resolve } from 'node:path'
+import { storeOf } from '../files/folder.ts'
+import type { FileStore, Files } from '../files/store.ts'
 import type { Memory } from '../memory/memory.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
@@ -49,7 +51,7 @@ export type AgentOptions = {
   /** Whose memory; needed with `memory`. */
   user?: string
   /** The folder of the knowledge files. */
-  workspace?: string
+  workspace?: Files
   /** The folder that file tools and commands work in. */
   root: string
   persona: Persona
@@ -89,7 +91,7 @@ const MOST_WAITING = 100
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
   const { persona, model, parent, root, workspace } = options
   // The daily log goes to the workspace that the agent is told.
-  const pal = workspace === undefined ? options.pal : options.pal.with({ workspace: resolve(workspace) })
+  const pal = workspace === undefined ? options.pal : options.pal.with({ workspace })
   const known = await pal.find(session)
   const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
   const about = {
@@ -139,7 +141,7 @@ export class Agent {
         workspace: this.#workspace,
         allowed: options.allow?.folders ?? [],
         home: session.options.home && options.pal.home,
-        kept: session.options.home,
+        kept: session.options.home === undefined ? undefined : options.pal.filesOf(session.id),
       },
       allow: options.allow ?? {},
       approve: options.approve,
@@ -439,8 +441,8 @@ export class Agent {
     return opened
   }
 
-  get #workspace(): string {
-    return resolve(this.#options.workspace ?? defaultWorkspaceFolder())
+  get #workspace(): FileStore {
+    return storeOf(this.#options.workspace ?? defaultWorkspaceFolder())
   }
 
   get #retry(): RetryOptions {

@@ -3,6 +3,7 @@
  * stops following, not the agent, and one that comes back gets the turn from its beginning. One turn at a time in a
  * session; what needs approval waits here for its answer.
  */
+import type { Files } from '../files/store.ts'
 import { ledgerId } from '../ledger/owners.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Message } from '../model/types.ts'
@@ -31,7 +32,7 @@ export type TurnInput = {
 /** Somebody who is not at home on this machine: no files, no commands, a workspace of their own. */
 export type Guest = {
   user: string
-  workspace: string
+  workspace: Files
   hasFiles: boolean
 }
 

@@ -7,6 +7,7 @@
 
 import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
+import type { Files } from '../files/store.ts'
 import type { Memory } from '../memory/memory.ts'
 import { openMemory } from '../memory/open.ts'
 import { workspaceIn } from '../memory/workspace.ts'
@@ -57,7 +58,7 @@ export type Home = {
   home: string
   root: string
   user: string
-  workspace: string
+  workspace: Files
   /** Whether others than this machine's user may work with files and commands in the root. */
   hasFiles: boolean
   pal: Palimpsest
@@ -83,13 +84,14 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   const home = demo?.home ?? options.home ?? homeIn(env)
   const whole = await readConfig(configPath(home), { mustExist: false })
   const config = whole?.agent ?? {}
-  const workspace = resolve(demo?.workspace ?? workspaceIn(env, config.workspace))
   const settings = demo ? demo.model : findModel({ env, config, whole, named: options.model })
   const cheap = demo ? undefined : config.cheapModel
   let opened: Promise<AgentModel> | undefined
   const side = settings && (() => (opened ??= openModel(cheap ? { ...settings, name: cheap } : settings)))
   const summarize: WriteSummary | undefined = side && (async asked => modelSummary(await side())(asked))
   const given = options.pal ?? (await openPalimpsest({ home }))
+  const configured = config.workspace
+  const workspace = demo ? resolve(demo.workspace) : workspaceIn(env, { files: given.files, configured })
   const pal = given.with({ workspace, ...(summarize ? { summarize } : {}) })
   const memory = options.memory ?? (await openMemory({ home, env }))
   const root = resolve(demo?.root ?? options.root ?? '.')

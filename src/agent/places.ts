@@ -8,20 +8,22 @@
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { storeOf } from '../files/folder.ts'
 import type { FileJournal } from '../files/journal.ts'
+import type { FileStore, Files } from '../files/store.ts'
 import { isIdentityFile } from '../memory/workspace.ts'
 import { CONFIG_FILE } from '../session/config.ts'
 import type { Concern } from './approval.ts'
 
 export type Folders = {
   root: string
-  workspace: string
+  workspace: Files
   /** Folders outside the root that the user has allowed. */
   allowed: readonly string[]
   /** Where the ledger is; undefined for one in memory. */
   home?: string | undefined
   /** Where the files lie that this session's edits point to: the home, or its user's folder there. */
-  kept?: string | undefined
+  kept?: Files | undefined
 }
 
 const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'update_section', 'write_file', 'undo_edit'])
@@ -33,6 +35,8 @@ const READABLE = ['overflow', 'archive']
 
 export type PlacedCall = {
   root: string
+  /** Where the files of that folder are in a table. */
+  store?: FileStore
   input: Record<string, unknown>
   /** The folder is not the root, so the journal must tell its files apart. */
   elsewhere: boolean
@@ -45,15 +49,14 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
   const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
   const writes = WRITES.has(name) || (name === EDITOR && input['command'] !== 'view')
-  const { root, workspace, allowed, home, kept = home } = folders
-  if (isIn(workspace, whole)) {
-    const placed = at(workspace, whole, input)
-    return writes && isIdentityFile(relative(workspace, whole)) ? { ...placed, concern: identity(whole) } : placed
-  }
+  const { root, allowed, home } = folders
+  const [workspace, kept] = [storeOf(folders.workspace), folders.kept ?? home]
+  if (isIn(workspace.folder, whole)) return inWorkspace(workspace, { whole, input, writes })
   if (writes && isOwn(whole, home)) return { ...at(dirname(whole), whole, input), concern: own(whole) }
   if (isIn(root, whole)) return { root, input, elsewhere: false }
-  const readable = kept === undefined || writes ? [] : READABLE.map(folder => resolve(kept, folder))
-  const known = [...allowed, ...readable].find(folder => isIn(folder, whole))
+  const pointedTo = writes ? undefined : keptAt(kept, whole, input)
+  if (pointedTo) return pointedTo
+  const known = allowed.find(folder => isIn(folder, whole))
   if (known !== undefined) return at(known, whole, input)
   const folder = FOLDER_TOOLS.has(name) ? whole : dirname(whole)
   return { ...at(folder, whole, input), concern: { kind: 'file', path: whole, writes, where: 'outside' } }
@@ -71,6 +74,25 @@ export function journalFor(folder: string, journal: FileJournal): FileJournal {
 
 function at(root: string, whole: string, input: Record<string, unknown>): PlacedCall {
   return { root, input: { ...input, path: whole }, elsewhere: true }
+}
+
+/** Where a path leads to one of the kept files. */
+function keptAt(kept: Files | undefined, whole: string, input: Record<string, unknown>): PlacedCall | undefined {
+  if (kept === undefined) return undefined
+  const store = storeOf(kept)
+  const folder = READABLE.map(name => join(store.folder, name)).find(readable => isIn(readable, whole))
+  return folder === undefined ? undefined : inStore(store, at(store.isTable ? store.folder : folder, whole, input))
+}
+
+type InWorkspace = { whole: string; input: Record<string, unknown>; writes: boolean }
+
+function inWorkspace(workspace: FileStore, { whole, input, writes }: InWorkspace): PlacedCall {
+  const placed = inStore(workspace, at(workspace.folder, whole, input))
+  return writes && isIdentityFile(relative(workspace.folder, whole)) ? { ...placed, concern: identity(whole) } : placed
+}
+
+function inStore(store: FileStore, placed: PlacedCall): PlacedCall {
+  return store.isTable ? { ...placed, store } : placed
 }
 
 function isOwn(path: string, home: string | undefined): boolean {

@@ -5,6 +5,9 @@
  * A prompt is made when a session starts and stays as it is. It is made anew when memory or the persona have changed
  * (a user decided so), and when the cache is cold and anything else has: then it costs nothing.
  */
+
+import { storeOf } from '../files/folder.ts'
+import type { Files } from '../files/store.ts'
 import { buildMemoryContext, memoryInstructions } from '../memory/context.ts'
 import type { Memory } from '../memory/memory.ts'
 import { loadWorkspace, type Workspace } from '../memory/workspace.ts'
@@ -52,8 +55,16 @@ export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
   ]
   return {
     stable: stable.filter(text => text !== '').join('\n\n'),
-    knowledge: `${await loadWorkspace(workspace)}\n\nThe folder of these files is ${workspace.folder}.`,
+    knowledge: `${await loadWorkspace(workspace)}\n\n${placeOf(workspace.folder)}`,
   }
+}
+
+function placeOf(files: Files): string {
+  const { folder, isTable } = storeOf(files)
+  const where = `The folder of these files is ${folder}.`
+  return isTable
+    ? `${where} They are in a database: tools for files reach them under these paths, commands do not.`
+    : where
 }
 
 export function promptText({ stable, knowledge }: Prompt): string {

@@ -122,7 +122,10 @@ export class Toolbox {
     const concern = placed?.concern ?? concernOf(tool, call.input)
     const refused = concern && (await this.#settle(concern, call, tell, signal))
     if (refused !== undefined) return failed(refused)
-    const own = placed?.elsewhere ? { root: placed.root, journal: journalFor(placed.root, context.journal) } : {}
+    const store = placed?.store ? { store: placed.store } : {}
+    const own = placed?.elsewhere
+      ? { root: placed.root, ...store, journal: journalFor(placed.root, context.journal) }
+      : {}
     return this.#withTimeout(tool.name, call.input, signal, limited =>
       runTool(tool, placed?.input ?? call.input, { ...context, ...own, tell, callId: call.id, signal: limited }),
     )

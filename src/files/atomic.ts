@@ -16,11 +16,25 @@ import { PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
 import { type FileJournal, hashContent } from './journal.ts'
 import { withLocks } from './lock.ts'
-import { codeOf, type Folder, notFound, openFile, openRoot, type Place, type Where, withPlace } from './root.ts'
+import {
+  codeOf,
+  type Folder,
+  keyBelow,
+  notFound,
+  openFile,
+  openRoot,
+  type Place,
+  type Where,
+  withPlace,
+} from './root.ts'
+import type { FileStore } from './store.ts'
 import { decodeText, MAX_FILE_BYTES } from './text.ts'
 
 /** A file as it was found. */
 export type Found = { text: string; bytes: number; hash: string; mode: number; uid: number; gid: number }
+
+/** A file that was read, by the path that the journal knows it by. */
+export type Whole = Pick<Found, 'text' | 'bytes' | 'hash'> & { key: string }
 
 export type Changed = {
   /** The path that the journal knows it by. */
@@ -50,7 +64,14 @@ export function isTemporary(name: string): boolean {
 }
 
 /** The whole text of a file that exists. */
-export async function readWhole(where: Where): Promise<Found & { key: string }> {
+export async function readWhole(where: Where): Promise<Whole> {
+  const { root, path } = where
+  if (root.store) {
+    const stored = await root.store.read(path)
+    if (!stored) throw notFound(path)
+    const { text, version: hash } = stored
+    return { text, hash, bytes: Buffer.byteLength(text), key: keyBelow(root, path) }
+  }
   return withPlace(where, async place => {
     const found = await find(place)
     if (!found) throw notFound(where.path)
@@ -62,12 +83,22 @@ export async function readWhole(where: Where): Promise<Found & { key: string }> 
  * Replaces a file's text by what `change` makes of it (null stands for no file, in and out).
  * Contract: `change` is called again when the file changed meanwhile; what it throws is passed on, nothing is done.
  */
-export async function changeFile(
-  where: Where,
-  options: ChangeOptions,
-  change: (now: string | null, key: string) => string | null | Promise<string | null>,
-): Promise<Changed> {
-  return withPlace(where, place => changePlace(place, options, change))
+export async function changeFile(where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
+  return where.root.store
+    ? changeStored(where.root.store, where, options, change)
+    : withPlace(where, place => changePlace(place, options, change))
+}
+
+type Change = (now: string | null, key: string) => string | null | Promise<string | null>
+
+/** The journal hears of it afterwards: a change that was beaten is computed again, and must not be in it. */
+async function changeStored(store: FileStore, where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
+  const key = keyBelow(where.root, where.path)
+  const { before, after } = await store.change(where.path, now => change(now, key))
+  const { journal, intent } = options
+  const event = { action: 'write' as const, path: key, hash: hashContent(after), before, after }
+  if (after !== before) await journal?.record({ ...event, ...(intent ? { intent } : {}) })
+  return { key, before, after }
 }
 
 /** As `changeFile`, for a path of our own that no model gave: links on it may lead anywhere. */
@@ -80,11 +111,7 @@ export async function changeOwnFile(
   return changeFile({ root: await openRoot(dirname(real)), path: basename(real) }, options, change)
 }
 
-async function changePlace(
-  place: Place,
-  options: ChangeOptions,
-  change: (now: string | null, key: string) => string | null | Promise<string | null>,
-): Promise<Changed> {
+async function changePlace(place: Place, options: ChangeOptions, change: Change): Promise<Changed> {
   return withLocks([await lockKey(place)], async () => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const found = await find(place)

@@ -11,6 +11,7 @@ import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { PalimpsestError } from '../model/errors.ts'
+import type { FileStore, Files } from './store.ts'
 
 export type Root = {
   /** The real path. */
@@ -19,6 +20,8 @@ export type Root = {
   given: string
   /** What models call this folder, where that is not its path (`/memories`). */
   alias?: string
+  /** Where the files are in a table: the folder is only what they are named by. */
+  store?: FileStore
 }
 
 /** An open folder inside the root. */
@@ -47,8 +50,9 @@ const NOFOLLOW = constants.O_NOFOLLOW ?? 0
 const FOLDER_FLAGS = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | NOFOLLOW
 const FILE_FLAGS = constants.O_RDONLY | NOFOLLOW | (constants.O_NONBLOCK ?? 0)
 
-export async function openRoot(folder: string, alias?: string): Promise<Root> {
-  const given = resolve(folder)
+export async function openRoot(files: Files, alias?: string): Promise<Root> {
+  if (typeof files !== 'string' && files.isTable) return { folder: files.folder, given: files.folder, store: files }
+  const given = resolve(typeof files === 'string' ? files : files.folder)
   try {
     return { folder: await realpath(given), given, ...(alias ? { alias } : {}) }
   } catch (cause) {
@@ -62,6 +66,7 @@ export type Where = { root: Root; path: string; make?: boolean }
 /** Calls `use` with the place of a file. */
 export async function withPlace<T>(where: Where, use: (place: Place) => Promise<T>): Promise<T> {
   const { root, path } = where
+  if (root.store) throw inTable(path)
   const parts = await resolveInRoot(root, path)
   const name = parts.at(-1)
   if (name === undefined || /[/\\]$/.test(path)) throw refusal(path, 'it names a folder, and a file is wanted')
@@ -70,11 +75,13 @@ export async function withPlace<T>(where: Where, use: (place: Place) => Promise<
 
 /** Calls `use` with an open folder that exists. */
 export async function withFolder<T>(where: Where, use: (folder: Folder) => Promise<T>): Promise<T> {
+  if (where.root.store) throw inTable(where.path)
   return withParts({ ...where, make: false }, await resolveInRoot(where.root, where.path), use)
 }
 
 /** Which way to go, no more: what is opened afterwards is checked again. */
 export async function isFolder({ root, path }: Where): Promise<boolean> {
+  if (root.store) return (await root.store.list(path)).length > 0
   const stat = await lstat(join(root.folder, ...(await resolveInRoot(root, path)))).catch(error => {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
@@ -115,6 +122,11 @@ export async function openFolderIn(parent: Folder, name: string): Promise<Folder
 function keyOf(root: Root, parts: readonly string[]): string {
   const below = parts.join('/')
   return root.alias ? `${root.alias}/${below}` : below
+}
+
+/** The path below the root that a path says, where no links lead elsewhere: in a table. */
+export function keyBelow(root: Root, path: string): string {
+  return lexicalParts(root, path).join('/')
 }
 
 export function codeOf(error: unknown): string | undefined {
@@ -260,6 +272,10 @@ function refuseSpecial(path: string, stat: Kind): void {
   if (stat.isSymbolicLink()) throw swapped(path)
   if (stat.isDirectory()) throw refusal(path, 'it is a folder, and a file is wanted')
   throw refusal(path, 'it is a device, a pipe or a socket, not a plain file')
+}
+
+function inTable(path: string): PalimpsestError {
+  return refusal(path, 'these files are in a database; only reading and changing one file works there')
 }
 
 function swapped(path: string): PalimpsestError {

@@ -6,7 +6,7 @@
  * nor makes anything that is not theirs. So names are one space for each user, and no door can mix them up.
  */
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Scope } from '../recall/index.ts'
 import type { LedgerStore, SessionRow } from './store.ts'
 import type { Tombstone } from './tombstones.ts'
@@ -30,9 +30,11 @@ export function userFolder(home: string, user: string): string {
   return join(home, 'users', name.length <= LONGEST_FOLDER ? name : createHash('sha256').update(user).digest('hex'))
 }
 
-/** The workspace of a user who is not at home on this machine; the same at every door. */
-export function userWorkspace(home: string, user: string): string {
-  return join(userFolder(home, user), 'workspace')
+/** The user whose folder has this name; undefined for a name that is a hash, or that we never give. */
+export function userOfFolder(name: string): string | undefined {
+  if (!/^[\w%'()!~-]+$/.test(name) || /%(?![0-9A-F]{2})/.test(name)) return undefined
+  const user = decodeURIComponent(name)
+  return basename(userFolder('.', user)) === name ? user : undefined
 }
 
 /** File systems take 255 bytes; a name of 100 characters can take nine for each. */

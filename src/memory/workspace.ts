@@ -1,27 +1,26 @@
 /**
- * The workspace: a folder of knowledge files that every session starts with, and that agents add to.
+ * The workspace: knowledge files that every session starts with, and that agents add to; in a folder, or in the database
+ * that several servers share.
  *
  * A file that is missing is made from a template that explains itself. What is loaded is bounded: a file that is
  * too long is cut at a line and says so. An entry that is there already is not added twice, and entries from
  * several processes at once all arrive. The time comes in as an argument; a day is a day where the user is.
  */
 
-import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
-import { changeFile, readWhole } from '../files/atomic.ts'
+import { join, resolve } from 'node:path'
+import { storeOf } from '../files/folder.ts'
 import { hashContent } from '../files/journal.ts'
-import { openRoot, type Root, withFolder } from '../files/root.ts'
+import { notFound } from '../files/root.ts'
+import type { Files, HomeFiles } from '../files/store.ts'
 import { splitLines } from '../files/text.ts'
-import { walk } from '../files/walk.ts'
 import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
 import type { EntryLink } from './store.ts'
 
 export type Workspace = {
-  folder: string
+  folder: Files
   now: () => number
   /** The session and the entry that a line comes from: it is marked with them. */
   source?: EntryLink | undefined
@@ -87,10 +86,17 @@ const FILES: readonly KnowledgeFile[] = [
   },
 ]
 
-/** The folder of the knowledge files: what the environment names, what was configured, or the default. */
-export function workspaceIn(env: Environment, configured?: string): string {
-  return env['PALIMPSEST_WORKSPACE'] ?? configured ?? defaultWorkspaceFolder()
+/**
+ * The knowledge files of a home itself: in the folder that the environment or the configuration names, else beside the
+ * ledger where that is a database, else in the default folder.
+ */
+export function workspaceIn(env: Environment, { files, configured }: WorkspaceSources = {}): Files {
+  const named = env['PALIMPSEST_WORKSPACE'] ?? configured
+  if (named !== undefined) return resolve(named)
+  return files?.isTable ? files.of(undefined, 'workspace') : defaultWorkspaceFolder()
 }
+
+type WorkspaceSources = { files?: HomeFiles; configured?: string | undefined }
 
 /** `~/.agent/workspace`. */
 export function defaultWorkspaceFolder(): string {
@@ -109,23 +115,28 @@ function dailyLogPath(now: number): string {
 
 /** Makes the files that are missing, today's log included; returns their paths. Files that exist are not touched. */
 export async function initWorkspace(workspace: Workspace): Promise<string[]> {
-  const root = await openWorkspace(workspace)
   const made: string[] = []
-  for (const { path, template } of [...FILES, dailyLog(workspace.now())]) {
-    const { before } = await changeFile({ root, path, make: true }, { isPrivate: true }, now => now ?? template)
-    if (before === null) made.push(path)
+  for await (const { file, isNew } of knowledgeOf(workspace, [...FILES, dailyLog(workspace.now())])) {
+    if (isNew) made.push(file.path)
   }
   return made
 }
 
+/** The texts of files, in their order; what is missing is made. */
+async function* knowledgeOf({ folder }: Workspace, files: readonly KnowledgeFile[]) {
+  const store = storeOf(folder)
+  for (const file of files) {
+    const { before, after } = await store.change(file.path, now => now ?? file.template)
+    yield { file, text: after ?? '', isNew: before === null }
+  }
+}
+
 /** What a session's system prompt says of the workspace. Missing files are made on the way. */
 export async function loadWorkspace(workspace: Workspace): Promise<string> {
-  await initWorkspace(workspace)
-  const root = await openWorkspace(workspace)
   const sections: string[] = []
-  for (const file of [...FILES.slice(0, 4), dailyLog(workspace.now()), ...FILES.slice(4)]) {
+  const files = [...FILES.slice(0, 4), dailyLog(workspace.now()), ...FILES.slice(4)]
+  for await (const { file, text } of knowledgeOf(workspace, files)) {
     if (file.lastLines === 0) continue
-    const { text } = await readWhole({ root, path: file.path })
     sections.push(`--- ${file.path} ---\n${boundedText(text, file)}`)
   }
   return [HEADING, ...sections].join('\n\n')
@@ -133,18 +144,15 @@ export async function loadWorkspace(workspace: Workspace): Promise<string> {
 
 /** The text files that a workspace has, the knowledge files first; makes none. */
 export async function workspaceFiles({ folder }: Pick<Workspace, 'folder'>): Promise<string[]> {
-  if (!existsSync(folder)) return []
-  const root = await openRoot(folder)
-  const found: string[] = []
-  await withFolder({ root, path: '.' }, async open => {
-    for await (const { kind, parts } of walk(open, 3)) if (kind === 'file') found.push(parts.join('/'))
-  })
+  const found = await storeOf(folder).list()
   const known = FILES.map(({ path }) => path).filter(path => found.includes(path))
   return [...known, ...found.filter(path => path.endsWith('.md') && !known.includes(path))]
 }
 
 export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, path: string): Promise<string> {
-  return (await readWhole({ root: await openRoot(folder), path })).text
+  const found = await storeOf(folder).read(path)
+  if (!found) throw notFound(path)
+  return found.text
 }
 
 /** A line that an agent added, by its file and its place there. */
@@ -169,13 +177,10 @@ export async function removeLine(workspace: Pick<Workspace, 'folder'>, id: strin
   const line = (await addedLines(workspace)).find(added => added.id === id)
   if (!line)
     throw new PalimpsestError('ENTRY_NOT_FOUND', `No line ${id} was added. See: palimpsest workspace added`, { id })
-  const root = await openRoot(workspace.folder)
-  await changeFile({ root, path: line.path }, {}, now => {
+  await storeOf(workspace.folder).change(line.path, now => {
     const isIt = (row: string) => hashContent(`${line.path}\n${trimEndOf(row, '\r')}`).slice(0, 8) === id
-    return (now ?? '')
-      .split('\n')
-      .filter(row => !isIt(row))
-      .join('\n')
+    const rows = now?.split('\n').filter(row => !isIt(row))
+    return rows?.join('\n') ?? null
   })
   return line
 }
@@ -207,11 +212,10 @@ export async function logDay(workspace: Workspace, text: string): Promise<Added>
 }
 
 async function addEntry(workspace: Workspace, path: string, stamp: string, text: string): Promise<Added> {
-  const root = await openWorkspace(workspace)
   const entry = oneLine(text)
   const file = [...FILES, dailyLog(workspace.now())].find(known => known.path === path)
   let added = false
-  await changeFile({ root, path, make: true }, { isPrivate: true }, now => {
+  await storeOf(workspace.folder).change(path, now => {
     const known = now ?? file?.template ?? ''
     const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
     added = !splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)
@@ -247,11 +251,6 @@ function oneLine(text: string): string {
     .trim()
     .replace(/^[-*] /, '')
   return line.length > ENTRY_LIMIT ? `${headOf(line, ENTRY_LIMIT)}…` : line
-}
-
-async function openWorkspace({ folder }: Workspace): Promise<Root> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  return openRoot(folder)
 }
 
 function dailyLog(now: number): KnowledgeFile {

@@ -5,10 +5,9 @@
  * memory. With PALIMPSEST_DATABASE_URL the ledger is in that PostgreSQL database. Sessions share the store; several
  * processes may hold the same home.
  */
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import type { ToolTable } from '../calls/tool-kinds.ts'
-import { changeOwnFile } from '../files/atomic.ts'
+import { openHomeFiles } from '../files/open.ts'
+import type { FileStore, Files, HomeFiles } from '../files/store.ts'
 import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
@@ -20,7 +19,7 @@ import type { LedgerStore, SessionRow } from '../ledger/store.ts'
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
 import { DEFAULT_PLANNER, homeIn, MEMORY } from '../model/defaults.ts'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { Listeners } from '../model/listeners.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
@@ -35,7 +34,7 @@ import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from '.
 import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
-import { dropUnnamed, filesOf, rewriteFiles } from './session-files.ts'
+import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
 import { aboutOf, type Meta, type SessionInfo, toTags, wholeName } from './session-info.ts'
 import { type About, type SessionOptions, toldToPlanner } from './session-options.ts'
 import { SessionState } from './state.ts'
@@ -59,7 +58,7 @@ export type PalimpsestOptions = {
   /** Has a model write the summaries that policies plan; ours are used where it fails. */
   summarize?: WriteSummary
   /** The workspace whose daily log gets a line when old entries are summarised; the one in the home unless given. */
-  workspace?: string
+  workspace?: Files
   /**
    * A configuration, or the path of one; `false` for none. By default `palimpsest.json` in the folder that holds
    * the home, if it is there. What is given here as an option comes before what it says.
@@ -112,15 +111,20 @@ export type RecallAllOptions = RecallOptions & {
 type Chosen = { [K in 'project' | 'tag' | 'among']: RecallAllOptions[K] | undefined }
 
 /** `read`: what the configuration says, shared by all that `of` and `with` give. */
-type EngineOptions = PalimpsestOptions & { read: { settings: Settings }; changes: Listeners<SessionChange> }
+type EngineOptions = PalimpsestOptions & {
+  read: { settings: Settings }
+  changes: Listeners<SessionChange>
+  files: HomeFiles
+}
 
 export async function openPalimpsest(options: PalimpsestOptions = {}): Promise<Palimpsest> {
   const home = options.home ?? homeIn(process.env)
   const store = options.store ?? (await openLedger(home, options.databaseUrl))
+  const files = await openHomeFiles(home, options.store ? (options.databaseUrl ?? false) : options.databaseUrl)
   const read = { settings: await settingsFor(home, options.config) }
   const changes = new Listeners<SessionChange>()
   const telling = announced(store, change => changes.tell(change))
-  return new Palimpsest(home, telling, { ...options, read, changes })
+  return new Palimpsest(home, telling, { ...options, read, changes, files })
 }
 
 export class Palimpsest {
@@ -324,16 +328,16 @@ export class Palimpsest {
    * stay whole. `by` is who wants it.
    */
   async remove(ids: readonly string[], { by }: { by: string }): Promise<Tombstone[]> {
-    const files = new Map<string, Set<string>>()
-    for (const id of ids) {
-      const folder = this.#folderOf(id)
-      const paths = this.home === MEMORY ? [] : await filesOf(this.#store, folder, id)
-      files.set(folder, new Set([...(files.get(folder) ?? []), ...paths]))
+    const kept = new Map<string | undefined, Set<string>>()
+    for (const id of this.home === MEMORY ? [] : ids) {
+      const { owner } = this.#placed(id)
+      const paths = await filesOf(this.#store, this.files.of(owner), id)
+      kept.set(owner, new Set([...(kept.get(owner) ?? []), ...paths]))
     }
     const removed = await this.#store.remove(ids, { at: this.#clock(), by })
-    for (const [folder, paths] of files) {
-      const isNeighbour = ({ id }: SessionInfo) => this.#folderOf(id) === folder
-      await dropUnnamed(this.#store, { folder, paths, others: everySession(this), isNeighbour })
+    for (const [owner, paths] of kept) {
+      const isNeighbour = ({ id }: SessionInfo) => this.#placed(id).owner === owner
+      await dropUnnamed(this.#store, { files: this.files.of(owner), paths, others: everySession(this), isNeighbour })
     }
     return removed
   }
@@ -344,10 +348,10 @@ export class Palimpsest {
    */
   async redact(ids: readonly string[], what: ToRedact, { by }: { by: string }): Promise<Redacted[]> {
     const redacted = await this.#store.redact(ids, what, { at: this.#clock(), by })
-    const folders = new Map(redacted.map(({ session }) => [session, this.#folderOf(session)]))
-    for (const [session, folder] of this.home === MEMORY ? [] : folders) {
-      const change = (text: string) => covered(text, placesIn(text, what))
-      await rewriteFiles(folder, await filesOf(this.#store, folder, session), change)
+    const change = (text: string) => covered(text, placesIn(text, what))
+    for (const { session } of this.home === MEMORY ? [] : redacted) {
+      const files = this.filesOf(session)
+      await rewriteFiles(files, await filesOf(this.#store, files, session), change)
     }
     for (const { session } of redacted)
       await leaveOutRedacted(await this.session(session, { mustExist: true, asGuest: true }))
@@ -411,8 +415,9 @@ export class Palimpsest {
     return { pal: new Palimpsest(this.home, early.store, this.#options, this.#owner), synced: early.synced }
   }
 
-  close(): Promise<void> {
-    return this.#store.close()
+  async close(): Promise<void> {
+    await this.#store.close()
+    await this.files.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -440,42 +445,31 @@ export class Palimpsest {
     }
   }
 
-  /** Where files beside the ledger lie that belong to a session. */
-  #folderOf(id: string): string {
-    const { owner } = this.#placed(id)
-    return owner === undefined ? this.home : userFolder(this.home, owner)
+  /** The files beside the ledger: of each user, and of the home itself. */
+  get files(): HomeFiles {
+    return this.#options.files
   }
 
-  /** Files that edits point to lie in the home, under the name that the view gives them. */
+  /** Those of the user whom a session belongs to. */
+  filesOf(id: string): FileStore {
+    return this.files.of(this.#placed(id).owner)
+  }
+
+  /** Files that edits point to. */
   async #keepFile(id: string, path: string, text: string): Promise<void> {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
-    const whole = join(this.#folderOf(id), path)
-    await mkdir(dirname(whole), { recursive: true, mode: 0o700 })
-    await changeOwnFile(whole, { isPrivate: true }, taken => {
-      if (taken === null || taken === text) return text
-      throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
-    })
-  }
-
-  /** Nothing points to an archive, so one whose name is taken gets a number. */
-  async #archive(id: string, path: string, text: string): Promise<void> {
-    for (let n = 1; ; n++) {
-      try {
-        return await this.#keepFile(id, n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
-      } catch (error) {
-        if (!isPalimpsestError(error) || error.code !== 'ALREADY') throw error
-      }
-    }
+    await keepFile(this.filesOf(id), path, text)
   }
 
   /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
   #records(id: string, clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
-    const home = this.#folderOf(id)
-    const own = home === this.home ? this.#options.workspace : undefined
-    const folder = own ?? join(home, 'workspace')
+    const { owner } = this.#placed(id)
+    const files = this.files.of(owner)
+    const own = owner === undefined ? this.#options.workspace : undefined
+    const folder = own ?? this.files.of(owner, 'workspace')
     return {
-      home,
-      archive: (path, text) => this.#archive(id, path, text),
+      home: owner === undefined ? this.home : userFolder(this.home, owner),
+      archive: (path, text) => keepArchive(files, path, text),
       log: async line => void (await logDay({ folder, now: clock }, line)),
     }
   }

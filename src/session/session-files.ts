@@ -1,61 +1,79 @@
-/** The files beside the ledger that belong to a session: results that edits point to, and archives of what a summary replaced. */
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/**
+ * The files beside the ledger that belong to a session: results that edits point to, and archives of what a summary
+ * replaced. They are kept in the files of its user, in a folder or in a table.
+ */
+import type { FileStore } from '../files/store.ts'
 import { ownerIn } from '../ledger/owners.ts'
 import type { LedgerStore } from '../ledger/store.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson } from '../model/json.ts'
 import { OVERFLOW_FILE, safeName } from '../policies/offload.ts'
 import { ARCHIVE } from '../policies/summarize.ts'
 
-/** Their paths in the folder of the session. */
-export async function filesOf(store: LedgerStore, folder: string, id: string): Promise<Set<string>> {
+/** Keeps a file under the name that the view gives it. */
+export async function keepFile(files: FileStore, path: string, text: string): Promise<void> {
+  await files.change(path, taken => {
+    if (taken === null || taken === text) return text
+    throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+  })
+}
+
+/** Nothing points to an archive, so one whose name is taken gets a number. */
+export async function keepArchive(files: FileStore, path: string, text: string): Promise<void> {
+  for (let n = 1; ; n++) {
+    try {
+      return await keepFile(files, n === 1 ? path : path.replace(/(\.\w+)$/, `_${n}$1`), text)
+    } catch (error) {
+      if (!isPalimpsestError(error) || error.code !== 'ALREADY') throw error
+    }
+  }
+}
+
+/** Their paths. */
+export async function filesOf(store: LedgerStore, files: FileStore, id: string): Promise<Set<string>> {
   if (!(await store.find(id))) return new Set()
   const rows = await store.read(id, { lightType: 'entry' })
   const named = rows.flatMap(({ type, body }) => (type === 'edit' ? (body?.match(OVERFLOW_FILE) ?? []) : []))
-  return new Set([...named, ...(await archivesOf(folder, id))])
+  return new Set([...named, ...(await archivesOf(files, id))])
 }
 
 /** Nothing points to an archive, but it says whose it is. */
-async function archivesOf(folder: string, id: string): Promise<string[]> {
+async function archivesOf(files: FileStore, id: string): Promise<string[]> {
   const names = new Set([id, ownerIn(id).name])
   const found: string[] = []
-  for (const file of await readdir(join(folder, ARCHIVE)).catch(() => [])) {
-    if (![...names].some(name => file.startsWith(safeName(name)))) continue
-    const archive: unknown = parseJson(await readFile(join(folder, ARCHIVE, file), 'utf8'))
-    if (isRecord(archive) && names.has(String(archive['session']))) found.push(`${ARCHIVE}/${file}`)
+  for (const path of await files.list(ARCHIVE)) {
+    if (![...names].some(name => path.startsWith(`${ARCHIVE}/${safeName(name)}`))) continue
+    const archive: unknown = parseJson((await files.read(path))?.text ?? 'null')
+    if (isRecord(archive) && names.has(String(archive['session']))) found.push(path)
   }
   return found
 }
 
 /** Changes the texts of those that say something else then. */
 export async function rewriteFiles(
-  folder: string,
+  files: FileStore,
   paths: ReadonlySet<string>,
   change: (text: string) => string,
 ): Promise<void> {
-  for (const path of paths) {
-    const before = await readFile(join(folder, path), 'utf8').catch(() => '')
-    // An archive is JSON; what is covered is quoted in it at most twice.
-    const after = change(before)
-    if (after !== before) await writeFile(join(folder, path), after, { mode: 0o600 })
-  }
+  // An archive is JSON; what is covered is quoted in it at most twice.
+  for (const path of paths) await files.change(path, now => (now === null ? null : change(now)))
 }
 
 type Unnamed<T> = {
-  folder: string
+  files: FileStore
   paths: ReadonlySet<string>
-  /** The sessions that are left, and which of them keep their files in this folder. */
+  /** The sessions that are left, and which of them keep their files in the same place. */
   others: AsyncIterable<T>
   isNeighbour: (session: T) => boolean
 }
 
 /** Removes those files that no session points to any more. */
 export async function dropUnnamed<T extends { id: string }>(store: LedgerStore, unnamed: Unnamed<T>): Promise<void> {
-  const { folder, paths, others, isNeighbour } = unnamed
+  const { files, paths, others, isNeighbour } = unnamed
   const left = new Set(paths)
   if (left.size === 0) return
   for await (const session of others) {
-    if (isNeighbour(session)) for (const path of await filesOf(store, folder, session.id)) left.delete(path)
+    if (isNeighbour(session)) for (const path of await filesOf(store, files, session.id)) left.delete(path)
   }
-  for (const path of left) await rm(join(folder, path), { force: true })
+  for (const path of left) await files.change(path, () => null)
 }

@@ -9,6 +9,7 @@ import { lstat, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Changed, changeFile, readWhole } from '../files/atomic.ts'
+import { storeOf } from '../files/folder.ts'
 import type { FileJournal } from '../files/journal.ts'
 import { moveEntry, removeEntry } from '../files/move.ts'
 import { replaceUnique } from '../files/replace.ts'
@@ -19,7 +20,7 @@ import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
 import { unread } from './edit-files.ts'
-import { defineTool, type Tool, type ToolContext } from './tool.ts'
+import { defineTool, rootOf, type Tool, type ToolContext } from './tool.ts'
 
 const MAX_LINES = 999_999
 
@@ -45,7 +46,7 @@ export function textEditorTool({ maxCharacters }: { maxCharacters?: number } = {
     input: z.object({ command: z.enum(['view', 'str_replace', 'create', 'insert']), ...shared }),
     annotations: { destructive: true },
     run: async (input, context) => {
-      const target = { root: await openRoot(context.root), path: need(input, 'path'), journal: context.journal }
+      const target = { root: await rootOf(context), path: need(input, 'path'), journal: context.journal }
       return asEditorSays(() => runEditor(input, target, maxCharacters))
     },
   })
@@ -65,7 +66,7 @@ export function memoryTool({ folder: given }: { folder?: string } = {}): Tool {
     }),
     annotations: { destructive: true },
     run: async (input, context) => {
-      const folder = given ?? join(context.workspace ?? defaultWorkspaceFolder(), 'memories')
+      const folder = given ?? join(storeOf(context.workspace ?? defaultWorkspaceFolder()).folder, 'memories')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const root = await openRoot(folder, '/memories')
       if (input.command === 'rename') return renameMemory(root, input, context)

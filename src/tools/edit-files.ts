@@ -11,11 +11,11 @@ import { hashContent } from '../files/journal.ts'
 import { replaceSection } from '../files/markdown.ts'
 import { explainMiss } from '../files/nearest.ts'
 import { replaceUnique } from '../files/replace.ts'
-import { notFound, openRoot, type Where } from '../files/root.ts'
+import { notFound, type Where } from '../files/root.ts'
 import { BOM, checkContent, countChars, inLineEndingsOf, lineEndings } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
-import { defineTool, type ToolContext } from './tool.ts'
+import { defineTool, rootOf, type ToolContext } from './tool.ts'
 
 const path = z.string().describe('Path of the file, relative to the working folder.')
 
@@ -181,7 +181,7 @@ function checkReplacement(oldText: string, newText: string): void {
 }
 
 async function place(context: ToolContext, path: string, make = false): Promise<Where> {
-  return { root: await openRoot(context.root), path, make }
+  return { root: await rootOf(context), path, make }
 }
 
 function missing(path: string, text: string, wanted: string): PalimpsestError {

@@ -5,12 +5,13 @@
 
 import { z } from 'zod'
 import { find, readWhole } from '../files/atomic.ts'
-import { type Folder, openRoot, withFolder } from '../files/root.ts'
+import { type Folder, withFolder } from '../files/root.ts'
+import type { FileStore } from '../files/store.ts'
 import { BOM, clip, lineEndings, splitLines } from '../files/text.ts'
 import { type Entry, globFilter, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
-import { defineTool } from './tool.ts'
+import { defineTool, rootOf } from './tool.ts'
 
 const READ_LINES = 2_000
 const READ_CHARS = 50_000
@@ -33,7 +34,7 @@ export const readFile = defineTool({
   }),
   annotations: { readOnly: true },
   run: async ({ path, offset = 1, limit = READ_LINES }, context) => {
-    const { text, hash, key } = await readWhole({ root: await openRoot(context.root), path })
+    const { text, hash, key } = await readWhole({ root: await rootOf(context), path })
     const page = pageOf(text, offset, limit)
     if (page.lines === 0 && offset > 1) {
       const message = `offset ${offset} is past the end: ${path} has ${withCommas(page.of)} lines.`
@@ -59,7 +60,8 @@ export const listFiles = defineTool({
   }),
   annotations: { readOnly: true },
   run: async ({ path = '.', depth, glob }, context) => {
-    const root = await openRoot(context.root)
+    const root = await rootOf(context)
+    if (root.store) return (await storedPaths(root.store, path, glob)).join('\n') || 'There are no such files.'
     return withFolder({ root, path }, async folder => {
       const lines: string[] = []
       let more = 0
@@ -91,22 +93,38 @@ export const searchFiles = defineTool({
     if (/[\r\n]/.test(query)) throw new PalimpsestError('INVALID_INPUT', 'query must be one line.')
     const hits: string[] = []
     const seen = { files: 0, skipped: 0, more: 0 }
-    const root = await openRoot(context.root)
+    const root = await rootOf(context)
+    const found = (where: string, text: string) => {
+      for (const hit of matchesIn(text, query, ignore_case)) {
+        if (hits.length < FOUND) hits.push(`${where}:${hit}`)
+        else seen.more++
+      }
+    }
+    if (root.store) {
+      for (const one of await storedPaths(root.store, path, glob)) {
+        seen.files++
+        found(one, (await root.store.read(one))?.text ?? '')
+      }
+      return searchReport(query, hits, seen)
+    }
     await withFolder({ root, path }, async folder => {
       for await (const entry of fittingFiles(folder, glob)) {
         context.signal?.throwIfAborted()
         const text = await textOf(entry)
         if (text === undefined) seen.skipped++
         else seen.files++
-        for (const hit of matchesIn(text ?? '', query, ignore_case)) {
-          if (hits.length < FOUND) hits.push(`${listed(folder, entry)}:${hit}`)
-          else seen.more++
-        }
+        found(listed(folder, entry), text ?? '')
       }
     })
     return searchReport(query, hits, seen)
   },
 })
+
+/** Files in a table: their paths, without the folders. */
+async function storedPaths(store: FileStore, path: string, glob: string | undefined): Promise<string[]> {
+  const fits = globFilter(glob)
+  return (await store.list(path)).filter(one => fits(one.split('/')))
+}
 
 async function* fittingFiles(folder: Folder, glob: string | undefined, depth = DEEPEST): AsyncGenerator<Entry> {
   const fits = globFilter(glob)

@@ -7,6 +7,8 @@
 
 import { z } from 'zod'
 import type { FileJournal } from '../files/journal.ts'
+import { openRoot, type Root } from '../files/root.ts'
+import type { FileStore, Files } from '../files/store.ts'
 import type { EntryLink } from '../memory/store.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
@@ -18,11 +20,13 @@ export type ToolResult = { text: string; isError?: boolean; whole?: string }
 export type ToolContext = {
   /** The folder that file tools are confined to. */
   root: string
+  /** Where the files of the root are in a table. */
+  store?: FileStore
   journal: FileJournal
   /** Milliseconds since 1970. */
   now: () => number
   /** The folder of the knowledge files; `~/.agent/workspace` unless set. */
-  workspace?: string
+  workspace?: Files
   /** The entries of the session that what is written now goes back to. */
   entries?: () => EntryLink[]
   /** What run_command starts from (secrets are taken out); the process's own environment unless set. */
@@ -80,6 +84,11 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
       return { ...told, text: `${told.text}\n${unknownNote(name, unknown, Object.keys(input.shape))}` }
     },
   }
+}
+
+/** What file tools work in. */
+export function rootOf({ root, store }: Pick<ToolContext, 'root' | 'store'>): Promise<Root> {
+  return openRoot(store ?? root)
 }
 
 /** Runs one call. Arguments may be an object or, as some providers send them, its JSON text. */

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { storeOf } from '../../src/files/folder.ts'
 import {
   addedLines,
   FILE_LIMIT,
@@ -18,7 +19,7 @@ import { makeSandbox, NOON } from '../tools/sandbox.ts'
 
 async function makeWorkspace() {
   const { context, run } = await makeSandbox()
-  const folder = context.workspace ?? ''
+  const { folder } = storeOf(context.workspace ?? '')
   const workspace = { folder, now: () => NOON }
   const tool = (name: string, input: Record<string, unknown>) => {
     const found = workspaceTools.find(known => known.name === name)

@@ -34,17 +34,18 @@ export const mcp = defineCommand({
     const { serveStdio, TOOL_GROUPS } = await import('../mcp/mcp.ts')
     warnOfReaders(home, io)
     const tools = groupsIn(values.tools, TOOL_GROUPS)
-    const workspace = values.workspace ?? io.env['PALIMPSEST_WORKSPACE']
+    const { workspaceIn } = await import('../../memory/workspace.ts')
+    const pal = await open({ create: true })
     const { openMemory } = await import('../../memory/open.ts')
     const memory = tools.includes('memory') ? await openMemory({ home, env: io.env }) : undefined
     const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
     await serveStdio({
       seesSessions: true,
-      pal: await open({ create: true }),
+      pal,
       root: resolve(values.root ?? '.'),
       tools,
       ...(values.session === undefined ? {} : { session: values.session }),
-      ...(workspace === undefined ? {} : { workspace: resolve(workspace) }),
+      workspace: values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files }),
       ...(memory
         ? { memory: { memory, user, agent: values.agent ?? 'mcp', canAsk: !io.env['PALIMPSEST_AGENT'] } }
         : {}),

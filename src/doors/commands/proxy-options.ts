@@ -1,4 +1,5 @@
 /** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
+import type { HomeFiles } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { findPreset } from '../../planner/presets.ts'
@@ -29,21 +30,20 @@ export const PROXY_OPTIONS = {
 export type ProxyValues = Values<typeof PROXY_OPTIONS>
 
 /**
- * `home`: where users of a server have their workspaces; one who has no users needs none. `upstreams`: what is known
- * beside the environment.
+ * `files`: where the workspaces are. `upstreams`: what is known beside the environment.
  */
-type Around = { env: Environment; memory: () => Promise<Memory>; home?: string; upstreams?: Partial<Upstreams> }
+type Around = { env: Environment; memory: () => Promise<Memory>; files: HomeFiles; upstreams?: Partial<Upstreams> }
 
 export function proxyOptionsFrom(
   values: ProxyValues,
-  { env, memory, home, upstreams = {} }: Around,
+  { env, memory, files, upstreams = {} }: Around,
 ): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject' | 'serverEdits'> {
   const named = {
     anthropic: values['anthropic-upstream'],
     openai: values['openai-upstream'],
     gemini: values['gemini-upstream'],
   }
-  const system = systemFrom(values, { env, memory, ...(home === undefined ? {} : { home }) })
+  const system = systemFrom(values, { env, memory, files })
   return {
     upstreams: {
       ...upstreamsIn(env),
@@ -79,12 +79,12 @@ function presetNamed(name: string, keep: string): PlannerFactory {
 }
 
 /** The text for new conversations; somebody who is known by a token has their own memory and workspace. */
-function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory, home }: Around) {
+function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory, files }: Around) {
   if (user === undefined && !workspace) return undefined
   return async (caller: string | undefined): Promise<string> => {
     const texts = [
       user === undefined ? '' : await memoryText(await memory(), caller ?? user),
-      workspace ? await workspaceText(env, caller === undefined ? undefined : { home, user: caller }) : '',
+      workspace ? await workspaceText({ env, files }, caller) : '',
     ]
     return texts.filter(text => text !== '').join('\n\n')
   }
@@ -95,9 +95,8 @@ async function memoryText(memory: Memory, user: string): Promise<string> {
   return (await buildMemoryContext(memory, user)).trimEnd()
 }
 
-async function workspaceText(env: Environment, of?: { home: string | undefined; user: string }): Promise<string> {
+async function workspaceText({ env, files }: Pick<Around, 'env' | 'files'>, user: string | undefined): Promise<string> {
   const { workspaceIn, loadWorkspace } = await import('../../memory/workspace.ts')
-  const { userWorkspace } = await import('../../ledger/owners.ts')
-  const folder = of?.home === undefined ? undefined : userWorkspace(of.home, of.user)
-  return loadWorkspace({ folder: folder ?? workspaceIn(env), now: Date.now })
+  const folder = user === undefined ? workspaceIn(env, { files }) : files.of(user, 'workspace')
+  return loadWorkspace({ folder, now: Date.now })
 }

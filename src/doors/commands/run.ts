@@ -39,10 +39,11 @@ export const runAgent = defineCommand({
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const opened = await open({ create: true, threaded: true })
     const proxy = createProxy({
-      pal: values.workspace ? opened.with({ workspace: workspaceIn(io.env) }) : opened,
+      pal: values.workspace ? opened.with({ workspace: workspaceIn(io.env, { files: opened.files }) }) : opened,
       log: line => faults.push(line),
       ...proxyOptionsFrom(values, {
         env: io.env,
+        files: opened.files,
         memory: async () => memory!,
         upstreams: await upstreamsBehind(agent ? upstreamsOf(agent, io.env) : {}, io.env),
       }),

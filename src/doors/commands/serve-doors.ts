@@ -8,7 +8,6 @@
 
 import type { AgentDesk } from '../../agent/desk.ts'
 import { proposeRepeated } from '../../agent/preferences.ts'
-import { userWorkspace } from '../../ledger/owners.ts'
 import { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
@@ -56,12 +55,12 @@ export function doorsOf({
   const users = [...new Set([...(values.memory === undefined ? [] : [values.memory]), ownName(env), NAMELESS])]
   const proxy = createProxy({
     // The daily log goes to the workspace that models are told.
-    pal: values.workspace ? pal.with({ workspace: workspaceIn(env) }) : pal,
+    pal: values.workspace ? pal.with({ workspace: workspaceIn(env, { files: pal.files }) }) : pal,
     log,
     learn: (said, { user = users[0]!, owner }) =>
       proposeRepeated({ pal: owner === undefined ? pal : pal.of(owner), memory, user }, said),
     ...(noticeInAnswers ? { notices: new Notices({ memory, links, home: pal.home, users, publicUrl }) } : {}),
-    ...proxyOptionsFrom(values, { env, home: pal.home, memory: async () => memory }),
+    ...proxyOptionsFrom(values, { env, files: pal.files, memory: async () => memory }),
   })
   return [
     ...proxyMounts(proxy),
@@ -90,7 +89,7 @@ function mcpFor({ caller, doors }: MountContext, where: string): (request: Reque
     seesSessions: true,
     root: '.',
     tools: ['context', 'workspace', 'memory'],
-    workspace: caller.id === LOCAL.id ? doors.workspace : userWorkspace(doors.pal.home, user),
+    workspace: caller.id === LOCAL.id ? doors.workspace : doors.pal.files.of(user, 'workspace'),
     memory: { memory: doors.memory, user, agent: name || 'mcp', where },
   })
 }

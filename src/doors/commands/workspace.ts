@@ -1,4 +1,5 @@
 /** `workspace`: the knowledge files that every session starts with. */
+import type { FileStore } from '../../files/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand, type Report } from '../terminal/command.ts'
 import { oneLine, printable, table } from '../terminal/output.ts'
@@ -10,55 +11,65 @@ export const workspace = defineCommand({
   details:
     'init makes the files that are missing and leaves the others alone. show prints what a session is given at its start\n' +
     '(and makes missing files, as a session does). path prints the folder: ~/.agent/workspace, unless --dir or\n' +
-    'PALIMPSEST_WORKSPACE names another. added lists the lines that agents added, with their session and entry; undo ID\n' +
+    'PALIMPSEST_WORKSPACE names another; with PALIMPSEST_DATABASE_URL and neither of them they are in the database. added lists the lines that agents added, with their session and entry; undo ID\n' +
     'takes one out again.',
   examples: ['palimpsest workspace init', 'palimpsest workspace show', 'cd "$(palimpsest workspace path)"'],
   options: { dir: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files' } },
-  async run({ args, values, io }) {
-    const { resolve } = await import('node:path')
+  async run({ args, values, home, io }) {
+    const { databaseUrl } = await import('../../ledger/postgres/database.ts')
+    const { openHomeFiles } = await import('../../files/open.ts')
+    const { storeOf } = await import('../../files/folder.ts')
     const { workspaceIn } = await import('../../memory/workspace.ts')
-    const folder = resolve(values.dir ?? workspaceIn(io.env))
-    switch (args[0]) {
-      case 'init':
-        return init(folder)
-      case 'show':
-        return show(folder)
-      case 'path':
-        return { json: { folder }, text: () => `${folder}\n` }
-      case 'added':
-        return added(folder)
-      case 'undo':
-        return undo(folder, args[1])
-      default:
-        throw new PalimpsestError(
-          'INVALID_INPUT',
-          `Say init, show, path, added or undo, not ${JSON.stringify(args[0])}.`,
-        )
-    }
+    const files = await openHomeFiles(home, databaseUrl(io.env) ?? false)
+    const store = storeOf(values.dir ?? workspaceIn(io.env, { files }))
+    return act(store, args).finally(() => files.close())
   },
 })
 
-async function init(folder: string): Promise<Report> {
-  const { initWorkspace } = await import('../../memory/workspace.ts')
-  const made = await initWorkspace({ folder, now: Date.now })
-  return {
-    json: { folder, made },
-    text: () => made.map(path => `${path}\n`).join(''),
-    notes: [made.length > 0 ? `Made in ${folder}.` : `Everything is there already, in ${folder}.`],
+async function act(store: FileStore, [what, id]: readonly string[]): Promise<Report> {
+  switch (what) {
+    case 'init':
+      return init(store)
+    case 'show':
+      return show(store)
+    case 'path':
+      return path(store)
+    case 'added':
+      return added(store)
+    case 'undo':
+      return undo(store, id)
+    default:
+      throw new PalimpsestError('INVALID_INPUT', `Say init, show, path, added or undo, not ${JSON.stringify(what)}.`)
   }
 }
 
-async function show(folder: string): Promise<Report> {
-  const { loadWorkspace } = await import('../../memory/workspace.ts')
-  const text = await loadWorkspace({ folder, now: Date.now })
-  return { json: { folder, text }, text: () => `${printable(text)}\n` }
+async function init(folder: FileStore): Promise<Report> {
+  const { initWorkspace } = await import('../../memory/workspace.ts')
+  const made = await initWorkspace({ folder, now: Date.now })
+  return {
+    json: { folder: folder.folder, made },
+    text: () => made.map(path => `${path}\n`).join(''),
+    notes: [made.length > 0 ? `Made in ${folder.folder}.` : `Everything is there already, in ${folder.folder}.`],
+  }
 }
 
-async function added(folder: string): Promise<Report> {
+/** For people to go to: in a table there is no such place. */
+function path({ folder, isTable }: FileStore): Report {
+  const notes = isTable ? ['These files are in the database: read them with show, change them on the page.'] : []
+  return { json: { folder, inDatabase: isTable }, text: () => (isTable ? '' : `${folder}\n`), notes }
+}
+
+async function show(folder: FileStore): Promise<Report> {
+  const { loadWorkspace } = await import('../../memory/workspace.ts')
+  const text = await loadWorkspace({ folder, now: Date.now })
+  return { json: { folder: folder.folder, text }, text: () => `${printable(text)}\n` }
+}
+
+async function added(folder: FileStore): Promise<Report> {
   const { addedLines } = await import('../../memory/workspace.ts')
   const lines = await addedLines({ folder })
   return {
-    json: { folder, lines },
+    json: { folder: folder.folder, lines },
     *text(paint) {
       const names = ['ID', 'FILE', 'SESSION', 'ENTRY', 'LINE']
       const rows = lines.map(({ id, path, session, entry, text }) => [
@@ -79,9 +90,12 @@ async function added(folder: string): Promise<Report> {
   }
 }
 
-async function undo(folder: string, id: string | undefined): Promise<Report> {
+async function undo(folder: FileStore, id: string | undefined): Promise<Report> {
   if (id === undefined) throw new PalimpsestError('INVALID_INPUT', 'Say which line: palimpsest workspace undo ID')
   const { removeLine } = await import('../../memory/workspace.ts')
   const line = await removeLine({ folder }, id)
-  return { json: { folder, removed: line }, text: () => `Taken out of ${line.path}: ${printable(line.text)}\n` }
+  return {
+    json: { folder: folder.folder, removed: line },
+    text: () => `Taken out of ${line.path}: ${printable(line.text)}\n`,
+  }
 }

@@ -23,6 +23,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FileJournal } from '../../files/journal.ts'
+import type { Files } from '../../files/store.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
@@ -60,7 +61,7 @@ export type McpOptions = {
   /** The session that context, recall and the journal are about; made if there is none. `mcp` unless given. */
   session?: string
   /** The folder of the knowledge files. */
-  workspace?: string
+  workspace?: Files
   /** Whose memory blocks the client may read and propose changes to, and in which agent's name. */
   memory?: MemoryOf
   /** Whether `recall` may search the other sessions of `pal`, and `context` edit the one of the client's conversation. */

@@ -3,6 +3,7 @@
  * blocks, and the agent instructions as a prompt. Only what is there is listed, and nothing is made by looking.
  */
 
+import type { Files } from '../../files/store.ts'
 import { buildMemoryContext, memoryInstructions } from '../../memory/context.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { allBlocks } from '../../memory/store.ts'
@@ -24,7 +25,7 @@ export type MemoryOf = {
   canAsk?: boolean
 }
 
-type Source = { pal: Palimpsest; tools?: readonly string[]; workspace?: string; memory?: MemoryOf; now?: () => number }
+type Source = { pal: Palimpsest; tools?: readonly string[]; workspace?: Files; memory?: MemoryOf; now?: () => number }
 
 const SCHEME = 'palimpsest://'
 const SESSIONS = 100

@@ -6,7 +6,6 @@
  * neither files nor commands, unless the server was started with a folder for them.
  */
 import type { AgentDesk, Guest } from '../../agent/desk.ts'
-import { userWorkspace } from '../../ledger/owners.ts'
 import { checkUser } from '../../memory/checks.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Caller, LOCAL, mayActFor } from './gate.ts'
@@ -20,7 +19,7 @@ export function agentOf({ agent }: Doors): AgentDesk {
 
 /** The guest, or nothing for the person at this machine. `named` is whom the request names. */
 export async function guestOf(desk: AgentDesk, caller: Caller, named: string | undefined): Promise<Guest | undefined> {
-  const { home, user: owner, hasFiles } = await desk.home()
+  const { pal, user: owner, hasFiles } = await desk.home()
   const user = named ?? caller.user
   if (user === undefined) {
     if (caller.id === LOCAL.id) return undefined
@@ -32,7 +31,7 @@ export async function guestOf(desk: AgentDesk, caller: Caller, named: string | u
   checkUser(user)
   if (!mayActFor(caller, user)) throw forbidden('This token is for another user.', { user })
   if (caller.id === LOCAL.id && user === owner) return undefined
-  return { user, workspace: userWorkspace(home, user), hasFiles }
+  return { user, workspace: pal.files.of(user, 'workspace'), hasFiles }
 }
 
 /** Whose a session is that such a turn makes: the caller's, or that of another for whom an admin asks. */

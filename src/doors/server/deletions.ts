@@ -2,9 +2,7 @@
  * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that what
  * the server keeps beside the ledger (numbers of sessions, tokens, memory, files) goes with it.
  */
-import { rm } from 'node:fs/promises'
 import { z } from 'zod'
-import { userFolder } from '../../ledger/owners.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -60,7 +58,7 @@ export async function deleteSessions(
 export async function forgetUser({ pal, store, memory }: Keepers, user: string, by: Actor): Promise<void> {
   await memory.forget(user, { by })
   await store.forgetUser(user)
-  await rm(userFolder(pal.home, user), { recursive: true, force: true })
+  await pal.files.forget(user)
   await dropArchivesOf(pal.settings.retention?.archive, user)
 }
 

@@ -7,6 +7,7 @@
  */
 import { z } from 'zod'
 import type { AgentDesk } from '../../agent/desk.ts'
+import type { Files } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { SettingsGiven } from '../../session/settings.ts'
@@ -26,7 +27,7 @@ export type Doors = {
   hub: EventHub
   timelines: Timelines
   /** The folder of the knowledge files. */
-  workspace: string
+  workspace: Files
   /** Our own agent, where this server has one. */
   agent?: AgentDesk | undefined
   /** The environment by which sessions of the user's own agents are found; nothing where the server is not for this machine. */

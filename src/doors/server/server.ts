@@ -10,6 +10,7 @@ import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { AgentDesk } from '../../agent/desk.ts'
+import type { Files } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -70,8 +71,8 @@ export type ServerOptions = {
   maxBody?: number
   /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
   mount?: readonly Mounted[]
-  /** The folder of the knowledge files; PALIMPSEST_WORKSPACE, or `~/.agent/workspace`. */
-  workspace?: string
+  /** The knowledge files; in PALIMPSEST_WORKSPACE, in the database that has the sessions, or in `~/.agent/workspace`. */
+  workspace?: Files
   /** The environment by which sessions of the user's own agents are found, for a first start; none are looked for without. */
   agentsEnv?: Record<string, string | undefined>
   /** The environment and the flags of the process, for those who ask where a setting came from. */
@@ -132,7 +133,7 @@ export function createServer(options: ServerOptions): Server {
   const requireToken = options.requireToken === true || !isLocal || allowHosts.length > 0
   const hub = new EventHub({ outbox: options.outbox, seen: event => desk.heard(event) })
   const desk = new SessionDesk(pal, hub, clock)
-  const workspace = options.workspace ?? workspaceIn(process.env)
+  const workspace = options.workspace ?? workspaceIn(process.env, { files: pal.files })
   const timelines = new Timelines(pal.models, { store })
   const heavy = new Slots(HEAVY_AT_ONCE)
   const { agent, given, sample = false } = options

@@ -6,11 +6,11 @@
  * answer shows what is there now beside what was sent. Files are written as the tools write them: inside the folder
  * only, whole or not at all.
  */
-import { mkdir } from 'node:fs/promises'
 import { z } from 'zod'
-import { changeFile, readWhole } from '../../files/atomic.ts'
+import { storeOf } from '../../files/folder.ts'
 import { hashContent } from '../../files/journal.ts'
-import { openRoot } from '../../files/root.ts'
+import { notFound } from '../../files/root.ts'
+import type { FileStore } from '../../files/store.ts'
 import { FILE_LIMIT, initWorkspace, workspaceFiles } from '../../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { ADMINS, defineRoute, type Route } from './route.ts'
@@ -47,17 +47,17 @@ const list = defineRoute({
     files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
   }),
   async run({ doors }) {
-    const { workspace: folder } = doors
+    const store = storeOf(doors.workspace)
     const files = []
-    for (const path of (await workspaceFiles({ folder })).slice(0, MOST_FILES)) {
-      const found = await readIn(folder, path).catch(error => {
+    for (const path of (await workspaceFiles({ folder: store })).slice(0, MOST_FILES)) {
+      const found = await readIn(store, path).catch(error => {
         // A file that is gone again, or that is no text, is not one of ours to show.
         if (isPalimpsestError(error)) return undefined
         throw error
       })
       if (found) files.push({ path, version: found.version, bytes: found.bytes })
     }
-    return { folder, limit: FILE_LIMIT, files }
+    return { folder: store.folder, limit: FILE_LIMIT, files }
   },
 })
 
@@ -84,7 +84,7 @@ const read = defineRoute({
   answer: FileOut,
   refusals: [404],
   async run({ params, doors }) {
-    return readIn(doors.workspace, params.file)
+    return readIn(storeOf(doors.workspace), params.file)
   },
 })
 
@@ -104,23 +104,22 @@ const put = defineRoute({
   async run({ params, body, doors }) {
     const { file: path } = params
     const { text, version } = body
-    await mkdir(doors.workspace, { recursive: true, mode: 0o700 })
-    const root = await openRoot(doors.workspace)
-    await changeFile({ root, path, make: true }, { isPrivate: true }, now => {
+    const store = storeOf(doors.workspace)
+    await store.change(path, now => {
       const there = now === null ? null : hashContent(now)
       if (there !== version) throw changed(path, { now, version: there, yours: text })
       return text
     })
-    return readIn(doors.workspace, path)
+    return readIn(store, path)
   },
 })
 
 export const workspaceRoutes: readonly Route[] = [list, init, read, put]
 
-async function readIn(folder: string, path: string): Promise<z.input<typeof FileOut>> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const { text, bytes } = await readWhole({ root: await openRoot(folder), path })
-  return { path, text, version: hashContent(text), bytes }
+async function readIn(store: FileStore, path: string): Promise<z.input<typeof FileOut>> {
+  const found = await store.read(path)
+  if (!found) throw notFound(path)
+  return { path, ...found, bytes: Buffer.byteLength(found.text) }
 }
 
 function changed(path: string, both: { now: string | null; version: string | null; yours: string }): PalimpsestError {

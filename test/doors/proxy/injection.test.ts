@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { proxyOptionsFrom } from '../../../src/doors/commands/proxy-options.ts'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { HomeFolder } from '../../../src/files/folder.ts'
 import { openMemory } from '../../../src/memory/open.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { builder, LOOPS } from './loops.ts'
@@ -149,7 +150,10 @@ test('the memory is that of the user who asks, or of the one that was named', as
   }
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   const env = { ANTHROPIC_BASE_URL: it.upstream.url, PALIMPSEST_WORKSPACE: join(home, 'workspace') }
-  const options = proxyOptionsFrom({ memory: 'ada', workspace: true }, { env, memory: async () => memory })
+  const options = proxyOptionsFrom(
+    { memory: 'ada', workspace: true },
+    { env, files: new HomeFolder(home), memory: async () => memory },
+  )
   const proxy = createProxy({ pal: it.pal, ...options })
   const ask = async (said: string, who?: { user: string }) => {
     const body = JSON.stringify({ model: 'claude', messages: [user(said)] })

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import type { PostgresServer } from '../../scripts/postgres.ts'
+import { HomeFolder } from '../../src/files/folder.ts'
+import { openHomeFiles } from '../../src/files/open.ts'
+import { HomeTable } from '../../src/files/table.ts'
+import { checkFileStore } from '../contracts/file-store.ts'
+import { noPostgres, startPostgres } from '../postgres.ts'
+
+describe('files in a folder', () => {
+  const home = mkdtempSync(join(tmpdir(), 'palimpsest-files-'))
+  checkFileStore('folder', async () => new HomeFolder(home))
+})
+
+describe('files in a table', { skip: noPostgres }, () => {
+  let server: PostgresServer
+  let url: string
+  before(async () => {
+    server = await startPostgres()
+    url = await server.create('files')
+  })
+  checkFileStore('table', () => HomeTable.open(url, 'home'))
+
+  test('a text with NUL and half a surrogate pair is kept as a file would keep it', async () => {
+    const files = await HomeTable.open(url, 'home')
+    const store = files.of('odd')
+    await store.change('overflow/x.txt', () => 'a\0b\u0010c\ud800d')
+    assert.equal((await store.read('overflow/x.txt'))?.text, 'a\0b\u0010c\ufffdd')
+    await store.change('overflow/x.txt', now => `${now}!`)
+    assert.equal((await store.read('overflow/x.txt'))?.text, 'a\0b\u0010c\ufffdd!')
+    await files.close()
+  })
+
+  test('a home in memory has no table', async () => {
+    assert.equal((await openHomeFiles(':memory:', url)).isTable, false)
+  })
+})
