@@ -30,5 +30,9 @@ const MIGRATIONS: PgMigrations = [
 ]
 
 export async function openPostgresMemory(url: string): Promise<SqlMemory> {
-  return new SqlMemory(await PostgresSql.open(url, 'memory', MIGRATIONS))
+  return new SqlMemory(await openPostgresTables(url))
+}
+
+export function openPostgresTables(url: string): Promise<PostgresSql> {
+  return PostgresSql.open(url, 'memory', MIGRATIONS)
 }

@@ -32,6 +32,10 @@ const MIGRATIONS: Migrations = [
 export class SqliteMemory extends SqlMemory {
   /** Opens (or makes) the database at a path, or one in memory. */
   constructor(path: string, options: { busyMs?: number } = {}) {
-    super(new SqliteSql(path, { migrations: MIGRATIONS, ...options }))
+    super(openSqliteTables(path, options))
   }
+}
+
+export function openSqliteTables(path: string, options: { busyMs?: number } = {}): SqliteSql {
+  return new SqliteSql(path, { migrations: MIGRATIONS, ...options })
 }

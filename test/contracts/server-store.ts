@@ -35,6 +35,22 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         await assert.rejects(here.revokeToken('t_none', 1), { code: 'TOKEN_NOT_FOUND' })
       }))
 
+    test('a proposal is told once, whichever server is asked', () =>
+      withTwo(async (here, there) => {
+        assert.deepEqual(await here.untold('ada', ['p1', 'p2']), ['p1', 'p2'])
+        const claims = await Promise.all([
+          here.claimTelling('ada', ['p1', 'p2']),
+          there.claimTelling('ada', ['p2', 'p1']),
+        ])
+        assert.deepEqual(claims.toSorted(), [false, true])
+        assert.deepEqual(await there.untold('ada', ['p1', 'p2', 'p3']), ['p3'])
+        assert.equal(await there.claimTelling('ada', ['p1', 'p3']), true)
+        assert.equal(await here.claimTelling('ada', ['p1', 'p3']), false)
+        assert.deepEqual(await here.untold('bob', ['p1']), ['p1'])
+        await here.forgetUser('ada')
+        assert.deepEqual(await here.untold('ada', ['p1']), ['p1'])
+      }))
+
     test('tokens are listed in pages, the newest first, also those of one moment', () =>
       withTwo(async (here, there) => {
         const made = []

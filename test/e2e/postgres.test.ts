@@ -1,11 +1,14 @@
 /** The commands on a real PostgreSQL, and homes copied to it and back. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
+import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { openLedger } from '../../src/ledger/open.ts'
+import { openMemory } from '../../src/memory/open.ts'
+import { loadWorkspace, saveFact } from '../../src/memory/workspace.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { noPostgres, startPostgres } from '../postgres.ts'
 import { openSmall } from '../small-session.ts'
@@ -15,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-cli-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 async function json(args: readonly string[], env: Record<string, string> = {}) {
-  const ran = await runCli([...args, '--json'], { env })
+  const ran = await runCli([...args, '--json'], { env: { HOME: folder, ...env } })
   assert.equal(ran.code, 0, ran.stderr)
   return JSON.parse(ran.stdout)
 }
@@ -30,11 +33,12 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
   let server: PostgresServer
   let url: string
   let env: Record<string, string>
+  let token: string
 
   before(async () => {
     server = await startPostgres()
     url = await server.create('palimpsest')
-    env = { PALIMPSEST_DATABASE_URL: url, PALIMPSEST_HOME: join(folder, 'elsewhere') }
+    env = { PALIMPSEST_DATABASE_URL: url, PALIMPSEST_HOME: join(folder, 'elsewhere'), HOME: folder }
     await using pal = await openPalimpsest({ home, databaseUrl: false })
     const small = await openSmall(pal)
     await small.fork(3, 'a-fork')
@@ -44,6 +48,18 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     await alice.fork(0, 'hers-2')
     await pal.session('gone')
     await pal.remove(['gone'], { by: 'me' })
+    await saveFact({ folder: pal.files.of('alice', 'workspace'), now: () => 0 }, 'The oven is small.')
+    await pal.files.of(undefined).change('overflow/overflow_1_bash.txt', () => 'all of it')
+    const memory = await openMemory({ home, env: {} })
+    for (const body of ['I bake.', 'I bake cakes.']) await memory.set('alice', 'hobby', { body, by: 'user:alice' })
+    await memory.set('bob', 'hobby', { body: 'I eat.', by: 'user:bob' })
+    await memory.remove('bob', 'hobby', { by: 'user:bob' })
+    await memory.forAgent('alice', 'tutor').propose('hobby', { body: 'I bake bread.', reasoning: 'said so' })
+    await memory.close()
+    const store = await openServerStore(home, {})
+    token = (await store.createToken({ user: 'alice', role: 'user', at: 5 })).token
+    await store.createToken({ user: 'bob', role: 'agent', at: 6 })
+    await store.close()
   })
 
   test('a home is copied to the database, twice is once, and every command works there', async () => {
@@ -68,9 +84,44 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.ok(there.stdout.length > 20_000)
   })
 
+  test('memory with its history, files and tokens are copied too, and what differs is named and left alone', async () => {
+    const { memory, files, server: tokens } = await json(['copy', home, url])
+    assert.deepEqual([memory.added, files.added, tokens.added], [0, 0, 0])
+    assert.ok(memory.already >= 5 && files.already >= 2 && tokens.already >= 2)
+    const there = await openMemory({ home: folder, env })
+    const history = (await there.history('alice', 'hobby')).map(({ content }) => content?.body)
+    assert.deepEqual(history, ['I bake cakes.', 'I bake.'])
+    assert.equal(await there.block('bob', 'hobby'), undefined)
+    assert.equal((await there.proposals('alice', { state: 'open' })).length, 1)
+    const store = await openServerStore(folder, env)
+    assert.equal((await store.findToken(token, 10))?.user, 'alice')
+    await store.close()
+    await using pal = await openPalimpsest({ home: folder, databaseUrl: url })
+    const alice = pal.files.of('alice', 'workspace')
+    assert.match(await loadWorkspace({ folder: alice, now: () => 0 }), /The oven is small\./)
+    assert.equal((await pal.files.of(undefined).read('overflow/overflow_1_bash.txt'))?.text, 'all of it')
+    // On and back again: everything is the same but what was changed there.
+    await there.set('alice', 'hobby', { body: 'I bake pies.', by: 'user:alice' })
+    await there.close()
+    await saveFact({ folder: alice, now: () => 0 }, 'The table is large.')
+    const again = await runCli(['copy', home, url, '--json'], { env: { HOME: folder } })
+    assert.equal(again.code, 1)
+    const said = JSON.parse(again.stdout)
+    assert.deepEqual(said.memory.differing, ['block hobby of alice'])
+    assert.match(said.files.differing.join(), /^file MEMORY\.md of [^,]*$/)
+    const plain = await runCli(['copy', home, url], { env: { HOME: folder } })
+    assert.match(plain.stderr, /Differ at .* and were left alone:\n {2}block hobby of alice\n/)
+  })
+
   test('one user is copied back into a new home, and goes on from there', async () => {
     const hers = join(folder, 'hers')
-    await json(['copy', url, hers, '--user', 'alice'])
+    const copied = await json(['copy', url, hers, '--user', 'alice'])
+    assert.deepEqual([copied.memory.added, copied.server.added], [4, 1])
+    const own = await openMemory({ home: hers, env: {} })
+    assert.equal((await own.block('alice', 'hobby'))?.body, 'I bake pies.')
+    assert.deepEqual(await own.store.users(), ['alice'])
+    await own.close()
+    assert.match(readFileSync(join(hers, 'users/alice/workspace/MEMORY.md'), 'utf8'), /The table is large\./)
     const heads = await json(['head', '--home', hers])
     assert.deepEqual(heads.sessions.map((head: { session: string }) => head.session).sort(), [
       '@alice/hers',

@@ -1,7 +1,12 @@
-/** `copy`: sessions from one home or database to another, proven by their hash chains. */
+/** `copy`: everything of a home, or of one of its users, to another home or database; proven, and resumable. */
+import type { HomeFiles } from '../../files/store.ts'
+import type { CopyTally } from '../../ledger/copy-rows.ts'
+import type { Copied } from '../../ledger/copying.ts'
+import type { Sql } from '../../ledger/sql.ts'
+import { MEMORY } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
-import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { type Context, defineCommand, type Io, type Report } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 
@@ -11,13 +16,16 @@ const OPTIONS = {
 
 export const copy = defineCommand({
   name: 'copy',
-  summary: 'copy sessions between a home and a PostgreSQL database',
+  summary: 'copy a home to a PostgreSQL database, or back',
   usage: 'FROM TO',
   details:
     'FROM and TO are folders of homes, or addresses like postgres://user@host:5432/palimpsest (a password is better in\n' +
-    'PGPASSWORD or ~/.pgpass than in a command). Every session is verified where it was copied to: its hash chain must end\n' +
-    'in the hash that it has at FROM. What is at TO already is not copied again, so a copy that was interrupted goes on\n' +
-    'when it is started again. Nothing at TO is overwritten: a session that differs there ends the copy and is named.',
+    'PGPASSWORD or ~/.pgpass than in a command). Copies sessions, memory with its history and proposals, workspaces, kept\n' +
+    'files and tokens; personas, schemas and palimpsest.json are files that you copy yourself. Every session is verified\n' +
+    'where it was copied to: its hash chain must end in the hash that it has at FROM. Everything else is read back and\n' +
+    'compared. What is at TO already is not copied again, so a copy that was interrupted goes on when it is started again.\n' +
+    'Nothing at TO is overwritten: a session that differs there ends the copy and is named; other things that differ are\n' +
+    'left as they are and named at the end (exit 1). Memory in Dolt stays there.',
   examples: [
     'palimpsest copy .agent postgres://palimpsest@db.internal/palimpsest',
     'palimpsest copy postgres://palimpsest@db.internal/palimpsest alice-home --user alice',
@@ -33,22 +41,95 @@ async function copyAll({ args, values: { user }, io }: Context<typeof OPTIONS>):
   await using source = await openPlace(from, { mustExist: true })
   await using target = await openPlace(to, { mustExist: false })
   let progress: ReturnType<typeof startProgress> | undefined
-  const copied = await copyLedger(source.ledger, target.ledger, {
+  const sessions = await copyLedger(source.ledger, target.ledger, {
     user,
     progress: (session, _, all) => {
       progress ??= startProgress(io, all)
       progress.step(session)
     },
   }).finally(() => progress?.done())
-  return {
-    json: { from: from.name, to: to.name, ...copied },
-    *text() {
-      yield `copied ${amount(copied.sessions, 'session')} (${withCommas(copied.events)} events) to ${printable(to.name)}`
-      if (copied.already > 0) yield `${amount(copied.already, 'session')} were there already`
-      if (copied.removed > 0) yield `and the record of ${amount(copied.removed, 'removed session')}`
-      yield 'verified: each hash chain ends in the same hash as at the source'
-    },
+  const rest = await copyRest({ source, target, io, user })
+  return reportOf({ from, to, sessions, rest })
+}
+
+type Rest = Record<'memory' | 'files' | 'server', CopyTally>
+
+/** What lies beside the ledger. */
+async function copyRest({ source, target, io, user }: Both & { io: Io; user: string | undefined }): Promise<Rest> {
+  const { CopyTally } = await import('../../ledger/copy-rows.ts')
+  const { copyMemory, memoryUsers } = await import('../../memory/copying.ts')
+  const { copyServerStore } = await import('../server/copy-store.ts')
+  const rest = { memory: new CopyTally(), files: new CopyTally(), server: new CopyTally() }
+  const inMemory = user === undefined ? await memoryUsers(source.memory) : [user]
+  const withFiles = user === undefined ? await ownersIn(source, inMemory) : [user]
+  const progress = startProgress(io, inMemory.length + withFiles.length + 1)
+  try {
+    for (const one of inMemory) {
+      progress.step(`memory of ${one}`)
+      await copyMemory(source.memory, target.memory, one, rest.memory)
+    }
+    for (const one of withFiles) {
+      progress.step(`files of ${one ?? 'the home'}`)
+      await copyFilesOf(one, { source, target, io }, rest.files)
+    }
+    progress.step('tokens')
+    await copyServerStore(source.server, target.server, user, rest.server)
+  } finally {
+    progress.done()
   }
+  return rest
+}
+
+/** The home itself, and all users who may have files: some of their folders are named by a hash. */
+async function ownersIn({ ledger, files }: Opened, others: readonly string[]): Promise<(string | undefined)[]> {
+  const { ownerIn } = await import('../../ledger/owners.ts')
+  const rows = await ledger.list({ limit: 2 ** 31 - 1 })
+  const owners = rows.flatMap(({ id }) => ownerIn(id).owner ?? [])
+  return [undefined, ...new Set([...(await files.users()), ...owners, ...others])]
+}
+
+async function copyFilesOf(owner: string | undefined, { source, target, io }: Both & { io: Io }, tally: CopyTally) {
+  const { copyFiles, KEPT_FOLDERS } = await import('../../files/copying.ts')
+  for (const folder of KEPT_FOLDERS) await copyFiles(source.files.of(owner), target.files.of(owner), folder, tally)
+  const { storeOf } = await import('../../files/folder.ts')
+  const { workspaceIn } = await import('../../memory/workspace.ts')
+  const own = source.files.of(owner, 'workspace')
+  // A home's own knowledge files lie in another folder unless its home is the usual one.
+  const usual = owner === undefined && !own.isTable && (await own.list()).length === 0
+  const workspace = usual ? storeOf(workspaceIn(io.env)) : own
+  await copyFiles(workspace, target.files.of(owner, 'workspace'), '.', tally)
+}
+
+type Done = { from: Place; to: Place; sessions: Copied; rest: Rest }
+
+function reportOf({ from, to, sessions, rest }: Done): Report {
+  const { memory, files, server } = rest
+  const figures = ({ added, already, differing, hash }: CopyTally) => ({ added, already, differing, hash })
+  const differing = Object.values(rest).flatMap(tally => tally.differing)
+  return {
+    json: {
+      ...{ from: from.name, to: to.name, ...sessions },
+      ...{ memory: figures(memory), files: figures(files), server: figures(server) },
+    },
+    *text() {
+      yield `copied ${amount(sessions.sessions, 'session')} (${withCommas(sessions.events)} events) to ${printable(to.name)}`
+      if (sessions.already > 0) yield `${amount(sessions.already, 'session')} were there already`
+      if (sessions.removed > 0) yield `and the record of ${amount(sessions.removed, 'removed session')}`
+      yield 'verified: each hash chain ends in the same hash as at the source'
+      yield `memory: ${counted(memory, 'version or proposal', 'versions and proposals')}`
+      yield `files: ${counted(files, 'file', 'files')}`
+      yield `tokens and keys: ${counted(server, 'row', 'rows')}`
+    },
+    notes: differing.length > 0 ? [`Differ at ${printable(to.name)} and were left alone:`, ...differing.map(line)] : [],
+    exit: differing.length > 0 ? 1 : 0,
+  }
+}
+
+const line = (name: string) => `  ${printable(name)}`
+
+function counted({ added, already, hash }: CopyTally, one: string, many: string): string {
+  const all = added + already
+  return `${withCommas(all)} ${all === 1 ? one : many} the same at both (${withCommas(added)} copied now), SHA-256 ${hash.slice(0, 16)}`
 }
 
 /** A folder or a database, with the name that may be shown: without a password. */
@@ -60,6 +141,9 @@ async function placed(given: string): Promise<Place> {
   return { name: placeOf(given).place, url: given }
 }
 
+type Opened = Awaited<ReturnType<typeof openPlace>>
+type Both = { source: Opened; target: Opened }
+
 async function openPlace(place: Place, { mustExist }: { mustExist: boolean }) {
   const { openLedger } = await import('../../ledger/open.ts')
   if ('folder' in place && mustExist) {
@@ -69,6 +153,33 @@ async function openPlace(place: Place, { mustExist }: { mustExist: boolean }) {
       throw new PalimpsestError('FILE_NOT_FOUND', `There is no ledger in ${place.folder}.`, { path: place.folder })
     }
   }
-  const ledger = 'folder' in place ? await openLedger(place.folder, false) : await openLedger('', place.url)
-  return { ledger, [Symbol.asyncDispose]: () => ledger.close() }
+  const [folder, url] = 'folder' in place ? [place.folder, undefined] : ['', place.url]
+  const ledger = await openLedger(folder, url ?? false)
+  const beside = await openBeside({ folder, url, mustExist }).catch(async error => {
+    await ledger.close()
+    throw error
+  })
+  const close = async () => {
+    for (const one of [ledger, ...Object.values(beside)]) await one.close()
+  }
+  return { ledger, ...beside, [Symbol.asyncDispose]: close }
+}
+
+type Beside = { folder: string; url: string | undefined; mustExist: boolean }
+
+async function openBeside({ folder, url, mustExist }: Beside): Promise<{ files: HomeFiles; memory: Sql; server: Sql }> {
+  const { existsSync } = await import('node:fs')
+  const { join } = await import('node:path')
+  // A home may have no memory and no tokens yet, and is not given any by reading it.
+  const there = (file: string) => !mustExist || existsSync(join(folder, file))
+  const { openHomeFiles } = await import('../../files/open.ts')
+  const { openServerTables } = await import('../server/server-store.ts')
+  const memory =
+    url === undefined
+      ? (await import('../../memory/sqlite.ts')).openSqliteTables(
+          there('memory.sqlite') ? join(folder, 'memory.sqlite') : MEMORY,
+        )
+      : await (await import('../../memory/postgres.ts')).openPostgresTables(url)
+  const server = await openServerTables(url !== undefined || there('server.sqlite') ? folder : MEMORY, url)
+  return { files: await openHomeFiles(folder, url ?? false), memory, server }
 }

@@ -14,7 +14,7 @@ import { workspaceIn } from '../../memory/workspace.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
-import { Notices } from '../proxy/notices.ts'
+import { Notices, type Told } from '../proxy/notices.ts'
 import { createProxy } from '../proxy/proxy.ts'
 import { agentChat } from '../server/agent-chat.ts'
 import { decidePages } from '../server/decide.ts'
@@ -38,6 +38,8 @@ export type DoorOptions = {
   noticeInAnswers?: boolean | undefined
   /** Signs the links on which a user decides; every server of a home has the same. */
   linkKey: Buffer
+  /** Which proposals were told. */
+  told: Told
 }
 
 export function doorsOf({
@@ -49,6 +51,7 @@ export function doorsOf({
   log,
   publicUrl,
   linkKey,
+  told,
   noticeInAnswers = true,
 }: DoorOptions): Mounted[] {
   const links = new DecisionLinks(linkKey)
@@ -59,7 +62,7 @@ export function doorsOf({
     log,
     learn: (said, { user = users[0]!, owner }) =>
       proposeRepeated({ pal: owner === undefined ? pal : pal.of(owner), memory, user }, said),
-    ...(noticeInAnswers ? { notices: new Notices({ memory, links, home: pal.home, users, publicUrl }) } : {}),
+    ...(noticeInAnswers ? { notices: new Notices({ memory, links, told, users, publicUrl }) } : {}),
     ...proxyOptionsFrom(values, { env, files: pal.files, memory: async () => memory }),
   })
   return [

@@ -87,6 +87,7 @@ export const serve = defineCommand({
         log,
         publicUrl,
         linkKey: await store.secret('links'),
+        told: store,
         noticeInAnswers: config?.noticeInAnswers,
       }),
       requireToken: values['require-token'] === true,

@@ -6,8 +6,6 @@
  * the provider's cache holds. Only an answer that ends a turn with text gets it, in a conversation with tools that no
  * other agent has started; what a program reads (JSON that was asked for) and what is compressed does not.
  */
-import { appendFileSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Transform, type TransformCallback } from 'node:stream'
 import { isWire, type Wire } from '../../formats/adapters/original.ts'
 import { type DecisionLinks, PLAIN_NOTICE, PLAIN_NOTICE_MARK, plainNoticeOf } from '../../memory/decision-links.ts'
@@ -22,7 +20,7 @@ import type { Found } from './turns.ts'
 export type NoticeOptions = {
   memory: Memory
   links: DecisionLinks
-  home: string
+  told: Told
   /** Whose proposals are told to somebody whom no token names. */
   users: readonly string[]
   /** Where users reach the server, if not where agents do. */
@@ -33,14 +31,18 @@ export type NoticeOptions = {
 export type Reader = { user?: string | undefined; role?: string | undefined }
 
 /** A line that may be added. `claim` says whether it still may, and takes the right to. */
-export type Notice = { line: string; claim: () => boolean }
+export type Notice = { line: string; claim: () => Promise<boolean> }
 
-const TOLD_FILE = 'told-proposals'
+/** Who was told of which proposals: the same at every server of a home. */
+export type Told = {
+  untold(user: string, proposals: readonly string[]): Promise<string[]>
+  claimTelling(user: string, proposals: readonly string[]): Promise<boolean>
+}
+
 const MOST_COUNTED = 100
 
 export class Notices {
   readonly #options: NoticeOptions
-  #told: Set<string> | undefined
 
   constructor(options: NoticeOptions) {
     this.#options = options
@@ -50,45 +52,16 @@ export class Notices {
   async due({ incoming, place, client }: Found, reader: Reader, url: string): Promise<Notice | undefined> {
     const { dialect, body } = incoming
     if (place.side || client?.parent !== undefined || !hasTools(body) || dialect.below.isData(body)) return undefined
+    const { memory, told, links, publicUrl } = this.#options
     for (const user of reader.user === undefined ? this.#options.users : [reader.user]) {
-      const open = await this.#options.memory.proposals(user, { state: 'open', limit: MOST_COUNTED })
+      const open = await memory.proposals(user, { state: 'open', limit: MOST_COUNTED })
       const ids = open.map(({ id }) => id)
-      if (!this.#hasNew(ids)) continue
-      const path = reader.role === 'agent' ? '/#/memory' : this.#options.links.path(user, ids)
-      const line = plainNoticeOf(ids.length, new URL(path, this.#options.publicUrl ?? url).href)
-      return { line, claim: () => this.#claim(ids) }
+      if (ids.length === 0 || (await told.untold(user, ids)).length === 0) continue
+      const path = reader.role === 'agent' ? '/#/memory' : links.path(user, ids)
+      const line = plainNoticeOf(ids.length, new URL(path, publicUrl ?? url).href)
+      return { line, claim: () => told.claimTelling(user, ids) }
     }
     return undefined
-  }
-
-  #claim(ids: readonly string[]): boolean {
-    if (!this.#hasNew(ids)) return false
-    const fresh = ids.filter(id => !this.#known().has(id))
-    for (const id of fresh) this.#known().add(id)
-    if (this.#options.home !== ':memory:') appendFileSync(this.#file(), `${fresh.join('\n')}\n`, { mode: 0o600 })
-    return true
-  }
-
-  #hasNew(ids: readonly string[]): boolean {
-    return ids.some(id => !this.#known().has(id))
-  }
-
-  #known(): Set<string> {
-    this.#told ??= new Set(this.#options.home === ':memory:' ? [] : linesIn(this.#file()))
-    return this.#told
-  }
-
-  #file(): string {
-    return join(this.#options.home, TOLD_FILE)
-  }
-}
-
-function linesIn(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
-    throw error
   }
 }
 
@@ -152,6 +125,8 @@ export class AnswerWithNotice extends Transform {
   #rest = ''
   #held = ''
   #done = false
+  /** What waits for the right to tell; what comes behind it waits too. */
+  #claiming: Promise<void> | undefined
 
   constructor(reader: BodyReader, notice: Notice) {
     super()
@@ -170,17 +145,34 @@ export class AnswerWithNotice extends Transform {
   override _transform(chunk: Uint8Array, _: BufferEncoding, done: TransformCallback): void {
     this.#reader.take(chunk)
     this.#pass(chunk)
-    done()
+    this.#settle(done)
   }
 
   override _flush(done: TransformCallback): void {
     const text = this.#held + this.#rest
-    this.#send(this.#step || this.#done ? text : this.#whole(text))
-    done()
+    if (this.#step || this.#done) this.#send(text)
+    else this.#whole(text)
+    this.#settle(done)
+  }
+
+  #settle(done: TransformCallback): void {
+    if (this.#claiming) this.#claiming.then(() => done(), done)
+    else done()
+  }
+
+  /** Sends one text or the other, when it is known whether the user may be told. */
+  #sendClaimed(told: string, otherwise: string): void {
+    const before = this.#claiming
+    this.#claiming = (async () => {
+      await before
+      // A store that is away must not cost anybody their answer.
+      const isOurs = await this.#notice.claim().catch(() => false)
+      this.push(Buffer.from(isOurs ? told : otherwise, 'latin1'))
+    })()
   }
 
   #pass(chunk: Uint8Array): void {
-    if (this.#done) return void this.push(chunk)
+    if (this.#done) return this.#send(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1'))
     this.#rest += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
     if (this.#step) this.#rest = eachEvent(this.#rest, (block, raw) => this.#event(block, raw))
     if (!this.#done && this.#rest.length <= MOST_WHOLE) return
@@ -198,25 +190,30 @@ export class AnswerWithNotice extends Transform {
       return
     }
     const isNamed = /^event:/m.test(block)
-    const written = step === 'pass' || !this.#notice.claim() ? this.#held + raw : bytesOf(step.map(toEvent).join(''))
+    const plain = this.#held + raw
     this.#held = ''
     this.#done ||= step !== 'pass'
-    this.#send(written)
+    if (step === 'pass') this.#send(plain)
+    else this.#sendClaimed(bytesOf(step.map(toEvent).join('')), plain)
 
     function toEvent(event: Wire): string {
       return `${isNamed ? `event: ${event['type']}\n` : ''}data: ${JSON.stringify(event)}\n\n`
     }
   }
 
-  #whole(text: string): string {
+  #whole(text: string): void {
     const plain = utf8(text)
     const answer = parsed(plain)
     const told = answer && this.#below.whole(answer, this.#notice.line)
-    return told && this.#notice.claim() ? bytesOf(splice(plain, answer, told)) : text
+    if (told) this.#sendClaimed(bytesOf(splice(plain, answer, told)), text)
+    else this.#send(text)
   }
 
   #send(text: string): void {
-    if (text !== '') this.push(Buffer.from(text, 'latin1'))
+    if (text === '') return
+    const send = () => void this.push(Buffer.from(text, 'latin1'))
+    if (this.#claiming) this.#claiming = this.#claiming.then(send)
+    else send()
   }
 }
 

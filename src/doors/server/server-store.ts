@@ -10,7 +10,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { databaseUrl, type PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
-import { type Migrations, type Sql, SqliteSql, type SqlRow } from '../../ledger/sql.ts'
+import { countOf, type Migrations, type Sql, SqliteSql, type SqlRow } from '../../ledger/sql.ts'
+import { MEMORY } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { KeptSummary } from '../../session/timelines.ts'
 
@@ -57,6 +58,10 @@ const MIGRATIONS: Migrations = [
      ) STRICT, WITHOUT ROWID;`,
   ],
   ['secrets', 'CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID'],
+  [
+    'told',
+    'CREATE TABLE told (user TEXT NOT NULL, proposal TEXT NOT NULL, PRIMARY KEY (user, proposal)) STRICT, WITHOUT ROWID',
+  ],
 ]
 
 const PREFIX = 'pal_'
@@ -84,6 +89,10 @@ const POSTGRES: PgMigrations = [
      );
      CREATE TABLE secrets (name text PRIMARY KEY, value text NOT NULL);`,
   ],
+  [
+    'told',
+    `CREATE TABLE told ("user" text COLLATE "C" NOT NULL, proposal text COLLATE "C" NOT NULL, PRIMARY KEY ("user", proposal))`,
+  ],
 ]
 
 /** The store of a home: in the database that PALIMPSEST_DATABASE_URL names, or in a file; `':memory:'` keeps nothing. */
@@ -91,14 +100,16 @@ export async function openServerStore(
   home: string,
   env: Record<string, string | undefined> = process.env,
 ): Promise<ServerStore> {
-  if (home === ':memory:') return new ServerStore(new SqliteSql(home, { migrations: MIGRATIONS }))
-  const url = databaseUrl(env)
-  if (url) return openPostgresStore(url)
-  return new ServerStore(new SqliteSql(join(home, 'server.sqlite'), { migrations: MIGRATIONS }))
+  return new ServerStore(await openServerTables(home, home === MEMORY ? undefined : databaseUrl(env)))
 }
 
 export async function openPostgresStore(url: string): Promise<ServerStore> {
-  return new ServerStore(await PostgresSql.open(url, 'server', POSTGRES))
+  return new ServerStore(await openServerTables('', url))
+}
+
+export async function openServerTables(home: string, url: string | undefined): Promise<Sql> {
+  if (url !== undefined) return PostgresSql.open(url, 'server', POSTGRES)
+  return new SqliteSql(home === MEMORY ? MEMORY : join(home, 'server.sqlite'), { migrations: MIGRATIONS })
 }
 
 export class ServerStore {
@@ -226,6 +237,24 @@ export class ServerStore {
     await this.#sql.run('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE "user" = ?)', [user])
     await this.#sql.run('DELETE FROM tokens WHERE "user" = ?', [user])
     await this.#sql.run('DELETE FROM owners WHERE "user" = ?', [user])
+    await this.#sql.run('DELETE FROM told WHERE "user" = ?', [user])
+  }
+
+  /** Which of these proposals nobody has been told of, at any server. */
+  async untold(user: string, proposals: readonly string[]): Promise<string[]> {
+    const rows = await this.#sql.all('SELECT proposal FROM told WHERE "user" = ?', [user])
+    const told = new Set(rows.map(({ proposal }) => String(proposal)))
+    return proposals.filter(id => !told.has(id))
+  }
+
+  /** Takes the right to tell a user of proposals; `false` where all of them were told. Of two servers one gets it. */
+  async claimTelling(user: string, proposals: readonly string[]): Promise<boolean> {
+    return this.#sql.transaction(function* () {
+      let fresh = 0
+      const insert = 'INSERT INTO told ("user", proposal) VALUES (?, ?) ON CONFLICT DO NOTHING'
+      for (const id of [...proposals].sort()) fresh += yield* countOf(insert, [user, id])
+      return fresh > 0
+    })
   }
 
   /** The numbers of every session, as they were at a length. */

@@ -10,6 +10,7 @@ import OpenAI from 'openai'
 import { serveProxy } from '../../../src/doors/proxy/front.ts'
 import { Notices, withoutNotices } from '../../../src/doors/proxy/notices.ts'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { DecisionLinks, plainNoticeOf } from '../../../src/memory/decision-links.ts'
 import { openMemory } from '../../../src/memory/open.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
@@ -28,14 +29,15 @@ const SCRIPT: Turn[] = [
 ]
 const SCHEMA = { type: 'object' as const, properties: { command: { type: 'string' as const } } }
 
-type Given = { on?: boolean; dialect?: 'gemini'; role?: string; home?: string }
+type Given = { on?: boolean; dialect?: 'gemini'; role?: string }
 
-async function start({ on = true, dialect, role, home = ':memory:' }: Given = {}) {
+async function start({ on = true, dialect, role }: Given = {}) {
   const upstream = await (dialect === 'gemini' ? startGemini(SCRIPT) : startUpstream(SCRIPT))
   const memory = await openMemory({ home: ':memory:' })
   const links = LINKS
   const pal = await openPalimpsest({ home: ':memory:' })
-  const notices = new Notices({ memory, links, home, users: ['ann'], publicUrl: PUBLIC })
+  const told = await openServerStore(':memory:')
+  const notices = new Notices({ memory, links, told, users: ['ann'], publicUrl: PUBLIC })
   const upstreams = { anthropic: upstream.url, openai: `${upstream.url}/v1`, gemini: upstream.url }
   const faults: string[] = []
   const log = (line: string) => void faults.push(line)
@@ -216,7 +218,13 @@ for (const [what, body, headers] of QUIET) {
     const proxied = createProxy({
       pal: await openPalimpsest({ home: ':memory:' }),
       upstreams: { anthropic: upstream.url },
-      notices: new Notices({ memory: it.memory, links: it.links, home: ':memory:', users: ['ann'], publicUrl: PUBLIC }),
+      notices: new Notices({
+        memory: it.memory,
+        links: it.links,
+        told: await openServerStore(':memory:'),
+        users: ['ann'],
+        publicUrl: PUBLIC,
+      }),
     })
     const front = await serveProxy(proxied)
     try {
@@ -246,7 +254,8 @@ test('after a restart a proposal that was told is not told again', async () => {
     for (let round = 0; round < 2; round++) {
       const upstream = await startUpstream(() => ({ text: 'It is all done.' }))
       const pal = await openPalimpsest({ home: ':memory:' })
-      const notices = new Notices({ memory, links: LINKS, home, users: ['ann'], publicUrl: PUBLIC })
+      const store = await openServerStore(home)
+      const notices = new Notices({ memory, links: LINKS, told: store, users: ['ann'], publicUrl: PUBLIC })
       const proxy = createProxy({ pal, upstreams: { anthropic: upstream.url }, notices })
       const front = await serveProxy(proxy)
       told.push((await answer(front.url, { ...asked, tools })).includes('Memory:'))
