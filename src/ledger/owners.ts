@@ -88,8 +88,8 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
       const redacted = await store.redact(names.map(whole), what, removal)
       return redacted.map(one => ({ ...one, session: own(one.session) }))
     },
-    async tombstones() {
-      return (await store.tombstones()).filter(({ session }) => session.startsWith(prefix)).map(ownTombstone)
+    async tombstones(from) {
+      return (await store.tombstones(from)).filter(({ session }) => session.startsWith(prefix)).map(ownTombstone)
     },
     async index(scope) {
       const index = await store.index(ownScope(scope))

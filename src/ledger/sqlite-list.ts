@@ -2,7 +2,7 @@
 import type { SqlValue } from './database.ts'
 import { ownerPrefix } from './owners.ts'
 import { OWN } from './sqlite-index.ts'
-import type { SessionRow } from './store.ts'
+import type { ListOptions, SessionRow } from './store.ts'
 
 /** What the ids of an owner's sessions begin with (owners.ts); nothing for a session of the home itself. */
 export const ownerOf = (id: string) =>
@@ -16,10 +16,19 @@ export const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, ${LAST_USE
     coalesce((SELECT max(id) FROM events WHERE ${OWN}) & 0xffffffff, s.fork_seq, -1) + 1 AS length
   FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
 
-type Wanted = { limit: number; anchor: SessionRow | undefined; contains: string | undefined; prefix: string }
+type Wanted = Required<Pick<ListOptions, 'limit' | 'prefix'>> & {
+  anchor: SessionRow | undefined
+  contains: string | undefined
+  changedWithin?: number | undefined
+}
+
+export const MINUTE_NOW = 'unixepoch() / 60'
 
 /** Only what is asked for is in the statement, so that the list is read from an index, in order, up to its limit. */
-export function listStatement({ limit, anchor, contains, prefix }: Wanted): { sql: string; values: SqlValue[] } {
+export function listStatement({ limit, anchor, contains, prefix, changedWithin }: Wanted): {
+  sql: string
+  values: SqlValue[]
+} {
   const owner = ownerPrefix(prefix) || undefined
   const conditions: string[] = []
   const values: SqlValue[] = []
@@ -31,6 +40,7 @@ export function listStatement({ limit, anchor, contains, prefix }: Wanted): { sq
   if (prefix !== (owner ?? '')) add('substr(s.id, 1, length(?)) = ?', prefix, prefix)
   // By the column, which the order is by: what was used since is not in it yet, and a walk over all pages must end.
   if (anchor) add('(s.updated_at, s.id) < (SELECT updated_at, id FROM sessions WHERE id = ?)', anchor.id)
+  if (changedWithin !== undefined) add(`s.changed_minute >= ${MINUTE_NOW} - ?`, Math.ceil(changedWithin / 60_000))
   if (contains !== undefined) {
     add('(instr(substr(s.id, length(?) + 1), ?) > 0 OR instr(s.meta, ?) > 0)', prefix, contains, contains)
   }

@@ -15,7 +15,7 @@ import type { Redacted, ToRedact } from './redaction.ts'
 import { removeSessions } from './removing.ts'
 import { SqliteFamily } from './sqlite-family.ts'
 import { idOf, RECALL_TABLES, SESSION_SIZE, SqliteIndex } from './sqlite-index.ts'
-import { LAST_USE, listStatement, ownerOf, SESSION } from './sqlite-list.ts'
+import { LAST_USE, listStatement, MINUTE_NOW, ownerOf, SESSION } from './sqlite-list.ts'
 import { runNow } from './steps.ts'
 import {
   type LedgerStore,
@@ -72,6 +72,15 @@ const MIGRATIONS: Migrations = [
        BEGIN UPDATE sessions SET updated_at = NEW.at WHERE key = NEW.id >> 32; END;`,
   ],
   ['the order of use, brought up to date after appends', 'DROP TRIGGER events_are_use;'],
+  [
+    'sessions by their last change, to the minute',
+    `ALTER TABLE sessions ADD COLUMN changed_minute INTEGER NOT NULL DEFAULT 0;
+     CREATE INDEX sessions_by_change ON sessions (changed_minute);
+     CREATE TRIGGER sessions_made AFTER INSERT ON sessions
+       BEGIN UPDATE sessions SET changed_minute = ${MINUTE_NOW} WHERE key = NEW.key; END;
+     CREATE TRIGGER sessions_changed AFTER UPDATE OF id, parent, meta, updated_at ON sessions
+       BEGIN UPDATE sessions SET changed_minute = ${MINUTE_NOW} WHERE key = NEW.key; END;`,
+  ],
 ]
 
 type Lineage = { key: number; upTo: number }
@@ -150,11 +159,11 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#find(id))
   }
 
-  async list({ limit = 100, after, contains, prefix = '' }: ListOptions = {}) {
+  async list({ limit = 100, after, contains, prefix = '', changedWithin }: ListOptions = {}) {
     this.#noteUseIfPossible()
     return guard(() => {
       const anchor = after === undefined ? undefined : this.#find(after)
-      const { sql, values } = listStatement({ limit, anchor, contains, prefix })
+      const { sql, values } = listStatement({ limit, anchor, contains, prefix, changedWithin })
       return this.#all(sql, values).map(toSession)
     })
   }
@@ -273,8 +282,8 @@ export class SqliteLedger implements LedgerStore {
     return redacted
   }
 
-  async tombstones(): Promise<Tombstone[]> {
-    return guard(() => this.#all('SELECT * FROM tombstones ORDER BY seq', []).map(toTombstone))
+  async tombstones(from = 0): Promise<Tombstone[]> {
+    return guard(() => this.#all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone))
   }
 
   /** Takes over the record of sessions that were removed from another store. */

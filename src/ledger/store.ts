@@ -53,6 +53,8 @@ export type ListOptions = {
   contains?: string
   /** Only those whose id begins so. */
   prefix?: string
+  /** Only those that were made or changed in so many milliseconds, to the minute, by the clock of the database. */
+  changedWithin?: number
 }
 
 export interface LedgerStore {
@@ -70,8 +72,8 @@ export interface LedgerStore {
    * has of them. Forks keep the events that they share. Gives a tombstone for each; names without a session are left out.
    */
   remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]>
-  /** Of all sessions that were removed, the first one first. */
-  tombstones(): Promise<Tombstone[]>
+  /** Of all sessions that were removed, the first one first; from a place among them on. */
+  tombstones(from?: number): Promise<Tombstone[]>
   /**
    * Covers texts in the events of sessions, all or none: in what they share with forks too. The chains of all sessions
    * that hold a changed event are computed anew, and each gets an event that says so. Gives these sessions.

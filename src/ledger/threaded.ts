@@ -111,8 +111,8 @@ export class ThreadedLedger implements LedgerStore {
     return redacted
   }
 
-  tombstones(): Promise<Tombstone[]> {
-    return this.#here.tombstones()
+  tombstones(from?: number): Promise<Tombstone[]> {
+    return this.#here.tombstones(from)
   }
 
   /** The thread fills the index; it is read here. */
@@ -146,7 +146,7 @@ export class ThreadedLedger implements LedgerStore {
       contents: hashes => this.contents(hashes),
       remove: (ids, removal) => this.remove(ids, removal),
       redact: (ids, what, removal) => this.redact(ids, what, removal),
-      tombstones: () => this.tombstones(),
+      tombstones: from => this.tombstones(from),
       index: scope => this.index(scope),
       close: () => this.close(),
     }

@@ -15,7 +15,7 @@ import { openLedger } from '../ledger/open.ts'
 import { ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
 import { covered, placesIn, type Redacted, type ToRedact } from '../ledger/redaction.ts'
 import { type Restored, restoreEvents, type ToRestore } from '../ledger/restore.ts'
-import type { LedgerStore, SessionRow } from '../ledger/store.ts'
+import type { LedgerStore, ListOptions, SessionRow } from '../ledger/store.ts'
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
 import { DEFAULT_PLANNER, homeIn, MEMORY } from '../model/defaults.ts'
@@ -285,7 +285,7 @@ export class Palimpsest {
   }
 
   /** The sessions, the last used first. */
-  async sessions(options: { limit?: number; after?: string; contains?: string } = {}): Promise<SessionInfo[]> {
+  async sessions(options: Omit<ListOptions, 'prefix'> = {}): Promise<SessionInfo[]> {
     return (await this.#store.list(options)).map(row => this.#toInfo(row))
   }
 
@@ -364,6 +364,12 @@ export class Palimpsest {
     // Those of one user are no chain.
     if (this.#owner === undefined) checkTombstones(tombstones)
     return tombstones
+  }
+
+  /** The names of sessions that were removed since there were so many, and how many there are now. */
+  async removedSince(count: number): Promise<{ names: string[]; count: number }> {
+    const tombstones = await this.#store.tombstones(count)
+    return { names: tombstones.map(({ session }) => session), count: (tombstones.at(-1)?.seq ?? count - 1) + 1 }
   }
 
   /**

@@ -1,5 +1,5 @@
 /** Sessions of any number, page by page, the last used first. */
-type Wanted = { after?: string; limit?: number; contains?: string }
+type Wanted = { after?: string; limit?: number; contains?: string; changedWithin?: number }
 type Paged<T> = { sessions(options?: Wanted): Promise<T[]> }
 
 export async function* everySession<T extends { id: string }>(pal: Paged<T>, options: Wanted = {}): AsyncGenerator<T> {

@@ -68,6 +68,7 @@ const LEDGER_6 = `${LEDGER_5}
   );
   CREATE TRIGGER events_are_use AFTER INSERT ON events
     BEGIN UPDATE sessions SET updated_at = NEW.at WHERE key = NEW.id >> 32; END;`
+const LEDGER_7 = `${LEDGER_6} DROP TRIGGER events_are_use;`
 
 const MEMORY_1 = `
   CREATE TABLE versions (
@@ -108,13 +109,15 @@ const SERVER_2 = `${SERVER_1}
   CREATE TABLE summaries (
     session TEXT PRIMARY KEY, length INTEGER NOT NULL, model TEXT NOT NULL, version INTEGER NOT NULL, summary TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;`
+const SERVER_3 = `${SERVER_2}
+  CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;`
 
 type Opened = { close(): void | Promise<void> }
 type Kind = { file: string; schemas: readonly string[]; open(home: string): Opened | Promise<Opened> }
 
 const LEDGER: Kind = {
   file: 'ledger.sqlite',
-  schemas: [LEDGER_1, LEDGER_2, LEDGER_3, LEDGER_4, LEDGER_5, LEDGER_6],
+  schemas: [LEDGER_1, LEDGER_2, LEDGER_3, LEDGER_4, LEDGER_5, LEDGER_6, LEDGER_7],
   open: home => new SqliteLedger(join(home, 'ledger.sqlite')),
 }
 const MEMORY: Kind = {
@@ -122,7 +125,7 @@ const MEMORY: Kind = {
   schemas: [MEMORY_1, MEMORY_2],
   open: home => new SqliteMemory(join(home, 'memory.sqlite')),
 }
-const SERVER: Kind = { file: 'server.sqlite', schemas: [SERVER_1, SERVER_2], open: openServerStore }
+const SERVER: Kind = { file: 'server.sqlite', schemas: [SERVER_1, SERVER_2, SERVER_3], open: openServerStore }
 
 /** A home with a file of an earlier schema, and rows in it. */
 function oldHome({ file, schemas }: Kind, version: number, fill: (db: DatabaseSync) => void): string {

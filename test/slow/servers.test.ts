@@ -100,6 +100,44 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     await reader.cancel()
   })
 
+  test("a fact that is saved through one server is in the prompt that another builds, and each user's is their own", async () => {
+    const [a, b, c] = servers.running as [Server, Server, Server]
+    const { secret } = (await a.call('POST', '/tokens', { user: 'bea', role: 'user', name: 'phone' })).json
+    const bea = { authorization: `Bearer ${secret}` }
+    const save = (server: Server, fact: string, headers: Record<string, string> = {}) =>
+      server.call(
+        'POST',
+        '/mcp',
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'workspace_save_fact', arguments: { fact } } },
+        { accept: 'application/json, text/event-stream', ...headers },
+      )
+    const saved = await Promise.all([
+      save(a, 'The door is green.'),
+      save(b, 'The roof is blue.'),
+      save(c, 'The lamp is red.'),
+      save(a, 'The cellar is wet.', bea),
+    ])
+    for (const { status, text } of saved) assert.match(`${status} ${text}`, /^200.*Saved in MEMORY\.md/)
+    answer = () => ({ text: 'fine' })
+    const promptAt = async (server: Server, session: string, headers: Record<string, string> = {}) => {
+      const path = `/agent/sessions/${session}/turns`
+      assert.equal((await server.call('POST', path, { text: 'hello' }, headers)).status, 200)
+      return JSON.stringify(upstream.requests.at(-1)!.json)
+    }
+    for (const server of [a, b, c]) {
+      const own = await promptAt(server, `facts-${servers.running.indexOf(server)}`)
+      for (const fact of [/door is green/, /roof is blue/, /lamp is red/]) assert.match(own, fact)
+      assert.doesNotMatch(own, /cellar/)
+    }
+    const hers = await promptAt(b, 'hers', bea)
+    assert.match(hers, /The cellar is wet\./)
+    assert.doesNotMatch(hers, /door is green/)
+    // What she asks to be forgotten is gone everywhere.
+    assert.equal((await c.call('DELETE', '/users/bea', undefined, bea)).status, 200)
+    const again = (await a.call('POST', '/tokens', { user: 'bea', role: 'user', name: 'phone' })).json.secret
+    assert.doesNotMatch(await promptAt(b, 'anew', { authorization: `Bearer ${again}` }), /cellar/)
+  })
+
   test('a server that is killed in the midst of appends loses and doubles nothing', async () => {
     const sessions = await make('killed-1', 'killed-2')
     const appending = appendMany(sessions, 8, 20)

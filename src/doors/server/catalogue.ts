@@ -2,29 +2,29 @@
  * All sessions of a home, or of one of its users, as the list says them, kept in memory: a page of thousands of sessions
  * is sorted and summed up without reading each of them for every request.
  *
- * What this process writes is noted and read again by itself. What other processes write is seen at once for the sessions
- * that were used last, and within a few seconds for the rest, when everything is read anew.
+ * Everything is read once. After that a look reads what was made, changed or removed since the last one, by whatever
+ * process or server: the database marks its rows by the minute, so the last minutes are read again.
  */
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 
 /** Rows that are read at once. */
 const PAGE = 1000
-/** The sessions used last that every look reads again. */
+/** The sessions used last: another process may have written to them and not said so yet. */
 const NEWEST = 100
-const WHOLE_EVERY_MS = 5000
-/** More notes than this are not looked up one by one. */
-const MOST_NOTED = 500
+/** Writes that are marked with one minute may be committed in the next. */
+const MARGIN_MS = 120_000
 
 export class Catalogue {
-  readonly #pal: Pick<Palimpsest, 'sessions' | 'find'>
+  readonly #pal: Pick<Palimpsest, 'sessions' | 'find' | 'removedSince'>
   readonly #clock: () => number
-  #sessions = new Map<string, SessionInfo>()
+  readonly #sessions = new Map<string, SessionInfo>()
   readonly #noted = new Set<string>()
-  #wholeAt = Number.NEGATIVE_INFINITY
+  #lookedAt: number | undefined
+  #removed = 0
   #looking: Promise<void> = Promise.resolve()
 
-  constructor(pal: Pick<Palimpsest, 'sessions' | 'find'>, clock: () => number) {
+  constructor(pal: Pick<Palimpsest, 'sessions' | 'find' | 'removedSince'>, clock: () => number) {
     this.#pal = pal
     this.#clock = clock
   }
@@ -43,23 +43,30 @@ export class Catalogue {
   }
 
   async #look(): Promise<void> {
-    const isOld = Math.abs(this.#clock() - this.#wholeAt) >= WHOLE_EVERY_MS
-    if (isOld || this.#noted.size > MOST_NOTED) return this.#readWhole()
-    for (const name of [...this.#noted]) {
-      this.#noted.delete(name)
-      const found = await this.#pal.find(name)
-      if (found) this.#sessions.set(name, found)
-      else this.#sessions.delete(name)
+    const now = this.#clock()
+    const since = this.#lookedAt
+    const { names, count } = await this.#pal.removedSince(this.#removed)
+    for (const name of names) this.#sessions.delete(name)
+    // What is noted from now on is for the next look.
+    const noted = [...this.#noted]
+    this.#noted.clear()
+    const changed = since === undefined ? {} : { changedWithin: Math.abs(now - since) + MARGIN_MS }
+    for await (const session of everySession(this.#pal, { limit: PAGE, ...changed })) this.#take(session)
+    if (since !== undefined) {
+      for (const session of await this.#pal.sessions({ limit: NEWEST })) this.#take(session)
+      for (const name of noted) await this.#lookUp(name)
     }
-    for (const session of await this.#pal.sessions({ limit: NEWEST })) this.#sessions.set(session.id, session)
+    this.#removed = count
+    this.#lookedAt = now
   }
 
-  async #readWhole(): Promise<void> {
-    // What is noted while this reads is looked up at the next look.
-    this.#noted.clear()
-    const sessions = new Map<string, SessionInfo>()
-    for await (const session of everySession(this.#pal, { limit: PAGE })) sessions.set(session.id, session)
-    this.#sessions = sessions
-    this.#wholeAt = this.#clock()
+  #take(session: SessionInfo): void {
+    this.#sessions.set(session.id, session)
+  }
+
+  async #lookUp(name: string): Promise<void> {
+    const found = await this.#pal.find(name)
+    if (found) this.#take(found)
+    else this.#sessions.delete(name)
   }
 }

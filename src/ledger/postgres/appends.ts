@@ -9,6 +9,7 @@ import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { referencesIn } from '../codec.ts'
 import type { NewRow } from '../store.ts'
 import { isUniqueViolation, type PgValue, type Postgres } from './database.ts'
+import { MINUTE_NOW } from './schema.ts'
 
 type Append = { id: string; rows: readonly NewRow[]; resolve: (won: boolean) => void; reject: (error: unknown) => void }
 
@@ -22,7 +23,8 @@ const TRIES = 3
 const TAKEN = `WITH wanted AS (
     SELECT * FROM unnest($1::text[], $2::integer[], $3::integer[], $4::bigint[]) AS w (id, first, count, at)
   ), taken AS (
-    UPDATE sessions s SET length = w.first + w.count, updated_at = w.at FROM wanted w
+    UPDATE sessions s SET length = w.first + w.count, updated_at = w.at, changed_minute = ${MINUTE_NOW}
+    FROM wanted w
     WHERE s.id = w.id AND s.length = w.first RETURNING s.key, s.id
   ), added AS (
     INSERT INTO events (session, seq, type, at, hash, light, body)

@@ -8,8 +8,11 @@ import { type Tombstone, toTombstone } from '../tombstones.ts'
 import { contentsIn } from './contents.ts'
 import type { PgRow, PgSession, PgValue } from './database.ts'
 import { PgIndexTables } from './index-tables.ts'
+import { MINUTE_NOW } from './schema.ts'
 
 const COLUMNS = 'SELECT key, id, parent, fork_seq FROM sessions'
+
+const CHANGED = `changed_minute = ${MINUTE_NOW}`
 
 export class PgFamily implements FamilyTables {
   readonly #session: PgSession
@@ -53,7 +56,7 @@ export class PgFamily implements FamilyTables {
       'INSERT INTO events (session, seq, type, at, hash, light, body) VALUES ($1, $2, $3, $4, $5, $6, $7)',
       [key, row.seq, row.type, row.at, row.hash, row.light, row.body],
     )
-    await this.#session.change('UPDATE sessions SET length = $2, updated_at = $3 WHERE key = $1', [
+    await this.#session.change(`UPDATE sessions SET length = $2, updated_at = $3, ${CHANGED} WHERE key = $1`, [
       key,
       row.seq + 1,
       row.at,
@@ -86,11 +89,12 @@ export class PgFamily implements FamilyTables {
   }
 
   async setMeta(key: number, meta: string): Promise<void> {
-    await this.#session.change('UPDATE sessions SET meta = $2 WHERE key = $1', [key, meta])
+    await this.#session.change(`UPDATE sessions SET meta = $2, ${CHANGED} WHERE key = $1`, [key, meta])
   }
 
   async setParent(key: number, parent: number | null, forkSeq: number | null): Promise<void> {
-    await this.#session.change('UPDATE sessions SET parent = $2, fork_seq = $3 WHERE key = $1', [key, parent, forkSeq])
+    const sql = `UPDATE sessions SET parent = $2, fork_seq = $3, ${CHANGED} WHERE key = $1`
+    await this.#session.change(sql, [key, parent, forkSeq])
   }
 
   async moveEvents(from: number, to: number, upTo: number): Promise<void> {

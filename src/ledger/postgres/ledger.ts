@@ -30,7 +30,7 @@ import { isUniqueViolation, type PgOptions, type PgRow, type PgValue, Postgres }
 import { PgFamily } from './family.ts'
 import { LINEAGE, PgIndexTables } from './index-tables.ts'
 import { PgRecall } from './recall.ts'
-import { LEDGER_MIGRATIONS } from './schema.ts'
+import { LEDGER_MIGRATIONS, MINUTE_NOW } from './schema.ts'
 
 const SESSION = `SELECT s.id, s.fork_seq, s.length, s.created_at, s.updated_at, s.meta, p.id AS parent_id
   FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
@@ -76,8 +76,8 @@ export class PostgresLedger implements LedgerStore {
     await this.#db.run(
       session =>
         session.change(
-          `INSERT INTO sessions (id, owner, parent, fork_seq, length, created_at, updated_at, meta)
-           SELECT $1, $2, ${key}, $3::integer, coalesce($3::integer, -1) + 1, $4, $4, $5 ${from} ON CONFLICT (id) DO NOTHING`,
+          `INSERT INTO sessions (id, owner, parent, fork_seq, length, created_at, updated_at, meta, changed_minute)
+           SELECT $1, $2, ${key}, $3::integer, coalesce($3::integer, -1) + 1, $4, $4, $5, ${MINUTE_NOW} ${from} ON CONFLICT (id) DO NOTHING`,
           [id, ownerPrefix(id), parent?.seq ?? null, at, meta, parent?.id ?? null],
         ),
       { again: true },
@@ -92,7 +92,7 @@ export class PostgresLedger implements LedgerStore {
     return row && toSession(row)
   }
 
-  async list({ limit = 100, after, contains, prefix = '' }: ListOptions = {}): Promise<SessionRow[]> {
+  async list({ limit = 100, after, contains, prefix = '', changedWithin }: ListOptions = {}): Promise<SessionRow[]> {
     const anchor = after === undefined ? undefined : await this.find(after)
     const owner = ownerPrefix(prefix)
     const conditions: string[] = []
@@ -107,6 +107,9 @@ export class PostgresLedger implements LedgerStore {
       add((at, id) => `(s.updated_at, s.id) < (${at}, ${id})`, anchor.updatedAt, anchor.id)
       add(minute => `s.used_minute <= ${minute}`, Math.floor(anchor.updatedAt / 60_000))
     }
+    if (changedWithin !== undefined) {
+      add(minutes => `s.changed_minute >= ${MINUTE_NOW} - ${minutes}`, Math.ceil(changedWithin / 60_000))
+    }
     if (contains !== undefined) {
       const isThere = (beginning: string, text: string) =>
         `(strpos(substr(s.id, length(${beginning}::text) + 1), ${text}) > 0 OR strpos(s.meta, ${text}) > 0)`
@@ -118,9 +121,8 @@ export class PostgresLedger implements LedgerStore {
   }
 
   async setMeta(id: string, meta: string): Promise<void> {
-    await this.#db.run(session => session.change('UPDATE sessions SET meta = $2 WHERE id = $1', [id, meta]), {
-      again: true,
-    })
+    const sql = `UPDATE sessions SET meta = $2, changed_minute = ${MINUTE_NOW} WHERE id = $1`
+    await this.#db.run(session => session.change(sql, [id, meta]), { again: true })
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
@@ -166,8 +168,8 @@ export class PostgresLedger implements LedgerStore {
     return redacted
   }
 
-  async tombstones(): Promise<Tombstone[]> {
-    return (await this.#db.read('SELECT * FROM tombstones ORDER BY seq')).map(toTombstone)
+  async tombstones(from = 0): Promise<Tombstone[]> {
+    return (await this.#db.read('SELECT * FROM tombstones WHERE seq >= $1 ORDER BY seq', [from])).map(toTombstone)
   }
 
   /** Takes over the record of sessions that were removed from another store. */

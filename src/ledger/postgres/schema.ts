@@ -2,9 +2,12 @@
  * The tables of the ledger in PostgreSQL.
  *
  * Every append changes the row of its session. The time of last use is indexed by the minute, so that most of these
- * changes touch no index; a list sorts within each minute.
+ * changes touch no index; a list sorts within each minute. The time of the last change of whatever kind is the
+ * database's own, and kept by the minute for the same reason.
  */
 import type { PgMigrations } from './database.ts'
+
+export const MINUTE_NOW = 'floor(extract(epoch FROM now()) / 60)::bigint'
 
 const PARTITIONS = 8
 const numbers = Array.from({ length: PARTITIONS }, (_, i) => i)
@@ -49,5 +52,10 @@ export const LEDGER_MIGRATIONS: PgMigrations = [
        size integer NOT NULL, print bigint NOT NULL, PRIMARY KEY (session, number)
      );
      CREATE TABLE recall_done (session bigint PRIMARY KEY, owner text COLLATE "C" NOT NULL, seq integer NOT NULL, documents integer NOT NULL);`,
+  ],
+  [
+    'sessions by their last change, to the minute',
+    `ALTER TABLE sessions ADD COLUMN changed_minute bigint NOT NULL DEFAULT 0;
+     CREATE INDEX sessions_by_change ON sessions (changed_minute);`,
   ],
 ]
