@@ -94,7 +94,7 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
     async index(scope) {
       const index = await store.index(ownScope(scope))
       const places: typeof index.places = async documents =>
-        (await index.places(documents)).map(place => ({ ...place, session: own(place.session) }))
+        (await index.places(documents)).map(place => place && { ...place, session: own(place.session) })
       return { ...index, places }
     },
     close: () => store.close(),

@@ -95,16 +95,19 @@ export class SqliteIndex implements IndexTables {
     })
   }
 
-  postings(term: string, segments: readonly number[]): Posting[] {
+  postings(terms: readonly string[], segments: readonly number[]): Map<string, Posting[]> {
     const statement = this.#prepare(
       `SELECT p.segment, p.data FROM json_each(?) j JOIN recall_postings p ON p.segment = j.value AND p.term = ?`,
     )
     // As arrays: a term of many segments is most of the time of a search. Node has them from 22.16 on.
     statement.setReturnArrays?.(true)
-    return statement.all(JSON.stringify(segments), term).map((row: unknown) => {
-      const [segment, data] = Array.isArray(row) ? row : Object.values(row as Record<string, unknown>)
-      return { segment: Number(segment), data: bytes(data) }
-    })
+    const within = JSON.stringify(segments)
+    const postingsOf = (term: string) =>
+      statement.all(within, term).map((row: unknown): Posting => {
+        const [segment, data] = Array.isArray(row) ? row : Object.values(row as Record<string, unknown>)
+        return { segment: Number(segment), data: bytes(data) }
+      })
+    return new Map(terms.map(term => [term, postingsOf(term)]))
   }
 
   termsBeginning(text: string, { segments, limit }: { segments: readonly number[]; limit: number }): string[] {
@@ -151,12 +154,12 @@ export class SqliteIndex implements IndexTables {
     return blocksInAll(lists)
   }
 
-  places(documents: readonly DocumentKey[], nameOf: (key: number) => string): Place[] {
-    return documents.flatMap(({ session, number }) => {
+  places(documents: readonly DocumentKey[], nameOf: (key: number) => string): (Place | undefined)[] {
+    return documents.map(({ session, number }) => {
       const [row] = this.#all('SELECT seq, part, start, size, print FROM recall_documents WHERE id = ?', [
         idOf(session, number),
       ])
-      if (!row) return []
+      if (!row) return undefined
       const [seq, part, from, size] = [row['seq'], row['part'], row['start'], row['size']].map(Number)
       return {
         session: nameOf(session),

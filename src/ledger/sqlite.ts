@@ -234,7 +234,7 @@ export class SqliteLedger implements LedgerStore {
       spans: guard(() => this.#spans(scope)),
       behind,
       segments: async () => guard(() => this.#index.segments()),
-      postings: async (term, segments) => guard(() => this.#index.postings(term, segments)),
+      postings: async (terms, segments) => guard(() => this.#index.postings(terms, segments)),
       termsBeginning: async (text, options) => guard(() => this.#index.termsBeginning(text, options)),
       termsInside: async (text, options) => guard(() => this.#index.termsInside(text, options)),
       places: async documents => guard(() => this.#index.places(documents, key => session ?? this.#nameOf(key))),

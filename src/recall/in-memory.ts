@@ -27,10 +27,13 @@ export function indexOf(texts: readonly { text: string; at: number }[]): RecallI
     spans: undefined,
     behind: false,
     segments: async () => [segment],
-    postings: async term => {
-      const data = postings.get(term)
-      return data ? [{ segment: SEGMENT, data }] : []
-    },
+    postings: async terms =>
+      new Map(
+        terms.flatMap(term => {
+          const data = postings.get(term)
+          return data ? [[term, [{ segment: SEGMENT, data }]]] : []
+        }),
+      ),
     termsBeginning: async (text, { limit }) => termsThat(term => term.startsWith(text), limit),
     termsInside: async (text, { limit }) => termsThat(term => term.includes(text), limit),
     places: async documents => documents.map(({ number }) => placed[number]!.place),

@@ -21,13 +21,14 @@ export interface RecallIndex {
   /** Whether events are left that the index does not hold yet. */
   readonly behind: boolean
   segments(): Promise<readonly Segment[]>
-  postings(term: string, segments: readonly number[]): Promise<readonly Posting[]>
+  /** The postings of some terms, asked for at once; a term that nothing holds is missing. */
+  postings(terms: readonly string[], segments: readonly number[]): Promise<ReadonlyMap<string, readonly Posting[]>>
   /** Some terms that begin with a text; at most `limit`, and from the newest segments where there are many. */
   termsBeginning(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
   /** The terms of some words that hold a text of at least three characters; limited as above. */
   termsInside(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
-  /** In the order asked for. */
-  places(documents: readonly DocumentKey[]): Promise<readonly Place[]>
+  /** In the order asked for; undefined for one of a session that was removed meanwhile. */
+  places(documents: readonly DocumentKey[]): Promise<readonly (Place | undefined)[]>
 }
 
 /** Which sessions are searched. `prefix`: what the ids of all of them begin with, for a store that can look that up. */

@@ -57,9 +57,11 @@ export async function rankDocuments(
   const segments = await index.segments()
   const layout = layOut(segments, index.spans)
   if (layout.documents === 0) return []
-  const allowed = await allowedBy(index, filters, layout)
+  const terms = [...query.terms.keys(), ...(filters.terms ?? []).flat()]
+  const postings = await index.postings(terms, layout.segmentIds)
+  const allowed = allowedBy(postings, filters, layout)
   const ranked = (lists: readonly TermList[]) => best(layout, score(layout, lists), { limit, allowed })
-  const found = ranked(await listsFor(index, query, layout))
+  const found = ranked(await listsFor(index, query, layout, postings))
   return found.length > 0 ? found : ranked(await listsInside(index, query, layout))
 }
 
@@ -128,14 +130,15 @@ function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'seg
   return { bySegment, segmentIds: [...bySegment.keys()] }
 }
 
+type Postings = ReadonlyMap<string, readonly Posting[]>
 type TermList = { weight: number; postings: readonly Posting[]; bytes: number }
 
 /** The postings of each term; of a word that nothing holds, those of terms that begin with it. */
-async function listsFor(index: RecallIndex, query: Query, layout: Layout): Promise<TermList[]> {
+async function listsFor(index: RecallIndex, query: Query, layout: Layout, postings: Postings): Promise<TermList[]> {
   const lists: TermList[] = []
   const found = new Set<string>()
   for (const [term, { word, weight }] of query.terms) {
-    const list = await listOf(index, layout, { term, weight })
+    const list = listOf(layout, postings.get(term), weight)
     if (list) lists.push(list)
     // One character of a script without spaces is found as the first of a pair.
     if (list && !isOneLetter(word)) found.add(word)
@@ -163,20 +166,17 @@ async function listsInside(index: RecallIndex, { words }: Query, layout: Layout)
 /** The lists of some terms that stand for one word: the first few that are in scope. */
 async function listsOf(index: RecallIndex, layout: Layout, terms: readonly string[]): Promise<TermList[]> {
   const lists: TermList[] = []
-  for (const term of terms) {
-    const list = await listOf(index, layout, { term, weight: 1 })
-    if (list && lists.push(list) >= MAX_ALIKE) break
+  for (let i = 0; i < terms.length && lists.length < MAX_ALIKE; i += MAX_ALIKE) {
+    const some = terms.slice(i, i + MAX_ALIKE)
+    const postings = await index.postings(some, layout.segmentIds)
+    lists.push(...some.flatMap(term => listOf(layout, postings.get(term), 1) ?? []))
   }
+  lists.length = Math.min(lists.length, MAX_ALIKE)
   return lists.map(list => ({ ...list, weight: 1 / lists.length }))
 }
 
 /** Undefined where no document in scope has the term. */
-async function listOf(
-  index: RecallIndex,
-  layout: Layout,
-  { term, weight }: { term: string; weight: number },
-): Promise<TermList | undefined> {
-  const postings = await index.postings(term, layout.segmentIds)
+function listOf(layout: Layout, postings: readonly Posting[] = [], weight: number): TermList | undefined {
   const bytes = postings.reduce((sum, { data }) => sum + data.length, 0)
   if (bytes === 0) return undefined
   let isThere = bytes > MAX_BYTES_LOOKED_AT
@@ -193,7 +193,7 @@ function isOneLetter(word: string): boolean {
 }
 
 /** Which positions pass the filters; undefined where there are none. */
-async function allowedBy(index: RecallIndex, filters: Filters, layout: Layout): Promise<Uint8Array | undefined> {
+function allowedBy(postings: Postings, filters: Filters, layout: Layout): Uint8Array | undefined {
   const { terms = [] } = filters
   const isTimed = filters.since !== undefined || filters.until !== undefined
   if (terms.length === 0 && !isTimed) return undefined
@@ -201,8 +201,7 @@ async function allowedBy(index: RecallIndex, filters: Filters, layout: Layout): 
   for (const alternatives of terms) {
     const own = new Uint8Array(passed.length)
     for (const term of alternatives) {
-      const postings = await index.postings(term, layout.segmentIds)
-      eachPosition(layout, postings, at => {
+      eachPosition(layout, postings.get(term) ?? [], at => {
         own[at] = 1
       })
     }

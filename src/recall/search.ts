@@ -41,6 +41,7 @@ export async function search(index: RecallIndex, text: string, options: SearchOp
   const places = await index.places(ranked)
   const found = new Map<string, Found & { print: number }>()
   for (const [i, place] of places.entries()) {
+    if (!place) continue
     const key = `${place.seq} ${place.part} ${place.session}`
     if (!found.has(key)) found.set(key, { ...place, score: ranked[i]!.score, at: ranked[i]!.at })
   }

@@ -189,12 +189,12 @@ export class PostgresLedger implements LedgerStore {
       spans: await this.#spans(scope),
       behind,
       segments: () => this.#recall.segments(owner),
-      postings: (term, segments) => this.#recall.postings(term, segments),
+      postings: (terms, segments) => this.#recall.postings(terms, segments),
       termsBeginning: (text, options) => this.#recall.termsBeginning(text, options),
       termsInside: (text, options) => this.#recall.termsInside(text, options),
       // What a fork shares is found in the fork.
       places: async documents =>
-        (await this.#recall.places(documents)).map(one => ({ ...one, session: place(one.session) })),
+        (await this.#recall.places(documents)).map(one => one && { ...one, session: place(one.session) }),
     }
   }
 

@@ -49,12 +49,17 @@ export class PgRecall {
     }
   }
 
-  async postings(term: string, segments: readonly number[]): Promise<Posting[]> {
+  async postings(terms: readonly string[], segments: readonly number[]): Promise<Map<string, Posting[]>> {
+    const found = new Map<string, Posting[]>(terms.map(term => [term, []]))
     const rows = await this.#db.read(
-      'SELECT segment, data FROM recall_postings WHERE segment = ANY($1::bigint[]) AND term = $2',
-      [segments, Buffer.from(term)],
+      `SELECT term, segment, data FROM recall_postings
+       WHERE segment = ANY($1::bigint[]) AND term = ANY($2::bytea[])`,
+      [segments, [...found.keys()].map(term => Buffer.from(term))],
     )
-    return rows.map(row => ({ segment: Number(row['segment']), data: bytes(row['data']) }))
+    for (const row of rows) {
+      found.get(String(row['term']))?.push({ segment: Number(row['segment']), data: bytes(row['data']) })
+    }
+    return found
   }
 
   async termsBeginning(text: string, { segments, limit }: Wanted): Promise<string[]> {
@@ -108,16 +113,16 @@ export class PgRecall {
     })
   }
 
-  /** In the order asked for; those of sessions that were removed meanwhile are left out. */
-  async places(documents: readonly DocumentKey[]): Promise<Place[]> {
+  async places(documents: readonly DocumentKey[]): Promise<(Place | undefined)[]> {
     const rows = await this.#db.read(
       `SELECT s.id, d.seq, d.part, d.start, d.size, d.print
        FROM unnest($1::bigint[], $2::integer[]) WITH ORDINALITY AS w (session, number, place)
-       JOIN recall_documents d ON d.session = w.session AND d.number = w.number JOIN sessions s ON s.key = d.session
+       LEFT JOIN recall_documents d ON d.session = w.session AND d.number = w.number LEFT JOIN sessions s ON s.key = d.session
        ORDER BY w.place`,
       [documents.map(({ session }) => session), documents.map(({ number }) => number)],
     )
     return rows.map(row => {
+      if (row['id'] === null) return undefined
       const [seq, part, from, size, print] = [row['seq'], row['part'], row['start'], row['size'], row['print']].map(
         Number,
       )

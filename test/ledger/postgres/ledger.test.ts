@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../../scripts/postgres.ts'
 import { Ledger } from '../../../src/ledger/ledger.ts'
 import { ownedBy } from '../../../src/ledger/owners.ts'
+import { Postgres } from '../../../src/ledger/postgres/database.ts'
 import { PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { SqliteLedger } from '../../../src/ledger/sqlite.ts'
 import type { LedgerStore } from '../../../src/ledger/store.ts'
@@ -43,6 +44,21 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
           { numRuns: 12 },
         )
         for (const store of stores) await store.close()
+      })
+
+      test('a search asks for all of its words and filters in one statement', async t => {
+        const store = await PostgresLedger.open(await server.create('asked_once'))
+        await act(store, { do: 'say', session: 'one', words: WORDS, times: 1 }, 0)
+        const index = await store.index({ session: 'one' })
+        await search(index, 'zero', { limit: 5 })
+        const reads = t.mock.method(Postgres.prototype, 'read').mock
+        const postings = () => reads.calls.filter(call => String(call.arguments[0]).includes('recall_postings')).length
+        const hits = await search(index, 'apple running zero x src/a/b.ts', { limit: 5, types: ['tool-result'] })
+        assert.equal(hits.length, 1)
+        assert.equal(postings(), 1)
+        // Segments, postings and places; what was read of the segments is kept.
+        assert.equal(reads.callCount(), 3)
+        await store.close()
       })
     })
   }
