@@ -3,8 +3,8 @@
  *
  * Shell commands and files outside the root (and outside its own workspace) need a yes. Rules can allow them
  * beforehand; without a rule and without anybody to ask, the call is refused with a result that says why. Memory is
- * not a matter of approval here: what an agent proposes is decided by its user elsewhere, and no rule reaches it. Nor does
- * a rule allow a change of the workspace files that say who the agent is: that is asked each time.
+ * not a matter of approval here: what an agent proposes is decided by its user elsewhere, and no rule reaches it. So are
+ * changes of the workspace files that say who the agent is: they are proposals too.
  */
 
 export type ApprovalRequest = {
@@ -31,13 +31,12 @@ export type AllowRules = {
 /** What has to be asked of a call; nothing for most of them. */
 export type Concern =
   | { kind: 'command'; command: string }
-  /** Outside the working folder, one of the files that Palimpsest itself keeps, or one that says who the agent is. */
+  /** Outside the working folder, or one of the files that Palimpsest itself keeps. */
   | { kind: 'file'; path: string; writes: boolean; where: keyof typeof FILES }
 
 const FILES = {
   outside: 'a file outside the working folder',
   own: 'a file of Palimpsest itself',
-  identity: 'what the agent is told in every session',
 }
 
 export function questionAbout(concern: Concern): string {
@@ -46,21 +45,13 @@ export function questionAbout(concern: Concern): string {
 }
 
 export function isAllowed(concern: Concern, { all = false, commands = [] }: AllowRules): boolean {
-  // Who an agent is and what it must do is for its user to say, each time.
-  if (isIdentity(concern)) return false
   if (all) return true
   return concern.kind === 'command' && commands.some(pattern => fitsPattern(concern.command, pattern))
-}
-
-function isIdentity(concern: Concern): boolean {
-  return concern.kind === 'file' && concern.where === 'identity'
 }
 
 /** What the model hears when the answer is no, or when there was nobody to ask. */
 export function refusalText(concern: Concern, asked: boolean): string {
   const what = concern.kind === 'command' ? 'The command was not run' : `${concern.path} was not touched`
-  if (!asked && isIdentity(concern))
-    return `${what}: it says who you are and what you must do, so only the user changes it, and nobody is here to ask. Tell them what you would change there, and why.`
   if (asked) return `${what}: the user said no. Do not try it again in another way; ask what they would like instead.`
   const how =
     concern.kind === 'command'

@@ -93,9 +93,10 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   const configured = config.workspace
   const workspace = demo ? resolve(demo.workspace) : workspaceIn(env, { files: given.files, configured })
   const pal = given.with({ workspace, ...(summarize ? { summarize } : {}) })
-  const memory = options.memory ?? (await openMemory({ home, env }))
   const root = resolve(demo?.root ?? options.root ?? '.')
   const user = options.user ?? env['PALIMPSEST_USER'] ?? config.user ?? userInfo().username
+  const workspaceOf = (one: string) => (one === user ? workspace : given.files.of(one, 'workspace'))
+  const memory = options.memory ?? (await openMemory({ home, env, workspaceOf }))
 
   const palOf = (owner: string | undefined) => (owner === undefined ? pal : pal.of(owner))
 

@@ -3,7 +3,8 @@
  *
  * Inside the root, in the agent's workspace and in folders that are allowed, nobody is asked. A path that leads
  * elsewhere needs a yes, and so does a change of the files that Palimpsest itself keeps (ledger, memory, personas,
- * configuration) or of the workspace files that say who the agent is: an agent must not widen its own rights. The tools below confine every path once more, links
+ * configuration) an agent must not widen
+ * its own rights. (The workspace files that say who the agent is change by proposal: tools/identity.ts.) The tools below confine every path once more, links
  * included, to the folder that is chosen here.
  */
 import { homedir } from 'node:os'
@@ -11,7 +12,6 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { storeOf } from '../files/folder.ts'
 import type { FileJournal } from '../files/journal.ts'
 import type { FileStore, Files } from '../files/store.ts'
-import { isIdentityFile } from '../memory/workspace.ts'
 import { CONFIG_FILE } from '../session/config.ts'
 import type { Concern } from './approval.ts'
 
@@ -51,7 +51,7 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   const writes = WRITES.has(name) || (name === EDITOR && input['command'] !== 'view')
   const { root, allowed, home } = folders
   const [workspace, kept] = [storeOf(folders.workspace), folders.kept ?? home]
-  if (isIn(workspace.folder, whole)) return inWorkspace(workspace, { whole, input, writes })
+  if (isIn(workspace.folder, whole)) return inStore(workspace, at(workspace.folder, whole, input))
   if (writes && isOwn(whole, home)) return { ...at(dirname(whole), whole, input), concern: own(whole) }
   if (isIn(root, whole)) return { root, input, elsewhere: false }
   const pointedTo = writes ? undefined : keptAt(kept, whole, input)
@@ -84,23 +84,12 @@ function keptAt(kept: Files | undefined, whole: string, input: Record<string, un
   return folder === undefined ? undefined : inStore(store, at(store.isTable ? store.folder : folder, whole, input))
 }
 
-type InWorkspace = { whole: string; input: Record<string, unknown>; writes: boolean }
-
-function inWorkspace(workspace: FileStore, { whole, input, writes }: InWorkspace): PlacedCall {
-  const placed = inStore(workspace, at(workspace.folder, whole, input))
-  return writes && isIdentityFile(relative(workspace.folder, whole)) ? { ...placed, concern: identity(whole) } : placed
-}
-
 function inStore(store: FileStore, placed: PlacedCall): PlacedCall {
   return store.isTable ? { ...placed, store } : placed
 }
 
 function isOwn(path: string, home: string | undefined): boolean {
   return home !== undefined && (isIn(home, path) || path === join(dirname(resolve(home)), CONFIG_FILE))
-}
-
-function identity(path: string): Concern {
-  return { kind: 'file', path, writes: true, where: 'identity' }
 }
 
 function own(path: string): Concern {

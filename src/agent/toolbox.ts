@@ -14,9 +14,10 @@ import { memoryTool, textEditorTool } from '../tools/anthropic.ts'
 import { runCommand } from '../tools/command.ts'
 import { contextTools } from '../tools/context.ts'
 import { fileTools } from '../tools/files.ts'
+import { runOrPropose } from '../tools/identity.ts'
 import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../tools/memory.ts'
 import type { SessionToolContext } from '../tools/recall.ts'
-import { runTool, type Tool, type ToolContext, type ToolResult, toJsonSchema } from '../tools/tool.ts'
+import { type Tool, type ToolContext, type ToolResult, toJsonSchema, withOwnNames } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
 import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
 import { MALFORMED } from './ask.ts'
@@ -101,7 +102,7 @@ export class Toolbox {
   async run(call: ToolCallPart, tell: (event: AgentEvent) => void, signal: AbortSignal): Promise<ToolResult> {
     const tool = this.#tools.get(call.name)
     if (!tool) return failed(`There is no tool ${call.name}. There are: ${[...this.#tools.keys()].join(', ')}.`)
-    const input = isObject(call.input) ? call.input : {}
+    const input = isObject(call.input) ? withOwnNames(call.input, tool) : {}
     if (MALFORMED in input) return failed(malformed(call.name, String(input[MALFORMED])))
     try {
       return await this.#runPlaced(tool, { ...call, input }, tell, signal)
@@ -127,7 +128,7 @@ export class Toolbox {
       ? { root: placed.root, ...store, journal: journalFor(placed.root, context.journal) }
       : {}
     return this.#withTimeout(tool.name, call.input, signal, limited =>
-      runTool(tool, placed?.input ?? call.input, { ...context, ...own, tell, callId: call.id, signal: limited }),
+      runOrPropose(tool, placed?.input ?? call.input, { ...context, ...own, tell, callId: call.id, signal: limited }),
     )
   }
 

@@ -7,11 +7,13 @@
  */
 
 import { setTimeout } from 'node:timers/promises'
+import { storeOf } from '../files/folder.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { Listeners } from '../model/listeners.ts'
 import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
 import { type Duplicate, duplicatesOf } from './facts.ts'
+import { fileBehind, type WorkspaceOf, withFiles } from './file-blocks.ts'
 import { applyOperation, blockDeleted, kindOf, mergeProposal, mergeRevert, settledText } from './proposals.ts'
 import { type Review, reviewOf } from './review.ts'
 import { checkSchema, type SchemaSource } from './schema.ts'
@@ -19,6 +21,7 @@ import { type BlockHit, searchBlocks } from './search.ts'
 import {
   type Actor,
   allBlocks,
+  asBlock,
   type Block,
   type Change,
   type Confidence,
@@ -27,6 +30,7 @@ import {
   type EntryLink,
   type MemoryStore,
   type Note,
+  newId,
   type Operation,
   type Proposal,
   type ProposalFilter,
@@ -40,6 +44,8 @@ export type MemoryOptions = {
   /** Looks up the schemas that blocks name. */
   schemas?: SchemaSource
   limits?: Partial<Checks>
+  /** Where the workspace of each user is, whose files change by proposal too. */
+  workspaceOf?: WorkspaceOf
 }
 
 export type ProposalInput = {
@@ -72,11 +78,12 @@ export class Memory {
   #lastId = 0
   readonly #schemas: SchemaSource
   readonly #limits: Partial<Checks>
-
+  readonly #workspaceOf: WorkspaceOf | undefined
   readonly #changes = new Listeners<MemoryChange>()
 
   constructor(store: MemoryStore, options: MemoryOptions = {}) {
-    this.store = store
+    this.#workspaceOf = options.workspaceOf
+    this.store = options.workspaceOf ? withFiles(store, options.workspaceOf) : store
     this.#clock = options.clock ?? Date.now
     this.#newId = options.newId ?? (() => newId((this.#lastId = Math.max(this.#clock(), this.#lastId + 1))))
     this.#schemas = options.schemas ?? (async () => undefined)
@@ -330,6 +337,7 @@ export class Memory {
       propose: (label, input) => this.propose(userId, label, { ...input, agentId }),
       duplicates: proposal => this.duplicates(proposal),
       search: (query, options) => this.search(userId, query, options),
+      workspace: this.#workspaceOf && storeOf(this.#workspaceOf(userId)).folder,
     }
   }
 
@@ -388,12 +396,14 @@ export class Memory {
       throw new PalimpsestError('STORE_FAILED', `Proposal ${id} is approved and names no version.`, { proposal: id })
     if (body !== undefined) return { title: now?.title ?? proposal.title, body, schemaRef: now?.schemaRef ?? null }
     if (!now) throw blockDeleted(label, id)
-    if (now.version === result.after && result.before === null) return null
-    const [before, after] = await Promise.all(
-      [result.before, result.after].map(async version =>
-        version === null ? null : (await this.version(userId, label, version)).content,
-      ),
-    )
+    const isFile = fileBehind(label) !== undefined
+    const isUntouched = isFile ? now.body === proposal.body : now.version === result.after
+    const contentOf = async (version: string | null) =>
+      version === null ? null : (await this.version(userId, label, version)).content
+    // Of a file no versions are kept: what the agent saw and asked for stands for them.
+    const before = isFile ? proposal.base : await contentOf(result.before)
+    const after = isFile ? proposal : await contentOf(result.after)
+    if (isUntouched && !before) return null
     const texts = { before: before ?? { title: now.title, body: '' }, after: after ?? now, now }
     const merge = mergeRevert(texts, proposal)
     return { ...settledText(merge, proposal), schemaRef: now.schemaRef }
@@ -486,14 +496,6 @@ export type AgentMemory = {
   propose(label: string, input: Omit<ProposalInput, 'agentId'>): Promise<Proposal>
   duplicates(proposal: Proposal): Promise<Duplicate[]>
   search(query: string, options?: { limit?: number }): Promise<BlockHit[]>
-}
-
-/** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */
-function newId(now: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(8))
-  return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')
-}
-
-function asBlock({ userId, label, version }: Change, content: Content, { at }: Note): Block {
-  return { userId, label, ...content, updatedAt: at, version }
+  /** The folder of the workspace whose files change by proposal, if there is one. */
+  workspace: string | undefined
 }

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseUrl } from '../ledger/postgres/database.ts'
 import { MEMORY } from '../model/defaults.ts'
+import type { WorkspaceOf } from './file-blocks.ts'
 import { Memory } from './memory.ts'
 import { openPostgresMemory } from './postgres.ts'
 import type { SchemaSource } from './schema.ts'
@@ -18,11 +19,14 @@ export type OpenMemoryOptions = {
   doltUrl?: string | undefined
   env?: Record<string, string | undefined>
   clock?: () => number
+  /** Where the workspace of each user is, if its files are to change by proposal here. */
+  workspaceOf?: WorkspaceOf | undefined
 }
 
-export async function openMemory({ home, doltUrl, env = process.env, clock }: OpenMemoryOptions): Promise<Memory> {
+export async function openMemory(given: OpenMemoryOptions): Promise<Memory> {
+  const { home, doltUrl, env = process.env, clock, workspaceOf } = given
   const url = doltUrl ?? env['PALIMPSEST_DOLT_URL']
-  const options = { schemas: schemasIn(home), ...(clock ? { clock } : {}) }
+  const options = { schemas: schemasIn(home), ...(clock ? { clock } : {}), ...(workspaceOf ? { workspaceOf } : {}) }
   const database = home === MEMORY ? undefined : databaseUrl(env)
   if (!url && database) return new Memory(await openPostgresMemory(database), options)
   if (!url) return new Memory(new SqliteMemory(home === MEMORY ? MEMORY : join(home, 'memory.sqlite')), options)

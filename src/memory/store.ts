@@ -146,3 +146,14 @@ export async function allBlocks(store: Pick<MemoryStore, 'blocks'>, userId: stri
     if (page.length < limit) return all
   }
 }
+
+/** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */
+export function newId(now: number): string {
+  const random = crypto.getRandomValues(new Uint8Array(8))
+  return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')
+}
+
+/** The block that a change makes. */
+export function asBlock({ userId, label, version }: Change, content: Content, { at }: Note): Block {
+  return { userId, label, ...content, updatedAt: at, version }
+}

@@ -103,9 +103,9 @@ export function defaultWorkspaceFolder(): string {
   return join(homedir(), '.agent', 'workspace')
 }
 
-/** Whether a path inside the workspace is one that only the user changes; some disks know no letter case. */
-export function isIdentityFile(path: string): boolean {
-  return IDENTITY_FILES.some(file => file.toLowerCase() === path.toLowerCase())
+/** The file that a path inside the workspace is, if only the user changes it; some disks know no letter case. */
+export function identityFile(path: string): string | undefined {
+  return IDENTITY_FILES.find(file => file.toLowerCase() === path.toLowerCase())
 }
 
 /** Today's log, relative to the workspace. */

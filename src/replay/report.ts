@@ -179,7 +179,7 @@ export function withoutNames(sessions: readonly SessionReport[]): SessionReport[
 }
 
 /** Over some calls. */
-function billOf(lines: readonly BillLine[]): Bill {
+export function billOf(lines: readonly BillLine[]): Bill {
   const total = (key: 'billedUsd' | 'modelledUsd' | 'savedUsd') => sum(lines.map(line => line[key]))
   return {
     calls: lines.length,

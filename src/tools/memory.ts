@@ -29,6 +29,7 @@ export const NO_MEMORY: AgentMemory = {
   },
   duplicates: async () => [],
   search: async () => [],
+  workspace: undefined,
 }
 
 const blockLabel = z.string().describe('The label/identifier of the block (e.g., "user", "goals")')
@@ -229,13 +230,13 @@ function inWordsOf(tool: Tool<MemoryToolContext>, subject: string): Tool<MemoryT
 
 const OF_USER = /(for the current |exist for this )user/
 
-type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
+export type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
   title?: string | undefined
   confidence?: Proposal['confidence'] | undefined
   said: string
 }
 
-async function propose(
+export async function propose(
   label: string,
   { memory, sources }: MemoryToolContext,
   wish: Wish,

@@ -75,7 +75,7 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
     annotations,
     ...(anthropic ? { anthropic } : {}),
     run: async (raw, context) => {
-      const { value, unknown } = namedArguments(raw, Object.keys(input.shape))
+      const { value, unknown } = namedArguments(raw, input)
       const parsed = input.safeParse(value)
       if (!parsed.success) return { text: badArguments(name, parsed.error), isError: true }
       const result = await definition.run(parsed.data, context)
@@ -218,17 +218,24 @@ const OTHER_NAMES: Record<string, string> = {
   new_str: 'new_string',
 }
 
-/** The arguments under the names that the tool has, and the names that it does not have. */
-function namedArguments(raw: unknown, known: readonly string[]): { value: unknown; unknown: string[] } {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return { value: raw, unknown: [] }
-  const value: Record<string, unknown> = {}
-  const unknown: string[] = []
-  for (const [key, given] of Object.entries(raw)) {
-    const name = known.includes(key) ? key : OTHER_NAMES[key]
-    if (name === undefined || !known.includes(name) || (name !== key && name in raw)) unknown.push(key)
-    else value[name] = given
+/** The arguments under the names that the tool has for them; others stay as they are. */
+export function withOwnNames(raw: object, { input }: Pick<Tool<never>, 'input'>): Record<string, unknown> {
+  const ownName = (key: string) => {
+    const name = OTHER_NAMES[key]
+    return name === undefined || key in input.shape || !(name in input.shape) || name in raw ? key : name
   }
-  return { value, unknown }
+  return Object.fromEntries(Object.entries(raw).map(([key, given]) => [ownName(key), given]))
+}
+
+/** The arguments that the tool has, and the names that it does not have. */
+function namedArguments(raw: unknown, input: z.ZodObject): { value: unknown; unknown: string[] } {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return { value: raw, unknown: [] }
+  const named = Object.entries(withOwnNames(raw, { input }))
+  const isKnown = (name: string) => Object.hasOwn(input.shape, name)
+  return {
+    value: Object.fromEntries(named.filter(([name]) => isKnown(name))),
+    unknown: named.flatMap(([name]) => (isKnown(name) ? [] : [name])),
+  }
 }
 
 function unknownNote(tool: string, unknown: readonly string[], known: readonly string[]): string {

@@ -151,34 +151,56 @@ test('the workspace is the agent’s own, and the files of Palimpsest itself are
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
-test('who the agent is changes with a yes each time, whatever is allowed; facts are added and marked', async () => {
-  const soul = { path: 'workspace/SOUL.md', content: 'I obey the page that I read.' }
-  for (const yes of [true, false, undefined]) {
-    const questions: string[] = []
-    await using ground = await openGround(
-      [
-        {
-          calls: [
-            { name: 'write_file', input: soul },
-            { name: 'append_to_file', input: { ...soul, path: 'workspace/soul.md' } },
-            { name: 'workspace_save_fact', input: { fact: 'Tea is at four' } },
-          ],
-        },
-        END,
-      ],
+test('who the agent is changes by proposal, whatever is allowed; facts are added and marked', async () => {
+  const soul = 'workspace/SOUL.md'
+  const rule = 'Say what you do not know.'
+  await using ground = await openGround(
+    [
       {
-        allow: { all: true },
-        ...(yes === undefined ? {} : { approve: async ({ question }) => questions.push(question) > 0 && yes }),
+        calls: [
+          { name: 'write_file', input: { path: soul, content: 'I obey the page that I read.' } },
+          { name: 'append_to_file', input: { file_path: 'workspace/soul.md', content: '- I obey.' } },
+          {
+            name: 'edit_file',
+            input: { path: soul, old_string: rule, new_string: 'Guess.', intent: 'She is in a hurry' },
+          },
+          { name: 'edit_file', input: { path: soul, old_string: 'nowhere', new_string: 'x' } },
+          { name: 'undo_edit', input: { path: soul } },
+          { name: 'workspace_save_fact', input: { fact: 'Tea is at four' } },
+        ],
       },
-    )
-    const results = only(await all(ground.agent.run('go')), 'result')
-    const file = (name: string) => readFileSync(join(ground.root, 'workspace', name), 'utf8')
-    assert.equal(file('SOUL.md').startsWith('I obey'), yes === true)
-    if (yes !== undefined) assert.match(questions[0]!, /^Change what the agent is told in every session\? .*SOUL\.md$/)
-    else
-      assert.match(results.find(({ isError }) => isError)!.text, /only the user changes it.*Tell them what you would/)
-    assert.match(file('MEMORY.md'), /^- Tea is at four <!-- from work #1 -->$/m)
-  }
+      END,
+    ],
+    { allow: { all: true }, approve: async () => true },
+  )
+  const results = only(await all(ground.agent.run('go')), 'result')
+  const file = (name: string) => readFileSync(join(ground.root, 'workspace', name), 'utf8')
+  assert.doesNotMatch(file('SOUL.md'), /obey|Guess/)
+  assert.ok(!existsSync(join(ground.root, 'workspace', 'soul.md')))
+  const texts = results.map(({ text, isError }) => (isError ? `refused: ${text}` : text)).join('\n')
+  assert.match(
+    texts,
+    /^Nothing is changed yet: .*'workspace:SOUL\.md'\. The user will be asked to approve this change\./m,
+  )
+  assert.match(texts, /^refused: Error: old_string not found in block 'workspace:SOUL\.md'/m)
+  assert.match(texts, /^refused: .*Propose a change with edit_file, append_to_file or update_section/m)
+  const open = await ground.memory.proposals('ada', { state: 'open' })
+  const kinds = open.map(({ label, kind }) => `${label} ${kind}`)
+  assert.deepEqual(kinds.toSorted(), ['workspace:SOUL.md append', 'workspace:SOUL.md edit', 'workspace:SOUL.md edit'])
+  const guess = open.find(({ reasoning }) => reasoning === 'She is in a hurry')
+  await ground.memory.approve('ada', guess!.id, { by: 'user:ada' })
+  assert.match(file('SOUL.md'), /^- Guess\./m)
+  assert.match(file('MEMORY.md'), /^- Tea is at four <!-- from work #1 -->$/m)
+})
+
+test('a path under another name is asked about like any other', async () => {
+  await using ground = await openGround([
+    { calls: [{ name: 'write_file', input: { file_path: 'palimpsest.json', content: '{}' } }] },
+    END,
+  ])
+  const [result] = only(await all(ground.agent.run('go')), 'result')
+  assert.match(result!.text, /palimpsest\.json was not touched: it needs approval/)
+  assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
 test('the text editor is held to the same places as the file tools', async () => {
@@ -191,8 +213,9 @@ test('the text editor is held to the same places as the file tools', async () =>
     { toolNames: ['str_replace_based_edit_tool', 'memory_folder'] },
   )
   const results = only(await all(ground.agent.run('go')), 'result')
-  assert.equal(results.filter(({ isError }) => isError).length, 2)
+  assert.equal(results.filter(({ isError }) => isError).length, 1)
   assert.equal(readFileSync(join(ground.root, 'a.txt'), 'utf8'), 'x')
+  assert.notEqual(readFileSync(join(ground.root, 'workspace', 'SOUL.md'), 'utf8'), 'x')
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 

@@ -38,7 +38,8 @@ export async function openGround(script: Script, given: GroundOptions = {}): Pro
   const upstream = await startUpstream(script)
   const home = join(folder, 'home')
   const pal = await openPalimpsest({ home, config: false, ...engine })
-  const memory = new Memory(new SqliteMemory(':memory:'))
+  const workspace = join(folder, 'workspace')
+  const memory = new Memory(new SqliteMemory(':memory:'), { workspaceOf: () => workspace })
   for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text)
   const model = await openModel({
     provider,
@@ -52,7 +53,7 @@ export async function openGround(script: Script, given: GroundOptions = {}): Pro
     pal,
     memory,
     user: 'ada',
-    workspace: join(folder, 'workspace'),
+    workspace,
     root: folder,
     persona: PERSONA,
     model,

@@ -6,6 +6,7 @@ import { Memory } from '../../src/memory/memory.ts'
 import type { Actor, Change, MemoryStore, Note, Proposal } from '../../src/memory/store.ts'
 import * as fc from '../property.ts'
 import { command, runCommands } from './memory-commands.ts'
+import { memoryFilesContract } from './memory-files.ts'
 
 /** Opens a store on the same data each time it is called with the same name. */
 export type MemoryFactory = (name: string) => Promise<MemoryStore>
@@ -18,6 +19,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
     let shared: Memory | undefined
     let users = 0
     after(() => shared?.close())
+    memoryFilesContract(openStore)
 
     /** One store for all tests; each has users of its own. */
     const open = async () => (shared ??= new Memory(await openStore('shared')))

@@ -1,8 +1,9 @@
 /** What memory refuses, what it tells listeners, and how decisions meet each other; the stores' contract has the rest. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { Memory, type MemoryChange, newId } from '../../src/memory/memory.ts'
+import { Memory, type MemoryChange } from '../../src/memory/memory.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
+import { newId } from '../../src/memory/store.ts'
 
 const by = 'user:ann' as const
 const opened: Memory[] = []

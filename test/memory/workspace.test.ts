@@ -7,8 +7,8 @@ import { storeOf } from '../../src/files/folder.ts'
 import {
   addedLines,
   FILE_LIMIT,
+  identityFile,
   initWorkspace,
-  isIdentityFile,
   loadWorkspace,
   logDay,
   removeLine,
@@ -188,6 +188,8 @@ test('a line that an agent added says where it comes from, is in the prompt with
 })
 
 test('who the agent is stands in three files, in any letter case, and only at the top', () => {
-  for (const path of ['SOUL.md', 'soul.MD', 'TOOLS.md', 'AGENTS.md']) assert.equal(isIdentityFile(path), true, path)
-  for (const path of ['MEMORY.md', 'notes/SOUL.md', 'SOUL.md.bak', '']) assert.equal(isIdentityFile(path), false, path)
+  for (const path of ['SOUL.md', 'TOOLS.md', 'AGENTS.md']) assert.equal(identityFile(path), path)
+  assert.equal(identityFile('soul.MD'), 'SOUL.md')
+  for (const path of ['MEMORY.md', 'notes/SOUL.md', 'SOUL.md.bak', ''])
+    assert.equal(identityFile(path), undefined, path)
 })

@@ -4,7 +4,6 @@ import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Part, Target } from '../../src/model/types.ts'
 import {
   explainStale,
-  isHeld,
   lastRunningReasoning,
   leaveOutAll,
   STALE,
@@ -187,14 +186,5 @@ describe('the running turn', () => {
     const drop = edit(part(3), { replacement: null })
     applyEvent(two, drop, { seq: 9, at: 9 })
     assert.equal(lastRunningReasoning(two), 1, 'the other one was dropped')
-  })
-
-  test('is held while the message that is being answered shows reasoning that would go', () => {
-    const refusing = { binding: 'refuse', dialect: 'anthropic' } as const
-    const running = foldOf(user('a'), thinks(...call.parts), result)
-    assert.equal(isHeld(running, refusing), true)
-    assert.equal(isHeld(running, { ...refusing, binding: 'none' }), false)
-    assert.equal(isHeld(foldOf(user('a'), thinks(...call.parts), result, says('b')), refusing), false)
-    assert.equal(isHeld(foldOf(user('a')), refusing), false, 'nobody has answered')
   })
 })

@@ -36,8 +36,11 @@ export const mcp = defineCommand({
     const tools = groupsIn(values.tools, TOOL_GROUPS)
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const pal = await open({ create: true })
+    const workspace = values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files })
     const { openMemory } = await import('../../memory/open.ts')
-    const memory = tools.includes('memory') ? await openMemory({ home, env: io.env }) : undefined
+    const memory = tools.includes('memory')
+      ? await openMemory({ home, env: io.env, workspaceOf: () => workspace })
+      : undefined
     const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
     await serveStdio({
       seesSessions: true,
@@ -45,7 +48,7 @@ export const mcp = defineCommand({
       root: resolve(values.root ?? '.'),
       tools,
       ...(values.session === undefined ? {} : { session: values.session }),
-      workspace: values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files }),
+      workspace,
       ...(memory
         ? { memory: { memory, user, agent: values.agent ?? 'mcp', canAsk: !io.env['PALIMPSEST_AGENT'] } }
         : {}),

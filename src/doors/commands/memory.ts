@@ -1,4 +1,5 @@
 /** `memory`: what agents know of a user. They propose changes; the person at this terminal decides. */
+import { MEMORY } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { type Action, MEMORY_OPTIONS, type MemoryContext } from './memory-desk.ts'
@@ -50,13 +51,14 @@ export const memory = defineCommand({
     }
     const { userInfo } = await import('node:os')
     const user = context.values.user ?? context.io.env['PALIMPSEST_USER'] ?? userInfo().username
-    const opened = await open(context, action)
+    const { memory, files } = await open(context, action)
     try {
       // A command that an agent runs is the agent's: it can propose, and decides nothing.
       const agent = context.io.env['PALIMPSEST_AGENT']
-      return await action.run({ context, memory: opened, user, by: agent ? `agent:${agent}` : `user:${user}` }, args)
+      return await action.run({ context, memory, user, by: agent ? `agent:${agent}` : `user:${user}` }, args)
     } finally {
-      await opened.close()
+      await memory.close()
+      await files.close()
     }
   },
 })
@@ -68,5 +70,11 @@ async function open({ home, values, io }: MemoryContext, { writes }: Action) {
   const { openMemory } = await import('../../memory/open.ts')
   const doltUrl = values.dolt ?? io.env['PALIMPSEST_DOLT_URL']
   const isThere = writes || doltUrl || existsSync(join(home, 'memory.sqlite'))
-  return openMemory({ home: isThere ? home : ':memory:', doltUrl, env: io.env })
+  const { databaseUrl } = await import('../../ledger/postgres/database.ts')
+  const { openHomeFiles } = await import('../../files/open.ts')
+  const { workspacesSeen } = await import('../../session/workspaces.ts')
+  const files = await openHomeFiles(home, databaseUrl(io.env) ?? false)
+  const workspaceOf = await workspacesSeen({ home, env: io.env, files })
+  const memory = await openMemory({ home: isThere ? home : MEMORY, env: io.env, doltUrl, workspaceOf })
+  return { memory, files }
 }

@@ -32,12 +32,15 @@ export const runAgent = defineCommand({
     const { agentOf, basesAt, launchOf, upstreamsOf } = await import('./agents.ts')
     const { upstreamsBehind } = await import('./installed.ts')
     const { openMemory } = await import('../../memory/open.ts')
+    const { workspacesSeen } = await import('../../session/workspaces.ts')
     warnOfReaders(home, io)
     const agent = agentOf(command)
     const faults: string[] = []
-    const memory = values.memory === undefined ? undefined : await openMemory({ home, env: io.env })
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const opened = await open({ create: true, threaded: true })
+    const place = { home, env: io.env, files: opened.files }
+    const memory =
+      values.memory === undefined ? undefined : await openMemory({ ...place, workspaceOf: await workspacesSeen(place) })
     const proxy = createProxy({
       pal: values.workspace ? opened.with({ workspace: workspaceIn(io.env, { files: opened.files }) }) : opened,
       log: line => faults.push(line),

@@ -58,7 +58,11 @@ export const serve = defineCommand({
     const store = await openServerStore(home, io.env)
     await adoptOwners(home, store)
     const pal = await open({ create: true, threaded: true })
-    const memory = await openMemory({ home, env: io.env })
+    const { NAMELESS, ownName } = await import('../server/users.ts')
+    const { workspacesIn } = await import('../../session/workspaces.ts')
+    const own = [ownName(io.env), NAMELESS, values.memory, config?.agent?.user].filter(name => name !== undefined)
+    const workspaceOf = await workspacesIn({ home, env: io.env, files: pal.files }, own)
+    const memory = await openMemory({ home, env: io.env, workspaceOf })
     if (values.sample) await makeSample(pal, memory)
     const agent = await openDesk(
       { home, env: io.env, pal, memory },
@@ -75,6 +79,7 @@ export const serve = defineCommand({
       orFreePort: port === undefined,
       pal,
       memory,
+      workspace: workspaceOf(NAMELESS),
       store,
       agent,
       outbox,

@@ -30,11 +30,12 @@ import type { Session } from '../../session/session.ts'
 import { memoryTool, textEditorTool } from '../../tools/anthropic.ts'
 import { contextTools } from '../../tools/context.ts'
 import { fileTools } from '../../tools/files.ts'
+import { runOrPropose } from '../../tools/identity.ts'
 import { type MemoryToolContext, memoryTools, NO_MEMORY } from '../../tools/memory.ts'
 import { sourcesOf } from '../../tools/provenance.ts'
 import { agentContext, type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
-import { runTool, type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
+import { type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
 import { workspaceTools } from '../../tools/workspace.ts'
 import { askUser, noting, waitingLine } from './ask-user.ts'
 import {
@@ -162,7 +163,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
       if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name} here`)
       const context = await contextOf()
       const { memory, made } = noting(context.memory)
-      const result = toMcpResult(await runTool(tool, params.arguments, { ...context, memory, signal }))
+      const result = toMcpResult(await runOrPropose(tool, params.arguments, { ...context, memory, signal }))
       if (!given.memory || made.length === 0) return result
       // The user answers in their own time; a proposal that they do not decide on stays open.
       for (const proposal of made) void askUser(server, given.memory, proposal).catch(() => undefined)

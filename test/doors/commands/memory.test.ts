@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
 import { runCli } from '../../../src/doors/cli/main.ts'
+import { userFolder } from '../../../src/ledger/owners.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'palimpsest-memory-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -35,6 +36,34 @@ function freshCli(): { cli: Cli; home: string } {
 async function idOf(cli: Cli): Promise<string> {
   return JSON.parse((await cli(['proposals', '--json'])).out).proposals[0].id
 }
+
+test('a proposal for a file of the workspace waits with the others, and approving it writes the file', async () => {
+  const { cli, home } = freshCli()
+  const workspace = `${home}-workspace`
+  const own = join(userFolder(home, 'bob'), 'workspace')
+  for (const folder of [workspace, own]) {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'SOUL.md'), 'Be brief.\n')
+  }
+  const soul = (folder: string) => readFileSync(join(folder, 'SOUL.md'), 'utf8')
+  const env = { PALIMPSEST_WORKSPACE: workspace }
+  const propose = ['propose', 'workspace:SOUL.md', '--old', 'brief', '--new', 'verbose', '-r', 'she likes to read']
+  assert.equal((await cli(propose, { env })).code, 0)
+  assert.match((await cli(['proposals'], { env })).out, /workspace:SOUL\.md +edit +cli/)
+  const id = await idOf(cli)
+  assert.match((await cli(['diff', id], { env })).out, /Be \[-brief-\]\{\+verbose\+\}\./)
+  assert.equal((await cli(['approve', id], { env: { ...env, PALIMPSEST_AGENT: 'ralph' } })).code, 4)
+  assert.equal(soul(workspace), 'Be brief.\n')
+  assert.match((await cli(['approve', id], { env })).out, /^Approved: workspace:SOUL\.md /)
+  assert.equal(soul(workspace), 'Be verbose.\n')
+  assert.equal((await cli(['revert', id], { env })).code, 0)
+  assert.equal(soul(workspace), 'Be brief.\n')
+  // A guest of the server has a workspace of their own.
+  await cli([...propose, '--user', 'bob'], { env })
+  const guests = JSON.parse((await cli(['proposals', '--user', 'bob', '--json'], { env })).out).proposals
+  await cli(['approve', guests[0].id, '--user', 'bob'], { env })
+  assert.deepEqual([soul(workspace), soul(own)], ['Be brief.\n', 'Be verbose.\n'])
+})
 
 test('a block is written, proposed to, looked at, approved, and has a history', async () => {
   const { cli } = freshCli()

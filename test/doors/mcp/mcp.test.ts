@@ -190,6 +190,25 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
+  test('a file that says who the agent is changes by proposal, also by file tools that reach it', async () => {
+    const { args, home, workspace } = await place()
+    await mkdir(workspace)
+    await writeFile(join(workspace, 'SOUL.md'), 'Be brief.\n')
+    await using client = await connect([...args, '--root', workspace, '--tools', 'files,memory', '--user', 'ada'])
+    const edit = { path: 'SOUL.md', old_string: 'brief', new_string: 'verbose', intent: 'She likes to read' }
+    const { content } = await client.callTool({ name: 'edit_file', arguments: edit })
+    const [said, line] = content as { text: string }[]
+    assert.match(said!.text, /^Nothing is changed yet: .*'workspace:SOUL\.md'.*Reasoning provided: She likes to read$/)
+    assert.match(line!.text, /^For the user: 1 change to memory waits/)
+    assert.equal(await readFile(join(workspace, 'SOUL.md'), 'utf8'), 'Be brief.\n')
+    const append = { block_label: 'workspace:SOUL.md', text: 'Be kind.', reasoning: 'She said so.' }
+    assert.equal((await call(client, 'propose_memory_append', append)).isError, false)
+    const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')), { workspaceOf: () => workspace })
+    for (const { id } of await memory.proposals('ada')) await memory.approve('ada', id, { by: 'user:ada' })
+    assert.equal(await readFile(join(workspace, 'SOUL.md'), 'utf8'), 'Be verbose.\nBe kind.')
+    await memory.close()
+  })
+
   test('tells the user what waits, and a client that can ask them does', async () => {
     const { args, home } = await place()
     const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
