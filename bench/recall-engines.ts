@@ -10,9 +10,11 @@ import { Ledger } from '../src/ledger/ledger.ts'
 import { SqliteLedger } from '../src/ledger/sqlite.ts'
 import { textOf } from '../src/model/leaves.ts'
 import type { Message } from '../src/model/types.ts'
-import { type Embed, orderByMeaning, remembered } from '../src/recall/meaning.ts'
-import { type Found, search } from '../src/recall/search.ts'
+import type { Place as Piece } from '../src/recall/index.ts'
+import { type Embed, meaningOf } from '../src/recall/meaning.ts'
+import { search } from '../src/recall/search.ts'
 import { openEmbedding } from '../src/session/embedding.ts'
+import { MOST_BY_MEANING } from '../src/session/recall.ts'
 
 /** Messages of several sessions; a hit is `session` and the number of the message in it. */
 export type Corpus = { session: string; messages: readonly Message[] }[]
@@ -39,13 +41,17 @@ async function palimpsest(corpus: Corpus, embed?: Embed): Promise<Engine> {
     while (await store.advanceIndex([session], { steps: 64, merge: true }));
   }
   const bySession = new Map(corpus.map(({ session, messages }) => [session, messages]))
-  const pieceOf = async ({ session, seq, part, from, to }: Found) =>
+  const pieceOf = async ({ session, seq, part, from, to }: Piece) =>
     textOf(bySession.get(session)![seq]!.parts[part]!).slice(from, to)
+  let filled = false
   return {
     async find(query, { session, limit }) {
       const index = store.readIndex(session === undefined ? 'all' : { session }, { behind: false })
-      const found = await search(index, query, { limit })
-      const hits = embed ? await orderByMeaning(found, query, { embed, textOf: pieceOf }) : found
+      const by = embed && { meaning: meaningOf(embed), most: MOST_BY_MEANING, textOf: pieceOf }
+      // The first search asks for the vectors; what it finds is asked for again when they are there.
+      if (by && !filled) await search(index, query, { limit }, by).then(() => by.meaning.filled())
+      filled = true
+      const hits = await search(index, query, { limit }, by)
       return hits.map(hit => ({ session: hit.session, message: hit.seq }))
     },
     close: () => store.close(),
@@ -57,7 +63,7 @@ async function openModel(): Promise<Embed | undefined> {
   const folder = embeddingFolder()
   if (folder === undefined) return undefined
   const queryPrefix = 'Represent this sentence for searching relevant passages: '
-  return remembered(await openEmbedding({ onnx: 'model.onnx', queryPrefix }, folder))
+  return openEmbedding({ onnx: 'model.onnx', queryPrefix }, folder)
 }
 
 const model = await openModel()

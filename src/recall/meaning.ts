@@ -1,54 +1,127 @@
 /**
- * Order by meaning, on top of the order by words: what words have found is ranked again by how near its vectors are to
- * that of the query, and the two ranks are fused by reciprocal rank. It needs no index of its own, and what no word finds
- * it does not find either.
+ * Finding by meaning, beside finding by words: the pieces of texts whose vectors are nearest to that of the query. Both
+ * orders are fused by reciprocal rank (search.ts), so what no word finds can be found, too.
+ *
+ * Vectors are computed when they are first needed and are kept in memory, some of the last ones, nowhere else: what is
+ * removed or redacted leaves nothing behind. A search waits for some of the vectors that are missing; the others are
+ * computed behind it, for the next one. All vectors of a scope are compared, which is why a scope has a most.
  */
-import type { Found } from './search.ts'
+import type { Place } from './index.ts'
 
 /** Vectors of length 1 for some texts. Models may want a query told apart from what it looks for. */
 export type Embed = (texts: readonly string[], kind: 'query' | 'passage') => Promise<readonly Float32Array[]>
 
-/** So many of what words found are looked at. */
+/** So many of what words found are looked at by meaning, and so many of what is near are looked at by words. */
 export const MEANING_CANDIDATES = 100
+/** A search waits for so many new vectors, after those of what words found. */
+const MORE_AT_ONCE = 64
+/** Some 30 MB of a small model. */
+const MOST_KEPT = 20_000
+const BATCH = 16
 /** Of reciprocal rank fusion: how much the first places count over later ones. */
 const RANK_OFFSET = 60
 
-export async function orderByMeaning(
-  found: readonly Found[],
-  query: string,
-  { embed, textOf }: { embed: Embed; textOf: (one: Found) => Promise<string> },
-): Promise<Found[]> {
-  const looked = found.slice(0, MEANING_CANDIDATES)
-  const texts: string[] = []
-  for (const one of looked) texts.push(await textOf(one))
-  const [asked] = await embed([query], 'query')
-  const vectors = await embed(texts, 'passage')
-  if (!asked || vectors.length < looked.length) return [...found]
-  const nearness = vectors.map(vector => dot(asked, vector))
-  const byNearness = looked.map((_, i) => i).sort((a, b) => nearness[b]! - nearness[a]!)
-  const fused = looked.map((_, i) => 1 / (RANK_OFFSET + i))
-  for (const [rank, i] of byNearness.entries()) fused[i]! += 1 / (RANK_OFFSET + rank)
-  const order = looked.map((_, i) => i).sort((a, b) => fused[b]! - fused[a]! || a - b)
-  return [...order.map(i => looked[i]!), ...found.slice(MEANING_CANDIDATES)]
+type TextOf = (place: Place) => Promise<string>
+
+export class Meaning {
+  readonly #embed: Embed
+  readonly #vectors = new Map<string, Float32Array>()
+  readonly #wanted = new Map<string, () => Promise<string>>()
+  #filling: Promise<void> | undefined
+
+  constructor(embed: Embed) {
+    this.#embed = embed
+  }
+
+  /** The numbers of the nearest pieces, the nearest first. The first pieces are those that must be looked at. */
+  async nearest(query: string, pieces: readonly Place[], textOf: TextOf): Promise<number[]> {
+    const [asked] = await this.#embed([query], 'query')
+    const missing = pieces.filter(piece => !this.#vectors.has(keyOf(piece)))
+    const first = missing.slice(0, MEANING_CANDIDATES + MORE_AT_ONCE)
+    await this.#compute(first.map(piece => [keyOf(piece), () => textOf(piece)]))
+    for (const piece of missing.slice(first.length)) this.#wanted.set(keyOf(piece), () => textOf(piece))
+    this.#filling ??= this.#fill().finally(() => {
+      this.#filling = undefined
+    })
+    if (!asked) return []
+    const near = pieces.flatMap((piece, i) => {
+      const vector = this.#vectors.get(keyOf(piece))
+      return vector ? [{ i, nearness: dot(asked, vector) }] : []
+    })
+    near.sort((a, b) => b.nearness - a.nearness || a.i - b.i)
+    return near.slice(0, MEANING_CANDIDATES).map(({ i }) => i)
+  }
+
+  /** Resolves when the vectors that searches have asked for are there. */
+  async filled(): Promise<void> {
+    await this.#filling
+  }
+
+  async #fill(): Promise<void> {
+    while (this.#wanted.size > 0) {
+      const some = [...this.#wanted].slice(0, BATCH)
+      for (const [key] of some) this.#wanted.delete(key)
+      try {
+        await this.#compute(some)
+      } catch {
+        // The next search asks again, and says what is wrong.
+        this.#wanted.clear()
+      }
+    }
+  }
+
+  async #compute(pieces: readonly (readonly [key: string, text: () => Promise<string>])[]): Promise<void> {
+    for (let i = 0; i < pieces.length; i += BATCH) {
+      const some = pieces.slice(i, i + BATCH)
+      const texts: string[] = []
+      for (const [, text] of some) texts.push(await text())
+      const vectors = await this.#embed(texts, 'passage')
+      for (const [n, [key]] of some.entries()) if (vectors[n]) this.#keep(key, vectors[n])
+    }
+  }
+
+  #keep(key: string, vector: Float32Array): void {
+    this.#vectors.set(key, vector)
+    if (this.#vectors.size <= MOST_KEPT) return
+    for (const oldest of this.#vectors.keys()) {
+      this.#vectors.delete(oldest)
+      break
+    }
+  }
 }
 
-/** The same vectors without computing those of the last texts again. */
-export function remembered(embed: Embed, most = 10_000): Embed {
-  const known = new Map<string, Float32Array>()
-  return async (texts, kind) => {
-    if (kind === 'query') return embed(texts, kind)
-    const missing = [...new Set(texts.filter(text => !known.has(text)))]
-    if (known.size + missing.length > most) known.clear()
-    const fresh = missing.length === 0 ? [] : await embed(missing, kind)
-    for (const [i, text] of missing.entries()) if (fresh[i]) known.set(text, fresh[i])
-    return texts.flatMap(text => known.get(text) ?? [])
+const made = new WeakMap<Embed, Meaning>()
+
+/** One for each source of vectors, so that all sessions of a home share what is kept. */
+export function meaningOf(embed: Embed): Meaning {
+  const meaning = made.get(embed) ?? new Meaning(embed)
+  made.set(embed, meaning)
+  return meaning
+}
+
+/** Two orders of the same things as one, by reciprocal rank: what is far ahead in either is ahead. */
+export function fuse<T>(one: readonly T[], two: readonly T[], keyOfOne: (item: T) => string): T[] {
+  const scores = new Map<string, { item: T; score: number }>()
+  for (const order of [one, two]) {
+    for (const [rank, item] of order.entries()) {
+      const key = keyOfOne(item)
+      const before = scores.get(key)
+      const score = (before?.score ?? 0) + 1 / (RANK_OFFSET + rank)
+      scores.set(key, { item: before?.item ?? item, score })
+    }
   }
+  return [...scores.values()].sort((a, b) => b.score - a.score).map(({ item }) => item)
 }
 
 /** A vector of length 1 in the same direction. */
 export function normalized(vector: Float32Array): Float32Array {
   const length = Math.sqrt(dot(vector, vector)) || 1
   return vector.map(value => value / length)
+}
+
+/** The same for the same text at the same place. */
+function keyOf({ session, seq, part, from, print }: Place): string {
+  return `${print} ${seq} ${part} ${from} ${session}`
 }
 
 function dot(a: Float32Array, b: Float32Array): number {

@@ -49,20 +49,42 @@ const SCORE_CLASSES = 1024
 /** Documents of different sessions are no neighbours. */
 const GAP = 2
 
+/** What words find, best first; and, where they are wanted, the newest of the scope. */
 export async function rankDocuments(
   index: RecallIndex,
   query: Query,
-  { limit, filters = {} }: { limit: number; filters?: Filters },
-): Promise<Ranked[]> {
+  { limit, filters = {}, newest = 0 }: { limit: number; filters?: Filters; newest?: number },
+): Promise<{ found: Ranked[]; newest: Ranked[] }> {
   const segments = await index.segments()
   const layout = layOut(segments, index.spans)
-  if (layout.documents === 0) return []
+  if (layout.documents === 0) return { found: [], newest: [] }
   const terms = [...query.terms.keys(), ...(filters.terms ?? []).flat()]
   const postings = await index.postings(terms, layout.segmentIds)
   const allowed = allowedBy(postings, filters, layout)
   const ranked = (lists: readonly TermList[]) => best(layout, score(layout, lists), { limit, allowed })
   const found = ranked(await listsFor(index, query, layout, postings))
-  return found.length > 0 ? found : ranked(await listsInside(index, query, layout))
+  return {
+    found: found.length > 0 ? found : ranked(await listsInside(index, query, layout)),
+    newest: newestOf(layout, { limit: newest, allowed }),
+  }
+}
+
+/** The last documents of the stretches that ended last, whatever they say. */
+function newestOf(
+  { stretches }: Layout,
+  { limit, allowed }: { limit: number; allowed: Uint8Array | undefined },
+): Ranked[] {
+  const endOf = ({ segment, from, count }: Stretch) => segment.times[from + count - 1]!
+  const newest: Ranked[] = []
+  for (const { segment, session, first, from, count, base } of limit > 0
+    ? stretches.toSorted((a, b) => endOf(b) - endOf(a) || b.base - a.base)
+    : []) {
+    for (let i = count - 1; i >= 0 && newest.length < limit; i--) {
+      if (allowed && allowed[base + i] !== 1) continue
+      newest.push({ session, number: first + i, score: 0, at: segment.times[from + i]! * 1000 })
+    }
+  }
+  return newest
 }
 
 /** A stretch of a segment that is in scope: document `from + i` of the segment has the position `base + i`. */

@@ -1,8 +1,9 @@
-/** A search from the words to the parts that hold them, best first; one hit a part, by its best piece. */
+/** A search from the words to the parts that hold them or mean it, best first; one hit a part, by its best piece. */
 import { filterTerm } from './documents.ts'
-import type { Place, RecallIndex } from './index.ts'
+import type { DocumentKey, Place, RecallIndex } from './index.ts'
+import { fuse, MEANING_CANDIDATES, type Meaning } from './meaning.ts'
 import { parseQuery } from './query.ts'
-import { type Filters, rankDocuments } from './rank.ts'
+import { type Filters, type Ranked, rankDocuments } from './rank.ts'
 
 export type SearchOptions = {
   limit: number
@@ -30,14 +31,24 @@ const PIECES_PER_HIT = 3
 const MORE_PIECES = 50
 const ROLES = ['user', 'assistant', 'tool', 'system']
 
-export async function search(index: RecallIndex, text: string, options: SearchOptions): Promise<Found[]> {
+/** What finds by meaning, too: of so many pieces, the newest in scope, those that are near. */
+export type ByMeaning = { meaning: Meaning; most: number; textOf: (place: Place) => Promise<string> }
+
+export async function search(
+  index: RecallIndex,
+  text: string,
+  options: SearchOptions,
+  by?: ByMeaning | undefined,
+): Promise<Found[]> {
   const query = parseQuery(text)
   if (query.terms.size === 0) return []
   const { limit } = options
-  const ranked = await rankDocuments(index, query, {
-    limit: limit * PIECES_PER_HIT + MORE_PIECES,
+  const { found: words, newest } = await rankDocuments(index, query, {
+    limit: Math.max(limit, by ? MEANING_CANDIDATES : 0) * PIECES_PER_HIT + MORE_PIECES,
     filters: filtersOf(options),
+    newest: by?.most ?? 0,
   })
+  const ranked = by ? fuse(words, await nearest(index, text, { words, newest, by }), keyOf) : words
   const places = await index.places(ranked)
   const found = new Map<string, Found & { print: number }>()
   for (const [i, place] of places.entries()) {
@@ -47,6 +58,25 @@ export async function search(index: RecallIndex, text: string, options: SearchOp
   }
   const hits = options.distinct ? withoutCopies([...found.values()]) : [...found.values()]
   return hits.slice(0, limit).map(({ print: _, ...hit }) => hit)
+}
+
+type Nearby = { words: readonly Ranked[]; newest: readonly Ranked[]; by: ByMeaning }
+
+/** What words found first and what is newest, in the order of nearness; the far ones are left out. */
+async function nearest(index: RecallIndex, text: string, { words, newest, by }: Nearby): Promise<Ranked[]> {
+  const looked = new Map([...words.slice(0, MEANING_CANDIDATES), ...newest].map(one => [keyOf(one), one]))
+  const placed = await index.places([...looked.values()])
+  const known = [...looked.values()].flatMap((one, i) => (placed[i] ? [{ one, place: placed[i] }] : []))
+  const near = await by.meaning.nearest(
+    text,
+    known.map(({ place }) => place),
+    by.textOf,
+  )
+  return near.map(i => known[i]!.one)
+}
+
+function keyOf({ session, number }: DocumentKey): string {
+  return `${session} ${number}`
 }
 
 function filtersOf({ types, tools, paths, since, until }: SearchOptions): Filters {

@@ -25,13 +25,14 @@ import { Listeners } from '../model/listeners.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
-import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
+import type { Place } from '../recall/index.ts'
+import { type Embed, meaningOf } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, type Settings, settingsFor } from './config.ts'
 import { everySession } from './every-session.ts'
 import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from './planners.ts'
-import { isInProject, type RecallHit, type RecallOptions } from './recall.ts'
+import { isInProject, MOST_OF_ALL_BY_MEANING, type RecallHit, type RecallOptions } from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
@@ -382,16 +383,15 @@ export class Palimpsest {
     const chosen = isNarrowed ? await this.#chosen({ project, tag, among }) : among
     const index = await this.#store.index(chosen ? { among: chosen } : 'all')
     const embed = this.#embed
-    const words = await search(index, query, { limit: embed ? Math.max(limit, MEANING_CANDIDATES) : limit, ...rest })
     const opened = new Map<string, Promise<Session>>()
     const openOnce = (id: string) => {
       const session = opened.get(id) ?? open(id)
       opened.set(id, session)
       return session
     }
-    const textOf = async (one: Found) => (await openOnce(one.session)).pieceOf(one)
-    const ordered = embed ? await orderByMeaning(words, query, { embed, textOf }) : words
-    const found = ordered.slice(0, limit)
+    const textOf = async (place: Place) => (await openOnce(place.session)).pieceOf(place)
+    const by = embed && { meaning: meaningOf(embed), most: MOST_OF_ALL_BY_MEANING, textOf }
+    const found = await search(index, query, { limit, ...rest }, by)
     const bySession = Map.groupBy(found, hit => hit.session)
     const placed = new Map<Found, SessionHit>()
     for (const [id, own] of bySession) {

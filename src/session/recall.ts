@@ -10,6 +10,7 @@ import { isAbsolutePath, normalizePath } from '../model/paths.ts'
 import { headOf, onOneLine } from '../model/text.ts'
 import { type Counter, partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
+import type { Place } from '../recall/index.ts'
 import type { Found, SearchOptions } from '../recall/search.ts'
 import { snippetOf } from '../recall/snippet.ts'
 import type { Fold } from '../view/fold.ts'
@@ -111,8 +112,13 @@ export async function describeHits(reader: Reader, found: readonly Found[], quer
   return hits
 }
 
-/** The piece of a part that was found. */
-export async function pieceOf(reader: Reader, { seq, part, from, to }: Found): Promise<string> {
+/** So many pieces of a session, the newest, are compared by meaning. */
+export const MOST_BY_MEANING = 5000
+/** Of several sessions fewer: each is opened for the text of its pieces. */
+export const MOST_OF_ALL_BY_MEANING = 1000
+
+/** The text of a piece of a part. */
+export async function pieceOf(reader: Reader, { seq, part, from, to }: Place): Promise<string> {
   const entry = entryAt(reader.fold, seq)
   const found = entry === undefined ? undefined : (await reader.original(entry)).parts[part]
   return found ? textOf(found).slice(from, to) : ''

@@ -17,7 +17,8 @@ import { imagesIn, textOf } from '../model/leaves.ts'
 import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Author, Edit, Event, ImagePart, Message, Part, Told, Usage } from '../model/types.ts'
-import { type Embed, MEANING_CANDIDATES, orderByMeaning } from '../recall/meaning.ts'
+import type { Place } from '../recall/index.ts'
+import { type Embed, meaningOf } from '../recall/meaning.ts'
 import { type Found, search } from '../recall/search.ts'
 import { entriesOf, messagesOf } from '../view/edits.ts'
 import { activeEdits, type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
@@ -30,6 +31,7 @@ import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
 import {
   describeAround,
   describeHits,
+  MOST_BY_MEANING,
   type Nearby,
   pieceOf,
   type Reader,
@@ -228,15 +230,14 @@ export class Session {
   async recall(query: string, { limit = 20, ...options }: RecallOptions = {}): Promise<RecallHit[]> {
     const index = await this.#store.index({ session: this.id })
     const embed = this.#embed
-    const most = embed ? Math.max(limit, MEANING_CANDIDATES) : limit
-    const found = await search(index, query, { limit: most, ...options })
-    const ordered = embed ? await orderByMeaning(found, query, { embed, textOf: one => this.pieceOf(one) }) : found
-    return this.describe(ordered.slice(0, limit), query)
+    const textOf = (place: Place) => this.pieceOf(place)
+    const by = embed && { meaning: meaningOf(embed), most: MOST_BY_MEANING, textOf }
+    return this.describe(await search(index, query, { limit, ...options }, by), query)
   }
 
   /** The text of what a search has found in this session. */
-  async pieceOf(found: Found): Promise<string> {
-    return pieceOf(await this.#reader(), found)
+  async pieceOf(place: Place): Promise<string> {
+    return pieceOf(await this.#reader(), place)
   }
 
   /** What a search has found in this session, as its hits. */

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { embeddingFolder } from '../../scripts/optional-parts.ts'
 import type { Message } from '../../src/model/types.ts'
+import { meaningOf } from '../../src/recall/meaning.ts'
 import { parseConfig } from '../../src/session/config.ts'
 import { openEmbedding } from '../../src/session/embedding.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -34,25 +35,66 @@ await once(server, 'listening')
 after(() => server.close())
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 
-const texts = ['the price of the soup went up', 'the price of the lorry fell', 'a price list', 'nothing to see']
+const texts = [
+  'the price of the soup went up',
+  'the price of the lorry fell',
+  'a price list',
+  'nothing to see',
+  'my car',
+]
 
-test('an endpoint orders what words find by meaning, and finds nothing that they do not', async () => {
+test('an endpoint finds by meaning what no word finds, and both orders are one', async () => {
   process.env['PALIMPSEST_TEST_KEY'] = 'secret'
   const config = { recall: { embedding: { url, model: 'm', keyEnv: 'PALIMPSEST_TEST_KEY', queryPrefix: 'find: ' } } }
   await using pal = await openPalimpsest({ home: ':memory:', config })
   const session = await pal.session('s')
   await session.append(...texts.map(said))
   const first = (await session.recall('price of an automobile')).map(({ entry }) => entry)
-  assert.equal(first[0], 1)
-  assert.deepEqual([...first].sort(), [0, 1, 2])
-  assert.deepEqual(asked[0], { model: 'm', input: ['find: price of an automobile'], key: 'Bearer secret' })
-  const { hits } = await pal.recall('prices went up for a meal', { limit: 1 })
-  assert.ok(asked.some(({ input }) => input.includes('find: prices went up for a meal')))
+  assert.equal(first[0], 1, 'by words and by meaning')
+  assert.ok(first.includes(4), 'by its meaning alone')
+  assert.ok(
+    asked.some(
+      ({ model, input, key }) =>
+        model === 'm' && key === 'Bearer secret' && input[0] === 'find: price of an automobile',
+    ),
+  )
+  assert.equal((await session.recall('automobile', { limit: 1 }))[0]!.entry, 4)
+  const { hits } = await pal.recall('something for a meal', { limit: 1 })
   assert.deepEqual(
     hits.map(({ entry }) => entry),
     [0],
   )
   assert.equal(asked.flatMap(({ input }) => input).filter(text => text === texts[1]).length, 1, 'vectors are kept')
+})
+
+test('filters hold for what is found by meaning', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:', config: { recall: { embedding: { url, model: 'm' } } } })
+  const session = await pal.session('s')
+  const reply: Message = { role: 'assistant', parts: [{ type: 'text', text: 'a lorry it is' }] }
+  await session.append(said('my car'), reply, said('a vehicle with wheels'))
+  const found = await session.recall('automobile', { types: ['assistant'] })
+  assert.deepEqual(
+    found.map(({ entry }) => entry),
+    [1],
+  )
+  const copies = await session.append(said('my car'))
+  assert.ok(copies)
+  const distinct = await session.recall('automobile', { types: ['user'], distinct: true })
+  assert.deepEqual(distinct.map(({ entry }) => entry).toSorted(), [2, 3])
+})
+
+test('a search does not wait for all vectors of a long session; the next one has them', async () => {
+  const embed = await openEmbedding({ url, model: 'm' }, '.')
+  await using pal = await openPalimpsest({ home: ':memory:', embed })
+  const session = await pal.session('s')
+  const many = Array.from({ length: 600 }, (_, i) => said(`number ${i}`))
+  await session.append(said('my old car'), ...many)
+  const before = asked.length
+  assert.notEqual((await session.recall('automobile', { limit: 1 }))[0]!.entry, 0, 'the oldest is not known yet')
+  const waited = asked.slice(before).flatMap(({ input }) => input).length
+  assert.ok(waited < 300, `it waited for ${waited} vectors`)
+  await meaningOf(embed).filled()
+  assert.equal((await session.recall('automobile', { limit: 1 }))[0]!.entry, 0)
 })
 
 test('without a configuration no vector is asked for', async () => {
