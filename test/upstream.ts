@@ -90,8 +90,9 @@ export async function startUpstream(
 /** Without the query, and as OpenAI and Anthropic have it themselves where Azure or Vertex have longer paths. */
 function plainPath(path: string): string {
   const [plain = ''] = path.split('?')
+  if (plain.endsWith('/count-tokens:rawPredict')) return '/v1/messages/count_tokens'
   if (/RawPredict$|:rawPredict$/.test(plain)) return '/v1/messages'
-  return plain.replace(/\/deployments\/[^/]+\//, '/')
+  return plain.replace(/^\/openai(?=\/)/, '').replace(/^(?:\/v1)?(?:\/deployments\/[^/]+)?\//, '/v1/')
 }
 
 function roughCount({ body }: Received) {

@@ -31,9 +31,10 @@ export const anthropic: ProxyDialect = {
   name: 'anthropic',
   upstream: 'anthropic',
   // Vertex names the model in the path.
-  path: /^\/v1\/(?:messages|projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/[^/:]+:(?:rawPredict|streamRawPredict))$/,
-  modelIn: path => /\/models\/([^/:]+):\w+$/.exec(path)?.[1],
-  counts: /^\/v1\/messages\/count_tokens$/,
+  path: /^\/v1\/(?:messages|projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/(?!count-tokens:)[^/:]+:(?:rawPredict|streamRawPredict))$/,
+  modelIn: path => /\/models\/(?!count-tokens:)([^/:]+):\w+$/.exec(path)?.[1]?.replace('%40', '@'),
+  counts:
+    /^\/v1\/(?:messages\/count_tokens|projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/count-tokens:rawPredict)$/,
   list: 'messages',
   read,
   write,

@@ -34,8 +34,13 @@ export function routeOf({ pathname }: URL, headers: SomeHeaders): Route {
   const [, first = ''] = pathname.split('/', 2)
   const named = Object.hasOwn(PREFIXES, first) ? PREFIXES[first] : undefined
   if (named) return { upstream: named, path: pathname.slice(first.length + 1) || '/' }
+  const publisher = VERTEX.exec(pathname)?.[1]
+  if (publisher) return { upstream: publisher === 'anthropic' ? 'anthropic' : 'gemini', path: pathname }
   return { upstream: isForAnthropic(pathname, headers) ? 'anthropic' : 'openai', path: pathname }
 }
+
+/** Vertex AI says in the path whose model it is. */
+const VERTEX = /^\/v\d+(?:(?:alpha|beta)\d*)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/(anthropic|google)\//
 
 function isForAnthropic(path: string, headers: SomeHeaders): boolean {
   return path.startsWith('/v1/messages') || headers.has('anthropic-version') || !path.startsWith('/v1')
@@ -45,7 +50,10 @@ export function upstreamUrl({ upstream, path }: Route, search: string, upstreams
   const base = trimEndOf(upstreams[upstream], '/')
   if (upstream === 'anthropic') return new URL(base.replace(/\/v1$/, '') + path + search)
   if (upstream === 'gemini') return new URL(base + path + search)
-  const root = new URL(base).pathname === '/' ? `${base}/v1` : base
+  const { pathname } = new URL(base)
+  // Azure has paths with a version and, for deployments, without one.
+  if (pathname === '/openai') return new URL(base + path + search)
+  const root = pathname === '/' ? `${base}/v1` : base
   return new URL(root + path.replace(/^\/v1(?=\/|$)/, '') + search)
 }
 

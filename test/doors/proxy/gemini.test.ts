@@ -11,19 +11,22 @@ import { builder, TASK } from './loops.ts'
 import { entriesOf, largeOutput, sessionNames, setUp } from './setup.ts'
 
 const ROUNDS = 44
+const MODELS = '/v1beta/models'
+/** Asked for without a prefix: the path says whose models these are. */
+const VERTEX = '/v1/projects/p/locations/global/publishers/google/models'
 const SYSTEM = { parts: [{ text: 'You build software.' }] }
 const TOOLS = [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }]
 
 /** A proxy in front of a Gemini that a script plays. */
-async function between(script: Script, options: Partial<ProxyOptions> & GeminiOptions = {}) {
-  const { ids, ...given } = options
+async function between(script: Script, options: Partial<ProxyOptions> & GeminiOptions & { path?: string } = {}) {
+  const { ids, path = `/gemini${MODELS}`, ...given } = options
   const provider = await startGemini(script, ids === undefined ? {} : { ids })
   const it = await setUp([], { upstreams: { gemini: provider.url }, ...given })
   const dispose = async () => {
     await it[Symbol.asyncDispose]()
     await provider.close()
   }
-  return { ...it, provider, url: `${it.url}/gemini`, [Symbol.asyncDispose]: dispose }
+  return { ...it, provider, url: it.url + path, [Symbol.asyncDispose]: dispose }
 }
 
 const METHODS = {
@@ -34,8 +37,7 @@ const METHODS = {
 type Method = keyof typeof METHODS
 
 async function post(url: string, body: string, method: Method = 'events', headers: Record<string, string> = {}) {
-  const path = `/v1beta/models/gemini-3-pro-preview:${METHODS[method]}`
-  const response = await fetch(url + path, {
+  const response = await fetch(`${url}/gemini-3-pro-preview:${METHODS[method]}`, {
     method: 'POST',
     body,
     headers: { 'content-type': 'application/json', 'x-goog-api-key': 'k-secret', ...headers },
@@ -83,26 +85,33 @@ function thinker(rounds: number) {
   }
 }
 
-const LOOPS: [Method, ids: boolean][] = [
+const LOOPS: [Method, ids: boolean, path?: string][] = [
   ['events', false],
   ['events', true],
   ['list', false],
   ['whole', false],
+  ['events', false, VERTEX],
+  ['whole', false, VERTEX],
 ]
 
-for (const [method, ids] of LOOPS) {
-  const name = `${METHODS[method]}, calls with${ids ? '' : 'out'} ids`
+for (const [method, ids, path] of LOOPS) {
+  const name = `${path === VERTEX ? 'Vertex, ' : ''}${METHODS[method]}, calls with${ids ? '' : 'out'} ids`
+  const given = path === undefined ? {} : { path }
 
   test(`${name}: ${ROUNDS} rounds with edits, signatures intact, and the ledger holds what was sent`, async () => {
     await using direct = await startGemini(thinker(ROUNDS), { ids })
-    await agent(direct.url, method)
-    await using it = await between(thinker(ROUNDS), { policy: 'thrifty', ids })
+    await agent(direct.url + (path ?? MODELS), method)
+    await using it = await between(thinker(ROUNDS), { policy: 'thrifty', ids, ...given })
     // The provider refuses a view that breaks its rules, and the agent then fails.
     assert.match(await agent(it.url, method), /all of it works/)
     await it.proxy.idle()
     assert.deepEqual(it.faults, [])
     assert.equal(it.provider.requests.length, ROUNDS + 1)
     assert.ok(it.proxy.meter.totals.edits > 10, `only ${it.proxy.meter.totals.edits} edits were made`)
+    assert.deepEqual(
+      it.provider.requests.map(request => request.path),
+      direct.requests.map(request => request.path),
+    )
     const last = it.provider.requests.at(-1)!
     const whole = direct.requests.at(-1)!
     assert.ok(last.body.length < whole.body.length * 0.7, `the last request had ${last.body.length} bytes`)
@@ -123,9 +132,9 @@ for (const [method, ids] of LOOPS) {
 
   test(`${name}: the same bytes pass when there is nothing to edit`, async () => {
     await using direct = await startGemini(thinker(3), { ids })
-    await agent(direct.url, method)
+    await agent(direct.url + (path ?? MODELS), method)
     for (const policy of ['none', 'thrifty']) {
-      await using it = await between(thinker(3), { policy, ids })
+      await using it = await between(thinker(3), { policy, ids, ...given })
       await agent(it.url, method)
       assert.deepEqual(
         it.provider.requests.map(({ body }) => body),
@@ -189,7 +198,7 @@ describe('what cannot be edited', () => {
 
   test('countTokens and everything else pass, unrecorded', async () => {
     await using it = await between(() => ({ text: 'yes' }))
-    const url = `${it.url}/v1beta/models/gemini-3-pro-preview:countTokens`
+    const url = `${it.url}/gemini-3-pro-preview:countTokens`
     const response = await fetch(url, { method: 'POST', body: '{"contents":[{"parts":[{"text":"hi"}]}]}' })
     assert.ok('totalTokens' in ((await response.json()) as object))
     assert.deepEqual(await sessionNames(it.pal), [])
