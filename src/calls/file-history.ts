@@ -103,6 +103,7 @@ type Known = { turn: number; writes: readonly KnownWrite[] }
 function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Known): FileState {
   const wanted = normalizePath(path)
   const state: FileState = { path, turn, content: undefined, basis: [] }
+  const git: Git = { index: { why: NOT_STAGED }, head: { why: NOT_STAGED } }
   let runs = 0
   const take = (at: number, next: Next) => {
     state.content = next.content
@@ -120,10 +121,12 @@ function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Know
   for (const [i, step] of steps.entries()) {
     takeWrites(step.turn)
     if (step.info.kind === 'shell') runs++
-    if (failed(step.info, step.result) || !touches(step.info, wanted)) continue
-    const elsewhere = (other: string) => stateAfter(steps.slice(0, i), other, { turn, writes: [] }).content
-    const next = follow(replacedBy(step, writes[written]) ?? state.content, step, wanted, elsewhere)
-    if (next) take(step.turn, next)
+    if (failed(step.info, step.result)) continue
+    if (touches(step.info, wanted)) {
+      const elsewhere = (other: string) => stateAfter(steps.slice(0, i), other, { turn, writes: [] }).content
+      const next = follow(replacedBy(step, writes[written]) ?? state.content, step, wanted, { elsewhere, git })
+      if (next) take(step.turn, next)
+    } else followGit(git, step.info, { path: wanted, writes: 0, content: state.content })
   }
   takeWrites(Number.POSITIVE_INFINITY)
   if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
@@ -151,11 +154,10 @@ function follow(
   content: string | undefined,
   { call, info, result }: Step,
   path: string,
-  elsewhere: (path: string) => string | undefined,
+  around: Around,
 ): Next | undefined {
   if (info.kind === 'read' || info.kind === 'shell-read') return followRead(info, result)
-  const written = info.writes?.find(write => sameFile(write.path, path))
-  if (written) return followShellWrite(content, written, elsewhere)
+  if (info.writes?.some(write => sameFile(write.path, path))) return followShell(content, info, path, around)
   if (info.patch !== undefined) {
     const patched = applyPatchTo(info.patch, path, content)
     return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
@@ -231,28 +233,78 @@ function commandOutput(text: string): string {
   return lines.slice(from, to).join('\n')
 }
 
+/** What else a command may take a file from: other files, the index and HEAD of git. */
+type Around = { elsewhere: (path: string) => string | undefined; git: Git }
+
+/** All that one command line does to a file, in order. */
+function followShell(before: string | undefined, info: CallInfo, path: string, around: Around): Next | undefined {
+  let last: Next | undefined
+  let content = before
+  let isFresh = false
+  for (const [i, write] of (info.writes ?? []).entries()) {
+    followGit(around.git, info, { path, writes: i, content })
+    if (!sameFile(write.path, path)) continue
+    last = followShellWrite(content, write, around)
+    content = last.content
+    isFresh ||= last.fresh === true
+  }
+  followGit(around.git, info, { path, writes: info.writes?.length ?? 0, content })
+  return last && { ...last, ...(isFresh ? { fresh: true } : {}) }
+}
+
+/** What git would bring back, or why that is not known. */
+type Kept = { content: string } | { why: string }
+type Git = { index: Kept; head: Kept }
+
+const NOT_STAGED = 'the ledger has no git add or git commit of it'
+
+/** Takes what git did after so many writes of a command line, with the file as it then was. */
+function followGit(git: Git, info: CallInfo, at: { path: string; writes: number; content: string | undefined }): void {
+  const now: Kept =
+    at.content === undefined ? { why: 'what it was when it was staged is not known' } : { content: at.content }
+  for (const effect of info.git ?? []) {
+    if (effect.after !== at.writes) continue
+    if (effect.type === 'unsure') {
+      git.index = { why: `${effect.command} may have changed what is staged` }
+      git.head = { why: `${effect.command} may have changed what is committed` }
+    } else if (effect.type === 'commit') {
+      if (effect.all) git.index = now
+      git.head = git.index
+    } else if (effect.paths === 'all' || effect.paths.some(path => sameFile(path, at.path) || isUnder(path, at.path))) {
+      git.index = now
+    }
+  }
+}
+
+function isUnder(folder: string, path: string): boolean {
+  return path.startsWith(`${folder}/`)
+}
+
 function followShellWrite(
   content: string | undefined,
   write: NonNullable<CallInfo['writes']>[number],
-  elsewhere: (path: string) => string | undefined,
+  { elsewhere, git }: Around,
 ): Next {
   if (write.removed) return { content: undefined, how: 'removed by a command', fresh: true }
   if (write.substitute) {
-    const text = content === undefined ? undefined : substituted(content, write.substitute)
-    return {
-      content: text,
-      how: text === undefined ? 'changed by sed; the content before is not known' : 'changed by sed',
-    }
+    if (content === undefined) return { content, how: 'changed by sed; the content before is not known' }
+    return { content: substituted(content, write.substitute), how: 'changed by sed' }
   }
   if (write.from !== undefined) {
     const text = elsewhere(write.from)
     return { content: text, how: `${text === undefined ? 'replaced by' : 'the content of'} ${write.from}`, fresh: true }
   }
+  if (write.restored) return broughtBack(write.restored === 'HEAD' ? git.head : git.index)
   if (write.content === undefined)
     return { content: undefined, how: 'written by a command; the text is not in the ledger' }
   if (write.append)
     return { content: content === undefined ? undefined : content + write.content, how: 'appended by a command' }
   return { content: write.content, how: 'written by a command', fresh: true }
+}
+
+function broughtBack(kept: Kept): Next {
+  if ('why' in kept) return { content: undefined, how: `brought back by git, which cannot be followed: ${kept.why}` }
+  return { content: kept.content, how: 'brought back by git, as it was staged or committed here', fresh: true }
 }
 
 /** As `sed` does: line by line, the first occurrence or all. */

@@ -7,7 +7,18 @@
  */
 
 import { isAbsolutePath, normalizePath } from '../model/paths.ts'
-import { type FileWrite, type LineRange, NEUTRAL, READ, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
+import { classifyGit, resolvedEffect } from './shell-git.ts'
+import {
+  type FileWrite,
+  type GitEffect,
+  type LineRange,
+  NEUTRAL,
+  READ,
+  RUN,
+  SEARCH,
+  type Step,
+  WRITE,
+} from './shell-steps.ts'
 import { classifyAwk, classifySed } from './shell-stream-editors.ts'
 import { commandOf, isLiteral, plain, type ShellOptions, type SimpleCommand, splitShell } from './shell-words.ts'
 
@@ -19,6 +30,8 @@ export type ShellInfo = {
   patch?: string
   /** Every file that the command is seen to write, whatever else it does. */
   writes: FileWrite[]
+  /** What git did, each after so many of the writes. */
+  git: (GitEffect & { after: number })[]
 }
 
 /** `bash -c "bash -c …"`: deeper than this it is a run. */
@@ -52,11 +65,6 @@ const MODES = set('chmod chown chgrp')
 const REMOVERS = set('rm rmdir unlink del remove-item')
 const WRITERS = set('tee set-content out-file add-content')
 const SHELLS = set('bash sh zsh dash ksh fish pwsh powershell')
-const GIT_LOOKS = set(
-  'log diff status show grep ls-files ls-tree ls-remote blame rev-parse rev-list describe reflog shortlog cat-file merge-base ' +
-    'check-ignore name-rev for-each-ref show-ref diff-tree whatchanged show-branch version help',
-)
-const GIT_LISTS = set('branch tag remote stash worktree config submodule notes')
 /** Options that take the next word as their value, so that it is not mistaken for a file. */
 const VALUED: Record<string, Set<string>> = {
   rg: set('-g --glob -t --type -T -A -B -C -m -e -f -M -j --max-count --sort --max-depth -d --iglob --context'),
@@ -132,8 +140,13 @@ function changeDirectory(place: Place, target: string | undefined): void {
 
 function summarize(steps: Step[]): ShellInfo {
   const rank = steps.reduce((most, step) => Math.max(most, step.rank), NEUTRAL)
-  const writes = steps.flatMap(step => step.writes ?? [])
-  const info: ShellInfo = { kind: KINDS[rank]!, paths: [], writes }
+  const writes: FileWrite[] = []
+  const git: ShellInfo['git'] = []
+  for (const step of steps) {
+    writes.push(...(step.writes ?? []))
+    if (step.git) git.push({ ...step.git, after: writes.length })
+  }
+  const info: ShellInfo = { kind: KINDS[rank]!, paths: [], writes, git }
   if (rank === NEUTRAL || rank === RUN) return info
   const lowest = rank === SEARCH ? READ : rank
   const counted = steps.filter(step => step.rank >= lowest)
@@ -248,40 +261,6 @@ function patching(patch: string | undefined): Step {
   return { rank: WRITE, patch, paths: patch === undefined ? [] : patchPaths(patch) }
 }
 
-function classifyGit(words: string[]): Step {
-  let at = 1
-  while (words[at]?.startsWith('-')) at += words[at] === '-C' || words[at] === '-c' ? 2 : 1
-  const verb = words[at] ?? ''
-  const rest = words.slice(at + 1)
-  const query = plain([verb, ...rest].join(' '))
-  if (GIT_LOOKS.has(verb)) {
-    const split = rest.indexOf('--')
-    return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
-  }
-  if (verb === 'apply') return { rank: WRITE }
-  const restored = restoredFiles(verb, rest)
-  if (restored.length > 0 && !restored.includes('.')) return changing(restored)
-  return listsOnly(verb, rest) ? { rank: SEARCH, query } : { rank: RUN }
-}
-
-/** The files that `git restore` or `git checkout --` brings back. */
-function restoredFiles(verb: string, rest: string[]): string[] {
-  if (verb === 'restore' && !rest.includes('--staged')) return operands('git', ['git', ...rest])
-  return verb === 'checkout' || verb === 'restore' ? filesBehind(rest) : []
-}
-
-function listsOnly(verb: string, rest: string[]): boolean {
-  if (!GIT_LISTS.has(verb) || (verb === 'stash' && rest.length === 0)) return false
-  const asks = rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word))
-  return asks || rest.every(word => /^-[avr]+$/.test(word))
-}
-
-/** What stands behind `--`. */
-function filesBehind(words: readonly string[]): string[] {
-  const at = words.indexOf('--')
-  return at < 0 ? [] : words.slice(at + 1)
-}
-
 function classifyFind(words: string[]): Step {
   const paths: string[] = []
   let at = 1
@@ -360,7 +339,8 @@ function resolve(step: Step, { dir, lost }: Place): Step {
       path: normalizePath(write.path, dir),
       ...(write.from === undefined ? {} : { from: normalizePath(write.from, dir) }),
     }))
-  return { ...step, ...(paths ? { paths } : {}), ...(writes ? { writes } : {}) }
+  const git = step.git && resolvedEffect(step.git, path => (known(path) ? normalizePath(path, dir) : undefined))
+  return { ...step, ...(paths ? { paths } : {}), ...(writes ? { writes } : {}), ...(git ? { git } : {}) }
 }
 
 function withoutPrefixes(words: string[]): string[] {

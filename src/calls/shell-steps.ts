@@ -12,7 +12,15 @@ export type FileWrite = {
   from?: string
   /** `sed -i 's/old/new/'` with literal texts. */
   substitute?: { old: string; new: string; all: boolean }
+  /** Where git brought it back from. */
+  restored?: 'index' | 'HEAD'
 }
+
+/** What a git command did besides: it took files into the index (also `all` that it knows), or the index into HEAD. */
+export type GitEffect =
+  | { type: 'stage'; paths: string[] | 'all' }
+  | { type: 'commit'; all: boolean }
+  | { type: 'unsure'; command: string }
 
 export const NEUTRAL = 0
 export const READ = 1
@@ -26,6 +34,8 @@ export type Step = {
   query?: string | undefined
   patch?: string | undefined
   writes?: FileWrite[]
+  /** Comes after the writes. */
+  git?: GitEffect | undefined
   /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
   range?: LineRange | undefined
 }

@@ -10,7 +10,7 @@
 import { parseJson } from '../model/json.ts'
 import { normalizePath } from '../model/paths.ts'
 import type { ToolKind } from '../model/types.ts'
-import { describeShell, patchPaths } from './shell-kinds.ts'
+import { describeShell, patchPaths, type ShellInfo } from './shell-kinds.ts'
 import type { FileWrite, LineRange } from './shell-steps.ts'
 
 export { normalizePath, sameFile } from '../model/paths.ts'
@@ -40,6 +40,8 @@ export type CallInfo = {
   patch?: string
   /** Files that a shell command is seen to write, whatever its kind. */
   writes?: FileWrite[]
+  /** What a shell command did to the index and to HEAD of git, each after so many of the writes. */
+  git?: ShellInfo['git']
 }
 
 export type TextEdit = { oldText: string; newText: string; all?: boolean }
@@ -255,6 +257,7 @@ function describeShellCall(spec: ToolSpec, args: Arguments): CallInfo {
     how: only?.append ? 'append' : undefined,
     patch: shell.patch,
     writes: shell.writes.length > 0 ? shell.writes : undefined,
+    git: shell.git.length > 0 ? shell.git : undefined,
   })
 }
 

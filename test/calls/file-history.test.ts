@@ -70,8 +70,6 @@ describe('file_state_at', () => {
     const unknown = [
       "sed -i 's/x.*/y/' a.ts",
       'sed -i "s/x/$y/" a.ts',
-      'git checkout -- a.ts',
-      'git restore a.ts',
       'npm test | tee a.ts',
       'echo $x | tee a.ts',
       'echo x | tr x y | tee a.ts',
@@ -88,6 +86,68 @@ describe('file_state_at', () => {
     assert.equal(after('mv a.ts lib', 'lib').content, undefined, 'lib may be a folder')
     assert.equal(after('cp a.ts lib/', 'lib/a.ts').content, 'x = 1\nx + x\n')
     assert.equal(after('git status').content, 'x = 1\nx + x\n')
+  })
+
+  test('git brings back what was staged or committed here, and it is said why where that is not known', () => {
+    const after = (...commands: string[]) =>
+      fileStateAt(
+        session(
+          { name: 'read_file', input: { path: 'src/a.ts' }, output: 'one\n' },
+          ...commands.map(command =>
+            command === 'EDIT'
+              ? { name: 'edit_file', input: { path: 'src/a.ts', old_string: 'one', new_string: 'two' } }
+              : { name: 'bash', input: { command }, output: '' },
+          ),
+        ),
+        'src/a.ts',
+        99,
+      )
+    const followed: string[][] = [
+      ['git add src/a.ts', 'EDIT', 'git checkout -- src/a.ts'],
+      ['git add -A && git commit -m "a, b"', 'EDIT', 'git restore src/a.ts'],
+      ['git add src', 'git commit -m one', 'npm test', 'EDIT', 'git status && git checkout -- src/a.ts'],
+      ['git commit -am one', 'EDIT', 'git add .', 'git checkout HEAD -- src/a.ts'],
+      ['git add .; git commit -q -m one; git push', 'echo x >> src/a.ts', 'git checkout -- src/b.ts src/a.ts'],
+      ['git add . && echo x >> src/a.ts', 'git checkout -- src/a.ts'],
+    ]
+    for (const commands of followed) assert.equal(after(...commands).content, 'one\n', commands.join(' / '))
+    assert.deepEqual(after(...followed[0]!).basis, ['turn 4: brought back by git, as it was staged or committed here'])
+    assert.equal(after('git commit -am one', 'EDIT', 'git add .', 'git restore src/a.ts').content, 'two\n')
+    assert.equal(
+      after('git add . && echo x >> src/a.ts && git add .', 'EDIT', 'git restore src/a.ts').content,
+      'one\nx\n',
+    )
+    const unknown: [commands: string[], why: RegExp][] = [
+      [['git checkout -- src/a.ts'], /the ledger has no git add or git commit of it/],
+      [['git commit -m one', 'EDIT', 'git restore src/a.ts'], /no git add or git commit of it/],
+      [['git add src/b.ts', 'EDIT', 'git restore src/a.ts'], /no git add or git commit of it/],
+      [['git add -A', 'git stash', 'git restore src/a.ts'], /git stash may have changed what is staged/],
+      [['git -C ../other add -A', 'EDIT', 'git restore src/a.ts'], /git -C \.\.\/other add -A may have changed/],
+      [['git add -A', 'git reset', 'git restore src/a.ts'], /git reset may have changed what is staged/],
+      [['git add -p', 'EDIT', 'git restore src/a.ts'], /git add -p may have changed what is staged/],
+      [['git add -A', 'EDIT', 'git checkout main -- src/a.ts'], /./],
+      [['git add -A', 'EDIT', 'git restore --source=v1 src/a.ts'], /./],
+      [["sed -i 's/o.e/x/' src/a.ts", 'git add -A', 'EDIT', 'git restore src/a.ts'], /when it was staged is not known/],
+    ]
+    for (const [commands, why] of unknown) {
+      const { content, basis } = after(...commands)
+      assert.equal(content, undefined, commands.join(' / '))
+      assert.match(basis.at(-1)!, why)
+    }
+  })
+
+  test('a command line that writes a file twice is followed to its end', () => {
+    const { content, basis } = fileStateAt(
+      session({
+        name: 'bash',
+        input: { command: "echo a > x.md; echo b >> x.md && sed -i 's/a/c/' x.md" },
+        output: '',
+      }),
+      'x.md',
+      1,
+    )
+    assert.equal(content, 'c\nb\n')
+    assert.deepEqual(basis, ['turn 1: changed by sed'])
   })
 
   test('a read that the tool itself calls partial is no whole read', () => {

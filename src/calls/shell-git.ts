@@ -1,0 +1,110 @@
+/**
+ * What a git command does: looks, brings files back, or changes the index and HEAD, from which `git checkout -- file` and
+ * `git restore file` bring them back. What is not known to leave these alone may have changed them.
+ */
+import { type GitEffect, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
+import { plain } from './shell-words.ts'
+
+const set = (names: string) => new Set(names.split(' '))
+
+const GIT_LOOKS = set(
+  'log diff status show grep ls-files ls-tree ls-remote blame rev-parse rev-list describe reflog shortlog cat-file merge-base ' +
+    'check-ignore name-rev for-each-ref show-ref diff-tree whatchanged show-branch version help',
+)
+const GIT_LISTS = set('branch tag remote stash worktree config submodule notes')
+/** Beside those that only look: they change neither the index nor HEAD. */
+const HARMLESS = set('fetch push remote tag branch config gc notes init blame bisect-log')
+/** Options of commit that take the next word as their value. */
+const COMMIT_VALUED = set(
+  '-m -F -C -c -t --message --file --author --date --template --cleanup --fixup --squash --trailer --reuse-message',
+)
+/** Options of add that stage what the working folder has, and nothing less. */
+const ADD_PLAIN = set('-A --all -u --update -f --force -v --verbose --')
+
+export function classifyGit(words: string[]): Step {
+  let at = 1
+  while (words[at]?.startsWith('-')) at += words[at] === '-C' || words[at] === '-c' ? 2 : 1
+  const verb = words[at] ?? ''
+  const rest = words.slice(at + 1)
+  const query = plain([verb, ...rest].join(' '))
+  if (GIT_LOOKS.has(verb)) {
+    const split = rest.indexOf('--')
+    return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
+  }
+  if (verb === 'apply') return { rank: WRITE }
+  // In another folder, perhaps of another repository.
+  if (words.slice(1, at).includes('-C')) return { rank: RUN, git: { type: 'unsure', command: plain(words.join(' ')) } }
+  const restored = restoredFiles(verb, rest)
+  if (restored.length > 0 && !restored.includes('.')) return bringingBack(restored, verb, rest)
+  return listsOnly(verb, rest) ? { rank: SEARCH, query } : { rank: RUN, git: gitEffect(verb, rest) }
+}
+
+/** The files that `git restore` or `git checkout --` brings back. */
+function restoredFiles(verb: string, rest: string[]): string[] {
+  if (verb === 'restore' && !rest.includes('--staged') && !rest.includes('-S'))
+    return rest.filter(word => !word.startsWith('-'))
+  return verb === 'checkout' || verb === 'restore' ? filesBehind(rest) : []
+}
+
+/** From the index, or from HEAD where that is named; `checkout HEAD` takes it into the index too. */
+function bringingBack(files: string[], verb: string, rest: string[]): Step {
+  const [source, ...more] = rest.slice(0, Math.max(0, rest.indexOf('--')))
+  const isPlain =
+    verb === 'checkout' ? source === undefined : rest.every(word => word === '--' || !word.startsWith('-'))
+  const isHead = verb === 'checkout' && more.length === 0 && (source === 'HEAD' || source === '@')
+  if (!isPlain && !isHead)
+    return { rank: WRITE, paths: files, writes: files.map(path => ({ path })), git: gitEffect(verb, rest) }
+  const restored = isHead ? ('HEAD' as const) : ('index' as const)
+  const git = isHead ? { git: { type: 'stage' as const, paths: files } } : {}
+  return { rank: WRITE, paths: files, writes: files.map(path => ({ path, restored })), ...git }
+}
+
+function listsOnly(verb: string, rest: string[]): boolean {
+  if (!GIT_LISTS.has(verb) || (verb === 'stash' && rest.length === 0)) return false
+  const asks = rest.some(word => /^(?:-l|--list|--show-current|--get|list|show)$/.test(word))
+  return asks || rest.every(word => /^-[avr]+$/.test(word))
+}
+
+/** What stands behind `--`. */
+function filesBehind(words: readonly string[]): string[] {
+  const at = words.indexOf('--')
+  return at < 0 ? [] : words.slice(at + 1)
+}
+
+/** A path that only the shell knows may be any. */
+export function resolvedEffect(effect: GitEffect, resolved: (path: string) => string | undefined): GitEffect {
+  if (effect.type !== 'stage' || effect.paths === 'all') return effect
+  const paths = effect.paths.map(path => (path === '.' && resolved(path) === '.' ? '' : resolved(path)))
+  if (paths.includes(undefined)) return { type: 'unsure', command: `git add ${effect.paths.map(plain).join(' ')}` }
+  return { type: 'stage', paths: paths.includes('') ? 'all' : paths.filter(path => path !== undefined) }
+}
+
+function gitEffect(verb: string, rest: readonly string[]): GitEffect | undefined {
+  const unsure: GitEffect = { type: 'unsure', command: ['git', verb, ...rest].join(' ') }
+  if (HARMLESS.has(verb)) return undefined
+  if (verb === 'commit') return committing(rest) ?? unsure
+  return verb === 'add' || verb === 'stage' ? (staging(rest) ?? unsure) : unsure
+}
+
+function staging(rest: readonly string[]): GitEffect | undefined {
+  const options = rest.filter(word => word.startsWith('-'))
+  if (options.some(option => !ADD_PLAIN.has(option))) return undefined
+  const paths = rest.filter(word => !word.startsWith('-'))
+  if (paths.some(path => /[*?[]|^:/.test(path))) return undefined
+  if (paths.length > 0) return { type: 'stage', paths }
+  return options.length > 0 ? { type: 'stage', paths: 'all' } : undefined
+}
+
+/** One that names files, or is asked in another way, takes something else than the index. */
+function committing(rest: readonly string[]): GitEffect | undefined {
+  let all = false
+  for (let at = 0; at < rest.length; at++) {
+    const word = rest[at]!
+    const letters = /^-([a-z]+)$/i.exec(word)?.[1] ?? ''
+    if (/^-[piod]|^--(?:patch|interactive|only|include|pathspec|dry-run)/.test(word) || !word.startsWith('-'))
+      return undefined
+    if (word === '--all' || letters.includes('a')) all = true
+    if (COMMIT_VALUED.has(word) || /^[a-z]+m$/i.test(letters)) at++
+  }
+  return { type: 'commit', all }
+}
