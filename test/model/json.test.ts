@@ -186,6 +186,13 @@ describe('parseJson', () => {
     )
   })
 
+  test('what a reviver throws is passed on', () => {
+    const failing = () => {
+      throw new TypeError('not this one')
+    }
+    for (const text of ['{"a":1}', '{"\\u0061":1}']) assert.throws(() => parseJson(text, failing), TypeError)
+  })
+
   test('a text that is no JSON is a SyntaxError that speaks of this text', () => {
     const broken = [
       '',

@@ -99,3 +99,10 @@ test('lines and ends of texts', () => {
   )
   assert.deepEqual([boundedTo('abc', 3), boundedTo('abcd', 3)], ['abc', 'ab…'])
 })
+
+test('half a character that stands alone is no character that a cut could split', () => {
+  assert.equal(cut('a\udc00b', 1), '\udc00b')
+  assert.equal(cut('\ud800b', 1), 'b')
+  assert.equal(cut('a\u{1f600}b', 2), 'b')
+  assert.equal(cut('a\u{1f600}b', 0, 2), 'a')
+})
