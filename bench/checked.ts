@@ -28,6 +28,8 @@ type World = {
   turn?: number
   /** The client's requests have the beta under which the server clears results. */
   manages?: true
+  /** The client has the server clear results by itself, and somebody undoes and redoes that. */
+  clearsItself?: true
   /** Somebody edits by hand, takes edits back, and counts tokens in between. */
   meddling?: true
 }
@@ -41,6 +43,13 @@ const WORLDS: World[] = [
     model: 'claude-opus-5-5',
     turn: 70,
     manages: true,
+  },
+  {
+    name: 'Opus 5.5, the client has the server clear',
+    kind: 'anthropic',
+    model: 'claude-opus-5-5',
+    manages: true,
+    clearsItself: true,
   },
   {
     name: 'Opus 5.5, old account, edits by hand',
@@ -90,11 +99,27 @@ async function startProvider({ kind, account, turn = 6 }: World, clock: Clock): 
   return { ...provider, upstream: await startUpstream(provider.script, { ...provider, ...FORGETS }) }
 }
 
-function startAgent({ kind, model, ttl, manages }: World, url: string, session: string): Agent {
+/** As a client would ask for it, with marks that short conversations reach. */
+const CLEARS = {
+  context_management: {
+    edits: [
+      { type: 'clear_thinking_20251015', keep: 'all' },
+      {
+        type: 'clear_tool_uses_20250919',
+        trigger: { type: 'input_tokens', value: 30_000 },
+        keep: { type: 'tool_uses', value: 5 },
+        clear_at_least: { type: 'input_tokens', value: 10_000 },
+      },
+    ],
+  },
+}
+
+function startAgent({ kind, model, ttl, manages, clearsItself }: World, url: string, session: string): Agent {
   if (kind === 'openai') return new ResponsesAgent(url, { model, session })
   if (kind === 'gemini') return new GeminiAgent(url, { model, session })
   const headers = manages ? { headers: { 'anthropic-beta': 'context-management-2025-06-27' } } : {}
-  return new AnthropicAgent(url, { model, session, ...headers, ...(ttl ? { ttl } : {}) })
+  const more = clearsItself ? { more: CLEARS } : {}
+  return new AnthropicAgent(url, { model, session, ...headers, ...more, ...(ttl ? { ttl } : {}) })
 }
 
 /** The same pauses in every run: now and then five minutes and more, at a turn of the user. */
@@ -154,6 +179,7 @@ async function proxied(world: World, rounds: number) {
   const base = world.kind === 'gemini' ? `${front.url}/gemini` : front.url
   const between: Between = async (agent, session) => {
     await proxy.idle()
+    if (world.clearsItself) await bringBack(agent, await pal.session(session))
     if (world.meddling && agent instanceof AnthropicAgent) await meddle(agent, await pal.session(session))
   }
   await play(world, rounds, () => base, between, clock, provider)
@@ -176,6 +202,15 @@ async function meddle(agent: AnthropicAgent, session: Session): Promise<void> {
   if (rounds % 11 !== 8 || entry === undefined) return
   const target = { type: 'part' as const, entry, part: 0 }
   await session.apply([{ target, replacement: 'cleared by hand', why: 'by hand' }]).catch(() => {})
+}
+
+/** Now and then undoes what the server has cleared from some result on, and later redoes it. */
+async function bringBack({ rounds }: Agent, session: Session): Promise<void> {
+  const cleared = session.edits().filter(({ edit }) => edit.mark === 'server')
+  const undone = cleared.findLast(({ active }) => !active)
+  const kept = cleared.filter(({ active }) => active)[rounds % 5]
+  if (rounds % 12 === 5 && kept) await session.undo(kept.edit.id)
+  if (rounds % 12 === 10 && undone) await session.redo(undone.edit.id)
 }
 
 async function main(): Promise<void> {
