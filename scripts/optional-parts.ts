@@ -63,7 +63,7 @@ export const OPTIONAL_PARTS: readonly OptionalPart[] = [
   {
     name: 'tests with an OpenTelemetry collector (no otelcol)',
     isHere: () => findCollector() !== undefined,
-    how: 'Put a collector with the OTLP receiver and the debug exporter on the path as otelcol, or set OTELCOL_PATH.',
+    how: 'Get it with: npm run otelcol:install (Go 1.26), or set OTELCOL_PATH.',
   },
   {
     name: 'npm run test:clients, the proxy with the agents that people use (not installed)',
@@ -143,7 +143,8 @@ function cached(variable: string, folder: string): string {
   return process.env[variable] ?? join(cache, 'palimpsest', folder)
 }
 
+/** The OpenTelemetry collector that OTELCOL_PATH names, that scripts/otel-collector has built, or that is on the path. */
 export function findCollector(): string | undefined {
-  const path = process.env['OTELCOL_PATH'] ?? 'otelcol'
-  return spawnSync(path, ['--version']).status === 0 ? path : undefined
+  const built = cached('OTELCOL_PATH', 'otelcol/otelcol')
+  return [built, 'otelcol'].find(path => spawnSync(path, ['--version']).status === 0)
 }

@@ -30,7 +30,7 @@ export type PolicyContract = {
   runs?: number
 }
 
-export function policyContract(make: () => PlannerFactory, { acts = true, runs = 25 }: PolicyContract = {}): void {
+export function policyContract(make: () => PlannerFactory, { acts = true, runs = 15 }: PolicyContract = {}): void {
   const { name } = make()
   describe(`policy: ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-policy-'))
@@ -74,7 +74,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       const policy = make()
       const pal = await openPalimpsest({ home, clock: () => 1000, config: false })
       const session = await pal.session('s', { policy })
-      await feed(session, messages, 1)
+      await feed(session, messages, 4)
       const made = session.edits().length
       await session.view()
       assert.equal(session.edits().length, made)
@@ -103,7 +103,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
 
     test('a call costs work for what is new, however long the session', async () => {
       const touched: number[] = []
-      await run(coding(240), { policy: counting(make(), touched) })
+      await run(coding(120), { policy: counting(make(), touched) })
       const quarter = Math.floor(touched.length / 4)
       const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
       const early = sum(touched.slice(0, quarter)) / quarter

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import {
   readSessions,
   readTranscript,
@@ -31,7 +31,7 @@ export type TranscriptSample = {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-transcripts-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
 /** Writes a file under a name that tells nothing, the same each time, in a folder of its own. */

@@ -11,7 +11,7 @@ import { openPalimpsest } from '../../src/session/engine.ts'
 import { startTelemetry } from '../../src/session/telemetry.ts'
 
 const collector = findCollector()
-const skip = collector === undefined ? 'no OpenTelemetry collector (OTELCOL_PATH)' : false
+const skip = collector === undefined ? 'no OpenTelemetry collector: npm run otelcol:install' : false
 
 async function startCollector() {
   const port = await freePort()
@@ -72,7 +72,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
       'gen_ai.conversation.compacted: Bool(true)',
       'Name           : compact',
       'Name: gen_ai.client.token.usage',
-      'Sum: 1005.000000',
+      'Sum: 1048.000000',
       'Name: palimpsest.cost',
     )
   })

@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { after } from 'node:test'
 import { memoryJournal } from '../../src/files/journal.ts'
 import { runTool, type Tool, type ToolContext, type ToolResult } from '../../src/tools/tool.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-test-'))
 process.env.PALIMPSEST_LOCKS ??= join(home, 'locks')
-after(() => rmSync(home, { recursive: true, force: true }))
+process.once('exit', () => rmSync(home, { recursive: true, force: true }))
 
 export const NOON = new Date(2026, 10, 15, 12, 5).getTime()
 
