@@ -12,6 +12,7 @@ import { storeOf } from '../files/folder.ts'
 import type { FileStore, Files } from '../files/store.ts'
 import type { Memory } from '../memory/memory.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
+import type { Environment } from '../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
 import { headOf } from '../model/text.ts'
@@ -68,7 +69,7 @@ export type AgentOptions = {
   /** Further tools. */
   tools?: readonly AgentTool[]
   /** What commands start from. */
-  env?: Record<string, string | undefined>
+  env?: Environment
   clock?: () => number
   /** The session that this one works for. */
   parent?: string

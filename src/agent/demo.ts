@@ -2,9 +2,11 @@
  * The demo: a sample project in a temporary folder and the scripted model beside it, so that a newcomer sees the whole
  * loop without a key. Nothing outside that folder is touched, and it stays there to be looked at.
  */
+
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { DEFAULT_HOME } from '../model/defaults.ts'
 import { DEMO_MODEL, startDemoModel } from './demo-model.ts'
 import type { ModelSettings } from './model.ts'
 
@@ -28,7 +30,7 @@ export async function startDemo({
   await makeProject(root)
   const server = await startDemoModel(pace === undefined ? {} : { pace })
   return {
-    home: home === undefined ? join(folder, '.agent') : resolve(home),
+    home: home === undefined ? join(folder, DEFAULT_HOME) : resolve(home),
     root,
     workspace: join(folder, 'workspace'),
     model: { provider: 'openai-compatible', name: DEMO_MODEL, baseUrl: server.url },

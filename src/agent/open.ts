@@ -5,13 +5,12 @@
  * A key comes from the environment only, is handed to the provider's client, and is written nowhere.
  */
 
-import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Files } from '../files/store.ts'
 import type { Memory } from '../memory/memory.ts'
-import { openMemory } from '../memory/open.ts'
+import { openMemory, userIn } from '../memory/open.ts'
 import { workspaceIn } from '../memory/workspace.ts'
-import { homeIn } from '../model/defaults.ts'
+import { type Environment, homeIn } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { trimEndOf } from '../model/text.ts'
 import { DEFAULT_MODEL } from '../providers/models.ts'
@@ -32,7 +31,7 @@ export { openModel } from './model.ts'
 export type OpenAgentOptions = {
   /** The folder of the ledger; `.agent` unless given. */
   home?: string | undefined
-  env?: Record<string, string | undefined>
+  env?: Environment
   /** Sessions and memory that are open already, for a process that has one of each; they stay open when this closes. */
   pal?: Palimpsest
   memory?: Memory
@@ -94,7 +93,7 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   const workspace = demo ? resolve(demo.workspace) : workspaceIn(env, { files: given.files, configured })
   const pal = given.with({ workspace, ...(summarize ? { summarize } : {}) })
   const root = resolve(demo?.root ?? options.root ?? '.')
-  const user = options.user ?? env['PALIMPSEST_USER'] ?? config.user ?? userInfo().username
+  const user = options.user ?? userIn(env, config.user)
   const workspaceOf = (one: string) => (one === user ? workspace : given.files.of(one, 'workspace'))
   const memory = options.memory ?? (await openMemory({ home, env, workspaceOf }))
 
@@ -165,7 +164,7 @@ export async function openAgentFrom(
 }
 
 type Sources = {
-  env: Record<string, string | undefined>
+  env: Environment
   config: AgentConfig
   whole: Config | undefined
   named: string | undefined
@@ -204,7 +203,7 @@ const PROVIDERS: Record<Provider, { key: string; url: string; baseUrl: string; m
 }
 
 /** The provider whose key or address the environment has; of two, the one that the model's name tells of. */
-function providerIn(env: Record<string, string | undefined>, model: string | undefined): Provider | undefined {
+function providerIn(env: Environment, model: string | undefined): Provider | undefined {
   const there = (Object.keys(PROVIDERS) as Provider[]).filter(
     provider => env[PROVIDERS[provider].key] || env[PROVIDERS[provider].url],
   )

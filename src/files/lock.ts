@@ -15,6 +15,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
+import { DEFAULT_HOME } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { codeOf } from './root.ts'
 
@@ -80,7 +81,7 @@ function lockOf(key: string): string {
 }
 
 async function lockFolder(): Promise<string> {
-  const folder = process.env.PALIMPSEST_LOCKS ?? join(homedir(), '.agent', 'locks')
+  const folder = process.env.PALIMPSEST_LOCKS ?? join(homedir(), DEFAULT_HOME, 'locks')
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return folder

@@ -5,13 +5,16 @@
  * was killed (its mark, its server) is recognised by the time at which the process began, and cleared away. A server
  * that dies is started again on the same port, until it dies too often.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createConnection } from 'mysql2/promise'
+import { findProgram, isProgram } from '../files/programs.ts'
+import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 
 export type DoltServerOptions = {
@@ -23,7 +26,7 @@ export type DoltServerOptions = {
   binary?: string
   /** Start it again when it dies; on unless switched off. */
   supervise?: boolean
-  env?: Record<string, string | undefined>
+  env?: Environment
 }
 
 /** Whose folder it is. `began` tells a process from a later one with the same number. */
@@ -35,11 +38,11 @@ const STOP_MS = 10_000
 const DEATHS = 5
 
 /** The dolt to use: PALIMPSEST_DOLT, the one that `npm run dolt:install` built, or the one on the PATH. */
-export function findDolt(env: Record<string, string | undefined> = process.env): string | undefined {
+export function findDolt(env: Environment = process.env): string | undefined {
   const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache')
-  const folders = (env['PATH'] ?? '').split(delimiter).filter(folder => folder !== '')
-  const candidates = [join(cache, 'palimpsest', 'dolt', 'dolt'), ...folders.map(folder => join(folder, 'dolt'))]
-  return (env['PALIMPSEST_DOLT'] ? [env['PALIMPSEST_DOLT']] : candidates).find(isProgram)
+  const chosen = env['PALIMPSEST_DOLT'] || join(cache, 'palimpsest', 'dolt', 'dolt')
+  if (isProgram(chosen)) return chosen
+  return env['PALIMPSEST_DOLT'] ? undefined : findProgram('dolt', env)
 }
 
 export async function startDoltServer(options: DoltServerOptions): Promise<DoltServer> {
@@ -264,14 +267,5 @@ function lastLines(path: string): string {
     return `Its log (${path}) ends: ${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-3).join(' / ')}`
   } catch {
     return `Its log is ${path}.`
-  }
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
   }
 }

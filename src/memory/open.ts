@@ -4,9 +4,10 @@
  * blocks name lie in the home as well, as `schemas/NAME.json`.
  */
 import { readFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { databaseUrl } from '../ledger/postgres/database.ts'
-import { MEMORY } from '../model/defaults.ts'
+import { type Environment, MEMORY } from '../model/defaults.ts'
 import type { WorkspaceOf } from './file-blocks.ts'
 import { Memory } from './memory.ts'
 import { openPostgresMemory } from './postgres.ts'
@@ -17,7 +18,7 @@ export type OpenMemoryOptions = {
   home: string
   /** `mysql://user:password@host:port/database`. */
   doltUrl?: string | undefined
-  env?: Record<string, string | undefined>
+  env?: Environment
   clock?: () => number
   /** Where the workspace of each user is, if its files are to change by proposal here. */
   workspaceOf?: WorkspaceOf | undefined
@@ -33,6 +34,11 @@ export async function openMemory(given: OpenMemoryOptions): Promise<Memory> {
   // The driver is large, and only those who have a server need it.
   const { DoltMemory } = await import('./dolt.ts')
   return new Memory(new DoltMemory({ url, ...(clock ? { clock } : {}) }), options)
+}
+
+/** Whose memory, where nobody is named: what the environment says, what was configured, or the user of this machine. */
+export function userIn(env: Environment, configured?: string): string {
+  return env['PALIMPSEST_USER'] ?? configured ?? userInfo().username
 }
 
 function schemasIn(home: string): SchemaSource {

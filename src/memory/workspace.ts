@@ -15,6 +15,7 @@ import { notFound } from '../files/root.ts'
 import type { Files, HomeFiles } from '../files/store.ts'
 import { splitLines } from '../files/text.ts'
 import type { Environment } from '../model/defaults.ts'
+import { DEFAULT_HOME } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf, trimEndOf } from '../model/text.ts'
 import type { EntryLink } from './store.ts'
@@ -100,7 +101,7 @@ type WorkspaceSources = { files?: HomeFiles; configured?: string | undefined }
 
 /** `~/.agent/workspace`. */
 export function defaultWorkspaceFolder(): string {
-  return join(homedir(), '.agent', 'workspace')
+  return join(homedir(), DEFAULT_HOME, 'workspace')
 }
 
 /** The file that a path inside the workspace is, if only the user changes it; some disks know no letter case. */

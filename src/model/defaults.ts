@@ -1,7 +1,8 @@
 /** What holds where nothing else is said, for every door. */
 
 export const DEFAULT_PLANNER = 'thrifty'
-const DEFAULT_HOME = '.agent'
+/** A folder's own home is here in it; what all homes of a user share is here in the user's folder. */
+export const DEFAULT_HOME = '.agent'
 /** The home that keeps everything in memory. */
 export const MEMORY = ':memory:'
 

@@ -6,6 +6,7 @@
  * the few messages that we send. Nothing is sent unless an endpoint is set. A failure is told once and then counted:
  * telemetry never stops anything.
  */
+import type { Environment } from '../model/defaults.ts'
 
 export type Attributes = Record<string, string | number | boolean | undefined>
 type Value = { stringValue: string } | { intValue: string } | { doubleValue: number } | { boolValue: boolean }
@@ -41,8 +42,6 @@ export type OtlpSettings = {
   delayMs: number
   resource: Attributes
 }
-
-type Environment = Record<string, string | undefined>
 
 const DELAY_MS = 5000
 const TIMEOUT_MS = 10_000

@@ -11,6 +11,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { requestIn } from '../calls/requests.ts'
 import type { Memory, MemoryChange } from '../memory/memory.ts'
+import type { Environment } from '../model/defaults.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
@@ -32,7 +33,7 @@ export type TelemetryOptions = {
   /** What to tell of: sessions, memory, or both. */
   pal?: Palimpsest
   memory?: Memory
-  env: Record<string, string | undefined>
+  env: Environment
   log?: (line: string) => void
   clock?: () => number
 }

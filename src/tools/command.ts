@@ -12,6 +12,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { codeOf, openRoot, withFolder } from '../files/root.ts'
+import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
 import { defineTool } from './tool.ts'
@@ -57,10 +58,7 @@ export const runCommand = defineTool({
 })
 
 /** The variables that do not look like secrets, by name or by value. */
-export function publicEnvironment(
-  env: Record<string, string | undefined>,
-  allow: readonly string[] = [],
-): Record<string, string> {
+export function publicEnvironment(env: Environment, allow: readonly string[] = []): Record<string, string> {
   const entries = Object.entries(env).flatMap(([name, value]): [string, string][] =>
     value !== undefined && (allow.includes(name) || !looksSecret(name, value)) ? [[name, value]] : [],
   )
@@ -105,7 +103,7 @@ async function execute(command: string, { cwd, env, seconds, signal }: Execution
   signal?.addEventListener('abort', stop)
   try {
     const { code, killedBy } = await exit
-    // What the shell left behind in its group ends with it, and then cannot hold the output open.
+    // Processes that the shell left in its group end with it, so that they cannot hold the output open.
     signalGroup(child, 'SIGKILL')
     await Promise.race([closed, delay(DRAIN_MS)])
     const ending = killedBy ? `ended by ${killedBy}` : `exit code ${code}`

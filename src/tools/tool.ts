@@ -10,6 +10,7 @@ import type { FileJournal } from '../files/journal.ts'
 import { openRoot, type Root } from '../files/root.ts'
 import type { FileStore, Files } from '../files/store.ts'
 import type { EntryLink } from '../memory/store.ts'
+import type { Environment } from '../model/defaults.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
@@ -30,7 +31,7 @@ export type ToolContext = {
   /** The entries of the session that what is written now goes back to. */
   entries?: () => EntryLink[]
   /** What run_command starts from (secrets are taken out); the process's own environment unless set. */
-  env?: Record<string, string | undefined>
+  env?: Environment
   /** Variables that run_command passes on although their names look like secrets. */
   allowEnv?: readonly string[]
   signal?: AbortSignal

@@ -7,11 +7,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, delimiter, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { readSetting, type SettingPath, type SettingsForm, writeSetting } from '../../files/settings-text.ts'
+import type { Environment } from '../../model/defaults.ts'
 import type { UpstreamName, Upstreams } from '../proxy/upstream.ts'
-
-export type Environment = Record<string, string | undefined>
 
 export type Launch = { command: string; args: string[]; env: Environment }
 
@@ -222,13 +221,6 @@ export function textOf(path: string): string {
 
 export function homeOf(env: Environment): string {
   return env['HOME'] ?? env['USERPROFILE'] ?? homedir()
-}
-
-/** The path of a program, as a shell would find it. */
-export function findProgram(name: string, env: Environment): string | undefined {
-  const folders = (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(folder => folder !== '')
-  const endings = process.platform === 'win32' ? ['.exe', '.cmd', ''] : ['']
-  return folders.flatMap(folder => endings.map(end => join(folder, name + end))).find(path => existsSync(path))
 }
 
 /** Addresses as variables, by the last word of their names. */

@@ -134,7 +134,8 @@ export const status = defineCommand({
   async run({ io }) {
     const { readInstalled, isInPlace } = await import('./installed.ts')
     const { isHealthy } = await import('./service.ts')
-    const { AGENTS, findProgram } = await import('./agents.ts')
+    const { AGENTS } = await import('./agents.ts')
+    const { findProgram } = await import('../../files/programs.ts')
     const { service, agents } = await readInstalled(io.env)
     const healthy = service ? await isHealthy(service.url) : false
     const rows: StatusRow[] = []

@@ -19,9 +19,11 @@ import {
   type SettingsForm,
   writeRawSetting,
 } from '../../files/settings-text.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
-import { type Address, type Agent, type Environment, homeOf, withAddresses } from './agents.ts'
+import { type Address, type Agent, homeOf, withAddresses } from './agents.ts'
+
 import type { ServiceKind } from './service.ts'
 
 export type InstalledService = {

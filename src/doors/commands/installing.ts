@@ -3,12 +3,15 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { findProgram } from '../../files/programs.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { trimEndOf } from '../../model/text.ts'
 import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.ts'
 import type { Io } from '../terminal/command.ts'
 import { createPaint, wantsColour } from '../terminal/output.ts'
-import { AGENTS, type Environment, findProgram, onlySet, textOf, upstreamsIn, upstreamsOf } from './agents.ts'
+import { AGENTS, onlySet, textOf, upstreamsIn, upstreamsOf } from './agents.ts'
+
 import { type Installed, type InstalledService, ownProgram, type SettingsChange, userFolder } from './installed.ts'
 import {
   isTaken,

@@ -5,8 +5,11 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findProgram } from '../../files/programs.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { PROVIDERS } from '../proxy/upstream.ts'
-import { type Environment, findProgram, launchOf } from './agents.ts'
+import { launchOf } from './agents.ts'
+
 import { type Installed, userFolder } from './installed.ts'
 
 export async function writeLaunchers(

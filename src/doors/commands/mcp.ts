@@ -29,7 +29,6 @@ export const mcp = defineCommand({
     agent: { type: 'string', value: 'AGENT', about: 'in whose name changes of memory are proposed (mcp)' },
   },
   async run({ values, home, io, open }) {
-    const { userInfo } = await import('node:os')
     const { resolve } = await import('node:path')
     const { serveStdio, TOOL_GROUPS } = await import('../mcp/mcp.ts')
     warnOfReaders(home, io)
@@ -37,11 +36,11 @@ export const mcp = defineCommand({
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const pal = await open({ create: true })
     const workspace = values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files })
-    const { openMemory } = await import('../../memory/open.ts')
+    const { openMemory, userIn } = await import('../../memory/open.ts')
     const memory = tools.includes('memory')
       ? await openMemory({ home, env: io.env, workspaceOf: () => workspace })
       : undefined
-    const user = values.user ?? io.env['PALIMPSEST_USER'] ?? userInfo().username
+    const user = values.user ?? userIn(io.env)
     await serveStdio({
       seesSessions: true,
       pal,

@@ -49,8 +49,8 @@ export const memory = defineCommand({
     if (args.length < least || args.length > most) {
       throw new PalimpsestError('INVALID_INPUT', `Usage: palimpsest memory ${action.usage}`, { action: name })
     }
-    const { userInfo } = await import('node:os')
-    const user = context.values.user ?? context.io.env['PALIMPSEST_USER'] ?? userInfo().username
+    const { userIn } = await import('../../memory/open.ts')
+    const user = context.values.user ?? userIn(context.io.env)
     const { memory, files } = await open(context, action)
     try {
       // A command that an agent runs is the agent's: it can propose, and decides nothing.

@@ -1,6 +1,7 @@
 /** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
 import type { HomeFiles } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { findPreset } from '../../planner/presets.ts'
 import { KEEP_LEVELS } from '../../planner/tuning.ts'
@@ -8,7 +9,7 @@ import type { PlannerFactory } from '../../policies/policy.ts'
 import type { ProxyOptions } from '../proxy/proxy.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 import { type Options, shareOption, type Values } from '../terminal/command.ts'
-import { type Environment, upstreamsIn } from './agents.ts'
+import { upstreamsIn } from './agents.ts'
 
 export const PROXY_OPTIONS = {
   policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },

@@ -1,4 +1,5 @@
 /** `sample`: a session to look at. Made once, under the name `sample`; its end is shown, with what to try next. */
+import { DEFAULT_HOME } from '../../model/defaults.ts'
 import { defineCommand } from '../terminal/command.ts'
 
 const SHOWN = 24
@@ -14,7 +15,7 @@ export const sample = defineCommand({
     const { reportView } = await import('./show.ts')
     const session = await openSample(await open({ create: true }))
     const report = await reportView(session, { full: values.full === true, last: SHOWN })
-    const at = home === '.agent' ? '' : ` --home ${home}`
+    const at = home === DEFAULT_HOME ? '' : ` --home ${home}`
     const distilled = session.edits().find(({ edit, active }) => active && edit.by === 'agent')
     const next = [
       ['all of it, from the first request on', `show ${SAMPLE}`],

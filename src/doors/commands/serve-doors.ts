@@ -11,6 +11,7 @@ import { proposeRepeated } from '../../agent/preferences.ts'
 import { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
+import type { Environment } from '../../model/defaults.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { createMcpHandler } from '../mcp/mcp.ts'
 import { proxyMounts } from '../proxy/mounts.ts'
@@ -30,7 +31,7 @@ export type DoorOptions = {
   memory: Memory
   agent: AgentDesk
   values: ProxyValues
-  env: Record<string, string | undefined>
+  env: Environment
   log: (line: string) => void
   /** Where users reach this server, if not where programs do. */
   publicUrl?: string | undefined

@@ -10,9 +10,10 @@ import { connect } from 'node:net'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { escapeXml } from '../../replay/plot.ts'
-import { type Environment, homeOf } from './agents.ts'
+import { homeOf } from './agents.ts'
 
 const NAME = 'palimpsest'
 const READY_ATTEMPTS = 200

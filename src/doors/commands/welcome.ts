@@ -51,7 +51,8 @@ const WRITTEN: Record<string, string> = { 'claude-code': 'claude', 'gemini-cli':
 
 async function look(env: Context['io']['env']): Promise<Seen> {
   const { findOwnSessions } = await import('../../formats/transcripts/find-sessions.ts')
-  const { AGENTS, findProgram } = await import('./agents.ts')
+  const { AGENTS } = await import('./agents.ts')
+  const { findProgram } = await import('../../files/programs.ts')
   const own = await findOwnSessions(env)
   const counts = new Map<string, number>()
   for (const { agent } of own) counts.set(WRITTEN[agent] ?? agent, (counts.get(WRITTEN[agent] ?? agent) ?? 0) + 1)

@@ -5,10 +5,12 @@
  * A route translates and never decides: `run` gets what was checked at the door and calls the engine. It gives the
  * answer as a value (sent as JSON) or, for pages and streams, as a Response.
  */
+
 import { z } from 'zod'
 import type { AgentDesk } from '../../agent/desk.ts'
 import type { Files } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
+import type { Environment } from '../../model/defaults.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { SettingsGiven } from '../../session/settings.ts'
 import type { Timelines } from '../../session/timelines.ts'
@@ -31,7 +33,7 @@ export type Doors = {
   /** Our own agent, where this server has one. */
   agent?: AgentDesk | undefined
   /** The environment by which sessions of the user's own agents are found; nothing where the server is not for this machine. */
-  agentsEnv?: Record<string, string | undefined> | undefined
+  agentsEnv?: Environment | undefined
   /** What settings are read from beside the file, for those who ask where one came from. */
   given?: Pick<SettingsGiven, 'env' | 'flags'> | undefined
   /** Whether a user without sessions gets the sample. */

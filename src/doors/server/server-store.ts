@@ -6,12 +6,13 @@
  * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
  * it well; the token itself is known only to whoever was given it.
  */
+
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { databaseUrl, type PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
 import { countOf, type Migrations, type Sql, SqliteSql, type SqlRow } from '../../ledger/sql.ts'
-import { MEMORY } from '../../model/defaults.ts'
+import { type Environment, MEMORY } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { KeptSummary } from '../../session/timelines.ts'
 
@@ -96,10 +97,7 @@ const POSTGRES: PgMigrations = [
 ]
 
 /** The store of a home: in the database that PALIMPSEST_DATABASE_URL names, or in a file; `':memory:'` keeps nothing. */
-export async function openServerStore(
-  home: string,
-  env: Record<string, string | undefined> = process.env,
-): Promise<ServerStore> {
+export async function openServerStore(home: string, env: Environment = process.env): Promise<ServerStore> {
   return new ServerStore(await openServerTables(home, home === MEMORY ? undefined : databaseUrl(env)))
 }
 

@@ -5,6 +5,7 @@
  * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
  * `close` lets running requests finish, ends the live streams, and then closes the stores that it was given.
  */
+
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
@@ -13,6 +14,7 @@ import type { AgentDesk } from '../../agent/desk.ts'
 import type { Files } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { SettingsGiven } from '../../session/settings.ts'
@@ -74,7 +76,7 @@ export type ServerOptions = {
   /** The knowledge files; in PALIMPSEST_WORKSPACE, in the database that has the sessions, or in `~/.agent/workspace`. */
   workspace?: Files
   /** The environment by which sessions of the user's own agents are found, for a first start; none are looked for without. */
-  agentsEnv?: Record<string, string | undefined>
+  agentsEnv?: Environment
   /** The environment and the flags of the process, for those who ask where a setting came from. */
   given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Gives a user without sessions the sample. */

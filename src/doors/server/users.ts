@@ -1,6 +1,8 @@
 /** Routes: whose memory there is, and which policies a session can be looked after by. */
-import { userInfo } from 'node:os'
+
 import { z } from 'zod'
+import { userIn } from '../../memory/open.ts'
+import type { Environment } from '../../model/defaults.ts'
 import { presets } from '../../planner/presets.ts'
 import { defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
 
@@ -65,8 +67,8 @@ const policies = defineRoute({
 export const userRoutes: readonly Route[] = [users, policies]
 
 /** The name that the command line uses; one that no address takes is not shown. */
-export function ownName(env: Record<string, string | undefined> = process.env): string {
-  const name = env['PALIMPSEST_USER'] ?? userInfo().username
+export function ownName(env: Environment = process.env): string {
+  const name = userIn(env)
   return nameSchema(100).safeParse(name).success ? name : NAMELESS
 }
 

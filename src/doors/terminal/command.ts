@@ -5,7 +5,9 @@
  * which run.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
  * tokenizer, zod), because `palimpsest --help` loads them all; it asks its context, or imports inside `run`.
  */
+
 import { text as readText } from 'node:stream/consumers'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
@@ -34,7 +36,7 @@ export type Io = {
   stdin: NodeJS.ReadableStream
   stdout: { write(text: string): unknown; isTTY?: boolean }
   stderr: { write(text: string): unknown }
-  env: Record<string, string | undefined>
+  env: Environment
 }
 
 export type Context<O extends Options = Options> = {

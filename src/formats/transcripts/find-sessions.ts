@@ -11,6 +11,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import { type Fields, fields } from './json.ts'
@@ -29,7 +30,6 @@ export type OwnSession = FoundFile & {
   bytes: number
 }
 
-type Environment = Record<string, string | undefined>
 type Place = { agent: Format; folder: string; fits: (path: string) => boolean }
 
 const LOOKS_RIGHT = /\.(?:jsonl|json|traj|ndjson)(?:\.gz)?$/i

@@ -7,8 +7,10 @@
  *
  * A connection has no state of its own between two calls, so a pooler may hand out another one for each transaction.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryConfig } from 'pg'
+import type { Environment } from '../../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { asStoreError, isAway, isLostRace, placeOf } from './errors.ts'
 
@@ -31,7 +33,7 @@ const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 
 /** The variable that names the database. A password is in it, so it is not in palimpsest.json. */
-export function databaseUrl(env: Record<string, string | undefined> = process.env): string | undefined {
+export function databaseUrl(env: Environment = process.env): string | undefined {
   return env['PALIMPSEST_DATABASE_URL'] || undefined
 }
 
