@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { CLI, ROOT, runCli } from './e2e/run-cli.ts'
+import { CLI, ROOT, runCli, saidUntil } from './e2e/run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-team-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,11 +48,7 @@ test('three users come to be, and each sees what the page says', async () => {
   })
   const ended = once(server, 'exit')
   try {
-    let said = ''
-    for await (const chunk of server.stdout) {
-      said += chunk
-      if (said.includes('token ')) break
-    }
+    const said = await saidUntil(server, /token /)
     const port = /:(\d+)\n/.exec(said)?.[1]
     const ask = async (who: string, path: string, body?: object, method = body ? 'POST' : 'GET') => {
       const headers = { authorization: `Bearer ${tokens.get(who)}`, 'content-type': 'application/json' }

@@ -7,6 +7,8 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Usage } from '../src/model/types.ts'
 
 /** `redacted`: only its signature is sent, as the data of a redacted block. */
 export type Thought = { text: string; signature: string; redacted?: boolean }
@@ -17,15 +19,7 @@ export type Turn = {
   thinking?: Thought | Thought[]
   /** `arguments` is how the model spells them, where that matters; `custom`: of a tool of Responses that takes plain text. */
   calls?: { id?: string; name: string; input: unknown; arguments?: string; custom?: { namespace?: string } }[]
-  usage?: {
-    input?: number
-    cacheRead?: number
-    /** `cacheWriteLong` of them for an hour, or for twelve. */
-    cacheWrite?: number
-    cacheWriteLong?: number
-    output?: number
-    reasoning?: number
-  }
+  usage?: Omit<Usage, 'model' | 'tier'>
   /** More fields of the answer, as the provider names them. */
   more?: Record<string, unknown>
   /** Sent instead of an answer. */
@@ -58,6 +52,18 @@ export type Script = readonly Turn[] | ((request: Received, index: number) => Tu
 
 /** `count` answers requests for token counts. With `forgets` no request is kept, for runs of thousands. */
 export type UpstreamOptions = { count?: (request: Received) => { status: number; body: unknown }; forgets?: boolean }
+
+/** The environment of an agent whose model is this provider, and whose workspace is in `folder`. */
+export function modelEnv({ url }: Upstream, folder: string) {
+  return {
+    PATH: process.env['PATH'],
+    OPENAI_API_KEY: 'k',
+    OPENAI_BASE_URL: `${url}/v1`,
+    PALIMPSEST_MODEL: 'gpt-4.1',
+    PALIMPSEST_USER: 'owner',
+    PALIMPSEST_WORKSPACE: join(folder, 'workspace'),
+  }
+}
 
 export async function startUpstream(
   script: Script,

@@ -6,19 +6,7 @@
  */
 
 import { createHash } from 'node:crypto'
-
-export type FileEvent = {
-  action: 'read' | 'write'
-  /** Relative to the root, symbolic links resolved, `/` between folders. */
-  path: string
-  /** SHA-256 of the bytes that were read or written; `NO_FILE` when the write was a removal. */
-  hash: string
-  /** The content that a write replaced; null when there was no file. */
-  before?: string | null
-  /** What a write left; null when it removed the file. */
-  after?: string | null
-  intent?: string
-}
+import type { FileEvent } from '../model/types.ts'
 
 /** Remembers which files were read and what each write replaced, for as long as the session lives. */
 export interface FileJournal {

@@ -112,10 +112,23 @@ export type ServerEdit = {
 /** What else is known of a call: why the cache did not help, and what the provider edited and left out by itself. */
 export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }
 
+/** What our own file tools read or wrote. */
+export type FileEvent = {
+  action: 'read' | 'write'
+  /** Relative to the root, symbolic links resolved, `/` between folders. */
+  path: string
+  /** SHA-256 of the bytes that were read or written; `NO_FILE` when the write was a removal. */
+  hash: string
+  /** The content that a write replaced; null when there was no file. */
+  before?: string | null
+  /** What a write left; null when it removed the file. Ledgers of earlier versions do not have it. */
+  after?: string | null
+  intent?: string
+}
+
 /**
  * `usage`: `shown` is our own count of the messages that the numbers are about.
- * `file`: what our own file tools read and wrote; `before` is the content that a write replaced (null: none), `after` what
- * it left (null: the file was removed), which ledgers of earlier versions do not have.
+ * `file`: a read or a write by our own file tools.
  * `redact`: texts were covered from event `from` on, and the chain computed anew; before that the session had so many
  * `events` and ended with the hash `head`. The rest is explained in ledger/redaction.ts.
  */
@@ -127,15 +140,7 @@ export type Event =
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
   | ({ type: 'usage'; usage: Usage; shown?: number } & Told)
-  | {
-      type: 'file'
-      action: 'read' | 'write'
-      path: string
-      hash: string
-      before?: string | null
-      after?: string | null
-      intent?: string
-    }
+  | ({ type: 'file' } & FileEvent)
   | {
       type: 'redact'
       by: string

@@ -15,7 +15,7 @@ import { DecisionLinks } from '../../src/memory/decision-links.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { follow } from '../follow.ts'
-import { type Received, type Script, startUpstream } from '../upstream.ts'
+import { modelEnv, type Received, type Script, startUpstream } from '../upstream.ts'
 import { doneOf, only } from './harness.ts'
 
 const folders: string[] = []
@@ -29,14 +29,7 @@ async function startServer(script: Script, { requireToken = false, hasFiles = fa
   writeFileSync(join(folder, 'a.txt'), 'the content of a')
   const home = join(folder, '.agent')
   const upstream = await startUpstream(script)
-  const env = {
-    PATH: process.env['PATH'],
-    OPENAI_API_KEY: 'k',
-    OPENAI_BASE_URL: `${upstream.url}/v1`,
-    PALIMPSEST_MODEL: 'gpt-4.1',
-    PALIMPSEST_USER: 'owner',
-    PALIMPSEST_WORKSPACE: join(folder, 'workspace'),
-  }
+  const env = modelEnv(upstream, folder)
   const agent = new AgentDesk(() => openHome({ home, env, root: folder, hasFiles }))
   const pal = await openPalimpsest({ home, config: false })
   const store = await openServerStore(home)

@@ -160,7 +160,7 @@ test('a provider that gives the same ids again is understood', async () => {
   assert.equal(new Set(only(events, 'call').map(({ id }) => id)).size, 2)
 })
 
-test('a tool that hangs is given up, and the model is told', async () => {
+function hangingTool() {
   let aborted = false
   const hang = defineTool({
     name: 'hang',
@@ -168,6 +168,11 @@ test('a tool that hangs is given up, and the model is told', async () => {
     input: z.object({}),
     run: (_, { signal }) => new Promise<string>(() => signal?.addEventListener('abort', () => (aborted = true))),
   })
+  return { hang, isAborted: () => aborted }
+}
+
+test('a tool that hangs is given up, and the model is told', async () => {
+  const { hang, isAborted } = hangingTool()
   await using ground = await openGround([{ calls: [call('hang', {}), call('list_files', {})] }, { text: 'ok' }], {
     tools: [hang],
     limits: { toolSeconds: 0.05 },
@@ -175,7 +180,7 @@ test('a tool that hangs is given up, and the model is told', async () => {
   const events = await all(ground.agent.run('go'))
   const result = only(events, 'result').find(({ name }) => name === 'hang')
   assert.match(result!.text, /hang did not end within 0\.05 s and was given up/)
-  assert.ok(result!.isError && aborted)
+  assert.ok(result!.isError && isAborted())
   assert.equal(doneOf(events).reason, 'answered')
 })
 
@@ -241,18 +246,12 @@ test('what was said before a stop is kept', async () => {
 })
 
 test('a reader that leaves in the midst stops the tools and leaves a whole session', async () => {
-  let aborted = false
-  const hang = defineTool({
-    name: 'hang',
-    description: 'Never ends.',
-    input: z.object({}),
-    run: (_, { signal }) => new Promise<string>(() => signal?.addEventListener('abort', () => (aborted = true))),
-  })
+  const { hang, isAborted } = hangingTool()
   await using ground = await openGround([{ calls: [call('hang', {}), call('list_files', {})] }, { text: 'ok' }], {
     tools: [hang],
   })
   for await (const event of ground.agent.run('go')) if (event.type === 'result') break
-  assert.ok(aborted)
+  assert.ok(isAborted())
   const events = await all(ground.agent.run('again'))
   assert.equal(doneOf(events).reason, 'answered')
   assert.equal(only(events, 'interrupted').length, 0)

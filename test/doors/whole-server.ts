@@ -9,7 +9,7 @@ import { createServer } from '../../src/doors/server/server.ts'
 import { openServerStore, type Role } from '../../src/doors/server/server-store.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { type Script, startUpstream } from '../upstream.ts'
+import { modelEnv, type Script, startUpstream } from '../upstream.ts'
 
 export type Answer = { status: number; headers: Headers; json: ReturnType<typeof JSON.parse>; text: string }
 export type Sent = { body?: unknown; token?: string | undefined; headers?: Record<string, string> }
@@ -17,16 +17,9 @@ export type Sent = { body?: unknown; token?: string | undefined; headers?: Recor
 export async function startWholeServer({ requireToken = true, script = (() => ({ text: 'fine' })) as Script } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-whole-'))
   const home = join(folder, '.agent')
-  const workspace = join(folder, 'workspace')
   const upstream = await startUpstream(script)
-  const env = {
-    PATH: process.env['PATH'],
-    OPENAI_API_KEY: 'k',
-    OPENAI_BASE_URL: `${upstream.url}/v1`,
-    PALIMPSEST_MODEL: 'gpt-4.1',
-    PALIMPSEST_USER: 'owner',
-    PALIMPSEST_WORKSPACE: workspace,
-  }
+  const env = modelEnv(upstream, folder)
+  const workspace = env.PALIMPSEST_WORKSPACE
   const pal = await openPalimpsest({ home, config: false })
   const store = await openServerStore(home)
   const memory = await openMemory({ home, env })

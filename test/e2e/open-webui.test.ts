@@ -23,7 +23,7 @@ import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { DecisionLinks } from '../../src/memory/decision-links.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { type Received, startUpstream, type Turn } from '../upstream.ts'
+import { modelEnv, type Received, startUpstream, type Turn } from '../upstream.ts'
 
 const place = process.env['PALIMPSEST_OPEN_WEBUI']
 const browserPath = findChromium()
@@ -51,14 +51,7 @@ function answerTo({ json }: Received, index: number): Turn {
 async function startPalimpsest(folder: string) {
   const home = join(folder, '.agent')
   const upstream = await startUpstream(answerTo)
-  const env = {
-    PATH: process.env['PATH'],
-    OPENAI_API_KEY: 'k',
-    OPENAI_BASE_URL: `${upstream.url}/v1`,
-    PALIMPSEST_MODEL: 'gpt-4.1',
-    PALIMPSEST_USER: 'owner',
-    PALIMPSEST_WORKSPACE: join(folder, 'workspace'),
-  }
+  const env = modelEnv(upstream, folder)
   const pal = await openPalimpsest({ home, config: false })
   const memory = await openMemory({ home, env })
   const agent = new AgentDesk(() => openHome({ home, env, root: folder, pal, memory }))

@@ -1,5 +1,5 @@
 /** Runs the CLI as people do: a process of its own, with a home of its own and no colours from around it. */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { join } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '../..')
@@ -23,4 +23,14 @@ export function runCli(
     })
     child.stdin?.end(input)
   })
+}
+
+/** What a program has written when `wanted` is in it; everything, where it ends before. */
+export async function saidUntil({ stdout }: ChildProcess, wanted: RegExp): Promise<string> {
+  let said = ''
+  for await (const chunk of stdout ?? []) {
+    said += chunk
+    if (wanted.test(said)) break
+  }
+  return said
 }

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { freePort } from '../../scripts/free-port.ts'
+import { ROOT, saidUntil } from '../e2e/run-cli.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-docker-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -120,11 +120,7 @@ test('the steps of the Dockerfile make a server that is well', async () => {
   })
   const ended = once(server, 'exit')
   try {
-    let said = ''
-    for await (const chunk of server.stdout) {
-      said += chunk
-      if (said.includes('token ')) break
-    }
+    const said = await saidUntil(server, /token /)
     assert.match(said, /web UI {3}open/)
     assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 200)
     assert.equal((await fetch(`http://127.0.0.1:${port}/sessions`)).status, 401)

@@ -17,9 +17,9 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { OLDEST_NODE } from '../../scripts/optional-parts.ts'
+import { ROOT, saidUntil } from '../e2e/run-cli.ts'
 import { readmeProgram } from '../readme.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-package-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -105,14 +105,10 @@ test('the package installs in an empty folder, runs, has its types and its progr
     const args = [program, 'serve', '--sample', '--port', '0', '--home', join(project, 'served')]
     const server = spawn(old, args, { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] })
     const ended = once(server, 'exit')
-    let printed = ''
     let complaints = ''
     server.stderr.on('data', (chunk: Buffer) => (complaints += chunk))
     try {
-      for await (const chunk of server.stdout) {
-        printed += chunk
-        if (/http:\S+/.test(printed)) break
-      }
+      const printed = await saidUntil(server, /http:\S+/)
       const [url] = /http:\/\/[^\s/]+/.exec(printed) ?? assert.fail(`${printed}${complaints}`)
       const { sessions } = (await (await fetch(`${url}/sessions`)).json()) as { sessions: { id: string }[] }
       assert.deepEqual(

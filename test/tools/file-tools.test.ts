@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type FileEvent, hashContent, lastStandingWrite, memoryJournal } from '../../src/files/journal.ts'
+import { hashContent, lastStandingWrite, memoryJournal } from '../../src/files/journal.ts'
+import type { FileEvent } from '../../src/model/types.ts'
 import {
   appendToFile,
   editFile,

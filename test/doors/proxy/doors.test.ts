@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { CLI, runCli } from '../../e2e/run-cli.ts'
+import { CLI, runCli, saidUntil } from '../../e2e/run-cli.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-doors-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -42,11 +42,7 @@ async function startServe(name: string, upstream: string, args: string[] = []) {
   const child = spawn(process.execPath, [CLI, 'serve', '--port', '0', '--home', home, ...upstreams, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  let said = ''
-  for await (const chunk of child.stdout) {
-    said += chunk
-    if (said.includes('token ')) break
-  }
+  const said = await saidUntil(child, /token /)
   const port = /^Palimpsest is at http:\/\/\S+:(\d+)$/m.exec(said)![1]
   const stop = async () => {
     const ended = once(child, 'exit')

@@ -111,26 +111,19 @@ function aiTools() {
   return { bash: tool({ inputSchema: jsonSchema<{ command: string }>(COMMAND), execute }) }
 }
 
+const aiTask = (model: LanguageModel) => ({
+  model,
+  system: SYSTEM,
+  prompt: TASK,
+  tools: aiTools(),
+  maxRetries: 0,
+  stopWhen: stepCountIs(100),
+})
+
 async function aiLoop(model: LanguageModel): Promise<string> {
-  const { text } = await generateText({
-    model,
-    system: SYSTEM,
-    prompt: TASK,
-    tools: aiTools(),
-    maxRetries: 0,
-    stopWhen: stepCountIs(100),
-  })
-  return text
+  return (await generateText(aiTask(model))).text
 }
 
 async function aiStream(model: LanguageModel): Promise<string> {
-  const result = streamText({
-    model,
-    system: SYSTEM,
-    prompt: TASK,
-    tools: aiTools(),
-    maxRetries: 0,
-    stopWhen: stepCountIs(100),
-  })
-  return result.text
+  return streamText(aiTask(model)).text
 }

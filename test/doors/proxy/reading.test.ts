@@ -19,6 +19,11 @@ const step: fc.Arbitrary<Step> = fc.record({
   mark: fc.boolean(),
 })
 
+const exchange = (text: string, content: unknown = text) => [
+  { role: 'user', content },
+  { role: 'assistant', content: text },
+]
+
 const MARK = { cache_control: { type: 'ephemeral' } }
 
 const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]][] = [
@@ -26,13 +31,7 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
     anthropic,
     ({ kind, text, calls, mark }, n, last) => {
       const marked = mark && last ? MARK : {}
-      if (kind === 'say') {
-        const content = mark && !last ? text : [{ type: 'text', text, ...marked }]
-        return [
-          { role: 'user', content },
-          { role: 'assistant', content: text },
-        ]
-      }
+      if (kind === 'say') return exchange(text, mark && !last ? text : [{ type: 'text', text, ...marked }])
       const ids = Array.from({ length: calls }, (_, i) => `t${n}_${i}`)
       const uses = ids.map(id => ({ type: 'tool_use', id, name: `tool${n % 3}`, input: { text } }))
       const thought = kind === 'think' ? [{ type: 'thinking', thinking: text, signature: 's' }] : []
@@ -46,11 +45,7 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
   [
     openaiChat,
     ({ kind, text, calls }, n) => {
-      if (kind === 'say')
-        return [
-          { role: 'user', content: text },
-          { role: 'assistant', content: text },
-        ]
+      if (kind === 'say') return exchange(text)
       const ids = Array.from({ length: calls }, (_, i) => `t${n}_${i}`)
       const tool_calls = ids.map(id => ({ id, type: 'function', function: { name: `tool${n % 3}`, arguments: '{}' } }))
       const thought = kind === 'think' ? { reasoning_content: text } : {}
@@ -61,11 +56,7 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
   [
     openaiResponses,
     ({ kind, text, calls }, n) => {
-      if (kind === 'say')
-        return [
-          { role: 'user', content: text },
-          { role: 'assistant', content: text },
-        ]
+      if (kind === 'say') return exchange(text)
       const ids = Array.from({ length: calls }, (_, i) => `t${n}_${i}`)
       const thought = kind === 'think' ? [{ type: 'reasoning', id: `r${n}`, summary: [], encrypted_content: text }] : []
       const made = ids.map(call_id => ({ type: 'function_call', call_id, name: `tool${n % 3}`, arguments: '{}' }))
