@@ -1,7 +1,7 @@
 /**
  * Reminds the agent of its goal: every `every` tool calls since the user's last request, a message behind the
  * results says what that request was. It is one of the user, because a system message in the middle of a
- * conversation is not legal everywhere, and stands only where a whole step has ended.
+ * conversation is not legal everywhere, so the anchor goes where a whole step has ended.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -50,7 +50,7 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
       const firstNew = units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
       for (const unit of fresh(units)) {
         note(unit, fold)
-        // What was sent before this policy was asked for the first time is not anchored later.
+        // Requests that were sent before this policy was first asked are not anchored later.
         if (start && unit.original.type === 'tool-result' && unit.entry < firstNew) anchored = calls
       }
       if (start && goal === undefined) recover(context, firstNew)

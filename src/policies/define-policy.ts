@@ -112,7 +112,7 @@ function toPart(unit: Unit, fold: Fold): PolicyPart {
   return made
 }
 
-/** What the user said is never edited, nor what is pinned, hidden or edited already. */
+/** Never edited: the user's own words, and parts that are pinned, hidden or edited already. */
 function mayEdit(context: PlanContext, part: PolicyPart): boolean {
   const unit = unitOf.get(part)
   return (

@@ -1,14 +1,14 @@
 /**
- * What went into a call that failed is of little use once the agent has gone on: after `after` turns the long texts
- * of its input become a note. The error itself stays.
+ * The input of a call that failed is of little use once the agent has gone on: after `after` turns its long texts become
+ * a note. The error itself stays.
  */
 
 import { withLeaves } from '../model/leaves.ts'
 import { withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
 
 export type FailedCallsOptions = {
   /** Turns (calls of the model) for which the input stays. */
@@ -42,12 +42,11 @@ function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
   const fresh = newUnits()
   const calls = new Map<string, Unit>()
   const waiting = new Queue<{ unit: Unit; from: number }>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
-      for (const unit of fresh(context.units)) note(unit, edited)
+      for (const unit of fresh(context.units)) note(unit, context)
       const proposals: Proposal[] = []
       while (waiting.first && waiting.first.from <= context.calls) {
         const { unit } = waiting.shift()!
@@ -58,14 +57,13 @@ function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
   }
 
   /** Calls are kept only until their result comes. */
-  function note(unit: Unit, before: Set<string>): void {
+  function note(unit: Unit, context: PlanContext): void {
     const { original, callId = '' } = unit
     if (original.type === 'tool-call') calls.set(callId, unit)
     if (original.type !== 'tool-result') return
     const call = calls.get(callId)
     calls.delete(callId)
-    if (call && original.isError && !before.has(placeOf(targetOf(call))))
-      waiting.push({ unit: call, from: unit.turn + after })
+    if (call && original.isError && !isEdited(context, call)) waiting.push({ unit: call, from: unit.turn + after })
   }
 
   function toProposal(unit: Unit): Proposal[] {

@@ -47,10 +47,10 @@ function startFallback(options: FallbackOptions): PolicyRun {
       records ??= followRecords(fold)
       for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const over = tokensNow(context) - options.threshold
-      // Whoever undoes ours wants it all, at any price.
+      // A user who undoes this edit wants everything, at any price.
       if (over <= 0 || own.some(({ active }) => !active)) return []
       const stretch = chooseStretch(context, options)
-      // What another policy replaces in this call does not help enough: ours stands around it.
+      // Our range must hold the ranges of other policies in this call: one that reaches beyond it cannot be inside it.
       if (stretch && context.ranges?.some(({ from, to }) => from < stretch.from || to > stretch.to)) return []
       const proposal = stretch && toProposal(context, stretch, requests)
       return proposal ? [proposal] : []
@@ -92,7 +92,7 @@ function toProposal(
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 
-/** What stands at the beginning already, if a range edit does: a summary, an earlier fallback. */
+/** The range edit at the beginning, if there is one: a summary, an earlier fallback. */
 function earlierMessages(fold: Fold, stretch: Stretch): readonly Message[] | undefined {
   const earlier = rangeAround(fold, firstEntry(fold))
   return earlier && entriesOf(earlier.target).from >= stretch.from ? messagesOf(earlier) : undefined

@@ -8,8 +8,8 @@ import { withCommas } from '../model/text.ts'
 import type { Part } from '../model/types.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
 
 export type ImagesOptions = {
   /** Most images in view. */
@@ -34,12 +34,11 @@ function startImages(budget: ImagesOptions): PolicyRun {
   const shown = new Queue<Shown>()
   let count = 0
   let bytes = 0
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
-      for (const unit of fresh(context.units)) note(unit, edited)
+      for (const unit of fresh(context.units)) note(unit, context)
       const proposals: Proposal[] = []
       while ((count > budget.count || bytes > budget.bytes) && shown.first) {
         const oldest = shown.shift()!
@@ -51,9 +50,9 @@ function startImages(budget: ImagesOptions): PolicyRun {
     },
   }
 
-  function note(unit: Unit, before: Set<string>): void {
+  function note(unit: Unit, context: PlanContext): void {
     const found = imagesIn(unit.original)
-    if (found.length === 0 || before.has(placeOf(targetOf(unit)))) return
+    if (found.length === 0 || isEdited(context, unit)) return
     const size = found.reduce((total, image) => total + bytesOfImage(image), 0)
     shown.push({ unit, count: found.length, bytes: size })
     count += found.length

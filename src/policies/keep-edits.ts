@@ -11,7 +11,7 @@ import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+import { editedBefore, isReachable, newUnits, Queue, targetOf } from './reach.ts'
 
 export type KeepEditsOptions = {
   /** Turns (calls of the model) from which a session is very long. */
@@ -52,19 +52,18 @@ function startKeepEdits(options: KeepEditsOptions): PolicyRun {
   const kept = new Set<string>()
   const waiting = new Queue<Made>()
   const aged = new Map<string, Made[]>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return { plan, protects: (target: Target) => kept.has(placeOf(target)) }
 
   function plan(context: PlanContext): Proposal[] {
-    edited ??= placesEdited(context.fold, NAME)
-    for (const unit of fresh(context.units)) note(unit, edited)
+    for (const unit of fresh(context.units)) note(unit, context)
     const proposals: Proposal[] = []
     while (isOld(waiting.first, context)) proposals.push(...age(waiting.shift()!, context))
     return proposals
   }
 
-  function note(unit: Unit, before: Set<string>): void {
+  function note(unit: Unit, context: PlanContext): void {
     const { original, callId = '', call } = unit
     if (call?.kind !== 'edit' && call?.kind !== 'write') return
     kept.add(placeOf(targetOf(unit)))
@@ -72,7 +71,7 @@ function startKeepEdits(options: KeepEditsOptions): PolicyRun {
     if (original.type !== 'tool-result') return
     const made = calls.get(callId)
     calls.delete(callId)
-    if (!made || !call.path || original.isError || before.has(placeOf(targetOf(made)))) return
+    if (!made || !call.path || original.isError || isEdited(context, made)) return
     waiting.push({ call: made, result: unit, path: call.path })
   }
 

@@ -3,11 +3,12 @@
  * and the path. Nothing is lost: where the file cannot be written, the result stays whole.
  */
 
+import { DEFAULT_HOME } from '../model/defaults.ts'
 import { headOf, withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { bringsBack, isReachable, isWhole, newUnits, placesEdited, targetOf, toolNames } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { bringsBack, editedBefore, isReachable, isWhole, newUnits, targetOf, toolNames } from './reach.ts'
 import { CRITICAL_TOOLS } from './stale-output.ts'
 
 export type OffloadOptions = {
@@ -44,15 +45,14 @@ function startOffload(options: OffloadOptions): PolicyRun {
   const isCritical = toolNames(options.critical)
   const fresh = newUnits()
   const names = new Map<string, number>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
       const firstNew = context.units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
       const proposals: Proposal[] = []
       for (const unit of fresh(context.units)) {
-        if (unit.entry < firstNew || !isLong(unit) || edited.has(placeOf(targetOf(unit)))) continue
+        if (unit.entry < firstNew || !isLong(unit) || isEdited(context, unit)) continue
         if (isReachable(context, unit) && isWhole(context, unit)) proposals.push(toProposal(unit, context))
       }
       return proposals
@@ -67,7 +67,7 @@ function startOffload(options: OffloadOptions): PolicyRun {
     return typeof original.output === 'string' || original.output.every(part => part.type === 'text')
   }
 
-  function toProposal(unit: Unit, { home = '.agent' }: PlanContext): Proposal {
+  function toProposal(unit: Unit, { home = DEFAULT_HOME }: PlanContext): Proposal {
     const path = `overflow/${freeName(`overflow_${unit.at}_${safeName(unit.tool ?? 'tool')}`)}.txt`
     const text = unitText(unit)
     const preview = isCritical(unit.tool) ? options.criticalPreview : options.preview

@@ -156,7 +156,7 @@ export function placeOf(target: Target): string {
   }
 }
 
-/** The tokens of this call if everything proposed so far is applied, with what stands in front of the messages. */
+/** The tokens of this call if everything proposed so far is applied, the system prompt and tools included. */
 export function tokensNow({ fold, overhead, freed = 0 }: PlanContext): number {
   return shownTokens(fold) + overhead - freed
 }

@@ -56,6 +56,12 @@ export function placesEdited(fold: Fold, policy: string, mark?: string): Set<str
   return places
 }
 
+/** Whether a policy had edited a part before this run of it, in a session that is opened again. */
+export function editedBefore(policy: string): (context: PlanContext, unit: Pick<Unit, 'entry' | 'part'>) => boolean {
+  let places: Set<string> | undefined
+  return ({ fold }, unit) => (places ??= placesEdited(fold, policy)).has(placeOf(targetOf(unit)))
+}
+
 /** The edits that are new since it was last asked: each is given once. */
 export function followRecords(fold: Fold): () => Generator<EditRecord> {
   const records = fold.records.values()

@@ -5,8 +5,8 @@
 
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf, toolNames } from './reach.ts'
 
 export type RecentOnlyOptions = {
   keep: number
@@ -31,12 +31,11 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
   const fresh = newUnits()
   const waiting = new Queue<{ unit: Unit; number: number }>()
   let results = 0
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
-      for (const unit of fresh(context.units)) note(unit, edited)
+      for (const unit of fresh(context.units)) note(unit, context)
       const proposals: Proposal[] = []
       while (waiting.first && waiting.first.number <= results - keep) {
         const { unit } = waiting.shift()!
@@ -49,10 +48,10 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
     },
   }
 
-  function note(unit: Unit, before: Set<string>): void {
+  function note(unit: Unit, context: PlanContext): void {
     if (unit.original.type !== 'tool-result') return
     results++
     const light = unit.call?.kind === 'list' || isLight(unit.tool)
-    if (light && !before.has(placeOf(targetOf(unit)))) waiting.push({ unit, number: results })
+    if (light && !isEdited(context, unit)) waiting.push({ unit, number: results })
   }
 }

@@ -113,7 +113,7 @@ function startRepeatReads(samples: number): PolicyRun {
     return proposals
   }
 
-  /** Where a whole copy in view stands from a read's point of view; remembers which it is. */
+  /** Whether a whole copy in view is above or below a read. Remembers which copy it is. */
   function target(context: PlanContext, file: File, unit: Unit): Where {
     if (!file.target || !isWhole(context, file.target)) {
       if (file.target) targets.get(file.target.entry)?.delete(file)

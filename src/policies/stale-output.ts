@@ -6,8 +6,8 @@
 import { headOf, onOneLine } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { editedBefore, isReachable, newUnits, Queue, targetOf, toolNames } from './reach.ts'
 
 export type StaleOutputOptions = {
   /** How many messages at the end keep their results whole. */
@@ -47,14 +47,13 @@ function startStaleOutput({ after, preview, critical }: StaleOutputOptions): Pol
   const isCritical = toolNames(critical)
   const fresh = newUnits()
   const waiting = new Queue<Unit>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
       for (const unit of fresh(context.units)) {
         const isResult = unit.original.type === 'tool-result'
-        if (isResult && !isCritical(unit.tool) && !edited.has(placeOf(targetOf(unit)))) waiting.push(unit)
+        if (isResult && !isCritical(unit.tool) && !isEdited(context, unit)) waiting.push(unit)
       }
       const proposals: Proposal[] = []
       while (waiting.first && waiting.first.entry < context.fold.entries.length - after) {

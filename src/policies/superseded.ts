@@ -6,8 +6,8 @@
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
+import type { PlanContext, Policy, PolicyRun } from './policy.ts'
+import { editedBefore, isReachable, isWhole, newUnits, targetOf } from './reach.ts'
 
 export type SupersededOptions = {
   /** Texts up to this length stay. */
@@ -32,15 +32,14 @@ function startSuperseded(keepChars: number): PolicyRun {
   const calls = new Map<string, Unit>()
   /** By path: reads and writes since the last whole write, that one included. */
   const known = new Map<string, Unit[]>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return {
     plan(context: PlanContext): Proposal[] {
-      edited ??= placesEdited(context.fold, NAME)
       const proposals: Proposal[] = []
       for (const unit of fresh(context.units)) {
         for (const old of note(unit)) {
-          if (edited.has(placeOf(targetOf(old))) || !isReachable(context, old) || !isWhole(context, old)) continue
+          if (isEdited(context, old) || !isReachable(context, old) || !isWhole(context, old)) continue
           proposals.push(...toProposal(old))
         }
       }

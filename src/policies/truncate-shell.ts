@@ -11,8 +11,8 @@ import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../model/text.ts
 import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
-import { type Pending, type PlanContext, type Policy, type PolicyRun, placeOf, savingOf, tokensNow } from './policy.ts'
-import { bringsBack, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf } from './reach.ts'
+import { type Pending, type PlanContext, type Policy, type PolicyRun, savingOf, tokensNow } from './policy.ts'
+import { bringsBack, editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
 
 export type TruncateShellOptions = {
   small: number
@@ -57,15 +57,14 @@ export function truncateOutput(output: string, ends: { head: number; tail: numbe
 function startTruncateShell(options: TruncateShellOptions): PolicyRun {
   const fresh = newUnits()
   const marked = new Queue<Pending & { unit: Unit }>()
-  let edited: Set<string> | undefined
+  const isEdited = editedBefore(NAME)
 
   return { plan, pending: () => marked.items() }
 
   function plan(context: PlanContext): Proposal[] {
-    edited ??= placesEdited(context.fold, NAME)
     const proposals: Proposal[] = []
     for (const unit of fresh(context.units)) {
-      if (isOutput(unit) && !edited.has(placeOf(targetOf(unit)))) proposals.push(...take(context, unit))
+      if (isOutput(unit) && !isEdited(context, unit)) proposals.push(...take(context, unit))
     }
     while (marked.first && !isVisible(context.fold, marked.first.unit.entry)) marked.shift()
     return [...proposals, ...relieve(context, proposals)]
