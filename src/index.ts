@@ -36,7 +36,8 @@ export {
   type PalimpsestOptions,
   type SessionInfo,
 } from './session/engine.ts'
+export type { PartInfo, Restored } from './session/look.ts'
 export type { Nearby, RecallHit, RecallOptions } from './session/recall.ts'
-export type { EditResult, PartInfo, Restored, Session } from './session/session.ts'
+export type { EditResult, Session } from './session/session.ts'
 export type { View } from './session/session-view.ts'
 export { checkView, type Violation } from './view/legality.ts'

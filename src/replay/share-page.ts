@@ -11,7 +11,7 @@ import { amount, asDollars, headOf, onOneLine, withCommas } from '../model/text.
 import type { ImagePart, Message, Part } from '../model/types.ts'
 import { secretsIn } from '../recall/secrets.ts'
 import type { SessionInfo } from '../session/engine.ts'
-import type { Session } from '../session/session.ts'
+import type { Look } from '../session/look.ts'
 import { type ExplainedSlot, explainView } from '../view/explain.ts'
 import type { Summary } from '../view/totals.ts'
 import { escapeXml } from './plot.ts'
@@ -29,7 +29,7 @@ export type Shared = { html: string; secrets: number }
 const SHORT = 1200
 const FIRST_LINE = 140
 
-export async function sharePage(session: Session, options: ShareOptions): Promise<Shared> {
+export async function sharePage(session: Look, options: ShareOptions): Promise<Shared> {
   await session.view({ plan: false })
   const events = await session.events()
   const happened = events.flatMap(({ event, at }) => (event.type === 'entry' ? [{ at, message: event.message }] : []))

@@ -1,7 +1,7 @@
 /**
  * `palimpsest.json`: which policies look after sessions, with which numbers, and what is known of models and tools.
  *
- * The file stands beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
+ * The file is beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
  * read: an error says which key, where, and what is allowed. The same definition gives the published JSON Schema.
  */
 import { readFile } from 'node:fs/promises'

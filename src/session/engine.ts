@@ -91,7 +91,7 @@ export type OpenOptions = {
   mustExist?: boolean
   /** What the session is; what is left out stays as it was. */
   about?: About
-  /** What is given counts for this opening, and for forks made from it; a session that is there keeps what it has. */
+  /** Options given here count for this opening and for forks made from it; an existing session keeps its own. */
   asGuest?: boolean
 }
 
@@ -438,7 +438,7 @@ export class Palimpsest {
     const known: Partial<Meta> = parseJson(meta)
     const { policy = DEFAULT_PLANNER, model = DEFAULT_MODEL, about = {}, ...rest } = known
     const { owner } = this.#placed(row.id)
-    // What a session of a user names is theirs, too.
+    // A parent that a user's session names is the user's, too.
     const parent =
       about.parent === undefined || this.#owner !== undefined ? {} : { parent: wholeName(owner, about.parent) }
     return {

@@ -22,7 +22,7 @@ export type FileRecord = {
 
 type JournalWrite = Write & Change & { before: string | null; after: string | null | undefined }
 
-/** Every change that stands, in the order of turns. */
+/** Every change that was not undone, in the order of turns. */
 export function changesOf(record: FileRecord): Change[] {
   const written = journalWrites(record)
   const standing = [...Map.groupBy(written, ({ path }) => path).values()].flatMap(ofOne => {

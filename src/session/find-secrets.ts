@@ -3,7 +3,7 @@ import { redactEvent, type ToRedact } from '../ledger/redaction.ts'
 import { stringsIn } from '../model/leaves.ts'
 import type { Event } from '../model/types.ts'
 import { hintOf, secretsIn } from '../recall/secrets.ts'
-import type { Session } from './session.ts'
+import type { Look } from './look.ts'
 
 export type Found = {
   session: string
@@ -18,7 +18,7 @@ export type Found = {
   hint: string
 }
 
-export async function secretsOf(session: Session): Promise<Found[]> {
+export async function secretsOf(session: Look): Promise<Found[]> {
   const found = new Map<string, Found>()
   let entries = 0
   const look = (value: unknown, place: Omit<Found, 'kind' | 'hint'>) => {
@@ -44,7 +44,7 @@ export async function secretsOf(session: Session): Promise<Found[]> {
 }
 
 /** How often each kind of text would be covered. */
-export async function wouldRedact(session: Session, what: ToRedact): Promise<Record<string, number>> {
+export async function wouldRedact(session: Look, what: ToRedact): Promise<Record<string, number>> {
   const kinds: Record<string, number> = {}
   for (const { event } of await session.events()) {
     for (const kind of redactEvent(event, what, '')?.kinds ?? []) kinds[kind] = (kinds[kind] ?? 0) + 1

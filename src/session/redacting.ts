@@ -7,7 +7,7 @@ import type { Fold } from '../view/fold.ts'
 import { shownParts } from '../view/shown-texts.ts'
 
 /**
- * What was redacted behind the place of a new fork holds there, too: its client has the texts of before. `sent` is what
+ * Texts that were redacted behind the place of a new fork are covered there, too: its client still has them. `sent` is what
  * the client has, where it is known.
  */
 export async function redactFork(

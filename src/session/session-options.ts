@@ -47,7 +47,7 @@ export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined 
   }
 }
 
-/** What a file tool did, and where in the ledger that stands. */
+/** What a file tool did, and the number of its event in the ledger. */
 export type FileMark = LightFile & { seq: number }
 
 /**

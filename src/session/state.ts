@@ -152,17 +152,9 @@ export class SessionState {
     })
   }
 
-  async undo(ids: readonly string[], by: Author = 'user'): Promise<void> {
-    await this.#exclusive(() => this.#switch({ type: 'revert', edits: [...new Set(ids)], by }))
-  }
-
-  async redo(ids: readonly string[], by: Author = 'user'): Promise<void> {
-    await this.#exclusive(() => this.#switch({ type: 'reapply', edits: [...new Set(ids)], by }))
-  }
-
-  /** Every edit ever made, with its state. */
-  edits(): views.EditRecord[] {
-    return [...this.#fold.records.values()]
+  /** Takes edits back, or puts them in force again: all or none. */
+  async switch(type: 'revert' | 'reapply', ids: readonly string[], by: Author): Promise<void> {
+    await this.#exclusive(() => this.#switch({ type, edits: [...new Set(ids)], by }))
   }
 
   /** Protects an entry, or one part of it, from every policy and from the agent; `on: false` takes it back. */
@@ -206,6 +198,13 @@ export class SessionState {
   async original(entry: number): Promise<Message> {
     const { message, seq } = this.#entry(entry)
     return message ?? (await this.#ledger.messages([seq])).get(seq)!
+  }
+
+  /** Everything that was said, as it happened. */
+  async messages(): Promise<Message[]> {
+    const { entries } = this.#fold
+    if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
+    return (await this.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   }
 
   /** What file tools did, oldest first, without the contents: those are in the events. */
@@ -395,7 +394,7 @@ export class SessionState {
     return isRedacted
   }
 
-  /** What is about to be written may hold what was redacted: the caller has to make it anew. */
+  /** The events to be written may hold texts that were redacted since: the caller has to make them anew. */
   async #catchUpBeforeRetry(): Promise<void> {
     if (await this.#catchUp()) throw redactedMeanwhile(this.id)
   }

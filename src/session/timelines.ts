@@ -12,7 +12,7 @@ import type { ModelTable } from '../providers/models.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type Summary, summaryOf } from '../view/totals.ts'
 import type { SessionInfo } from './engine.ts'
-import type { Session } from './session.ts'
+import type { Look } from './look.ts'
 
 /** Timelines that are kept by default: each holds the texts of its session. */
 const KEPT = 8
@@ -52,7 +52,7 @@ export class Timelines {
   }
 
   /** The timeline of a session up to the length that the list says; `id` is the one in the ledger, here and below. */
-  of(session: Session, info: Timed): Promise<Timeline> {
+  of(session: Look, info: Timed): Promise<Timeline> {
     const { id, length, model } = info
     const known = this.#kept.get(id)
     const before = known?.model === model ? known.timeline : undefined
@@ -66,7 +66,7 @@ export class Timelines {
     return timeline
   }
 
-  async #start({ options }: Session, { model: name, parent, about }: Timed): Promise<Timeline> {
+  async #start({ options }: Look, { model: name, parent, about }: Timed): Promise<Timeline> {
     const { model, overhead, tools } = options
     const inherited = { events: parent?.seq ?? 0, entries: about.carried ?? 0 }
     return new Timeline({ count: await loadCounter(), model, name, models: this.#models, overhead, tools, inherited })
@@ -95,7 +95,7 @@ export class Timelines {
     return { summary: this.#known.get(info.id)?.summary, isOld: this.known(info) === undefined }
   }
 
-  async summary(session: Session, info: Timed): Promise<Summary> {
+  async summary(session: Look, info: Timed): Promise<Summary> {
     await this.load()
     return this.known(info) ?? this.#keep(info, await this.of(session, info))
   }
@@ -107,7 +107,7 @@ export class Timelines {
   }
 
   /** Reads the sessions whose numbers are not known, in their order; one round at a time. */
-  fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): void {
+  fill(sessions: readonly Timed[], open: (id: string) => Promise<Look>): void {
     this.#filling ??= this.#fill(sessions, open).finally(() => {
       this.#filling = undefined
     })
@@ -119,7 +119,7 @@ export class Timelines {
     await this.#filling
   }
 
-  async #fill(sessions: readonly Timed[], open: (id: string) => Promise<Session>): Promise<void> {
+  async #fill(sessions: readonly Timed[], open: (id: string) => Promise<Look>): Promise<void> {
     await this.load()
     for (const info of sessions) {
       if (this.#closed) return
@@ -149,7 +149,7 @@ export class Timelines {
   }
 }
 
-async function catchUp(timeline: Timeline, session: Session, length: number): Promise<Timeline> {
+async function catchUp(timeline: Timeline, session: Look, length: number): Promise<Timeline> {
   const missing = length - timeline.length
   if (timeline.length > 0 && missing <= FEW) {
     const seqs = Array.from({ length: Math.max(0, missing) }, (_, i) => timeline.length + i)

@@ -157,7 +157,7 @@ export type ReadSession = {
 
 export function readWhole(value: unknown): ReadSession | undefined {
   if (!wholeSchema.safeParse(value).success) return undefined
-  // What was read is used, not what the schema gives: it has the order of keys that the hashes are over.
+  // Uses the value as it was read, not the schema's copy: the hashes are over its order of keys.
   const { ledger, ...info } = value as WholeSession
   const { id, createdAt, parent, policy, model, cacheTtl, cacheKept, overhead, ids: over, about } = info
   const given = { policy, model, cacheTtl, cacheKept, overhead, ids: over, about }

@@ -4,7 +4,7 @@ import { describeCall } from '../../calls/tool-kinds.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import { loadCounter, partTokens } from '../../model/tokens.ts'
 import type { Part, Role, ToolKind } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import type { Look } from '../../session/look.ts'
 import { explainView, tokensSaved } from '../../view/explain.ts'
 import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
@@ -17,7 +17,7 @@ export type Share = { kind: string; tokens: number; parts: number }
 const BAR = 30
 const LARGEST = 5
 
-export async function contextLines(session: Session, { width }: Pick<Screen, 'width'>): Promise<Line[]> {
+export async function contextLines(session: Look, { width }: Pick<Screen, 'width'>): Promise<Line[]> {
   const { tokens, edits, messages } = await session.view({ plan: false })
   const { window } = session.options.model
   const shares = await sharesOf(session)
@@ -58,7 +58,7 @@ function editsSentence(count: number, saved: number, tokens: number): string {
 const EDITED = 'edited'
 
 /** Tokens by what they are; what an edit put in the place of something counts as edited. */
-export async function sharesOf(session: Session): Promise<Share[]> {
+export async function sharesOf(session: Look): Promise<Share[]> {
   const count = await loadCounter()
   const names = toolKinds(session)
   const shares = new Map<string, Share>()
@@ -99,7 +99,7 @@ function kindOf(part: Part, role: Role, kinds: ReadonlyMap<string, ToolKind>): s
 }
 
 /** The kind of each call by its id: a result does not say which command it is of. */
-function toolKinds(session: Session): Map<string, ToolKind> {
+function toolKinds(session: Look): Map<string, ToolKind> {
   const kinds = new Map<string, ToolKind>()
   for (const { message } of session.fold.entries) {
     for (const part of message?.parts ?? []) {
@@ -109,7 +109,7 @@ function toolKinds(session: Session): Map<string, ToolKind> {
   return kinds
 }
 
-async function largestLines(session: Session, width: number): Promise<Line[]> {
+async function largestLines(session: Look, width: number): Promise<Line[]> {
   const parts = (await session.parts()).filter(({ kind }) => kind === 'tool-result' || kind === 'text')
   if (parts.length === 0) return []
   const rows = parts

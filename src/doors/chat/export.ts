@@ -4,7 +4,7 @@
  */
 import { textOf } from '../../model/leaves.ts'
 import type { Message, Part, Usage } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import type { Look } from '../../session/look.ts'
 
 export type ExportedSession = {
   format: 'palimpsest-session'
@@ -19,7 +19,7 @@ export type ExportedSession = {
 
 type Named = { model: string; persona: string }
 
-export async function exportSession(session: Session, { model, persona }: Named): Promise<ExportedSession> {
+export async function exportSession(session: Look, { model, persona }: Named): Promise<ExportedSession> {
   const events = await session.events()
   const happened = events.flatMap(({ at, event }) => (event.type === 'entry' ? [{ at, message: event.message }] : []))
   return {

@@ -5,7 +5,7 @@ import { requestIn } from '../../calls/requests.ts'
 import { textOf } from '../../model/leaves.ts'
 import { amount } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import type { Look } from '../../session/look.ts'
 import { beginning, oneLine, printable, timeOf } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, span } from '../terminal/spans.ts'
@@ -40,13 +40,13 @@ export async function recapLines(agent: Agent, { laidOut, width }: Screen): Prom
 }
 
 /** Whether the last request still waits for its answer: the turn was stopped, or the program ended in its midst. */
-export function isUnfinished({ fold }: Session): boolean {
+export function isUnfinished({ fold }: Look): boolean {
   const last = fold.entries.at(-1)
   if (!last || last.role === 'system') return false
   return last.role !== 'assistant' || (last.message?.parts.some(({ type }) => type === 'tool-call') ?? false)
 }
 
-function lastText(session: Session, read: (message: Message | undefined) => string | undefined): string | undefined {
+function lastText(session: Look, read: (message: Message | undefined) => string | undefined): string | undefined {
   for (const { message } of session.fold.entries.toReversed()) {
     const text = read(message)
     if (text !== undefined && text.trim() !== '') return text

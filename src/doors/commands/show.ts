@@ -3,7 +3,7 @@
 import { textOf } from '../../model/leaves.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { Edit, Message, Part } from '../../model/types.ts'
-import type { Session } from '../../session/session.ts'
+import type { Look } from '../../session/look.ts'
 import type { View } from '../../session/session-view.ts'
 import { describeTarget, entriesOf } from '../../view/edits.ts'
 import {
@@ -41,7 +41,7 @@ type Style = { full: boolean }
 
 /** The report of a session's view; `sample` prints it too. */
 export async function reportView(
-  session: Session,
+  session: Look,
   { full, last }: Style & { last?: number | undefined },
 ): Promise<Report> {
   const view = await session.view({ plan: false })
@@ -68,7 +68,7 @@ export async function reportView(
   }
 }
 
-async function reportOriginal(session: Session, { full, last }: Style & { last: number | undefined }): Promise<Report> {
+async function reportOriginal(session: Look, { full, last }: Style & { last: number | undefined }): Promise<Report> {
   const events = await session.events()
   const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   const active = session.edits().flatMap(({ edit, active }) => (active ? [edit] : []))

@@ -6,7 +6,7 @@ import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from 
 import { amount, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { allNames } from '../../session/every-session.ts'
-import type { Verified } from '../../session/session.ts'
+import type { Verified } from '../../session/look.ts'
 import { defineCommand, type Io, jsonIn, readInput } from '../terminal/command.ts'
 import { printable, printableJson, timeOf } from '../terminal/output.ts'
 

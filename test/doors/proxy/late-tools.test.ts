@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
-import { NO_SUCH_PART } from '../../../src/session/session.ts'
+import { NO_SUCH_PART } from '../../../src/session/look.ts'
 import { partId } from '../../../src/view/shown-texts.ts'
 import type { Turn } from '../../upstream.ts'
 import { entriesOf, largeOutput, type Setup, setUp } from './setup.ts'
