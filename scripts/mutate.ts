@@ -24,6 +24,8 @@ import { type Mutation, mutationsOf } from './mutations.ts'
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
 const TESTS_PER_CHANGE = 8
 const MILLISECONDS_PER_CHANGE = 30_000
+/** A test that has not been measured yet comes behind the quick ones and before the slow ones. */
+const UNKNOWN_MILLISECONDS = 5_000
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -31,6 +33,8 @@ const { values, positionals } = parseArgs({
 })
 const seed = Number(values.seed)
 const perFile = Number(values['per-file'])
+
+const runs = new Map<string, Run>()
 
 let failed = false
 for (const group of GROUPS) {
@@ -53,12 +57,11 @@ function testsOf(group: Group): string[] {
 }
 
 async function reachesGoal(group: Group, files: readonly string[]): Promise<boolean> {
-  const runs: Run[] = []
-  for (const test of testsOf(group)) runs.push(await measure(test))
+  const tests = testsOf(group)
   let [noticed, all] = [0, 0]
   const counts: string[] = []
   for (const file of files) {
-    const { noticed: here, all: ofFile } = await tryFile(file, runs)
+    const { noticed: here, all: ofFile } = await tryFile(file, tests)
     noticed += here
     all += ofFile
     counts.push(`${basename(file, '.ts')} ${here}/${ofFile}`)
@@ -69,7 +72,7 @@ async function reachesGoal(group: Group, files: readonly string[]): Promise<bool
   return share >= group.goal
 }
 
-async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: number; all: number }> {
+async function tryFile(file: string, tests: readonly string[]): Promise<{ noticed: number; all: number }> {
   const source = readFileSync(join(root, file), 'utf8')
   for (const line of staleRows(file, source)) throw new Error(`${file} has no line \`${line}\` any more.`)
   const kills = new Map<string, number>()
@@ -81,37 +84,52 @@ async function tryFile(file: string, runs: readonly Run[]): Promise<{ noticed: n
       continue
     }
     all++
-    const reaching = runs.filter(run => reaches(run, file, mutation))
-    const test = await firstToNotice(nearestFirst(reaching, file, kills), file, mutation)
-    if (test === undefined) {
-      console.log(`${file}:${describe(source, mutation)}${reaching.length === 0 ? '  (no test reaches it)' : ''}`)
+    const { by, reached } = await firstToNotice(nearestFirst(tests, file, kills), file, mutation)
+    if (by === undefined) {
+      console.log(`${file}:${describe(source, mutation)}${reached === 0 ? '  (no test reaches it)' : ''}`)
       continue
     }
     noticed++
-    kills.set(test, (kills.get(test) ?? 0) + 1)
+    kills.set(by, (kills.get(by) ?? 0) + 1)
   }
   return { noticed, all }
 }
 
-async function firstToNotice(runs: readonly Run[], file: string, mutation: Mutation): Promise<string | undefined> {
-  let spent = 0
-  for (const run of runs.slice(0, TESTS_PER_CHANGE)) {
-    if (await notices(run, file, mutation)) return run.test
+/** The test that notices a change, and how many were tried for it. A test is measured when it is first wanted. */
+async function firstToNotice(
+  tests: readonly string[],
+  file: string,
+  mutation: Mutation,
+): Promise<{ by?: string; reached: number }> {
+  let [reached, spent] = [0, 0]
+  for (const test of tests) {
+    const run = await measured(test)
+    if (!reaches(run, file, mutation)) continue
+    reached++
+    if (await notices(run, file, mutation)) return { by: test, reached }
     spent += run.milliseconds
-    if (spent > MILLISECONDS_PER_CHANGE) return undefined
+    if (reached === TESTS_PER_CHANGE || spent > MILLISECONDS_PER_CHANGE) break
   }
-  return undefined
+  return { reached }
+}
+
+async function measured(test: string): Promise<Run> {
+  const run = runs.get(test) ?? (await measure(test))
+  runs.set(test, run)
+  return run
 }
 
 /** Tests with the file's name, then those that noticed most in it, then those that import it, then the quick ones. */
-function nearestFirst(runs: readonly Run[], file: string, kills: ReadonlyMap<string, number>): Run[] {
+function nearestFirst(tests: readonly string[], file: string, kills: ReadonlyMap<string, number>): string[] {
   const name = basename(file, '.ts')
-  const distance = ({ test }: Run) => {
+  const rank = (test: string) => {
     if (basename(test, '.test.ts') === name) return -1000
     const importsIt = readFileSync(join(root, test), 'utf8').includes(`/${file.slice(4)}'`)
     return (importsIt ? 0 : 1) - 2 * (kills.get(test) ?? 0)
   }
-  return runs.toSorted((a, b) => distance(a) - distance(b) || a.milliseconds - b.milliseconds)
+  const duration = (test: string) => runs.get(test)?.milliseconds ?? UNKNOWN_MILLISECONDS
+  const ranked = tests.map(test => ({ test, rank: rank(test), duration: duration(test) }))
+  return ranked.sort((a, b) => a.rank - b.rank || a.duration - b.duration).map(({ test }) => test)
 }
 
 /** Orders all mutations by a hash of the seed, the file and the place, and takes the first few. */

@@ -8,9 +8,19 @@
  * Loading the program takes longer than most files' tests. Files therefore share processes, ten to one, each file as
  * a suite with its own hooks. What changes or measures its process has one to itself.
  */
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { importsOf } from './check-layers.ts'
@@ -39,6 +49,8 @@ for (const { name, isHere, how } of OPTIONAL_PARTS) {
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compile')
 if (existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_BYTES) {
   const folder = mkdtempSync(join(MEMORY, 'palimpsest-tests-'))
+  // PostgreSQL runs as another user where the tests run as root.
+  chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
@@ -55,7 +67,13 @@ function chosen(args: string[]): string[] {
   if (args[0] === '--slow') return inRoot(globSync(SLOW, { cwd: root }).sort())
   if (args[0] === '--web') return inRoot(globSync(WEB, { cwd: root }).sort())
   if (args.length > 0) return inRoot(globSync(args, { cwd: root }))
-  return inRoot(inProcesses(globSync('test/**/*.test.ts', { cwd: root, exclude: [SLOW, WEB] }).sort()))
+  return inRoot(
+    inProcesses(
+      globSync('test/**/*.test.ts', { cwd: root, exclude: [SLOW, WEB] })
+        .map(withSlashes)
+        .sort(),
+    ),
+  )
 }
 
 /** The files to start, those of long folders first: each is a test file, or one that reads some of them as suites. */
@@ -79,7 +97,7 @@ function inProcesses(tests: string[]): string[] {
 
 /** Whether a test file, and every module of the tests and scripts that it imports, can be read as a suite. */
 function mayShare(path: string, seen = new Set<string>()): boolean {
-  if (seen.has(path) || relative(root, path).startsWith('src/')) return true
+  if (seen.has(path) || path.startsWith(join(root, 'src'))) return true
   const isTest = seen.size === 0
   seen.add(path)
   const code = readFileSync(path, 'utf8')
@@ -97,6 +115,10 @@ function sharedBy(tests: readonly string[]): string {
     `const require = createRequire(${JSON.stringify(join(root, 'package.json'))})`,
   ]
   return `${[...head, ...suites].join('\n')}\n`
+}
+
+function withSlashes(path: string): string {
+  return path.replaceAll('\\', '/')
 }
 
 function freeBytes(folder: string): number {

@@ -1,7 +1,8 @@
 /** Which write of a file is to be undone: the last one that stands. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FileEvent, hashContent, lastStandingWrite, memoryJournal, NO_FILE } from '../../src/files/journal.ts'
+import { hashContent, lastStandingWrite, memoryJournal, NO_FILE } from '../../src/files/journal.ts'
+import type { FileEvent } from '../../src/model/types.ts'
 import * as fc from '../property.ts'
 
 const write = (before: string | null, after: string | null, path = 'a'): FileEvent => ({

@@ -71,8 +71,12 @@ export function SessionsPage() {
         </div>
       </header>
       {list.error !== undefined && <Failure error={list.error} retry={reload} />}
-      {isFirst && <OwnSessions />}
-      {isFirst && <Welcome isEmpty={shown?.families.length === 0} />}
+      {isFirst && (
+        <>
+          <OwnSessions />
+          <Welcome isEmpty={shown?.families.length === 0} />
+        </>
+      )}
       {overview.value && !isFirst && (
         <OverviewStrip overview={overview.value} day={wanted.when} onDay={when => replaceQuery({ when })} />
       )}
@@ -87,19 +91,13 @@ export function SessionsPage() {
         </div>
       )}
       {shown && shown.families.length > 0 && <SessionTable rows={shown.families} wanted={wanted} onRename={onRename} />}
-      {shown && shown.families.length === 0 && isNarrowed(wanted) && (
-        <div className="sessions-none dim">
-          <p>No session fits these filters.</p>
-          <Button
-            small
-            onClick={() => {
-              setQuery('')
-              clearFilters()
-            }}
-          >
-            Clear the filters
-          </Button>
-        </div>
+      {shown?.families.length === 0 && isNarrowed(wanted) && (
+        <NoneFits
+          onClear={() => {
+            setQuery('')
+            clearFilters()
+          }}
+        />
       )}
       {shown && (shown.next !== null || cursors.length > 0) && (
         <Pager shown={shown} cursors={cursors} onTurn={turnTo} />
@@ -119,6 +117,17 @@ export function SessionsPage() {
 }
 
 /** Calls now and then while something is on its way. */
+function NoneFits({ onClear }: { onClear: () => void }) {
+  return (
+    <div className="sessions-none dim">
+      <p>No session fits these filters.</p>
+      <Button small onClick={onClear}>
+        Clear the filters
+      </Button>
+    </div>
+  )
+}
+
 function useWhile(isWaiting: boolean, ask: () => void): void {
   const latest = useRef(ask)
   latest.current = ask
