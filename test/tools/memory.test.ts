@@ -184,7 +184,14 @@ test('a new block is proposed, and one that exists is not', () =>
 
 test('nothing in an agent\u2019s hands decides anything', () =>
   withBlock('x', async ({ context }) => {
-    assert.deepEqual(Object.keys(context.memory).sort(), ['block', 'blocks', 'duplicates', 'propose', 'search'])
+    assert.deepEqual(Object.keys(context.memory).sort(), [
+      'block',
+      'blocks',
+      'duplicates',
+      'propose',
+      'search',
+      'workspace',
+    ])
     assert.ok(memoryTools.every(({ name }) => !/approve|reject|restore|revert|set|delete/.test(name)))
   }))
 
