@@ -37,6 +37,7 @@ type World = {
 const WORLDS: World[] = [
   { name: 'Opus 5.5, new account', kind: 'anthropic', model: 'claude-opus-5-5' },
   { name: 'Opus 5.5, long turns', kind: 'anthropic', model: 'claude-opus-5-5', turn: 45 },
+  { name: 'Opus 5.5, turns of 100 calls', kind: 'anthropic', model: 'claude-opus-5-5', turn: 100 },
   {
     name: 'Opus 5.5, long turns that the server clears',
     kind: 'anthropic',
