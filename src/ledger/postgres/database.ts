@@ -105,7 +105,7 @@ export class Postgres {
     opened.users++
     const postgres = await opened.postgres
     postgres.#closed = async () => {
-      if (--opened.users > 0) return
+      if (--opened.users > 0 || postgres.#pool.ending) return
       OPENED.delete(key)
       await postgres.#pool.end()
     }
@@ -122,6 +122,8 @@ export class Postgres {
     })
     // One that dies while it is idle leaves the pool by itself.
     pool.on('error', () => {})
+    // One that dies while it is taken or given back has nobody else to tell: what it was asked fails by itself.
+    pool.on('connect', client => client.on('error', () => {}))
     return new Postgres(pool, { place, timeoutMs, prepares })
   }
 
@@ -228,17 +230,12 @@ export class Postgres {
     } catch (error) {
       return { error, wasSent: false }
     }
-    // A connection that ends while it is ours tells the statement that waits; without a listener it would be thrown.
-    const ignore = () => {}
-    client.on('error', ignore)
     try {
       const result = await work(new PgSession(client, { names: this.#names, timeoutMs: this.#timeoutMs }))()
-      client.off('error', ignore)
       client.release()
       return { result }
     } catch (error) {
       const isUsable = !isAway(error) && (await isRolledBack(client))
-      client.off('error', ignore)
       client.release(!isUsable)
       return { error, wasSent: true }
     }
