@@ -49,15 +49,19 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
     test('it leaves alone what is pinned and what the user said', () =>
       fc.assert(
         fc.asyncProperty(anySession, fc.array(fc.nat(12), { maxLength: 3 }), async (messages, pins) => {
-          const session = await run(messages, { policy: make(), pins })
-          for (const { edit } of session.edits()) {
-            if (edit.by !== `policy:${name}` && !edit.by.startsWith('policy:')) continue
-            assertNotPinned(edit, pins)
-            assertNotTheUsers(edit, messages)
-          }
+          checkEdits(await run(messages, { policy: make(), pins }), messages, pins)
         }),
         { numRuns: runs },
       ))
+
+    test('it leaves alone what it would have edited, where that is pinned', async () => {
+      const messages = coding(40)
+      const free = editsOf(await run(messages, { policy: make() }))
+      const edited = [...new Set(free.filter(isOfPolicy).map(({ target }) => entriesOf(target).to))]
+      if (acts) assert.ok(edited.length > 0, 'it edits something')
+      const pins = edited.filter((_, i) => i % 2 === 0)
+      checkEdits(await run(messages, { policy: make(), pins }), messages, pins)
+    })
 
     test('two runs make the same edits, and each is plain JSON', async () => {
       const messages = coding(40)
@@ -91,8 +95,9 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       const session = await run(coding(40), { policy: make() })
       const undone = session
         .edits()
-        .filter(({ edit, active }) => active && edit.by.startsWith('policy:'))
+        .filter(({ edit, active }) => active && isOfPolicy(edit))
         .slice(-3)
+      if (acts) assert.ok(undone.length > 0, 'there is something to undo')
       for (const { edit } of undone.reverse()) await session.undo(edit.id)
       const before = session.edits().length
       await session.view()
@@ -142,6 +147,15 @@ export function coding(turns: number): Message[] {
 
 export function editsOf(session: Session): Edit[] {
   return session.edits().map(({ edit }) => edit)
+}
+
+const isOfPolicy = ({ by }: Edit) => by.startsWith('policy:')
+
+function checkEdits(session: Session, messages: readonly Message[], pins: readonly number[]): void {
+  for (const edit of editsOf(session).filter(isOfPolicy)) {
+    assertNotPinned(edit, pins)
+    assertNotTheUsers(edit, messages)
+  }
 }
 
 function assertNotPinned({ id, target, by }: Edit, pins: readonly number[]): void {

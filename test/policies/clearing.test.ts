@@ -35,6 +35,7 @@ describe('clearing', () => {
   test('what stays is cut to 5,000 characters when others are cleared', async () => {
     const session = await grown([clearResults()], 8)
     const results = await shown(session)
+    assert.equal(results.length, 8)
     for (const result of results.slice(3)) {
       assert.ok(result.length <= 5_000)
       assert.match(result, /\.\.\. \[truncated: 50,001 chars total\] \.\.\.$/)

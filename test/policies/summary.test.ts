@@ -164,7 +164,9 @@ describe('summarising', () => {
     await session.append({ role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }, user('go'))
     for (let i = 0; i < 9; i++) await play(session, ...bash('make', words(200)))
     assert.deepEqual(await shown(session, 'system'), ['Be brief.'])
-    for (const { target } of editsBy(session, 'summarize')) assert.ok(target.type === 'range' && target.from === 1)
+    const made = editsBy(session, 'summarize')
+    assert.ok(made.length > 0)
+    for (const { target } of made) assert.ok(target.type === 'range' && target.from === 1)
   })
 
   test('what is pinned stays in view', async () => {

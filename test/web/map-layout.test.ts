@@ -39,6 +39,7 @@ test('bars follow each other without gaps, inside the width, in both rows', () =
     fc.property(sizes, fc.integer({ min: 1, max: 2000 }), fc.nat(3000), (pairs, width, overhead) => {
       const bars = pairs.map(([raw, shown], i) => barOf(i, raw, shown))
       const { boxes, scale } = layoutMap(mapOf(bars, { overhead }), width)
+      assert.equal(boxes.length, bars.length)
       for (const row of ['raw', 'shown'] as const) {
         let at = overhead * scale
         for (const box of boxes) {
@@ -55,6 +56,7 @@ test('the bar at a place is the one that was drawn there', () => {
   fc.assert(
     fc.property(sizes, pairs => {
       const layout = layoutMap(mapOf(pairs.map(([raw, shown], i) => barOf(i, raw + 1, shown + 1))), 10_000)
+      assert.equal(layout.boxes.length, pairs.length)
       for (const box of layout.boxes) {
         for (const row of ['raw', 'shown'] as const) {
           assert.equal(boxAt(layout, row, box[row].x + box[row].width / 2)?.bar.entry, box.bar.entry)

@@ -93,6 +93,7 @@ describe('the map', () => {
 
   test('at a call is what that call was sent', async () => {
     const { calls } = await get(`${path}/timeline`)
+    assert.ok(calls.length > 0)
     for (const { call: at, sent, entry } of calls) {
       const { bars, tokens, entries } = await get(`${path}/map?at=${at}`)
       assert.equal(tokens.shown, sent.tokens)
