@@ -76,22 +76,21 @@ export function reaches({ executed }: Run, file: string, { start, at: place = st
   })
 }
 
-/** Whether the test fails when the file has the mutation. */
-export async function notices(run: Run, file: string, { start, end, text }: Mutation): Promise<boolean> {
+/** A test that was ended took far longer than usual. */
+export type Outcome = 'passed' | 'failed' | 'ended'
+
+/** What becomes of the test when the file has the mutation. */
+export async function tryWith(run: Run, file: string, { start, end, text }: Mutation): Promise<Outcome> {
   const MUTANT = JSON.stringify({ url: urlOf(file), start, end, text })
   const place = join(cache, `${hashOf(MUTANT, run.fingerprint)}.verdict`)
-  if (existsSync(place)) return readFileSync(place, 'utf8') === 'failed'
+  if (existsSync(place)) return readFileSync(place, 'utf8') as Outcome
   const seen = await outcome(run.test, { MUTANT }, 10_000 + 4 * run.milliseconds)
   if (seen !== 'ended') writeFileSync(place, seen)
-  return seen !== 'passed'
+  return seen
 }
 
 /** Runs a test file up to its first failure, or until patience (milliseconds) ends. */
-function outcome(
-  test: string,
-  variables: Record<string, string>,
-  patience?: number,
-): Promise<'passed' | 'failed' | 'ended'> {
+function outcome(test: string, variables: Record<string, string>, patience?: number): Promise<Outcome> {
   return new Promise(resolve => {
     const child = spawn(process.execPath, ['--test-reporter=tap', test], {
       cwd: root,

@@ -18,7 +18,7 @@ import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { staleRows, whyEquivalent } from './mutate-equivalent.ts'
 import { GROUPS, type Group } from './mutate-groups.ts'
-import { measure, notices, type Run, reaches, root } from './mutate-tests.ts'
+import { measure, type Outcome, type Run, reaches, root, tryWith } from './mutate-tests.ts'
 import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
@@ -58,25 +58,31 @@ function testsOf(group: Group): string[] {
 
 async function reachesGoal(group: Group, files: readonly string[]): Promise<boolean> {
   const tests = testsOf(group)
-  let [noticed, all] = [0, 0]
+  let [noticed, ended, all] = [0, 0, 0]
   const counts: string[] = []
   for (const file of files) {
-    const { noticed: here, all: ofFile } = await tryFile(file, tests)
+    const { noticed: here, ended: byTime, all: ofFile } = await tryFile(file, tests)
     noticed += here
+    ended += byTime
     all += ofFile
     counts.push(`${basename(file, '.ts')} ${here}/${ofFile}`)
   }
   const share = all === 0 ? 1 : noticed / all
   console.log(`  ${counts.join(', ')}`)
-  console.log(`${group.name}: ${noticed} of ${all} noticed, ${(100 * share).toFixed(1)} % (goal ${100 * group.goal} %)`)
+  const byTime = ended === 0 ? '' : `; ${ended} by the time they take alone`
+  console.log(
+    `${group.name}: ${noticed} of ${all} noticed, ${(100 * share).toFixed(1)} % (goal ${100 * group.goal} %${byTime})`,
+  )
   return share >= group.goal
 }
 
-async function tryFile(file: string, tests: readonly string[]): Promise<{ noticed: number; all: number }> {
+type Count = { noticed: number; ended: number; all: number }
+
+async function tryFile(file: string, tests: readonly string[]): Promise<Count> {
   const source = readFileSync(join(root, file), 'utf8')
   for (const line of staleRows(file, source)) throw new Error(`${file} has no line \`${line}\` any more.`)
   const kills = new Map<string, number>()
-  let [noticed, all] = [0, 0]
+  let [noticed, ended, all] = [0, 0, 0]
   for (const mutation of sampleOf(file, source)) {
     const why = whyEquivalent(file, source, mutation)
     if (why !== undefined) {
@@ -84,15 +90,16 @@ async function tryFile(file: string, tests: readonly string[]): Promise<{ notice
       continue
     }
     all++
-    const { by, reached } = await firstToNotice(nearestFirst(tests, file, kills), file, mutation)
+    const { by, outcome, reached } = await firstToNotice(nearestFirst(tests, file, kills), file, mutation)
     if (by === undefined) {
       console.log(`${file}:${describe(source, mutation)}${reached === 0 ? '  (no test reaches it)' : ''}`)
       continue
     }
     noticed++
+    if (outcome === 'ended') ended++
     kills.set(by, (kills.get(by) ?? 0) + 1)
   }
-  return { noticed, all }
+  return { noticed, ended, all }
 }
 
 /** The test that notices a change, and how many were tried for it. A test is measured when it is first wanted. */
@@ -100,13 +107,14 @@ async function firstToNotice(
   tests: readonly string[],
   file: string,
   mutation: Mutation,
-): Promise<{ by?: string; reached: number }> {
+): Promise<{ by?: string; outcome?: Outcome; reached: number }> {
   let [reached, spent] = [0, 0]
   for (const test of tests) {
     const run = await measured(test)
     if (!reaches(run, file, mutation)) continue
     reached++
-    if (await notices(run, file, mutation)) return { by: test, reached }
+    const outcome = await tryWith(run, file, mutation)
+    if (outcome !== 'passed') return { by: test, outcome, reached }
     spent += run.milliseconds
     if (reached === TESTS_PER_CHANGE || spent > MILLISECONDS_PER_CHANGE) break
   }

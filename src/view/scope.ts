@@ -124,19 +124,15 @@ function checkRange(fold: Fold, edit: Edit): Violation | undefined {
   const { from, to } = entriesOf(edit.target)
   if (to <= fold.lastUser || to < from) return undefined
   const loop = Math.max(from, fold.lastUser + 1)
-  const began = firstAssistant(fold, loop, to)
+  const began = firstAssistant(fold.entries.slice(loop, to + 1))
   if (!began || !startsWithReasoning(began)) return undefined
-  const next = firstAssistant(fold, to + 1, fold.entries.length - 1)
+  const next = firstAssistant(fold.entries.slice(to + 1))
   if (!next || startsWithReasoning(next)) return undefined
   return violation('loop-without-reasoning', `edit ${edit.id} would cut the reasoning from the tool loop behind it`)
 }
 
-function firstAssistant(fold: Fold, from: number, to: number): Message | undefined {
-  for (let entry = from; entry <= Math.min(to, fold.entries.length - 1); entry++) {
-    const found = fold.entries[entry]
-    if (found?.role === 'assistant' && found.message) return found.message
-  }
-  return undefined
+function firstAssistant(entries: Fold['entries']): Message | undefined {
+  return entries.find(({ role, message }) => role === 'assistant' && message)?.message
 }
 
 function startsWithReasoning(message: Message): boolean {
