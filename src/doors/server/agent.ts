@@ -10,14 +10,13 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { agentOf, guestOf } from './agent-callers.ts'
 import { dataBlock, STREAM_HEADERS, toEventStream } from './agent-stream.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, PEOPLE, type Route, SessionParam } from './route.ts'
+import { type Doors, defineRoute, PEOPLE, type Route } from './route.ts'
 
 const MOST_TEXT = 1_000_000
 
 const personas = defineRoute({
   method: 'get',
   path: '/agent/personas',
-  tag: 'agent',
   summary: 'Who the agent can be',
   roles: PEOPLE,
   answer: z.object({
@@ -50,20 +49,18 @@ const personas = defineRoute({
 const start = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/turns',
-  tag: 'agent',
   summary: 'Give the agent a request, and follow its turn',
   description:
     'Server-sent events, each the JSON of one event of the agent; the last is `done`. A session that is not there is made. ' +
     'Without a text a turn that was broken off goes on. Leaving the stream does not stop the turn.',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({
     text: z.string().min(1).max(MOST_TEXT).optional(),
     persona: z.string().min(1).max(40).optional(),
   }),
   type: 'text/event-stream',
   answer: z.string(),
-  refusals: [404, 409],
+  refusals: [409],
   unkeyed: true,
   async run({ params, body, caller, doors }) {
     const desk = agentOf(doors)
@@ -84,14 +81,11 @@ const start = defineRoute({
 const listen = defineRoute({
   method: 'get',
   path: '/agent/sessions/{session}/turns',
-  tag: 'agent',
   summary: 'Follow the turn that runs in a session, from its beginning',
   description: 'The same events as those of whoever started it. Where no turn runs, the stream ends at once.',
   roles: PEOPLE,
-  params: SessionParam,
   type: 'text/event-stream',
   answer: z.string(),
-  refusals: [404],
   async run({ params, caller, doors }) {
     await doors.desk.open(caller, params.session)
     return follow(await agentOf(doors).running(doors.desk.idOf(caller, params.session)))
@@ -101,13 +95,11 @@ const listen = defineRoute({
 const approve = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/approvals/{id}',
-  tag: 'agent',
   summary: 'Say yes or no to what a turn asks',
   roles: PEOPLE,
-  params: { ...SessionParam, id: z.string().min(1).max(200) },
+  params: { id: z.string().min(1).max(200) },
   body: z.strictObject({ yes: z.boolean() }),
   answer: z.object({ id: z.string(), yes: z.boolean() }),
-  refusals: [404],
   unkeyed: true,
   async run({ params, body, caller, doors }) {
     const turn = await turnIn(doors, caller, params.session)
@@ -119,12 +111,9 @@ const approve = defineRoute({
 const stop = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/stop',
-  tag: 'agent',
   summary: 'Stop the turn that runs in a session; the session stays',
   roles: PEOPLE,
-  params: SessionParam,
   answer: z.object({ session: z.string(), stopped: z.boolean() }),
-  refusals: [404],
   unkeyed: true,
   async run({ params, caller, doors }) {
     const turn = await turnIn(doors, caller, params.session)

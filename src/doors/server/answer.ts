@@ -87,7 +87,7 @@ function bodyOf(route: Route, bytes: Uint8Array, request: Request): unknown {
   return parse(route.body, value, 'body')
 }
 
-function check(shape: Route['params'], values: Record<string, unknown>, where: string): Record<string, unknown> {
+function check(shape: Route['query'], values: Record<string, unknown>, where: string): Record<string, unknown> {
   return shape ? parse(z.object(shape), values, where) : {}
 }
 

@@ -4,23 +4,12 @@ import { blockFacts, dayOf, staleFacts } from '../../memory/facts.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Caller } from './gate.ts'
-import {
-  defineRoute,
-  EVERYBODY,
-  Next,
-  nameSchema,
-  PageQuery,
-  PEOPLE,
-  pageOf,
-  type Route,
-  Time,
-  UserParam,
-} from './route.ts'
+import { defineRoute, EVERYBODY, Next, nameSchema, PageQuery, PEOPLE, pageOf, type Route, Time } from './route.ts'
 
 export const MAX_BODY = 100_000
 export const MAX_TITLE = 200
 export const MAX_WHY = 2000
-export const BlockParam = { ...UserParam, label: nameSchema(100) }
+export const BlockParam = { label: nameSchema(100) }
 export const VersionName = z.string().regex(/^[0-9A-Za-z_-]{1,100}$/)
 
 export const Block = z
@@ -60,18 +49,12 @@ const expected = VersionName.optional().describe(
 const list = defineRoute({
   method: 'get',
   path: '/users/{user}/blocks',
-  tag: 'memory',
   summary: "A user's memory blocks, by label",
   roles: EVERYBODY,
-  params: UserParam,
   query: PageQuery,
   answer: z.object({ blocks: z.array(Block), next: Next }),
   async run({ params, query, doors }) {
-    const page = await pageOf(
-      query,
-      page => doors.memory.blocks(params.user, page),
-      ({ label }) => label,
-    )
+    const page = await pageOf(query, 'label', page => doors.memory.blocks(params.user, page))
     return { blocks: page.items.map(toBlock), next: page.next }
   },
 })
@@ -79,12 +62,10 @@ const list = defineRoute({
 const read = defineRoute({
   method: 'get',
   path: '/users/{user}/blocks/{label}',
-  tag: 'memory',
   summary: 'One block',
   roles: EVERYBODY,
   params: BlockParam,
   answer: Block,
-  refusals: [404],
   async run({ params, doors }) {
     const block = await doors.memory.block(params.user, params.label)
     if (block) return toBlock(block)
@@ -95,24 +76,20 @@ const read = defineRoute({
 const search = defineRoute({
   method: 'get',
   path: '/users/{user}/memory',
-  tag: 'memory',
   summary: "Search a user's blocks: those that answer best, each with the stretch that does",
   roles: EVERYBODY,
-  params: UserParam,
   query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
   answer: z.object({
     hits: z.array(z.object({ label: z.string(), title: z.string(), snippet: z.string() })),
   }),
   async run({ params, query, doors }) {
-    const options = query.limit === undefined ? {} : { limit: query.limit }
-    return { hits: await doors.memory.search(params.user, query.q, options) }
+    return { hits: await doors.memory.search(params.user, query.q, { limit: query.limit }) }
   },
 })
 
 const put = defineRoute({
   method: 'put',
   path: '/users/{user}/blocks/{label}',
-  tag: 'memory',
   summary: 'Write a block; what is left out stays as it is',
   roles: PEOPLE,
   params: BlockParam,
@@ -128,26 +105,22 @@ const put = defineRoute({
   async run({ params, body, caller, doors }) {
     const { user, label } = params
     const { schema_ref: schemaRef, ...rest } = body
-    const given = Object.fromEntries(Object.entries({ ...rest, schemaRef }).filter(([, value]) => value !== undefined))
-    const block = await doors.memory.set(user, label, { ...given, by: actorOf(caller, user) })
-    return toBlock(block)
+    return toBlock(await doors.memory.set(user, label, { ...rest, schemaRef, by: actorOf(caller, user) }))
   },
 })
 
 const remove = defineRoute({
   method: 'delete',
   path: '/users/{user}/blocks/{label}',
-  tag: 'memory',
   summary: 'Delete a block; its history stays, and it can be restored',
   roles: PEOPLE,
   params: BlockParam,
   query: { expected },
   answer: z.object({ deleted: z.string() }),
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, query, caller, doors }) {
     const { user, label } = params
-    const given = query.expected === undefined ? {} : { expected: query.expected }
-    await doors.memory.remove(user, label, { by: actorOf(caller, user), ...given })
+    await doors.memory.remove(user, label, { by: actorOf(caller, user), expected: query.expected })
     return { deleted: label }
   },
 })
@@ -155,20 +128,16 @@ const remove = defineRoute({
 const history = defineRoute({
   method: 'get',
   path: '/users/{user}/blocks/{label}/history',
-  tag: 'memory',
   summary: "A block's versions, the newest first",
   roles: EVERYBODY,
   params: BlockParam,
   query: { limit: PageQuery.limit, cursor: VersionName.optional() },
   answer: z.object({ versions: z.array(Version), next: Next }),
-  refusals: [404],
   async run({ params, query, doors }) {
     const { user, label } = params
     if (query.cursor !== undefined) await doors.memory.version(user, label, query.cursor)
-    const page = await pageOf(
-      query,
-      ({ limit, after }) => doors.memory.history(user, label, { limit, ...(after ? { before: after } : {}) }),
-      ({ id }) => id,
+    const page = await pageOf(query, 'id', ({ limit, after }) =>
+      doors.memory.history(user, label, { limit, before: after }),
     )
     if (page.items.length === 0 && query.cursor === undefined) {
       throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
@@ -180,30 +149,28 @@ const history = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/users/{user}/blocks/{label}/restore',
-  tag: 'memory',
   summary: 'Make an old version the newest one, a deleted block included',
   roles: PEOPLE,
   params: BlockParam,
   body: z.strictObject({ version: VersionName, why }),
   answer: Block,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const { user, label } = params
-    const reason = body.why === undefined ? {} : { why: body.why }
     const { content } = await doors.memory.version(user, label, body.version)
     if (!content) {
       throw new PalimpsestError('BLOCK_DELETED', 'At this version the block was deleted. Choose the one before.', {
         label,
       })
     }
-    const block = await doors.memory.restore(user, label, body.version, { by: actorOf(caller, user), ...reason })
-    return toBlock(block)
+    const by = actorOf(caller, user)
+    return toBlock(await doors.memory.restore(user, label, body.version, { by, why: body.why }))
   },
 })
 
 export const blockRoutes: readonly Route[] = [list, search, read, put, remove, history, restore]
 
-/** Who stands on a decision. Without a token it is the person at this machine, for whichever user they name. */
+/** The name under a decision. Without a token it is the person at this machine, for whichever user they name. */
 export function actorOf(caller: Caller, user: string): Actor {
   if (caller.role === 'admin' && caller.user !== undefined) return `admin:${caller.user}`
   return `${caller.role === 'agent' ? 'agent' : 'user'}:${caller.user ?? user}`

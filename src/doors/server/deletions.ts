@@ -10,7 +10,7 @@ import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 import { actorOf } from './blocks.ts'
 import { dropArchives, dropArchivesOf } from './retention.ts'
-import { defineRoute, PEOPLE, type Route, Time, UserParam } from './route.ts'
+import { defineRoute, PEOPLE, type Route, Time } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
 export type ToDelete =
@@ -77,7 +77,6 @@ const Preview = z.boolean().optional().describe('Only say which sessions would g
 const sessions = defineRoute({
   method: 'post',
   path: '/deletions',
-  tag: 'sessions',
   summary: 'Delete sessions for good, by name, by age or by the import that made them; or see which would go',
   description:
     'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
@@ -104,10 +103,8 @@ const sessions = defineRoute({
 const user = defineRoute({
   method: 'delete',
   path: '/users/{user}',
-  tag: 'memory',
   summary: 'Delete everything of a user for good: sessions, memory, files and tokens',
   roles: PEOPLE,
-  params: UserParam,
   query: { preview: z.enum(['true', 'false']).optional().describe('Only say which sessions would go.') },
   answer: Deleted,
   async run({ params, query, caller, doors }) {

@@ -14,7 +14,6 @@ export function docsRoutes(document: () => Document): readonly Route[] {
     defineRoute({
       method: 'get',
       path: '/healthz',
-      tag: 'server',
       summary: 'Whether the server can answer and reach its stores',
       roles: 'public',
       answer: z.object({ ok: z.boolean() }),
@@ -27,7 +26,6 @@ export function docsRoutes(document: () => Document): readonly Route[] {
     defineRoute({
       method: 'get',
       path: '/openapi.json',
-      tag: 'server',
       summary: 'This document',
       roles: 'public',
       answer: z.looseObject({ openapi: z.string() }),
@@ -38,7 +36,6 @@ export function docsRoutes(document: () => Document): readonly Route[] {
     defineRoute({
       method: 'get',
       path: '/docs',
-      tag: 'server',
       summary: 'The routes, as a page',
       roles: 'public',
       type: 'text/html',

@@ -64,7 +64,7 @@ const binary: Json = { type: 'string', format: 'binary' }
 
 function toOperation(route: Route, requireToken: boolean, schemas: Json): Operation {
   const { method, path, tag, summary, description, roles, status = 200 } = route
-  const key: Route['params'] = isKeyed(route) ? { 'Idempotency-Key': KeySchema.optional() } : {}
+  const key: Route['query'] = isKeyed(route) ? { 'Idempotency-Key': KeySchema.optional() } : {}
   const body = bodyOf(route, schemas)
   const type = route.type ?? 'application/json'
   const done = { description: 'Done.', content: { [type]: { schema: toSchema(route.answer, schemas) } } }
@@ -91,7 +91,7 @@ function bodyOf({ body, bodyOptional = false, bytes }: Route, schemas: Json): Op
   return { required: !bodyOptional, content: { 'application/json': { schema: toSchema(body, schemas) } } }
 }
 
-function parametersOf(shape: Route['params'], where: 'path' | 'query' | 'header', schemas: Json) {
+function parametersOf(shape: Route['query'], where: 'path' | 'query' | 'header', schemas: Json) {
   return Object.entries(shape ?? {}).map(([name, schema]) => {
     const { description, ...rest } = toSchema(schema, schemas)
     const about = typeof description === 'string' ? { description } : {}
@@ -116,10 +116,10 @@ const REASONS: Record<number, string> = {
 }
 
 function refusalsOf(route: Route, schemas: Json): Operation['responses'] {
-  const { roles, refusals = [], params, query, body, bytes, method } = route
+  const { path, roles, refusals = [], query, body, bytes, method } = route
   const codes = new Set<number>([403, 429, 431, 503, ...refusals])
   if (roles !== 'public') codes.add(401)
-  if (params || query || body || method !== 'get') codes.add(422)
+  if (path.includes('{') || query || body || method !== 'get') codes.add(422)
   if (body || bytes !== undefined) codes.add(400).add(413)
   if (body) codes.add(415)
   if (isKeyed(route)) codes.add(409)

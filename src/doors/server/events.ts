@@ -17,7 +17,6 @@ const MOST_LISTENERS = 200
 const events = defineRoute({
   method: 'get',
   path: '/events',
-  tag: 'server',
   summary: 'Live events: sessions that grew, blocks that changed, proposals that were opened or decided',
   description:
     'Server-sent events. With Last-Event-ID the stream goes on where it was cut off; where it cannot, the first ' +

@@ -38,7 +38,6 @@ type Result = { index: number; text: string; call: ToolCallPart }
 const compress = defineRoute({
   method: 'post',
   path: '/v1/compress',
-  tag: 'sessions',
   summary: 'Shorten the tool results of a conversation, for a gateway',
   description:
     'Takes messages of OpenAI Chat and gives as many back, in their order. Results that the planner shortens end with a ' +
@@ -76,7 +75,7 @@ const compress = defineRoute({
       compression_ratio: tokens_before > 0 ? tokens_after / tokens_before : 1,
       transforms_applied: session && shown.size > 0 ? [session.options.policy.name] : [],
       ccr_hashes: [...shown.values()].map(({ hash }) => hash),
-      session: session ? session.id : null,
+      session: session?.id ?? null,
     }
   },
 })
@@ -84,13 +83,11 @@ const compress = defineRoute({
 const retrieve = defineRoute({
   method: 'get',
   path: '/v1/retrieve/{hash}',
-  tag: 'sessions',
   summary: 'The whole text of what was shortened for a gateway',
   roles: EVERYBODY,
   params: { hash: z.string().regex(/^[0-9a-f]{24}$/) },
   query: { query: z.string().max(10_000).optional().describe('Not used: the answer is always the whole text.') },
   answer: z.object({ hash: z.string(), original_content: z.string(), session: z.string(), entry: z.number() }),
-  refusals: [404],
   async run({ params: { hash }, caller, doors }) {
     const name = nameOf(hash.slice(0, KEY_DIGITS))
     try {
@@ -129,7 +126,7 @@ function shorten({ results, model, caller, doors, shown }: Asked): Promise<Sessi
     const about = { client: 'gateway' }
     const session = isThere
       ? await doors.desk.open(caller, name)
-      : await doors.desk.create(caller, name, { about, ...(model === undefined ? {} : { model }) })
+      : await doors.desk.create(caller, name, { about, model })
     await appendNew(session, results)
     await session.view()
     const entries = await entriesOf(session)
@@ -175,7 +172,7 @@ async function everyMessage(session: Session): Promise<Message[]> {
   return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
-/** Nothing where an edit of several entries stands in place of this one. */
+/** Undefined where an edit of several entries hides this one. */
 function shownText(session: Session, entry: number): string | undefined {
   if (!isVisible(session.fold, entry)) return undefined
   const [part] = shownParts(session.fold, entry)

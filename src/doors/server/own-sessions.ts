@@ -11,7 +11,6 @@ const MOST_TRIED = 20
 const show = defineRoute({
   method: 'get',
   path: '/own-sessions',
-  tag: 'sessions',
   summary: 'How many sessions the agents on this machine have kept, and when the last one was used',
   description: 'Only names, sizes and times are read. Empty where the server is not for this machine alone.',
   roles: ADMINS,
@@ -34,7 +33,6 @@ const show = defineRoute({
 const importLast = defineRoute({
   method: 'post',
   path: '/own-sessions/last',
-  tag: 'sessions',
   summary: 'Import the last session of an agent on this machine',
   roles: ADMINS,
   answer: z.object({ session: z.string() }),

@@ -10,6 +10,7 @@ import type { Caller } from './gate.ts'
 import {
   defineRoute,
   EVERYBODY,
+  Index,
   Next,
   nameSchema,
   PageQuery,
@@ -17,23 +18,16 @@ import {
   pageOf,
   type Route,
   Time,
-  UserParam,
 } from './route.ts'
 import type { SessionDesk } from './session-desk.ts'
 
-const ProposalParam = { ...UserParam, id: VersionName }
+const ProposalParam = { id: VersionName }
 const STATES = ['open', 'approved', 'rejected', 'reverted'] as const
 const CONFIDENCES = ['low', 'medium', 'high'] as const
 const MAX_REASONING = 4000
 const MAX_ENTRIES = 100
 
-const EntryLink = z.strictObject({
-  session: nameSchema(200),
-  entry: z
-    .int()
-    .min(0)
-    .max(2 ** 31),
-})
+const EntryLink = z.strictObject({ session: nameSchema(200), entry: Index })
 
 const Proposal = z
   .object({
@@ -63,7 +57,7 @@ const Proposal = z
 
 const DiffPart = z
   .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
-  .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows stand as ⟨U+200B⟩.' })
+  .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows are written as ⟨U+200B⟩.' })
 
 const ReviewOut = z
   .object({
@@ -101,7 +95,6 @@ const common = {
 const propose = defineRoute({
   method: 'post',
   path: '/users/{user}/blocks/{label}/propose',
-  tag: 'memory',
   summary: 'Propose a change of a block',
   description:
     'A whole body (for a block that is not there, a new one), old_string and new_string, or a text to append or ' +
@@ -121,7 +114,7 @@ const propose = defineRoute({
   ]),
   answer: Proposal,
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const { user, label } = params
     const { title, reasoning, confidence, entries } = body
@@ -135,9 +128,9 @@ const propose = defineRoute({
       ...changeIn(body, label, isNew),
       agentId,
       reasoning,
-      ...(title === undefined ? {} : { title }),
-      ...(confidence === undefined ? {} : { confidence }),
-      ...(entries === undefined ? {} : { entries: await sourced(doors.desk, caller, { entries, text: textIn(body) }) }),
+      title,
+      confidence,
+      entries: entries && (await sourced(doors.desk, caller, { entries, text: textIn(body) })),
     })
     return toProposal(made)
   },
@@ -146,10 +139,8 @@ const propose = defineRoute({
 const list = defineRoute({
   method: 'get',
   path: '/users/{user}/proposals',
-  tag: 'memory',
   summary: "A user's proposals, the newest first",
   roles: EVERYBODY,
-  params: UserParam,
   query: {
     limit: PageQuery.limit,
     cursor: VersionName.optional(),
@@ -161,12 +152,7 @@ const list = defineRoute({
   async run({ params, query, doors }) {
     const { state, label } = query
     if (query.cursor !== undefined) await doors.memory.proposal(params.user, query.cursor)
-    const filter = { ...(state ? { state } : {}), ...(label ? { label } : {}) }
-    const page = await pageOf(
-      query,
-      page => doors.memory.proposals(params.user, { ...filter, ...page }),
-      ({ id }) => id,
-    )
+    const page = await pageOf(query, 'id', page => doors.memory.proposals(params.user, { state, label, ...page }))
     return { proposals: page.items.map(toProposal), next: page.next }
   },
 })
@@ -174,12 +160,10 @@ const list = defineRoute({
 const review = defineRoute({
   method: 'get',
   path: '/users/{user}/proposals/{id}',
-  tag: 'memory',
   summary: 'A proposal with what approving it would change, word by word',
   roles: EVERYBODY,
   params: ProposalParam,
   answer: ReviewOut,
-  refusals: [404],
   async run({ params, doors }) {
     return toReview(await doors.memory.review(params.user, params.id))
   },
@@ -191,7 +175,6 @@ const decisionBody = { why: z.string().max(MAX_WHY).optional() }
 const approve = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/approve',
-  tag: 'memory',
   summary: 'Approve a proposal, as it is or with a body of your own',
   description:
     'What has changed since is merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
@@ -206,11 +189,10 @@ const approve = defineRoute({
   }),
   bodyOptional: true,
   answer: Decided,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body = {}, caller, doors }) {
-    const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
     const by = actorOf(caller, params.user)
-    const { proposal, block } = await doors.memory.approve(params.user, params.id, { ...given, by })
+    const { proposal, block } = await doors.memory.approve(params.user, params.id, { ...body, by })
     return { proposal: toProposal(proposal), block: toBlock(block) }
   },
 })
@@ -218,36 +200,32 @@ const approve = defineRoute({
 const reject = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/reject',
-  tag: 'memory',
   summary: 'Reject a proposal',
   roles: PEOPLE,
   params: ProposalParam,
   body: z.strictObject(decisionBody),
   bodyOptional: true,
   answer: Proposal,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body = {}, caller, doors }) {
-    const reason = body.why === undefined ? {} : { why: body.why }
-    const proposal = await doors.memory.reject(params.user, params.id, { by: actorOf(caller, params.user), ...reason })
-    return toProposal(proposal)
+    const by = actorOf(caller, params.user)
+    return toProposal(await doors.memory.reject(params.user, params.id, { by, why: body.why }))
   },
 })
 
 const revert = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/revert',
-  tag: 'memory',
   summary: 'Take a whole approval back, and keep what was changed after it',
   roles: PEOPLE,
   params: ProposalParam,
   body: z.strictObject({ body: z.string().max(MAX_BODY).optional(), ...decisionBody }),
   bodyOptional: true,
   answer: Decided,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body = {}, caller, doors }) {
-    const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
     const by = actorOf(caller, params.user)
-    const { proposal, block } = await doors.memory.revert(params.user, params.id, { ...given, by })
+    const { proposal, block } = await doors.memory.revert(params.user, params.id, { ...body, by })
     return { proposal: toProposal(proposal), block: block ? toBlock(block) : null }
   },
 })
@@ -256,7 +234,7 @@ export const proposalRoutes: readonly Route[] = [propose, list, review, approve,
 
 type Wanted =
   | { body: string }
-  | { old_string: string; new_string: string; replace_all?: boolean | undefined }
+  | { old_string: string; new_string: string; replace_all?: boolean }
   | { append: string }
   | { prepend: string }
 

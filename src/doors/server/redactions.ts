@@ -9,7 +9,7 @@ import type { Palimpsest } from '../../session/engine.ts'
 import { allNames } from '../../session/every-session.ts'
 import { secretsOf, wouldRedact } from '../../session/find-secrets.ts'
 import { actorOf } from './blocks.ts'
-import { defineRoute, PEOPLE, type Route, SessionParam } from './route.ts'
+import { defineRoute, PEOPLE, type Route } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
 const LONGEST_TEXT = 10_000
@@ -41,10 +41,8 @@ export async function redactSessions(
 const secrets = defineRoute({
   method: 'get',
   path: '/sessions/{session}/secrets',
-  tag: 'sessions',
   summary: 'What looks like a key or token in a session, and where; never the secret itself',
   roles: PEOPLE,
-  params: SessionParam,
   answer: z.object({
     secrets: z.array(
       z.object({
@@ -57,7 +55,6 @@ const secrets = defineRoute({
       }),
     ),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const found = await secretsOf(await doors.desk.open(caller, params.session))
     return { secrets: found.map(({ session: _, ...place }) => place) }
@@ -77,7 +74,6 @@ const chosen = {
 const redact = defineRoute({
   method: 'post',
   path: '/redactions',
-  tag: 'sessions',
   summary: 'Cover secrets, or a text, in sessions for good; or see what would be covered',
   description:
     'In messages, edits, kept files and the search index a mask of the same length takes its place. It cannot be undone. ' +

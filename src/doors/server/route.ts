@@ -1,6 +1,6 @@
 /**
- * What a route is: a value that says its path, who may use it, what it takes and what it answers. The OpenAPI
- * document is made from the same value, so the two cannot differ.
+ * A route is a value: its path, the roles that may use it, what it takes and what it answers. The OpenAPI document is
+ * made from the same value, so the two cannot differ.
  *
  * A route translates and never decides: `run` gets what was checked at the door and calls the engine. It gives the
  * answer as a value (sent as JSON) or, for pages and streams, as a Response.
@@ -20,7 +20,7 @@ import type { Slots } from './rates.ts'
 import type { Role, ServerStore } from './server-store.ts'
 import type { SessionDesk } from './session-desk.ts'
 
-/** What routes work with. */
+/** The parts of the program that routes call. */
 export type Doors = {
   pal: Palimpsest
   memory: Memory
@@ -31,14 +31,14 @@ export type Doors = {
   /** The folder of the knowledge files. */
   workspace: Files
   /** Our own agent, where this server has one. */
-  agent?: AgentDesk | undefined
-  /** The environment by which sessions of the user's own agents are found; nothing where the server is not for this machine. */
-  agentsEnv?: Environment | undefined
-  /** What settings are read from beside the file, for those who ask where one came from. */
-  given?: Pick<SettingsGiven, 'env' | 'flags'> | undefined
+  agent?: AgentDesk
+  /** Where to look for sessions of the user's own agents; only on a server for this machine. */
+  agentsEnv?: Environment
+  /** The other sources of settings besides the file, to say where a setting came from. */
+  given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Whether a user without sessions gets the sample. */
   sample?: boolean
-  /** For work that takes seconds. */
+  /** Limits how much work of several seconds runs at once. */
   heavy: Slots
   clock: () => number
 }
@@ -57,14 +57,14 @@ export type Asked<P extends Shape, Q extends Shape, B extends z.ZodType> = {
   bytes: Uint8Array
 }
 
-export type RouteSpec<P extends Shape, Q extends Shape, B extends z.ZodType, A extends z.ZodType> = {
+type RouteSpec<Path extends string, P extends Shape, Q extends Shape, B extends z.ZodType, A extends z.ZodType> = {
   method: 'get' | 'post' | 'put' | 'delete'
-  path: string
-  tag: 'sessions' | 'memory' | 'agent' | 'server'
+  path: Path
   summary: string
   description?: string
-  /** Who may; `public` needs no token. */
+  /** The roles that may use it; `public` needs no token. */
   roles: readonly Role[] | 'public'
+  /** Names in the path other than `{user}` and `{session}`. */
   params?: P
   query?: Q
   body?: B
@@ -74,33 +74,60 @@ export type RouteSpec<P extends Shape, Q extends Shape, B extends z.ZodType, A e
   bytes?: number
   answer: A
   status?: 200 | 201
-  /** The type of an answer that is no JSON. */
+  /** The media type of an answer that is not JSON. */
   type?: string
-  /** What else it may answer, beside what every route of its kind may. */
+  /** What else it may answer, besides what every route of its kind may. */
   refusals?: readonly (404 | 409 | 413)[]
   /** A POST that changes nothing, or may be repeated anyway, needs no idempotency key. */
   unkeyed?: boolean
-  run(asked: Asked<P, Q, B>): Promise<z.input<A> | Response>
+  run(asked: Asked<CommonParams<Path> & P, Q, B>): Promise<z.input<A> | Response>
 }
 
-/** A route with its types forgotten: they hold inside it, and the door checks what goes in. */
-export type Route = RouteSpec<Shape, Shape, z.ZodType, z.ZodType>
+/** A route without its own types: they hold inside it, and the door checks what goes in. */
+export type Route = RouteSpec<string, Shape, Shape, z.ZodType, z.ZodType> & {
+  tag: 'sessions' | 'memory' | 'agent' | 'server'
+  params: Shape
+}
 
 export function defineRoute<
   A extends z.ZodType,
+  Path extends string,
   P extends Shape = Record<never, never>,
   Q extends Shape = Record<never, never>,
   B extends z.ZodType = z.ZodUndefined,
->(spec: RouteSpec<P, Q, B, A>): Route {
-  return spec as unknown as Route
+>(spec: RouteSpec<Path, P, Q, B, A>): Route {
+  const { path, params, refusals = [] } = spec
+  const common = Object.entries(COMMON_PARAMS).filter(([name]) => path.includes(`{${name}}`))
+  // Any path may name something that is not there. A user is there as soon as somebody names them.
+  const missing = /\{(?!user\})/.test(path) ? [404 as const] : []
+  return {
+    ...spec,
+    tag: TAGS[path.split('/')[1]!] ?? 'sessions',
+    params: { ...Object.fromEntries(common), ...params },
+    refusals: [...missing, ...refusals],
+  } as unknown as Route
+}
+
+/** The group of a route in the documentation, by the first step of its path. */
+const TAGS: Record<string, Route['tag']> = {
+  users: 'memory',
+  agent: 'agent',
+  docs: 'server',
+  events: 'server',
+  healthz: 'server',
+  me: 'server',
+  'openapi.json': 'server',
+  settings: 'server',
+  tokens: 'server',
+  workspace: 'server',
 }
 
 export const EVERYBODY: readonly Role[] = ['user', 'agent', 'admin']
-/** Decisions are for people. */
+/** Only people decide. */
 export const PEOPLE: readonly Role[] = ['user', 'admin']
 export const ADMINS: readonly Role[] = ['admin']
 
-/** Whether an idempotency key counts here. */
+/** Whether the route takes an idempotency key. */
 export function isKeyed({ method, unkeyed, bytes }: Route): boolean {
   return method !== 'get' && !unkeyed && bytes === undefined
 }
@@ -117,8 +144,8 @@ export const ErrorSchema = z
   .meta({ id: 'Error' })
 
 /**
- * Printable characters, spaces only inside: what can be read can be decided on. Names of the Basic Multilingual
- * Plane without its invisible format characters; a name of dots alone would be lost in an address.
+ * Names have printable characters of the Basic Multilingual Plane, spaces only inside, and no invisible format
+ * characters: a person who decides must see the whole name. `.` and `..` would be lost in an address.
  */
 const VISIBLE =
   '!-~\\u00a1-\\u00ac\\u00ae-\\u05ff\\u0606-\\u061b\\u061d-\\u06dc\\u06de-\\u070e\\u0710-\\u088f\\u0892-\\u08e1' +
@@ -131,13 +158,19 @@ export function nameSchema(most: number): z.ZodString {
 }
 
 const NAME_LENGTH = 100
-/** As admins name a session: the user, escaped, before its name of at most 200 characters. */
+/** Admins write the escaped user before a session's name of at most 200 characters. */
 const SESSION_LENGTH = 520
-export const UserParam = { user: nameSchema(NAME_LENGTH) }
-export const SessionParam = { session: nameSchema(SESSION_LENGTH) }
+const COMMON_PARAMS = { user: nameSchema(NAME_LENGTH), session: nameSchema(SESSION_LENGTH) }
+type CommonParams<Path extends string> = {
+  [K in keyof typeof COMMON_PARAMS as Path extends `${string}{${K}}${string}` ? K : never]: (typeof COMMON_PARAMS)[K]
+}
 
-/** How schemas that read texts (in a query) are documented. */
+/** How the document shows schemas that parse the text of a query. */
 export const documentedAs = z.registry<{ type: 'integer'; minimum: number; maximum: number }>()
+
+/** The largest number of an entry, a part or a call. */
+export const MAX_INDEX = 2 ** 31
+export const Index = z.int().min(0).max(MAX_INDEX)
 
 /** A whole number in a query. */
 export function numberIn(min: number, max: number): z.ZodType<number, string> {
@@ -150,25 +183,24 @@ export function numberIn(min: number, max: number): z.ZodType<number, string> {
   return schema
 }
 
-const PAGE = 50
-const MOST = 200
+export const PAGE_ITEMS = 50
+const MAX_PAGE_ITEMS = 200
 export const PageQuery = {
-  limit: numberIn(1, MOST).optional().describe(`How many; ${PAGE} if not given.`),
+  limit: numberIn(1, MAX_PAGE_ITEMS).optional().describe(`How many; ${PAGE_ITEMS} if not given.`),
   cursor: nameSchema(SESSION_LENGTH).optional().describe('The `next` of the page before.'),
 }
 
-/** A page of a list: one more is asked for than is given, to know whether there are more. */
-export async function pageOf<T>(
-  query: { limit?: number | undefined; cursor?: string | undefined },
+/** A page of a list, with the `key` of its last item as the next cursor. One more item is read than is given. */
+export async function pageOf<K extends string, T extends Record<K, string>>(
+  query: { limit?: number; cursor?: string },
+  key: K,
   read: (page: { limit: number; after?: string }) => Promise<T[]> | T[],
-  cursorOf: (item: T) => string,
 ): Promise<{ items: T[]; next: string | null }> {
-  const limit = query.limit ?? PAGE
-  const found = await read({ limit: limit + 1, ...(query.cursor === undefined ? {} : { after: query.cursor }) })
+  const limit = query.limit ?? PAGE_ITEMS
+  const found = await read({ limit: limit + 1, after: query.cursor })
   const items = found.slice(0, limit)
-  return { items, next: found.length > limit ? cursorOf(items.at(-1)!) : null }
+  return { items, next: found.length > limit ? items.at(-1)![key] : null }
 }
 
 export const Next = z.string().nullable().describe('The cursor of the next page; null at the end.')
-/** Milliseconds since 1970. */
 export const Time = z.number().describe('Milliseconds since 1970.')

@@ -5,7 +5,7 @@
  * holds (a result needs its call) is for the ledger to say.
  */
 import { z } from 'zod'
-import { Time } from './route.ts'
+import { Index as index, Time } from './route.ts'
 
 const MAX_MESSAGES = 1000
 const MAX_PARTS = 1000
@@ -89,9 +89,6 @@ export const Message = z
     at: Time.optional(),
   })
   .meta({ id: 'Message' })
-
-const MAX_ENTRY = 2 ** 31
-const index = z.int().min(0).max(MAX_ENTRY)
 
 export const Target = z
   .discriminatedUnion('type', [

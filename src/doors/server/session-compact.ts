@@ -22,11 +22,11 @@ import { checkView } from '../../view/legality.ts'
 import type { Proposal } from '../../view/proposal.ts'
 import { assertAllowed, illegal } from '../../view/scope.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, PEOPLE, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, Index, PEOPLE, type Route } from './route.ts'
 import { Edit as EditOut } from './schemas.ts'
+import { checkEntries } from './session-edits.ts'
 import { openTimeline } from './session-timeline.ts'
 
-const LARGEST = 2 ** 31
 const MAX_TEXT = 200_000
 const MOST_HELD = 200
 
@@ -45,11 +45,9 @@ const Held = z
 const pending = defineRoute({
   method: 'get',
   path: '/sessions/{session}/pending',
-  tag: 'sessions',
   summary: 'What the policy would do at the next call, what it holds back, and the sum behind it in words',
   description: 'Only asks: nothing is planned or recorded.',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     session: z.string(),
     policy: z.string(),
@@ -58,7 +56,6 @@ const pending = defineRoute({
     later: z.array(Held).describe('Edits that wait.'),
     saves: z.object({ now: z.number(), later: z.number() }),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const { fold } = timeline
@@ -76,18 +73,16 @@ const pending = defineRoute({
   },
 })
 
-const Range = { from: z.int().min(0).max(LARGEST), to: z.int().min(0).max(LARGEST) }
+const Range = { from: Index, to: Index }
 
 const preview = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compact/preview',
-  tag: 'sessions',
-  summary: 'The summary that would stand for a stretch of entries, to be read and changed before it is used',
+  summary: 'The summary that would replace a stretch of entries, to be read and changed before it is used',
   description:
     'The stretch is narrowed to whole steps: `from` and `to` of the answer are those to compact. No model is called. A ' +
     '`text` of your own is tried in place of the summary.',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({ ...Range, text: z.string().max(MAX_TEXT).optional() }),
   answer: z.object({
     session: z.string(),
@@ -100,7 +95,7 @@ const preview = defineRoute({
     rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
     problem: z.string().nullable().describe('Why it would be refused.'),
   }),
-  refusals: [404, 409],
+  refusals: [409],
   unkeyed: true,
   async run({ params, body, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
@@ -111,18 +106,17 @@ const preview = defineRoute({
 const compact = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compact',
-  tag: 'sessions',
   summary: 'Put a summary in the place of a stretch of entries; an edit like any other, to be undone at any time',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({ ...Range, text: z.string().min(1).max(MAX_TEXT) }),
   answer: z.object({ edit: EditOut }),
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
     const { from, to, text } = body
-    const stretch = checkStretch(timeline.fold, { from, to })
+    const stretch = { from, to }
+    checkEntries(timeline.fold, stretch)
     const messages = messagesFor(timeline.fold, stretch, text)
     const size = messagesTokens(messages, timeline.fold.count)
     const replaced = tokensOf(timeline.fold, from, to)
@@ -154,7 +148,7 @@ function askPlanner(timeline: Timeline, session: string, { policy, model, home }
     unchanged,
     overhead,
     session,
-    ...(home === undefined ? {} : { home }),
+    home,
   })
 }
 
@@ -170,8 +164,9 @@ function total(held: readonly { saves: number }[]): number {
 
 type Stretch = { from: number; to: number }
 
-function previewOf({ fold, units }: Timeline, asked: Stretch & { text?: string | undefined }, model: Model) {
-  const stretch = narrowed(fold, checkStretch(fold, asked), model)
+function previewOf({ fold, units }: Timeline, asked: Stretch & { text?: string }, model: Model) {
+  checkEntries(fold, asked)
+  const stretch = narrowed(fold, asked, model)
   const { from, to } = stretch
   const request = lastRequestIn(fold, stretch)
   const replaced = tokensOf(fold, from, to)
@@ -200,14 +195,6 @@ function narrowed(fold: Fold, { from, to }: Stretch, model: Model): Stretch {
   throw new PalimpsestError('VIEW_ILLEGAL', 'There is no whole step between these entries. Choose a longer stretch.', {
     from,
     to,
-  })
-}
-
-function checkStretch({ entries }: Fold, { from, to }: Stretch): Stretch {
-  if (from > to) throw new PalimpsestError('ALREADY', `The entries ${from}–${to} are none: the first comes first.`)
-  if (to < entries.length) return { from, to }
-  throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${to}; the session has ${entries.length}.`, {
-    entry: to,
   })
 }
 

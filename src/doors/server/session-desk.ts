@@ -72,7 +72,7 @@ export class SessionDesk {
   }
 
   /** Makes a session for the caller; `owner` is for admins. */
-  async create(caller: Caller, name: string, options: OpenOptions & { owner?: string | undefined }): Promise<Session> {
+  async create(caller: Caller, name: string, options: OpenOptions & { owner?: string }): Promise<Session> {
     const { owner, ...rest } = options
     const id = caller.role === 'admin' ? ledgerId(owner, name) : name
     if (await this.#exists(caller, id)) {
@@ -90,14 +90,13 @@ export class SessionDesk {
   /** The caller's sessions, the last used first. */
   async list(
     caller: Caller,
-    { limit, after, contains }: { limit: number; after?: string; contains?: string | undefined },
+    { limit, after, contains }: { limit: number; after?: string; contains?: string },
   ): Promise<OwnedSession[]> {
     const pal = this.of(caller)
     if (after !== undefined && !(await pal.find(after))) {
       throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
     }
-    const page = { limit, ...(contains ? { contains } : {}), ...(after ? { after } : {}) }
-    return (await pal.sessions(page)).map(withOwner)
+    return (await pal.sessions({ limit, contains, after })).map(withOwner)
   }
 
   /** What was opened by another configuration is opened anew when it is asked for. */

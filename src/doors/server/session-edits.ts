@@ -5,26 +5,23 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Author, Replacement } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import { entriesOf } from '../../view/edits.ts'
+import type { Fold } from '../../view/fold.ts'
 import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
-import { defineRoute, EVERYBODY, nameSchema, PEOPLE, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, Index, nameSchema, PEOPLE, type Route } from './route.ts'
 import { ContextRequest, Edit, EditState, MessageInput, SessionOut, Target } from './schemas.ts'
 import { editStates } from './sessions.ts'
 
 const EditParam = { edit: z.string().regex(/^e[1-9]\d{0,8}$/) }
 const MAX_WHY = 2000
 const MAX_TEXT = 200_000
-const LARGEST = 2 ** 31
 
 const list = defineRoute({
   method: 'get',
   path: '/sessions/{session}/edits',
-  tag: 'sessions',
   summary: 'Every edit ever made, undone ones too',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({ edits: z.array(EditState) }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     return { edits: editStates(await doors.desk.open(caller, params.session)) }
   },
@@ -33,12 +30,10 @@ const list = defineRoute({
 const edit = defineRoute({
   method: 'post',
   path: '/sessions/{session}/edits',
-  tag: 'sessions',
   summary: 'Discard, distill or replace what the model is shown; all targets or none',
   description:
     'A target is [id], [id, summary] or { start, end, replacement }; texts are literal, as the model sees them.',
   roles: EVERYBODY,
-  params: SessionParam,
   body: ContextRequest,
   answer: z.object({
     edits: z.array(Edit),
@@ -54,7 +49,7 @@ const edit = defineRoute({
     tokensSaved: z.number(),
   }),
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return session.edit(toOperations(body as EngineRequest), authorOf(caller))
@@ -71,10 +66,8 @@ const replacement = z.union([
 const apply = defineRoute({
   method: 'post',
   path: '/sessions/{session}/edits/apply',
-  tag: 'sessions',
   summary: 'Apply edits that are addressed to originals; all or none',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({
     edits: z
       .array(z.strictObject({ target: Target, replacement, why: z.string().min(1).max(MAX_WHY) }))
@@ -83,10 +76,10 @@ const apply = defineRoute({
   }),
   answer: z.object({ edits: z.array(Edit) }),
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    for (const { target } of body.edits) checkEntries(session, target)
+    for (const { target } of body.edits) checkEntries(session.fold, entriesOf(target))
     const edits = body.edits.map(one => ({ ...one, replacement: one.replacement as Replacement }))
     return { edits: await session.apply(edits, authorOf(caller)) }
   },
@@ -99,13 +92,12 @@ function switchRoute(action: 'undo' | 'redo', summary: string, description: stri
   return defineRoute({
     method: 'post',
     path: `/sessions/{session}/edits/{edit}/${action}`,
-    tag: 'sessions',
     summary,
     description,
     roles: EVERYBODY,
-    params: { ...SessionParam, ...EditParam },
+    params: EditParam,
     answer: EditState,
-    refusals: [404, 409],
+    refusals: [409],
     async run({ params, caller, doors }) {
       const session = await doors.desk.open(caller, params.session)
       checkAuthor(session, params.edit, caller)
@@ -118,37 +110,31 @@ function switchRoute(action: 'undo' | 'redo', summary: string, description: stri
 const pin = defineRoute({
   method: 'post',
   path: '/sessions/{session}/pin',
-  tag: 'sessions',
   summary: 'Protect an entry, or one part of it, from policies and agents; `on: false` takes it back',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({
-    entry: z.int().min(0).max(LARGEST),
+    entry: Index,
     part: z.int().min(0).max(1000).optional(),
     on: z.boolean().optional(),
   }),
   answer: z.object({ entry: z.number(), part: z.number().optional(), on: z.boolean() }),
-  refusals: [404],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { entry, part, on = true } = body
-    const place = part === undefined ? {} : { part }
-    await session.pin(entry, { ...place, on, by: 'user' })
-    return { entry, ...place, on }
+    await session.pin(entry, { part, on, by: 'user' })
+    return { entry, part, on }
   },
 })
 
 const restore = defineRoute({
   method: 'post',
   path: '/sessions/{session}/restore',
-  tag: 'sessions',
   summary: 'Bring an original back at the end of the view, where it costs no cache',
   description: 'While a tool call waits for its result nothing can be added: then the text alone is answered.',
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({ id: nameSchema(100).describe('Of an edit (e3) or of a part.') }),
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string(), edit: Edit.optional() }),
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { images: _, ...restored } = await session.restore(body.id)
@@ -159,18 +145,16 @@ const restore = defineRoute({
 const fork = defineRoute({
   method: 'post',
   path: '/sessions/{session}/fork',
-  tag: 'sessions',
   summary: 'A new session with everything up to and including an entry',
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({
-    at: z.int().min(0).max(LARGEST).optional().describe('The last entry if left out.'),
+    at: Index.optional().describe('The last entry if left out.'),
     id: nameSchema(200).optional(),
   }),
   bodyOptional: true,
   answer: SessionOut,
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body = {}, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     if (session.fold.entries.length === 0) {
@@ -188,11 +172,11 @@ function authorOf(caller: Caller): Author {
   return caller.role === 'agent' ? 'agent' : 'user'
 }
 
-/** A place that the session does not have is refused here, before anything counts up to it. */
-function checkEntries(session: Session, target: z.output<typeof Target>): void {
-  const { from, to } = entriesOf(target)
-  const { length } = session.fold.entries
-  if (from > to) throw new PalimpsestError('ALREADY', `The entries ${from}–${to} are none: the first comes first.`)
+/** Refuses entries that the session does not have. */
+export function checkEntries(fold: Fold, { from, to }: { from: number; to: number }): void {
+  const { length } = fold.entries
+  if (from > to)
+    throw new PalimpsestError('ALREADY', `Entries ${from}–${to} are in the wrong order: name the first one first.`)
   if (to < length) return
   throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${to}; the session has ${length}.`, { entry: to })
 }

@@ -7,18 +7,7 @@ import { MOST_TAGS, TAG } from '../../session/session-info.ts'
 import { dayOf } from '../../view/totals.ts'
 import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
 import type { Caller } from './gate.ts'
-import {
-  type Doors,
-  defineRoute,
-  EVERYBODY,
-  Next,
-  numberIn,
-  PageQuery,
-  PEOPLE,
-  pageOf,
-  type Route,
-  SessionParam,
-} from './route.ts'
+import { type Doors, defineRoute, EVERYBODY, Next, numberIn, PageQuery, PEOPLE, pageOf, type Route } from './route.ts'
 import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
 
 const MAX_TITLE = 200
@@ -36,18 +25,13 @@ const contains = z
 const list = defineRoute({
   method: 'get',
   path: '/sessions',
-  tag: 'sessions',
   summary: 'List the sessions, the last used first',
   roles: EVERYBODY,
   query: { ...PageQuery, contains },
   answer: z.object({ sessions: z.array(SessionRow), next: Next }),
   refusals: [404],
   async run({ query, caller, doors }) {
-    const page = await pageOf(
-      query,
-      page => doors.desk.list(caller, { ...page, contains: query.contains }),
-      ({ id }) => id,
-    )
+    const page = await pageOf(query, 'id', page => doors.desk.list(caller, { ...page, contains: query.contains }))
     return { sessions: page.items.map(row => listedIn(doors, caller, row)), next: page.next }
   },
 })
@@ -55,7 +39,6 @@ const list = defineRoute({
 const families = defineRoute({
   method: 'get',
   path: '/families',
-  tag: 'sessions',
   summary: 'List the sessions, each with those that go on from it or that it started; filtered and sorted',
   description: 'Sums are over the sessions whose numbers are known; the others are read in the background.',
   roles: EVERYBODY,
@@ -83,11 +66,7 @@ const families = defineRoute({
     const { order, cursor, limit, ...wanted } = query
     const all = familiesOf(await everything(doors, caller), { ...wanted, ascending: order === 'up' })
     const place = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor) + 1
-    const { items, next } = await pageOf(
-      { limit },
-      page => all.slice(place, place + page.limit),
-      ({ id }) => id,
-    )
+    const { items, next } = await pageOf({ limit }, 'id', page => all.slice(place, place + page.limit))
     const members = all.reduce((sum, { children }) => sum + 1 + children.length, 0)
     const billed = all.reduce((sum, { total }) => sum + total.billed, 0)
     return { families: items, next, found: all.length, sessions: members, billed }
@@ -99,7 +78,6 @@ const Named = z.array(z.object({ name: z.string(), sessions: z.number() }))
 const overview = defineRoute({
   method: 'get',
   path: '/overview',
-  tag: 'sessions',
   summary:
     'What the sessions cost this week and by day, what was saved, and which agents, projects, models and tags there are',
   description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
@@ -139,13 +117,10 @@ const overview = defineRoute({
 const entitle = defineRoute({
   method: 'put',
   path: '/sessions/{session}/title',
-  tag: 'sessions',
   summary: 'Give a session a title; an empty one takes it back',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({ title: z.string().max(MAX_TITLE) }),
   answer: SessionOut,
-  refusals: [404],
   async run({ params, body, caller, doors }) {
     const { desk } = doors
     await desk.of(caller).entitle(params.session, onOneLine(body.title).trim())
@@ -156,13 +131,10 @@ const entitle = defineRoute({
 const tags = defineRoute({
   method: 'put',
   path: '/sessions/{session}/tags',
-  tag: 'sessions',
   summary: 'Give a session these tags and no others',
   roles: PEOPLE,
-  params: SessionParam,
   body: z.strictObject({ tags: z.array(z.string().regex(TAG)).max(MOST_TAGS) }),
   answer: SessionOut,
-  refusals: [404],
   async run({ params, body, caller, doors: { desk } }) {
     await desk.of(caller).setTags(params.session, body.tags)
     return (await desk.find(caller, params.session))!

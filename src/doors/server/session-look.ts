@@ -6,11 +6,10 @@ import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
-import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
 
 const HITS = 20
-const LARGEST = 2 ** 31
 
 const TIME =
   /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?Z?)?$/
@@ -44,13 +43,10 @@ function shownTo<P extends { entry: number; part: number; inView: boolean; snipp
 const recall = defineRoute({
   method: 'get',
   path: '/sessions/{session}/recall',
-  tag: 'sessions',
   summary: 'Search everything that ever happened in a session',
   roles: EVERYBODY,
-  params: SessionParam,
   query: RecallQuery,
   answer: z.object({ hits: z.array(Hit) }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const hits = await session.recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query) })
@@ -61,7 +57,6 @@ const recall = defineRoute({
 const recallAll = defineRoute({
   method: 'get',
   path: '/recall',
-  tag: 'sessions',
   summary: 'Search everything that ever happened in all sessions of the caller',
   roles: EVERYBODY,
   query: {
@@ -81,10 +76,9 @@ const recallAll = defineRoute({
   async run({ query, caller, doors: { desk } }) {
     const open = (session: string) => desk.open(caller, session)
     const { project, tag } = query
-    const scope = { ...(project === undefined ? {} : { project }), ...(tag === undefined ? {} : { tag }) }
     const { hits, behind } = await desk
       .of(caller)
-      .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), ...scope, open })
+      .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), project, tag, open })
     const shown: typeof hits = []
     for (const hit of hits) shown.push(shownTo(caller, await open(hit.session), hit))
     return { hits: shown, behind }
@@ -94,17 +88,14 @@ const recallAll = defineRoute({
 const around = defineRoute({
   method: 'get',
   path: '/sessions/{session}/around',
-  tag: 'sessions',
-  summary: 'What stood around a hit: the parts of the entries before and after it',
+  summary: 'The context of a hit: the parts of the entries before and after it',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
     id: z.string().min(1).max(40).describe('The `hash` of a hit.'),
     before: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
     after: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
   },
   answer: z.object({ parts: z.array(Nearby) }),
-  refusals: [404],
   async run({ params, query: { id, before = 3, after = 3 }, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const near = await session.around(id, { before, after })
@@ -115,13 +106,11 @@ const around = defineRoute({
 const original = defineRoute({
   method: 'get',
   path: '/sessions/{session}/original',
-  tag: 'sessions',
   summary: 'The text of a part as it happened; changes nothing',
   roles: EVERYBODY,
-  params: SessionParam,
   query: { id: z.string().min(1).max(40).describe('The id of a part or of an edit.') },
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string() }),
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { entry, part, text } = await session.original(query.id)
@@ -133,10 +122,8 @@ const original = defineRoute({
 const suggest = defineRoute({
   method: 'get',
   path: '/sessions/{session}/suggestions',
-  tag: 'sessions',
   summary: 'Stretches that could be replaced at little loss, as targets for an edit',
   roles: EVERYBODY,
-  params: SessionParam,
   query: { limit: numberIn(1, 100).optional() },
   answer: z.object({
     suggestions: z.array(
@@ -149,7 +136,6 @@ const suggest = defineRoute({
       }),
     ),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return { suggestions: await session.suggest(query.limit) }
@@ -159,10 +145,8 @@ const suggest = defineRoute({
 const parts = defineRoute({
   method: 'get',
   path: '/sessions/{session}/parts',
-  tag: 'sessions',
   summary: 'The parts in view with their ids and sizes, largest first',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     parts: z.array(
       z.object({
@@ -176,7 +160,6 @@ const parts = defineRoute({
       }),
     ),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return { parts: await session.parts() }
@@ -186,10 +169,8 @@ const parts = defineRoute({
 const changelog = defineRoute({
   method: 'get',
   path: '/sessions/{session}/changelog',
-  tag: 'sessions',
   summary: 'What was changed in files and why, from the intents of edits',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     changes: z.array(
       z.object({
@@ -201,7 +182,6 @@ const changelog = defineRoute({
     ),
     text: z.string(),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     return (await doors.desk.open(caller, params.session)).changelog()
   },
@@ -210,13 +190,11 @@ const changelog = defineRoute({
 const fileAt = defineRoute({
   method: 'get',
   path: '/sessions/{session}/file',
-  tag: 'sessions',
   summary: 'What a file looked like after a turn, rebuilt from the ledger',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
     path: z.string().min(1).max(1024),
-    turn: numberIn(0, LARGEST).optional().describe('A call of the model, from 1; the last if left out.'),
+    turn: numberIn(0, MAX_INDEX).optional().describe('A call of the model, from 1; the last if left out.'),
   },
   answer: z.object({
     path: z.string(),
@@ -224,7 +202,6 @@ const fileAt = defineRoute({
     content: z.string().nullable().describe('Null where it cannot be known.'),
     basis: z.array(z.string()).describe('What the answer rests on, in order.'),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { path, turn, content, basis } = await session.fileStateAt(query.path, query.turn ?? session.callsMade)
@@ -235,10 +212,8 @@ const fileAt = defineRoute({
 const verify = defineRoute({
   method: 'get',
   path: '/sessions/{session}/verify',
-  tag: 'sessions',
   summary: 'Check hashes, contents, the fold and legality from the store up',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     ok: z.boolean(),
     events: z.number(),
@@ -246,7 +221,6 @@ const verify = defineRoute({
     edits: z.number(),
     violations: z.array(Violation),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const found = await session.verify()

@@ -11,11 +11,10 @@ import { covered, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
+import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
 import { EditState, Message } from './schemas.ts'
 import { callIn, openTimeline } from './session-timeline.ts'
 
-const LARGEST = 2 ** 31
 const BARS = 2000
 const MOST_BARS = 20_000
 const MOST_IDS = 10
@@ -41,16 +40,14 @@ export const BarOut = z
 const map = defineRoute({
   method: 'get',
   path: '/sessions/{session}/map',
-  tag: 'sessions',
   summary: 'Every part in order, with its kind, its size as it happened and as it is shown, now or at a call',
   description:
-    'With `at` it is the view that the call was sent, as edits stood then. Neighbours share a bar where there would be ' +
+    'With `at` it is the view that the call was sent, with the edits in force then. Neighbours share a bar where there would be ' +
     'more than `max`. `cached` is the prefix that the provider has, system prompt and tools included; `cold` says that ' +
     'it has forgotten it.',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
-    at: numberIn(1, LARGEST)
+    at: numberIn(1, MAX_INDEX)
       .optional()
       .describe('A call of the model, from 1; what the next one would be, if left out.'),
     max: numberIn(10, MOST_BARS).optional().describe(`The most bars; ${BARS} if not given.`),
@@ -70,7 +67,6 @@ const map = defineRoute({
     tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
     bars: z.array(BarOut),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
@@ -120,7 +116,7 @@ const PartDetail = z
     instead: z
       .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
       .nullable()
-      .describe('What stands for it, where it is hidden with its neighbours.'),
+      .describe('What is shown instead, where it is hidden with its neighbours.'),
     edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
   })
   .meta({ id: 'PartDetail' })
@@ -128,12 +124,10 @@ const PartDetail = z
 const part = defineRoute({
   method: 'get',
   path: '/sessions/{session}/parts/{entry}/{part}',
-  tag: 'sessions',
   summary: 'One part as it was and as it is shown, with every edit of it: why, by whom, when, what it saved',
   roles: EVERYBODY,
-  params: { ...SessionParam, entry: numberIn(0, LARGEST), part: numberIn(0, LARGEST) },
+  params: { entry: numberIn(0, MAX_INDEX), part: numberIn(0, MAX_INDEX) },
   answer: PartDetail,
-  refusals: [404],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const detail = detailOf(timeline, params.entry, params.part)

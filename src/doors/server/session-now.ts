@@ -6,7 +6,7 @@ import { momentOf, priceOf } from '../../session/moment.ts'
 import { agentContext } from '../../tools/recall.ts'
 import { summaryOf } from '../../view/totals.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { openTimeline } from './session-timeline.ts'
 
@@ -16,13 +16,11 @@ const MAX_DROP = 4000
 const now = defineRoute({
   method: 'get',
   path: '/sessions/{session}/now',
-  tag: 'sessions',
   summary: 'What the next call costs right now, part by part, whether the cache is cold, and the price of an edit',
   description:
     'On a cold cache every edit is free: everything is written again anyway. `drop` names parts; `price` says what taking ' +
     'them out costs once and saves with every call.',
   roles: EVERYBODY,
-  params: SessionParam,
   query: { drop: z.string().max(MAX_DROP).optional().describe('Ids of parts, with commas between them.') },
   answer: z.object({
     session: z.string(),
@@ -65,7 +63,6 @@ const now = defineRoute({
       })
       .nullable(),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const at = doors.clock()
@@ -89,11 +86,9 @@ const now = defineRoute({
 const dropped = defineRoute({
   method: 'get',
   path: '/sessions/{session}/dropped',
-  tag: 'sessions',
   summary: "What the client's own compaction took out of the conversation that goes on here",
   description: 'The session before it still has all of it. Empty where nothing was compacted.',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     session: z.string(),
     before: z.string().nullable().describe('The session that has it.'),
@@ -101,7 +96,6 @@ const dropped = defineRoute({
       .array(z.object({ id: z.string(), kind: z.string(), tokens: z.number(), preview: z.string() }))
       .describe(`The largest ${MOST_PARTS}.`),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { about } = (await doors.desk.find(caller, params.session))!
@@ -115,14 +109,12 @@ const dropped = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/sessions/{session}/dropped',
-  tag: 'sessions',
   summary: "Put back what the client's own compaction took out; an edit like any other",
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({ ids: z.array(z.string().min(1).max(40)).min(1).max(MOST_PARTS) }),
   answer: z.object({ edits: z.array(Edit) }),
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return { edits: await contextOf(doors, caller).putBack(session, body.ids) }

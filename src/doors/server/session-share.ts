@@ -2,16 +2,14 @@
 import { z } from 'zod'
 import { safeName } from '../../policies/offload.ts'
 import { sharePage } from '../../replay/share-page.ts'
-import { defineRoute, PEOPLE, type Route, SessionParam } from './route.ts'
+import { defineRoute, PEOPLE, type Route } from './route.ts'
 import { timed } from './session-timeline.ts'
 
 const share = defineRoute({
   method: 'get',
   path: '/sessions/{session}/share',
-  tag: 'sessions',
   summary: 'A session as one HTML file to read, for others; what looks like a secret is covered',
   roles: PEOPLE,
-  params: SessionParam,
   query: {
     hide_names: z
       .enum(['true', 'false'])
@@ -20,7 +18,6 @@ const share = defineRoute({
   },
   type: 'text/html',
   answer: z.string(),
-  refusals: [404],
   run: ({ params, query, caller, doors }) =>
     doors.heavy.run(async () => {
       const session = await doors.desk.open(caller, params.session)

@@ -4,10 +4,9 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, numberIn, type Route, SessionParam, Time } from './route.ts'
+import { type Doors, defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
 import { SummaryOut } from './schemas.ts'
 
-const LARGEST = 2 ** 31
 const MOST_CALLS = 5000
 const CALLS = 1000
 /** A batch may hold thousands of edits; the list of all of them is at /edits. */
@@ -16,15 +15,12 @@ const MOST_IDS = 50
 const summary = defineRoute({
   method: 'get',
   path: '/sessions/{session}/summary',
-  tag: 'sessions',
   summary: 'A session in a few numbers: turns, calls, tokens raw and shown, money with and without edits',
   description:
     'Reads the ledger when first asked, and after that only what is new. The list of sessions has it where it is known. ' +
     'Money is what the provider reported, priced by the table; calls that it reported nothing of are estimated.',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: SummaryOut,
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return doors.timelines.summary(session, await timed(doors, caller, session))
@@ -77,12 +73,10 @@ const TimelineCallOut = z
 const timeline = defineRoute({
   method: 'get',
   path: '/sessions/{session}/timeline',
-  tag: 'sessions',
   summary: 'Call by call: tokens raw and sent, cached and written, cost with and without edits, cache misses and why',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
-    from: numberIn(1, LARGEST).optional().describe('The first call; 1 if not given.'),
+    from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 if not given.'),
     limit: numberIn(1, MOST_CALLS).optional().describe(`How many; ${CALLS} if not given.`),
   },
   answer: z.object({
@@ -94,7 +88,6 @@ const timeline = defineRoute({
     window: z.number(),
     overhead: z.number().describe('Tokens of system prompt and tools.'),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const { timeline: found, session } = await openTimeline(doors, caller, params.session)
     const from = query.from ?? 1
@@ -148,11 +141,9 @@ async function subAgents(doors: Doors, caller: Caller, id: string): Promise<SubA
 const turns = defineRoute({
   method: 'get',
   path: '/sessions/{session}/turns',
-  tag: 'sessions',
   summary: 'The session as a tree: turns with time, tokens, cost and errors; the calls and tools of one of them',
   roles: EVERYBODY,
-  params: SessionParam,
-  query: { entry: numberIn(0, LARGEST).optional().describe('Gives the calls of the turn that holds this entry.') },
+  query: { entry: numberIn(0, MAX_INDEX).optional().describe('Gives the calls of the turn that holds this entry.') },
   answer: z.object({
     turns: z.array(TurnOut),
     agents: z
@@ -195,7 +186,6 @@ const turns = defineRoute({
       }),
     ),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const { timeline: found } = await openTimeline(doors, caller, params.session)
     const all = turnsOf(found)

@@ -6,7 +6,7 @@ import { verdictOf, wouldBe } from '../../replay/verdict.ts'
 import type { Verdict } from '../../view/figures.ts'
 import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { BarOut, mergedBars } from './session-map.ts'
 import { openTimeline } from './session-timeline.ts'
@@ -22,10 +22,8 @@ const known = new WeakMap<Timeline, { length: number; verdict: Verdict }>()
 const verdict = defineRoute({
   method: 'get',
   path: '/sessions/{session}/verdict',
-  tag: 'sessions',
   summary: 'What the edits of a session came to: dollars saved, later quotes lost, how often the cache was lost',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     billed: z.number(),
     without: z.number().describe('What it would have cost with nothing edited.'),
@@ -41,7 +39,6 @@ const verdict = defineRoute({
         'What each edit saved so far, less its part of what was written anew for it; undone ones as if in force.',
       ),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
     const before = known.get(timeline)
@@ -59,11 +56,9 @@ const verdict = defineRoute({
 const would = defineRoute({
   method: 'get',
   path: '/sessions/{session}/would',
-  tag: 'sessions',
   summary: 'What a policy would have done with a session: its edits with their reasons, and what would be shown now',
   description: 'A replay: nothing is recorded and no model is called.',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
     policy: nameSchema(100).optional().describe('`thrifty` if not given.'),
     max: numberIn(1, MOST_BARS).optional().describe(`Bars at most; ${BARS} if not given.`),
@@ -81,7 +76,7 @@ const would = defineRoute({
       .array(Edit.extend({ call: z.number(), dollars: z.number() }))
       .describe(`The ${MOST_EDITS} edits that would have saved most.`),
   }),
-  refusals: [404, 409],
+  refusals: [409],
   run: ({ params, query, caller, doors }) =>
     doors.heavy.run(async () => {
       const { timeline } = await openTimeline(doors, caller, params.session)

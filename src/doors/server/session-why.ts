@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { freeEditsOf, whyOf } from '../../replay/why.ts'
 import { largestRows, rentOf } from '../../view/rent.ts'
-import { defineRoute, EVERYBODY, type Route, SessionParam, Time } from './route.ts'
+import { defineRoute, EVERYBODY, type Route, Time } from './route.ts'
 import { openTimeline } from './session-timeline.ts'
 
 /** Free edits are found by a replay of the whole session. */
@@ -32,13 +32,11 @@ const WhyCall = z
 const why = defineRoute({
   method: 'get',
   path: '/sessions/{session}/why',
-  tag: 'sessions',
   summary: 'Why it cost that: predicted and billed for each call, the cause, the most expensive calls, what was free',
   description:
     'Edits are free where nothing cached is lost: on a cold cache, or in parts that were never sent. With `free=true` two ' +
     'replays say what they would have saved, which takes a while.',
   roles: EVERYBODY,
-  params: SessionParam,
   query: { free: z.enum(['true', 'false']).optional().describe('Find out what free edits would have saved.') },
   answer: z.object({
     session: z.string(),
@@ -65,7 +63,6 @@ const why = defineRoute({
       .nullable()
       .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
   }),
-  refusals: [404],
   run: async ({ params, query, caller, doors }) => {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const isAsked = query.free === 'true' && timeline.calls.length <= MAX_CALLS
@@ -88,11 +85,9 @@ const Rows = z
 const rent = defineRoute({
   method: 'get',
   path: '/sessions/{session}/rent',
-  tag: 'sessions',
   summary:
     'Where the money went: every text pays for each call that carries it; by kind, tool, server, file, agent, edit',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     session: z.string(),
     dollars: z.number(),
@@ -103,7 +98,6 @@ const rent = defineRoute({
     agent: Rows,
     edit: Rows,
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { dollars, ...lists } = rentOf(timeline)

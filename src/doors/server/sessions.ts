@@ -8,17 +8,24 @@ import { explainView, tokensSaved } from '../../view/explain.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
 import { withoutHidden } from '../../view/hidden.ts'
 import { forbidden } from './refusals.ts'
-import { defineRoute, EVERYBODY, nameSchema, numberIn, PageQuery, type Route, SessionParam, Time } from './route.ts'
+import {
+  defineRoute,
+  EVERYBODY,
+  MAX_INDEX,
+  nameSchema,
+  numberIn,
+  PAGE_ITEMS,
+  PageQuery,
+  type Route,
+  Time,
+} from './route.ts'
 import { type EditState, Message, Messages, SessionOut, View } from './schemas.ts'
 
 const MAX_OVERHEAD = 10_000_000
-const DEFAULT_PAGE = 50
-const LARGEST = 2 ** 31
 
 const create = defineRoute({
   method: 'post',
   path: '/sessions',
-  tag: 'sessions',
   summary: 'Make a session',
   description: 'It belongs to the user of the token. An admin may name another owner.',
   roles: EVERYBODY,
@@ -39,7 +46,7 @@ const create = defineRoute({
     if (owner !== undefined && caller.role !== 'admin' && owner !== caller.user) {
       throw forbidden('Only an admin makes sessions for others.', { owner })
     }
-    const session = await doors.desk.create(caller, id, { ...defined(options), owner })
+    const session = await doors.desk.create(caller, id, { ...options, owner })
     if (messages.length > 0) await session.append(...(messages as EngineMessage[]))
     return (await doors.desk.find(caller, session.id))!
   },
@@ -48,12 +55,9 @@ const create = defineRoute({
 const show = defineRoute({
   method: 'get',
   path: '/sessions/{session}',
-  tag: 'sessions',
   summary: 'One session',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: SessionOut,
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return (await doors.desk.find(caller, session.id))!
@@ -63,15 +67,13 @@ const show = defineRoute({
 const append = defineRoute({
   method: 'post',
   path: '/sessions/{session}/messages',
-  tag: 'sessions',
   summary: 'Append messages, all or none',
   description: 'Durable when it is answered. Messages that do not fit what the session holds are refused with 409.',
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({ messages: Messages }),
   answer: z.object({ entries: z.array(z.number()).describe('The numbers of the new entries.') }),
   status: 201,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return { entries: await session.append(...(body.messages as EngineMessage[])) }
@@ -81,13 +83,11 @@ const append = defineRoute({
 const entries = defineRoute({
   method: 'get',
   path: '/sessions/{session}/entries',
-  tag: 'sessions',
   summary: 'The entries as they happened',
   roles: EVERYBODY,
-  params: SessionParam,
   query: {
     limit: PageQuery.limit,
-    cursor: numberIn(0, LARGEST).optional().describe('The number of the first entry.'),
+    cursor: numberIn(0, MAX_INDEX).optional().describe('The number of the first entry.'),
   },
   answer: z.object({
     entries: z.array(
@@ -104,11 +104,10 @@ const entries = defineRoute({
     total: z.number().describe('Entries of the session.'),
     next: z.number().nullable(),
   }),
-  refusals: [404],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const from = query.cursor ?? 0
-    const found = await originals(session, from, from + (query.limit ?? DEFAULT_PAGE))
+    const found = await originals(session, from, from + (query.limit ?? PAGE_ITEMS))
     const page = caller.role === 'agent' ? found.map(one => withoutHiddenParts(session, one)) : found
     const to = from + page.length
     const total = session.fold.entries.length
@@ -119,13 +118,10 @@ const entries = defineRoute({
 const look = defineRoute({
   method: 'get',
   path: '/sessions/{session}/view',
-  tag: 'sessions',
-  summary: 'What the model would be shown, as edits stand now',
+  summary: 'What the model would be shown with the edits now in force',
   description: 'Only looks: nothing is planned or recorded.',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: View,
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     return viewOut(session, await session.view({ plan: false }))
@@ -135,15 +131,12 @@ const look = defineRoute({
 const plan = defineRoute({
   method: 'post',
   path: '/sessions/{session}/view',
-  tag: 'sessions',
   summary: 'What to send now',
   description: "Asks the session's policy for edits first, and records them. With `plan: false` it only looks.",
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({ plan: z.boolean().optional() }),
   bodyOptional: true,
   answer: View,
-  refusals: [404],
   unkeyed: true,
   async run({ params, body = {}, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
@@ -154,10 +147,8 @@ const plan = defineRoute({
 const explained = defineRoute({
   method: 'get',
   path: '/sessions/{session}/explained',
-  tag: 'sessions',
-  summary: 'The view with its reasons: what stands for which entries, and which edits made it so',
+  summary: 'The view with its reasons: which messages are shown for which entries, and which edits made it so',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     session: z.string(),
     slots: z.array(
@@ -173,7 +164,6 @@ const explained = defineRoute({
     tokens: z.number(),
     saved: z.number(),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const slots = explainView(session.fold)
@@ -191,10 +181,8 @@ const explained = defineRoute({
 const stats = defineRoute({
   method: 'get',
   path: '/sessions/{session}/stats',
-  tag: 'sessions',
   summary: 'Numbers of a session: entries, edits by author, tokens in view, what providers reported',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({
     session: z.string(),
     events: z.number(),
@@ -214,7 +202,6 @@ const stats = defineRoute({
       output: z.number(),
     }),
   }),
-  refusals: [404],
   async run({ params, caller, doors }) {
     return statsOf(await doors.desk.open(caller, params.session))
   },
@@ -229,7 +216,7 @@ export function editStates(session: Session): z.input<typeof EditState>[] {
 
 function viewOut(session: Session, view: EngineView): z.input<typeof View> {
   const { messages, tokens, edits, pending, decision, waiting, report } = view
-  return { session: session.id, messages, tokens, edits, pending, ...(decision ? { decision } : {}), waiting, report }
+  return { session: session.id, messages, tokens, edits, pending, decision, waiting, report }
 }
 
 /** Entries with their content, and as they are shown; what is not in view is read from the ledger. */
@@ -271,12 +258,8 @@ async function statsOf(session: Session) {
   }
   const slots = explainView(session.fold)
   const records = session.edits()
-  const authors = [
-    ...Map.groupBy(
-      records.filter(({ active }) => active),
-      ({ edit }) => edit.by,
-    ),
-  ]
+  const active = records.filter(record => record.active)
+  const authors = [...Map.groupBy(active, ({ edit }) => edit.by)]
   return {
     session: session.id,
     events: events.length,
@@ -288,8 +271,8 @@ async function statsOf(session: Session) {
       window: session.options.model.window,
     },
     edits: {
-      active: records.filter(({ active }) => active).length,
-      undone: records.filter(({ active }) => !active).length,
+      active: active.length,
+      undone: records.length - active.length,
       by: authors.map(([by, own]) => ({
         by,
         edits: own.length,
@@ -298,8 +281,4 @@ async function statsOf(session: Session) {
     },
     usage,
   }
-}
-
-function defined<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }

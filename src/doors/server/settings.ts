@@ -16,7 +16,7 @@ import type { KnobPoint } from '../../view/figures.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { PROVIDERS } from '../proxy/upstream.ts'
 import type { Caller } from './gate.ts'
-import { ADMINS, type Doors, defineRoute, EVERYBODY, type Route, SessionParam } from './route.ts'
+import { ADMINS, type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
 import { openTimeline } from './session-timeline.ts'
 import { MAX_CALLS, tooMany } from './transcripts.ts'
 
@@ -76,7 +76,6 @@ const SettingsOut = z.object({
 const read = defineRoute({
   method: 'get',
   path: '/settings',
-  tag: 'server',
   summary: 'What is set, where it came from, and what is known of the models in use',
   roles: ADMINS,
   answer: SettingsOut,
@@ -86,7 +85,6 @@ const read = defineRoute({
 const change = defineRoute({
   method: 'put',
   path: '/settings',
-  tag: 'server',
   summary: 'Change one setting in palimpsest.json; null takes it out',
   description:
     `Takes ${SETTABLE.join(', ')}. The file is checked as a whole and replaced at once. Sessions go by it from their next ` +
@@ -178,13 +176,11 @@ const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[
 const knob = defineRoute({
   method: 'get',
   path: '/sessions/{session}/knob',
-  tag: 'sessions',
   summary: 'What thrifty would have saved and kept in a session with the knob at each of its words',
   description: 'A replay for each: nothing is recorded and no model is called.',
   roles: EVERYBODY,
-  params: SessionParam,
   answer: z.object({ session: z.string(), points: z.array(KnobPointOut) }),
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { length } = timeline

@@ -21,7 +21,6 @@ const Token = z
 const me = defineRoute({
   method: 'get',
   path: '/me',
-  tag: 'server',
   summary: 'Whom the server takes the caller for',
   roles: EVERYBODY,
   answer: z.object({
@@ -39,7 +38,6 @@ const me = defineRoute({
 const list = defineRoute({
   method: 'get',
   path: '/tokens',
-  tag: 'server',
   summary: 'The tokens, the newest first; never the secrets',
   roles: ADMINS,
   query: { limit: PageQuery.limit, cursor: TokenParam.token.optional() },
@@ -49,11 +47,7 @@ const list = defineRoute({
     if (query.cursor !== undefined && !(await doors.store.token(query.cursor))) {
       throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
     }
-    const page = await pageOf(
-      query,
-      page => doors.store.tokens(page),
-      ({ id }) => id,
-    )
+    const page = await pageOf(query, 'id', page => doors.store.tokens(page))
     return { tokens: page.items.map(toOut), next: page.next }
   },
 })
@@ -61,7 +55,6 @@ const list = defineRoute({
 const create = defineRoute({
   method: 'post',
   path: '/tokens',
-  tag: 'server',
   summary: 'Make a token; the secret is answered here and never again',
   roles: ADMINS,
   body: z.strictObject({
@@ -83,12 +76,10 @@ const create = defineRoute({
 const revoke = defineRoute({
   method: 'delete',
   path: '/tokens/{token}',
-  tag: 'server',
   summary: 'Revoke a token, at once and for good',
   roles: ADMINS,
   params: TokenParam,
   answer: Token,
-  refusals: [404],
   async run({ params, doors }) {
     return toOut(await doors.store.revokeToken(params.token, doors.clock()))
   },

@@ -14,7 +14,7 @@ import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../repla
 import { importSession, newImportId } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route, SessionParam } from './route.ts'
+import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route } from './route.ts'
 import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
@@ -31,7 +31,6 @@ const DECISIONS = 100
 const importRoute = defineRoute({
   method: 'post',
   path: '/import',
-  tag: 'sessions',
   summary: 'Import the transcript of an agent',
   description:
     'The body is the file as it is. Its format is told by what is in it; see docs/transcripts.md. Importing the same ' +
@@ -104,11 +103,9 @@ const Costs = z.object({
 const compare = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compare',
-  tag: 'sessions',
   summary: 'What each policy would have sent and cost, replayed on this session',
   description: 'Nothing is recorded and no model is called. The method is in docs/benchmarks.md.',
   roles: EVERYBODY,
-  params: SessionParam,
   body: z.strictObject({
     policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
     model: nameSchema(100).optional().describe('That of the session, if left out.'),
@@ -118,7 +115,7 @@ const compare = defineRoute({
       .describe('How much planners with a knob keep.'),
   }),
   answer: z.object({ session: z.string(), model: z.string(), policies: z.array(Costs) }),
-  refusals: [404, 409],
+  refusals: [409],
   unkeyed: true,
   run: ({ params, body, caller, doors }) =>
     doors.heavy.run(async () => {

@@ -14,7 +14,6 @@ const COUNTED = 200
 const users = defineRoute({
   method: 'get',
   path: '/users',
-  tag: 'memory',
   summary: 'Whose memory the caller may look after, with what waits there',
   description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
   roles: EVERYBODY,
@@ -55,7 +54,6 @@ const ABOUT: Record<string, string> = {
 const policies = defineRoute({
   method: 'get',
   path: '/policies',
-  tag: 'sessions',
   summary: 'The policies that a session can be looked after by, and compared under',
   roles: EVERYBODY,
   answer: z.object({ policies: z.array(z.object({ name: z.string(), about: z.string() })) }),

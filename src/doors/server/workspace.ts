@@ -38,7 +38,6 @@ const FileOut = z
 const list = defineRoute({
   method: 'get',
   path: '/workspace',
-  tag: 'server',
   summary: 'The knowledge files that every session starts with',
   roles: ADMINS,
   answer: z.object({
@@ -64,7 +63,6 @@ const list = defineRoute({
 const init = defineRoute({
   method: 'post',
   path: '/workspace',
-  tag: 'server',
   summary: 'Make the knowledge files that are missing, from templates that explain themselves',
   roles: ADMINS,
   answer: z.object({ made: z.array(z.string()) }),
@@ -77,12 +75,10 @@ const init = defineRoute({
 const read = defineRoute({
   method: 'get',
   path: '/workspace/{file}',
-  tag: 'server',
   summary: 'One knowledge file',
   roles: ADMINS,
   params: { file: FileName },
   answer: FileOut,
-  refusals: [404],
   async run({ params, doors }) {
     return readIn(storeOf(doors.workspace), params.file)
   },
@@ -91,7 +87,6 @@ const read = defineRoute({
 const put = defineRoute({
   method: 'put',
   path: '/workspace/{file}',
-  tag: 'server',
   summary: 'Write a knowledge file, unless it has changed since it was read',
   description:
     'A 409 (FILE_CHANGED) has the text that is there `now`, its `version`, and `yours`; nothing was written. For a new ' +
@@ -100,7 +95,7 @@ const put = defineRoute({
   params: { file: FileName },
   body: z.strictObject({ text: z.string().max(MAX_TEXT), version: FileVersion.nullable() }),
   answer: FileOut,
-  refusals: [404, 409],
+  refusals: [409],
   async run({ params, body, doors }) {
     const { file: path } = params
     const { text, version } = body
