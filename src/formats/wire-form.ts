@@ -2,7 +2,8 @@
  * Which provider's form a JSON value has: a list of messages, or a request with one in it. Told by what only one
  * provider writes (roles, fields, types of blocks); a list of plain texts counts as OpenAI Chat.
  */
-import { isWire, type Wire } from './adapters/original.ts'
+import { isRecord } from '../model/json.ts'
+import type { Wire } from './adapters/original.ts'
 
 export const WIRE_DIALECTS = ['anthropic', 'openai-chat', 'openai-responses'] as const
 export type WireDialect = (typeof WIRE_DIALECTS)[number]
@@ -17,14 +18,14 @@ export function isWireDialect(name: string): name is WireDialect {
 /** The form of a value, of the given dialect if one is given; nothing where there is no list of messages. */
 export function wireFormOf(value: unknown, dialect?: WireDialect): WireForm | undefined {
   const form = listIn(value)
-  if (!form || form.list.length === 0 || !form.list.every(isWire)) return undefined
+  if (!form || form.list.length === 0 || !form.list.every(isRecord)) return undefined
   const known = dialect ?? dialectOf(form.list, form)
   return known && { ...form, dialect: known }
 }
 
 function listIn(value: unknown): Omit<WireForm, 'dialect'> | undefined {
   if (Array.isArray(value)) return { list: value, around: {} }
-  if (!isWire(value)) return undefined
+  if (!isRecord(value)) return undefined
   if (Array.isArray(value['messages'])) return { list: value['messages'], around: value, key: 'messages' }
   if (Array.isArray(value['input'])) return { list: value['input'], around: value, key: 'input' }
   return undefined
@@ -57,5 +58,5 @@ function dialectOf(list: readonly Wire[], { around, key }: Omit<WireForm, 'diale
 }
 
 function blockTypes({ content }: Wire): string[] {
-  return Array.isArray(content) ? content.filter(isWire).map(block => String(block['type'])) : []
+  return Array.isArray(content) ? content.filter(isRecord).map(block => String(block['type'])) : []
 }

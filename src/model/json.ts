@@ -31,6 +31,15 @@ export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
   }
 }
 
+/** The same; `undefined` where the text is no JSON. */
+export function tryJson(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The value with the right keys, inside too. A walk of our own: a reviver costs ten times the parsing. */
 function unmarked(value: unknown, mark: string, keyOf: (key: string) => string): unknown {
   const top = [value]

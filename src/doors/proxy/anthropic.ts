@@ -2,13 +2,15 @@
  * The Anthropic Messages API for the proxy. Message threads live on the server: the SDK is told to send its whole history
  * instead. A request that carries a checksum of itself goes by untouched.
  */
+
 import {
   type AnthropicMessage,
   type AnthropicSystem,
   fromAnthropic,
   toAnthropic,
 } from '../../formats/adapters/anthropic.ts'
-import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
+import type { Wire, Written } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message, ServerEdit } from '../../model/types.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
 import { withMarks } from './cache-marks.ts'
@@ -48,7 +50,7 @@ export const anthropic: ProxyDialect = {
   isOpening: () => false,
   below: {
     isData: ({ output_format: old, output_config: config }) =>
-      isWire(old) || (isWire(config) && isWire(config['format'])),
+      isRecord(old) || (isRecord(config) && isRecord(config['format'])),
     stream: belowStream,
     whole: belowWhole,
   },
@@ -90,16 +92,16 @@ function clear(body: Wire, calls: readonly string[]): Wire {
 
 function withServerEdits(body: Wire, edits: readonly unknown[]): Wire {
   const { context_management: managed, ...rest } = body
-  return edits.length === 0 ? rest : { ...body, context_management: { ...(isWire(managed) ? managed : {}), edits } }
+  return edits.length === 0 ? rest : { ...body, context_management: { ...(isRecord(managed) ? managed : {}), edits } }
 }
 
 /** What the client has the server do to the history. */
 function serverEditsIn({ context_management: managed }: Wire): unknown[] {
-  return isWire(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
+  return isRecord(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
 }
 
 function isClearing(edit: unknown): edit is Wire {
-  return isWire(edit) && edit['type'] === CLEAR_TOOL_USES
+  return isRecord(edit) && edit['type'] === CLEAR_TOOL_USES
 }
 
 /** Whether the client has the server clear the oldest results, of all tools alike. */
@@ -113,9 +115,9 @@ export const CLEAR_TOOL_USES = 'clear_tool_uses_20250919'
 function usesIn(messages: unknown): string[] {
   if (!Array.isArray(messages)) return []
   return messages.flatMap(message => {
-    const content: unknown = isWire(message) ? message['content'] : undefined
+    const content: unknown = isRecord(message) ? message['content'] : undefined
     if (!Array.isArray(content)) return []
-    return content.flatMap(block => (isWire(block) && block['type'] === 'tool_use' ? [String(block['id'])] : []))
+    return content.flatMap(block => (isRecord(block) && block['type'] === 'tool_use' ? [String(block['id'])] : []))
   })
 }
 
@@ -129,7 +131,7 @@ function addSystem(body: Wire, text: string): Wire {
 function untouchable(body: Wire): Untouchable | undefined {
   if (isSealed(body)) return 'pass'
   const { thread } = body
-  if (!isWire(thread)) return undefined
+  if (!isRecord(thread)) return undefined
   const goesOn = thread['type'] === 'continue'
   const details = goesOn
     ? { error_code: 'thread_not_found' }
@@ -142,15 +144,15 @@ function untouchable(body: Wire): Untouchable | undefined {
 /** Claude Code can put a checksum of the request into it: then it must not be changed. */
 function isSealed({ system }: Wire): boolean {
   const first: unknown = Array.isArray(system) ? system[0] : undefined
-  return isWire(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
+  return isRecord(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
 }
 
 /** A message of which nothing is left goes too: Anthropic joins the user's messages around it. */
 function withoutReasoning(body: Wire): Wire {
   const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const kept = messages.flatMap(message => {
-    if (!isWire(message) || !Array.isArray(message['content'])) return [message]
-    const content = message['content'].filter(block => !isWire(block) || !REASONING.has(String(block['type'])))
+    if (!isRecord(message) || !Array.isArray(message['content'])) return [message]
+    const content = message['content'].filter(block => !isRecord(block) || !REASONING.has(String(block['type'])))
     return content.length > 0 ? [{ ...message, content }] : []
   })
   return { ...body, messages: kept }
@@ -160,10 +162,10 @@ const REASONING = new Set(['thinking', 'redacted_thinking'])
 
 function event(answer: Answer, data: Wire): void {
   const { type, message, content_block: block, delta } = data
-  if (type === 'message_start' && isWire(message)) takeUsage(answer, message)
+  if (type === 'message_start' && isRecord(message)) takeUsage(answer, message)
   if (type === 'message_delta') takeUsage(answer, data)
-  if (type === 'content_block_start' && isWire(block)) takeBlock(answer, block)
-  if (type === 'content_block_delta' && isWire(delta)) {
+  if (type === 'content_block_start' && isRecord(block)) takeBlock(answer, block)
+  if (type === 'content_block_delta' && isRecord(delta)) {
     if (typeof delta['text'] === 'string') answer.text += delta['text']
     if (delta['type'] === 'input_json_delta') addArguments(answer.calls.at(-1), delta['partial_json'])
     if (delta['type'] === 'compaction_delta') Object.assign(answer.serverEdits.at(-1) ?? {}, summaryIn(delta))
@@ -174,7 +176,7 @@ function event(answer: Answer, data: Wire): void {
 function whole(answer: Answer, body: Wire): void {
   takeUsage(answer, body)
   if (!Array.isArray(body['content'])) return
-  for (const block of body['content']) if (isWire(block)) takeBlock(answer, block)
+  for (const block of body['content']) if (isRecord(block)) takeBlock(answer, block)
 }
 
 function takeBlock(answer: Answer, block: Wire): void {
@@ -188,14 +190,14 @@ function takeUsage(answer: Answer, data: Wire): void {
   const { usage, model } = data
   if (typeof model === 'string') answer.usage.model = model
   takeReports(answer, data)
-  if (!isWire(usage)) return
+  if (!isRecord(usage)) return
   answer.usage.input = numberIn(usage, 'input_tokens') ?? answer.usage.input
   answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
   answer.usage.cacheWrite = numberIn(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
   const { cache_creation: writes, output_tokens_details: details, service_tier: tier, speed } = usage
-  if (isWire(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
-  if (isWire(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
+  if (isRecord(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
+  if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
   takeTier(answer.usage, tier)
   takeTier(answer.usage, speed)
 }
@@ -207,13 +209,14 @@ function summaryIn({ content }: Wire): { summary?: string } {
 /** What the server says that it did to the history, and what it thinks of its cache. */
 function takeReports(answer: Answer, data: Wire): void {
   const { context_management: managed, input_transformations: transformed, diagnostics } = data
-  const reason = isWire(diagnostics) ? diagnostics['cache_miss_reason'] : undefined
-  if (isWire(reason)) answer.diagnosis = String(reason['type'])
+  const reason = isRecord(diagnostics) ? diagnostics['cache_miss_reason'] : undefined
+  if (isRecord(reason)) answer.diagnosis = String(reason['type'])
   if (Array.isArray(transformed)) {
-    answer.dropped = transformed.filter(one => isWire(one) && one['type'] === 'thinking_dropped').length
+    answer.dropped = transformed.filter(one => isRecord(one) && one['type'] === 'thinking_dropped').length
   }
-  const applied: unknown[] = isWire(managed) && Array.isArray(managed['applied_edits']) ? managed['applied_edits'] : []
-  for (const edit of applied) if (isWire(edit)) answer.serverEdits.push(appliedEdit(edit))
+  const applied: unknown[] =
+    isRecord(managed) && Array.isArray(managed['applied_edits']) ? managed['applied_edits'] : []
+  for (const edit of applied) if (isRecord(edit)) answer.serverEdits.push(appliedEdit(edit))
 }
 
 function appliedEdit(edit: Wire): ServerEdit {
@@ -254,12 +257,12 @@ function belowStream(line: string): (data: Wire) => Step {
 }
 
 function endsTurn({ type, delta }: Wire): boolean {
-  return type === 'message_delta' && isWire(delta) && delta['stop_reason'] === 'end_turn'
+  return type === 'message_delta' && isRecord(delta) && delta['stop_reason'] === 'end_turn'
 }
 
 function belowWhole(answer: Wire, line: string): Wire | undefined {
   const { content, stop_reason: reason } = answer
   if (reason !== 'end_turn' || !Array.isArray(content) || !hasText(content.at(-1))) return undefined
-  if (content.some(block => isWire(block) && block['type'] === 'tool_use')) return undefined
+  if (content.some(block => isRecord(block) && block['type'] === 'tool_use')) return undefined
   return { ...answer, content: withLast(content, block => withLine(block, line)) }
 }

@@ -8,8 +8,10 @@
  * of it is read. It is set in the request that brings the edit, where the client leaves one of the four marks free, and
  * never for a client that marks nothing.
  */
+
 import type { AnthropicMessage } from '../../formats/adapters/anthropic.ts'
-import { isWire, sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 
 const MOST_MARKS = 4
 const LOOK_BACK_BLOCKS = 20
@@ -18,7 +20,7 @@ const LOOK_BACK_BLOCKS = 20
 export function withFreeMark(body: Wire, before: readonly unknown[], now = listIn(body, 'messages')): Wire {
   const messages = body['messages'] as AnthropicMessage[]
   const own = marksIn(messages)
-  const around = [body, ...listIn(body, 'tools'), ...listIn(body, 'system')].filter(isWire)
+  const around = [body, ...listIn(body, 'tools'), ...listIn(body, 'system')].filter(isRecord)
   const all = [...around.flatMap(({ cache_control: mark }) => (mark ? [mark] : [])), ...own.map(({ mark }) => mark)]
   if (all.length === 0 || all.length >= MOST_MARKS) return body
   const first = firstChange(now, before)
@@ -44,12 +46,12 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 function unmarked(message: unknown): unknown {
-  if (!isWire(message)) return message
+  if (!isRecord(message)) return message
   const { role, content } = message
   if (typeof content === 'string') return [role, [{ type: 'text', text: content }]]
   return [
     role,
-    listIn(message, 'content').map(block => (isWire(block) ? { ...block, cache_control: undefined } : block)),
+    listIn(message, 'content').map(block => (isRecord(block) ? { ...block, cache_control: undefined } : block)),
   ]
 }
 
@@ -79,7 +81,7 @@ function withoutMarks(messages: AnthropicMessage[], surplus: readonly Marked[]):
     let count = left.get(i) ?? 0
     if (count === 0 || !Array.isArray(message.content)) return message
     const content = message.content.map(block => {
-      if (count === 0 || !isWire(block) || !block['cache_control']) return block
+      if (count === 0 || !isRecord(block) || !block['cache_control']) return block
       count--
       const { cache_control: _, ...rest } = block
       return rest
@@ -95,7 +97,7 @@ function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
   for (const [message, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue
     for (const block of content) {
-      if (isWire(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
+      if (isRecord(block) && block['cache_control']) marks.push({ message, mark: block['cache_control'] })
     }
   }
   return marks
@@ -106,7 +108,7 @@ function markBefore(messages: AnthropicMessage[], before: number, mark: unknown)
   for (let i = before - 1; i >= 0; i--) {
     const { content } = messages[i]!
     const last = Array.isArray(content) ? content.at(-1) : undefined
-    if (!isWire(last) || !CARRIES_MARK.has(String(last['type']))) continue
+    if (!isRecord(last) || !CARRIES_MARK.has(String(last['type']))) continue
     if (last['cache_control']) return undefined
     const marked = {
       ...messages[i]!,

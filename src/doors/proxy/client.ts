@@ -6,7 +6,8 @@
  */
 
 import { hash } from 'node:crypto'
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
@@ -111,7 +112,7 @@ const ASKED: readonly [Side, RegExp][] = [
 
 /** What the request is for, if it is not a turn of the conversation. */
 export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Message[]): Side | undefined {
-  if (isCodexCompaction(headers, body) || isWire(body['compaction'])) return 'compaction'
+  if (isCodexCompaction(headers, body) || isRecord(body['compaction'])) return 'compaction'
   const last = messages.at(-1)
   const asked = last?.role === 'user' ? last.parts.map(textOf).join('\n') : ''
   if (ASKED[0]![1].test(asked.slice(0, 4000)) || ASKED[0]![1].test(asked.slice(-4000))) return 'compaction'
@@ -126,11 +127,11 @@ export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Mess
 /** Newer models of OpenAI are told their tools in the list of messages. */
 export function hasTools({ tools, input }: Wire): boolean {
   if (Array.isArray(tools) && tools.length > 0) return true
-  return Array.isArray(input) && input.some(item => isWire(item) && item['type'] === 'additional_tools')
+  return Array.isArray(input) && input.some(item => isRecord(item) && item['type'] === 'additional_tools')
 }
 
 function isCodexCompaction(headers: SomeHeaders, { input }: Wire): boolean {
   const last: unknown = Array.isArray(input) ? input.at(-1) : undefined
-  if (isWire(last) && last['type'] === 'compaction_trigger') return true
+  if (isRecord(last) && last['type'] === 'compaction_trigger') return true
   return /"request_kind"\s*:\s*"compaction"/.test(headers.get('x-codex-turn-metadata') ?? '')
 }

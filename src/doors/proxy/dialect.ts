@@ -5,7 +5,9 @@
  * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts
  * and edits.test.ts.
  */
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message, ServerEdit, Usage } from '../../model/types.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
@@ -143,20 +145,20 @@ export function takeTier(usage: Usage, tier: unknown): void {
 
 /** OpenAI's numbers: the total holds what was read from the cache and what was written to it. */
 export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
-  const reads = isWire(input) ? input : {}
+  const reads = isRecord(input) ? input : {}
   const cacheRead = numberIn(reads, 'cached_tokens') ?? 0
   const written = numberIn(reads, 'cache_write_tokens') ?? 0
   if (total !== undefined) Object.assign(usage, { input: total - cacheRead - written, cacheRead })
   takeCount(usage, 'cacheWrite', written)
   const lifetimes = reads['cache_write_tokens_details']
-  if (isWire(lifetimes)) takeCount(usage, 'cacheWriteLong', numberIn(lifetimes, 'ttl_12h_tokens'))
-  if (isWire(output)) takeCount(usage, 'reasoning', numberIn(output, 'reasoning_tokens'))
+  if (isRecord(lifetimes)) takeCount(usage, 'cacheWriteLong', numberIn(lifetimes, 'ttl_12h_tokens'))
+  if (isRecord(output)) takeCount(usage, 'reasoning', numberIn(output, 'reasoning_tokens'))
 }
 
 /** A list of objects with its last element changed. */
 export function withLast(list: readonly unknown[], change: (last: Wire) => Wire): unknown[] {
   const last = list.at(-1)
-  return isWire(last) ? list.with(-1, change(last)) : [...list]
+  return isRecord(last) ? list.with(-1, change(last)) : [...list]
 }
 
 /** A part, block or item with a line below its text. */
@@ -165,5 +167,5 @@ export function withLine(part: Wire, line: string): Wire {
 }
 
 export function hasText(part: unknown): part is Wire {
-  return isWire(part) && typeof part['text'] === 'string' && part['text'].trim() !== ''
+  return isRecord(part) && typeof part['text'] === 'string' && part['text'].trim() !== ''
 }

@@ -3,8 +3,10 @@
  * AI. The model stands in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
  * whole. With `cachedContent` the server holds what came before: such a request goes by untouched.
  */
+
 import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
-import { isWire, type Wire, type Written } from '../../formats/adapters/original.ts'
+import type { Wire, Written } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
 import { type Tool, toJsonSchema } from '../../tools/tool.ts'
 import {
@@ -74,10 +76,10 @@ function addSystem(body: Wire, text: string): Wire {
   const before = body[key]
   const part = { text }
   if (typeof before === 'string') return { ...body, [key]: { parts: [{ text: before }, part] } }
-  const { parts } = isWire(before) ? before : {}
+  const { parts } = isRecord(before) ? before : {}
   return {
     ...body,
-    [key]: { ...(isWire(before) ? before : {}), parts: [...(Array.isArray(parts) ? parts : []), part] },
+    [key]: { ...(isRecord(before) ? before : {}), parts: [...(Array.isArray(parts) ? parts : []), part] },
   }
 }
 
@@ -90,9 +92,9 @@ const DECLARATIONS = ['functionDeclarations', 'function_declarations']
 /** Among the functions that the client declares: a second list of them is not taken everywhere. */
 function addTools(tools: readonly unknown[], more: readonly Wire[]): unknown[] {
   for (const key of DECLARATIONS) {
-    const at = tools.findIndex(tool => isWire(tool) && Array.isArray(tool[key]))
+    const at = tools.findIndex(tool => isRecord(tool) && Array.isArray(tool[key]))
     const tool = tools[at]
-    if (isWire(tool)) return tools.with(at, { ...tool, [key]: [...(tool[key] as unknown[]), ...more] })
+    if (isRecord(tool)) return tools.with(at, { ...tool, [key]: [...(tool[key] as unknown[]), ...more] })
   }
   return [...tools]
 }
@@ -101,19 +103,19 @@ function addTools(tools: readonly unknown[], more: readonly Wire[]): unknown[] {
 function event(answer: Answer, data: Wire): void {
   const { candidates, usageMetadata, modelVersion, error } = data
   if (typeof modelVersion === 'string') answer.usage.model = modelVersion
-  if (isWire(usageMetadata)) takeUsage(answer, usageMetadata)
-  if (isWire(error)) answer.error = JSON.stringify(error)
+  if (isRecord(usageMetadata)) takeUsage(answer, usageMetadata)
+  if (isRecord(error)) answer.error = JSON.stringify(error)
   const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined
-  const content = isWire(first) ? first['content'] : undefined
-  const parts = isWire(content) ? content['parts'] : undefined
+  const content = isRecord(first) ? first['content'] : undefined
+  const parts = isRecord(content) ? content['parts'] : undefined
   if (!Array.isArray(parts)) return
-  for (const part of parts) if (isWire(part) && part['thought'] !== true) takePart(answer, part)
+  for (const part of parts) if (isRecord(part) && part['thought'] !== true) takePart(answer, part)
 }
 
 /** A call without an id leads back to no conversation: its place is known only when the client brings it back. */
 function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
   if (typeof text === 'string') answer.text += text
-  if (!isWire(call) || typeof call['id'] !== 'string' || call['id'] === '') return
+  if (!isRecord(call) || typeof call['id'] !== 'string' || call['id'] === '') return
   answer.calls.push({ id: call['id'], name: String(call['name']), input: call['args'] })
 }
 
@@ -136,7 +138,7 @@ function errorBody(code: number, message: string): Wire {
 
 function asksForData(body: Wire): boolean {
   const config = body['generationConfig'] ?? body['generation_config']
-  if (!isWire(config)) return false
+  if (!isRecord(config)) return false
   const type = config['responseMimeType'] ?? config['response_mime_type'] ?? 'text/plain'
   return type !== 'text/plain' || (typeof config['candidateCount'] === 'number' && config['candidateCount'] > 1)
 }
@@ -147,10 +149,10 @@ function belowStream(line: string): (data: Wire) => Step {
   let calls = false
   return data => {
     const candidate: unknown = Array.isArray(data['candidates']) ? data['candidates'][0] : undefined
-    if (!isWire(candidate)) return 'pass'
-    const content = isWire(candidate['content']) ? candidate['content'] : { role: 'model' }
+    if (!isRecord(candidate)) return 'pass'
+    const content = isRecord(candidate['content']) ? candidate['content'] : { role: 'model' }
     const parts: unknown[] = Array.isArray(content['parts']) ? content['parts'] : []
-    calls ||= parts.some(part => isWire(part) && isWire(part['functionCall']))
+    calls ||= parts.some(part => isRecord(part) && isRecord(part['functionCall']))
     isText ||= parts.some(part => hasText(part) && part['thought'] !== true)
     if (candidate['finishReason'] !== 'STOP' || calls || !isText) return 'pass'
     const last = parts.at(-1)

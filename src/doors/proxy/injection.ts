@@ -5,7 +5,9 @@
  * request of it carries the same bytes, whatever changes meanwhile and however often the proxy is restarted. A
  * conversation that began without it never gets it. No cache mark is added or moved.
  */
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Session } from '../../session/session.ts'
 import type { ProxyDialect } from './dialect.ts'
 import { defineLateTools, type LateTool, namesOfTools } from './late-tools.ts'
@@ -55,7 +57,7 @@ export async function recordedInjection(session: Session): Promise<Injection | u
     const event = await session.eventAt(seq)
     if (event?.type !== 'decision' || !event.text.startsWith(RECORDED)) continue
     const value: unknown = JSON.parse(event.text.slice(RECORDED.length))
-    return isWire(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   }
   return undefined
 }

@@ -6,7 +6,9 @@
  * In the ledger the client's answer is the entry and ours an edit of it, so that both can be read, the second is sent
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
-import { isWire, TAKEN, type Wire } from '../../formats/adapters/original.ts'
+
+import { TAKEN, type Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { NO_SUCH_PART } from '../../session/look.ts'
@@ -41,9 +43,9 @@ export function namesOfTools({ tools }: Wire): Set<string> {
   const collect = (list: unknown) => {
     if (!Array.isArray(list)) return
     for (const tool of list) {
-      if (!isWire(tool)) continue
+      if (!isRecord(tool)) continue
       for (const holder of [tool, tool['function'], tool['custom']]) {
-        if (isWire(holder) && typeof holder['name'] === 'string') names.add(holder['name'])
+        if (isRecord(holder) && typeof holder['name'] === 'string') names.add(holder['name'])
       }
       collect(tool['tools'])
       collect(tool['functionDeclarations'])
@@ -156,11 +158,11 @@ const ARGUMENTS = { functionCall: 'args', function: 'arguments', item: 'argument
 
 /** What else the provider gave with the call (a signature, an id) belongs to it under its own name. */
 function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCallPart, 'original'> {
-  if (!original || !isWire(original.value)) return {}
+  if (!original || !isRecord(original.value)) return {}
   const value: Wire = { ...original.value }
   for (const [key, field] of Object.entries(ARGUMENTS)) {
     const call = value[key]
-    if (isWire(call)) value[key] = { ...call, name, [field]: TAKEN }
+    if (isRecord(call)) value[key] = { ...call, name, [field]: TAKEN }
   }
   return { original: { ...original, value } }
 }
@@ -191,7 +193,7 @@ function asMeant(part: Part): Part {
 
 function noError(part: ToolResultPart): Part {
   const { isError: _, original, ...rest } = part
-  if (!original || !isWire(original.value)) return rest
+  if (!original || !isRecord(original.value)) return rest
   const { is_error: _error, ...value } = original.value
   return { ...rest, original: { ...original, value } }
 }

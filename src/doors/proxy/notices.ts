@@ -7,10 +7,10 @@
  * other agent has started; what a program reads (JSON that was asked for) and what is compressed does not.
  */
 import { Transform, type TransformCallback } from 'node:stream'
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import type { Wire } from '../../formats/adapters/original.ts'
 import { type DecisionLinks, PLAIN_NOTICE, PLAIN_NOTICE_MARK, plainNoticeOf } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
-import { parseJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import { hasTools } from './client.ts'
 import type { ProxyDialect, Step } from './dialect.ts'
 import { splice } from './splice.ts'
@@ -97,9 +97,9 @@ function beginsString(bytes: Buffer, at: number): boolean {
 function withoutOwnParts(bytes: Buffer): Buffer {
   const text = bytes.toString()
   const body = parseJson(text)
-  if (!isWire(body) || !Array.isArray(body['contents'])) return bytes
+  if (!isRecord(body) || !Array.isArray(body['contents'])) return bytes
   const contents = body['contents'].flatMap(content => {
-    if (!isWire(content) || !Array.isArray(content['parts'])) return [content]
+    if (!isRecord(content) || !Array.isArray(content['parts'])) return [content]
     const parts = content['parts'].flatMap(withoutLine)
     return parts.length === 0 && content['parts'].length > 0 ? [] : [{ ...content, parts }]
   })
@@ -107,7 +107,7 @@ function withoutOwnParts(bytes: Buffer): Buffer {
 }
 
 function withoutLine(part: unknown): unknown[] {
-  if (!isWire(part) || typeof part['text'] !== 'string') return [part]
+  if (!isRecord(part) || typeof part['text'] !== 'string') return [part]
   const written = JSON.stringify(part['text'])
   const at = written.lastIndexOf(PLAIN_NOTICE_MARK)
   PLAIN_NOTICE.lastIndex = at

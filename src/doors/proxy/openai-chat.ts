@@ -2,8 +2,10 @@
  * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream tells what it used only
  * if the client asked for that; the proxy does not ask on its behalf.
  */
+
 import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import { toOpenAITools } from '../../tools/tool.ts'
 import {
   type Answer,
@@ -42,14 +44,16 @@ export const openaiChat: ProxyDialect = {
 function usesFunctions({ functions, function_call, messages }: Wire): boolean {
   if (functions !== undefined || function_call !== undefined) return true
   const list: unknown[] = Array.isArray(messages) ? messages : []
-  return list.some(message => isWire(message) && (message['role'] === 'function' || isWire(message['function_call'])))
+  return list.some(
+    message => isRecord(message) && (message['role'] === 'function' || isRecord(message['function_call'])),
+  )
 }
 
 /** Into the system message that stands first: some servers take no second one. */
 function addSystem(body: Wire, text: string): Wire {
   const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const [first, ...rest] = messages
-  if (!isWire(first) || (first['role'] !== 'system' && first['role'] !== 'developer')) {
+  if (!isRecord(first) || (first['role'] !== 'system' && first['role'] !== 'developer')) {
     return { ...body, messages: [{ role: 'system', content: text }, ...messages] }
   }
   const { content } = first
@@ -63,20 +67,20 @@ function addSystem(body: Wire, text: string): Wire {
 function event(answer: Answer, data: Wire): void {
   if (typeof data['model'] === 'string') answer.usage.model = data['model']
   takeTier(answer.usage, data['service_tier'])
-  if (isWire(data['usage'])) takeUsage(answer, data['usage'])
-  if (isWire(data['error'])) answer.error = JSON.stringify(data['error'])
+  if (isRecord(data['usage'])) takeUsage(answer, data['usage'])
+  if (isRecord(data['error'])) answer.error = JSON.stringify(data['error'])
   const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
-  if (!isWire(choice)) return
+  if (!isRecord(choice)) return
   const said = choice['delta'] ?? choice['message']
-  if (!isWire(said)) return
+  if (!isRecord(said)) return
   if (typeof said['content'] === 'string') answer.text += said['content']
   if (!Array.isArray(said['tool_calls'])) return
-  for (const call of said['tool_calls']) if (isWire(call)) takeCall(answer, call)
+  for (const call of said['tool_calls']) if (isRecord(call)) takeCall(answer, call)
 }
 
 /** The first piece of a call has its id; the others only its place in the batch. */
 function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
-  const { name, arguments: text } = isWire(body) ? body : {}
+  const { name, arguments: text } = isRecord(body) ? body : {}
   if (typeof id === 'string' && id !== '') answer.calls.push({ id, name: String(name), input: '' })
   addArguments(typeof index === 'number' ? answer.calls[index] : answer.calls.at(-1), text)
 }
@@ -93,7 +97,7 @@ export function openaiError(status: number, message: string): Wire {
 }
 
 export function asksForData(format: unknown): boolean {
-  return isWire(format) && format['type'] !== 'text'
+  return isRecord(format) && format['type'] !== 'text'
 }
 
 function belowStream(line: string): (data: Wire) => Step {
@@ -101,8 +105,8 @@ function belowStream(line: string): (data: Wire) => Step {
   let calls = false
   return data => {
     const choice: unknown = Array.isArray(data['choices']) ? data['choices'][0] : undefined
-    if (!isWire(choice)) return 'pass'
-    const delta = isWire(choice['delta']) ? choice['delta'] : {}
+    if (!isRecord(choice)) return 'pass'
+    const delta = isRecord(choice['delta']) ? choice['delta'] : {}
     const { content, tool_calls: called } = delta
     calls ||= Array.isArray(called) && called.length > 0
     isText ||= typeof content === 'string' && content.trim() !== ''
@@ -117,9 +121,9 @@ function belowStream(line: string): (data: Wire) => Step {
 function belowWhole(answer: Wire, line: string): Wire | undefined {
   const choices: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
   const [choice] = choices
-  if (choices.length !== 1 || !isWire(choice) || choice['finish_reason'] !== 'stop') return undefined
+  if (choices.length !== 1 || !isRecord(choice) || choice['finish_reason'] !== 'stop') return undefined
   const { message } = choice
-  if (!isWire(message) || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return undefined
+  if (!isRecord(message) || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return undefined
   const { content } = message
   if (typeof content !== 'string' || content.trim() === '') return undefined
   return { ...answer, choices: [{ ...choice, message: { ...message, content: content + line } }] }

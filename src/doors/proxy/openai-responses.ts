@@ -3,8 +3,10 @@
  * before: such a request goes by untouched. A stream that begins may still turn out to be an overflow error, so its
  * first events wait for the one behind them.
  */
+
 import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/openai-responses.ts'
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
 import { toOpenAIResponsesTools } from '../../tools/tool.ts'
 import {
@@ -35,7 +37,11 @@ export const openaiResponses: ProxyDialect = {
   event,
   whole,
   isOpening: ({ type }) => OPENING.has(String(type)),
-  below: { isData: ({ text }) => isWire(text) && asksForData(text['format']), stream: belowStream, whole: belowWhole },
+  below: {
+    isData: ({ text }) => isRecord(text) && asksForData(text['format']),
+    stream: belowStream,
+    whole: belowWhole,
+  },
   error: openaiError,
 }
 
@@ -62,10 +68,10 @@ function addSystem(body: Wire, text: string): Wire {
 
 function event(answer: Answer, data: Wire): void {
   const { type, item, response, delta } = data
-  if (type === 'response.output_item.done' && isWire(item)) takeItem(answer, item)
+  if (type === 'response.output_item.done' && isRecord(item)) takeItem(answer, item)
   if (type === 'response.output_text.delta' && typeof delta === 'string') answer.text += delta
-  if (isWire(response)) takeUsage(answer, response)
-  if (type === 'response.failed' && isWire(response)) answer.error = JSON.stringify(response['error'])
+  if (isRecord(response)) takeUsage(answer, response)
+  if (type === 'response.failed' && isRecord(response)) answer.error = JSON.stringify(response['error'])
   if (type === 'error') answer.error = JSON.stringify(data)
 }
 
@@ -73,7 +79,7 @@ function whole(answer: Answer, body: Wire): void {
   takeUsage(answer, body)
   if (!Array.isArray(body['output'])) return
   for (const item of body['output']) {
-    if (!isWire(item)) continue
+    if (!isRecord(item)) continue
     takeItem(answer, item)
     answer.text += textOf(item)
   }
@@ -87,15 +93,15 @@ function takeItem(answer: Answer, item: Wire): void {
 
 function textOf({ content }: Wire): string {
   if (!Array.isArray(content)) return ''
-  return content.map(block => (isWire(block) && typeof block['text'] === 'string' ? block['text'] : '')).join('')
+  return content.map(block => (isRecord(block) && typeof block['text'] === 'string' ? block['text'] : '')).join('')
 }
 
 function takeUsage(answer: Answer, data: Wire): void {
   const { usage, model, service_tier: tier, prompt_cache_diagnostics: diagnosed } = data
-  if (isWire(diagnosed) && typeof diagnosed['reason'] === 'string') answer.diagnosis = diagnosed['reason']
+  if (isRecord(diagnosed) && typeof diagnosed['reason'] === 'string') answer.diagnosis = diagnosed['reason']
   if (typeof model === 'string') answer.usage.model = model
   takeTier(answer.usage, tier)
-  if (!isWire(usage)) return
+  if (!isRecord(usage)) return
   const { input_tokens_details: input, output_tokens_details: output } = usage
   takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'input_tokens'))
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
@@ -107,7 +113,7 @@ function belowStream(line: string): (data: Wire) => Step {
   let calls = false
   return data => {
     const { type, item } = data
-    calls ||= isWire(item) && typeof item['call_id'] === 'string'
+    calls ||= isRecord(item) && typeof item['call_id'] === 'string'
     const [first] = held
     if (type === 'response.completed' && held.length === ENDS.length && !calls) return endedWith(line, held, data)
     const isNext = type === ENDS[held.length] && (!first || first['output_index'] === data['output_index'])
@@ -122,7 +128,7 @@ const ENDS = ['response.output_text.done', 'response.content_part.done', 'respon
 function endedWith(line: string, held: readonly Wire[], completed: Wire): Wire[] | 'pass' {
   const [text, part, item] = held
   const { response } = completed
-  if (!hasText(text) || !isWire(part?.['part']) || !isWire(item?.['item']) || !isWire(response)) return 'pass'
+  if (!hasText(text) || !isRecord(part?.['part']) || !isRecord(item?.['item']) || !isRecord(response)) return 'pass'
   const { item_id, output_index, content_index, sequence_number: number } = text
   const place = { item_id, output_index, content_index, ...(number === undefined ? {} : { sequence_number: number }) }
   const later = (event: Wire): Wire => {
@@ -146,12 +152,12 @@ function itemWith(item: Wire, line: string): Wire {
 function responseWith(response: Wire, line: string): Wire | undefined {
   const output: unknown[] = Array.isArray(response['output']) ? response['output'] : []
   const last = output.at(-1)
-  if (!isWire(last) || !Array.isArray(last['content']) || !hasText(last['content'].at(-1))) return undefined
+  if (!isRecord(last) || !Array.isArray(last['content']) || !hasText(last['content'].at(-1))) return undefined
   return { ...response, output: withLast(output, item => itemWith(item, line)) }
 }
 
 function belowWhole(answer: Wire, line: string): Wire | undefined {
   const output: unknown[] = Array.isArray(answer['output']) ? answer['output'] : []
-  const calls = output.some(item => isWire(item) && typeof item['call_id'] === 'string')
+  const calls = output.some(item => isRecord(item) && typeof item['call_id'] === 'string')
   return answer['status'] === 'completed' && !calls ? responseWith(answer, line) : undefined
 }

@@ -9,9 +9,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
-import { isWire, sameJson } from '../../formats/adapters/original.ts'
+import { sameJson } from '../../formats/adapters/original.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import { headOf } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Palimpsest } from '../../session/engine.ts'
@@ -464,7 +464,7 @@ function strippedBody(dialect: ProxyDialect, { body: sent }: Outgoing): Spliced 
   if (sent === undefined || sent instanceof Readable || !dialect.withoutReasoning) return undefined
   const bytes = Buffer.concat(sent instanceof Uint8Array ? [sent] : sent)
   const body = parseJson(bytes.toString())
-  if (!isWire(body)) return undefined
+  if (!isRecord(body)) return undefined
   const stripped = dialect.withoutReasoning(body)
   return sameJson(body, stripped) ? undefined : spliceBody({ dialect, bytes, body, list: undefined }, stripped)
 }

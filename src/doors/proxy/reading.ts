@@ -7,8 +7,8 @@
  * holds for them too. What is given is the same as without a memory; only the time differs.
  */
 import { isAscii } from 'node:buffer'
-import { isWire, sameJson, UNKNOWN_TOOL, type Wire } from '../../formats/adapters/original.ts'
-import { parseJson } from '../../model/json.ts'
+import { sameJson, UNKNOWN_TOOL, type Wire } from '../../formats/adapters/original.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
 import { chainOf } from './conversation.ts'
 import type { ProxyDialect } from './dialect.ts'
@@ -192,7 +192,7 @@ function turnBefore(dialect: ProxyDialect, elements: readonly unknown[], shared:
 const assistants = new WeakMap<object, boolean>()
 
 function isAssistant(dialect: ProxyDialect, element: unknown): boolean {
-  if (!isWire(element)) return false
+  if (!isRecord(element)) return false
   // Where an element says whose it is, nothing else has to be asked.
   if (typeof element['role'] === 'string') return element['role'] === 'assistant'
   const known = assistants.get(element)
@@ -217,7 +217,7 @@ export function textOf(bytes: Buffer): string {
 
 function parseObject(bytes: Buffer): Wire | undefined {
   const value = parsed(bytes)
-  return isWire(value) ? value : undefined
+  return isRecord(value) ? value : undefined
 }
 
 function parsed(bytes: Buffer, within = (text: string) => text): unknown {

@@ -2,7 +2,9 @@
  * What a request says about its cache and its window, which counts before the table of models: the lifetime that it asks
  * for (or that nothing is cached at all), a longer window, and whether the server is told to edit the history itself.
  */
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import type { ProxyDialect } from './dialect.ts'
 import type { SomeHeaders } from './node-http.ts'
 
@@ -39,7 +41,7 @@ export function factsOf(
 
 function anthropicFacts(headers: SomeHeaders, body: Wire, wanted: ServerEdits): RequestFacts {
   const betas = headers.get('anthropic-beta') ?? ''
-  const edits = isWire(body['context_management']) ? listIn(body['context_management'], 'edits') : []
+  const edits = isRecord(body['context_management']) ? listIn(body['context_management'], 'edits') : []
   const serverEdits = namesOf(edits).filter(name => SHORTENS.test(name))
   const isAllowed = wanted === 'always' || (wanted === 'auto' && betas.includes(CONTEXT_MANAGEMENT))
   const mayClear = isAllowed && serverEdits.length === 0 && !runsOnServer(body)
@@ -56,7 +58,7 @@ export const CONTEXT_MANAGEMENT = 'context-management-2025-06-27'
 
 /** Uses of its own tools the server may count, too: then it is not known which results it would clear. */
 function runsOnServer(body: Wire): boolean {
-  const types = listIn(body, 'tools').map(tool => (isWire(tool) ? tool['type'] : undefined))
+  const types = listIn(body, 'tools').map(tool => (isRecord(tool) ? tool['type'] : undefined))
   return body['mcp_servers'] !== undefined || types.some(type => RUNS_ON_SERVER.test(String(type)))
 }
 
@@ -72,32 +74,32 @@ function lastLifetime(body: Wire): string | undefined {
   const messages = listIn(body, 'messages')
   for (let i = messages.length - 1; i >= 0; i--) {
     const message = messages[i]
-    const mark = isWire(message) ? lastMark(listIn(message, 'content')) : undefined
+    const mark = isRecord(message) ? lastMark(listIn(message, 'content')) : undefined
     if (mark) return mark
   }
   return lastMark(listIn(body, 'system')) ?? lastMark(listIn(body, 'tools'))
 }
 
 function lastMark(blocks: readonly unknown[]): string | undefined {
-  const marked = blocks.findLast(block => isWire(block) && isWire(block['cache_control']))
-  return isWire(marked) ? markIn(marked) : undefined
+  const marked = blocks.findLast(block => isRecord(block) && isRecord(block['cache_control']))
+  return isRecord(marked) ? markIn(marked) : undefined
 }
 
 function markIn({ cache_control: mark }: Wire): string | undefined {
-  if (!isWire(mark)) return undefined
+  if (!isRecord(mark)) return undefined
   return typeof mark['ttl'] === 'string' ? mark['ttl'] : '5m'
 }
 
 function openaiFacts(body: Wire): RequestFacts {
   const { prompt_cache_options: options, prompt_cache_retention: retention } = body
-  const ttl = isWire(options) ? options['ttl'] : undefined
+  const ttl = isRecord(options) ? options['ttl'] : undefined
   const edits = namesOf(listIn(body, 'context_management'))
   const asked = typeof ttl === 'string' ? ttl : retention
   return { ...(typeof asked === 'string' ? { cacheTtl: asked } : {}), serverEdits: edits }
 }
 
 function namesOf(edits: readonly unknown[]): string[] {
-  return edits.flatMap(edit => (isWire(edit) && typeof edit['type'] === 'string' ? [edit['type']] : []))
+  return edits.flatMap(edit => (isRecord(edit) && typeof edit['type'] === 'string' ? [edit['type']] : []))
 }
 
 function listIn(holder: Wire, key: string): unknown[] {

@@ -6,7 +6,9 @@
  * became of an element is remembered. Contract: an object that is given again as a part of another body has the same
  * bytes there, as with everything that reading.ts gives. The same edits once more cost no look at all: see `Spliced`.
  */
-import { isWire, sameJson, type Wire } from '../../formats/adapters/original.ts'
+
+import { sameJson, type Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
 import { type Reading, textOf } from './reading.ts'
 import { counterparts, splice } from './splice.ts'
@@ -119,7 +121,7 @@ const remembered = new WeakMap<object, { to: unknown; bytes?: Buffer }>()
 
 /** Whether an element of a body says the same as what shall stand in its place. */
 function says(from: unknown, to: unknown): boolean {
-  if (!isWire(from)) return sameJson(from, to)
+  if (!isRecord(from)) return sameJson(from, to)
   const known = remembered.get(from)
   if (known && known.to === to) return known.bytes === undefined
   if (!sameJson(from, to)) return false
@@ -130,9 +132,9 @@ function says(from: unknown, to: unknown): boolean {
 /** The bytes of an element that was changed; nothing where it was not. */
 function rewritten(bytes: Buffer, span: ListSpan, at: number, from: unknown, to: unknown): Buffer | undefined {
   if (says(from, to)) return undefined
-  const known = isWire(from) ? remembered.get(from) : undefined
+  const known = isRecord(from) ? remembered.get(from) : undefined
   if (known?.bytes && sameJson(known.to, to)) return known.bytes
   const written = Buffer.from(splice(textOf(bytes.subarray(startOf(bytes, span, at), span.ends[at])), from, to))
-  if (isWire(from)) remembered.set(from, { to, bytes: written })
+  if (isRecord(from)) remembered.set(from, { to, bytes: written })
   return written
 }

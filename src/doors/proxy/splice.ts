@@ -5,8 +5,8 @@
  * the same as its counterpart in `from`, the original characters stand: spacing, escapes and the spelling of numbers
  * included. How counterparts are found only decides how much is kept, never what the result says.
  */
-import { isWire, sameJson } from '../../formats/adapters/original.ts'
-import { endOfString, isBlank, unquoted } from '../../model/json.ts'
+import { sameJson } from '../../formats/adapters/original.ts'
+import { endOfString, isBlank, isRecord, unquoted } from '../../model/json.ts'
 
 export function splice(text: string, from: unknown, to: unknown): string {
   return rewrite(text, spanAt(text, skipBlank(text, 0)), from, to)
@@ -18,7 +18,7 @@ type Member = Span & { key: string }
 function rewrite(text: string, span: Span, from: unknown, to: unknown): string {
   if (sameJson(from, to)) return text.slice(span.start, span.end)
   if (Array.isArray(from) && Array.isArray(to)) return rewriteList(text, span, from, to)
-  if (isWire(from) && isWire(to)) return rewriteObject(text, span, from, to)
+  if (isRecord(from) && isRecord(to)) return rewriteObject(text, span, from, to)
   return JSON.stringify(to)
 }
 

@@ -8,8 +8,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
-import { parseJson } from '../../model/json.ts'
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
 import type { Chunk, NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
@@ -172,9 +172,9 @@ export class BodyReader {
 
   #whole(text: string): void {
     const value = json(text)
-    if (isWire(value)) this.dialect.whole(this.answer, value)
+    if (isRecord(value)) this.dialect.whole(this.answer, value)
     // A stream of events may also come as one list.
-    else if (Array.isArray(value)) for (const data of value) if (isWire(data)) this.dialect.event(this.answer, data)
+    else if (Array.isArray(value)) for (const data of value) if (isRecord(data)) this.dialect.event(this.answer, data)
   }
 }
 
@@ -218,7 +218,7 @@ export function dataIn(block: string): string {
 
 export function parsed(text: string): Wire | undefined {
   const value = json(text)
-  return isWire(value) ? value : undefined
+  return isRecord(value) ? value : undefined
 }
 
 function json(text: string): unknown {

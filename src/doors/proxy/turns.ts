@@ -6,7 +6,9 @@
  * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
  * for the caller to swallow: the conversation goes on without us.
  */
-import { isWire, type Wire } from '../../formats/adapters/original.ts'
+
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord } from '../../model/json.ts'
 import { Queues } from '../../model/queues.ts'
 import type { Edit, Message, ServerEdit, Told, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
@@ -318,7 +320,7 @@ function withoutCleared(messages: Wire[], clears: ReadonlySet<string>): Wire[] {
   if (clears.size === 0) return messages
   return messages.map(message => {
     const content: unknown[] = Array.isArray(message['content']) ? message['content'] : []
-    const isCleared = (block: unknown) => isWire(block) && clears.has(String(block['tool_use_id']))
+    const isCleared = (block: unknown) => isRecord(block) && clears.has(String(block['tool_use_id']))
     if (!content.some(isCleared)) return message
     return { ...message, content: content.map(block => (isCleared(block) ? CLEARED : block)) }
   })

@@ -7,14 +7,13 @@
  */
 import type { ModelMessage } from 'ai'
 import { PalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import type { ImagePart, Message, Part, Role, TextPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import {
   ANY_IMAGE,
   besideResults,
   type Codec,
   type ImageSource,
-  isWire,
   keep,
   originalOf,
   outputParts,
@@ -54,7 +53,7 @@ function roleOf({ role }: Wire, index: number): Role {
 
 function readBlock(value: unknown, role: Role): Part {
   const block = storable(value)
-  if (!isWire(block)) return rawPart(DIALECT, block)
+  if (!isRecord(block)) return rawPart(DIALECT, block)
   if (role === 'assistant' && block.type === 'tool-call') return readCall(block)
   if (role === 'assistant' && block.type === 'reasoning' && typeof block.text === 'string') {
     return { type: 'reasoning', text: block.text, original: { dialect: DIALECT, value: { ...block, text: TAKEN } } }
@@ -65,7 +64,7 @@ function readBlock(value: unknown, role: Role): Part {
 
 function readPlain(value: unknown): Part {
   const block = storable(value)
-  if (!isWire(block)) return rawPart(DIALECT, block)
+  if (!isRecord(block)) return rawPart(DIALECT, block)
   if (block.type === 'text' && typeof block.text === 'string') {
     const part: TextPart = { type: 'text', text: block.text }
     return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
@@ -86,7 +85,7 @@ function readCall(block: Wire): Part {
 
 function readResult(block: Wire): Part {
   const { toolCallId: id, toolName: name, output: wire } = block
-  if (typeof id !== 'string' || typeof name !== 'string' || !isWire(wire)) return rawPart(DIALECT, block)
+  if (typeof id !== 'string' || typeof name !== 'string' || !isRecord(wire)) return rawPart(DIALECT, block)
   const found = readOutput(wire)
   if (!found) return rawPart(DIALECT, block)
   const part: ToolResultPart = { type: 'tool-result', id, name, output: found.output }
@@ -129,7 +128,7 @@ function imageIn(block: Wire): { source: ImageSource; place: Wire } | undefined 
   }
   if (type !== 'file' || !/^image(\/|$)/.test(mediaType)) return undefined
   if (typeof data === 'string') return { source: looseSource(data, mediaType), place: { ...block, data: TAKEN } }
-  if (!isWire(data)) return undefined
+  if (!isRecord(data)) return undefined
   if (data.type === 'data' && typeof data.data === 'string') {
     return { source: { mediaType, data: data.data }, place: { ...block, data: { ...data, data: TAKEN } } }
   }
@@ -193,7 +192,7 @@ function writeResult(part: ToolResultPart): Wire {
 }
 
 function writeOutput(part: ToolResultPart, own: unknown): Wire {
-  const place = isWire(own) ? own : {}
+  const place = isRecord(own) ? own : {}
   if (typeof part.output !== 'string') {
     return { ...place, type: 'content', value: outputParts(part).flatMap(inner => writeBlock(inner)) }
   }
@@ -213,24 +212,24 @@ function writeImage(part: ImagePart, own: Wire | undefined): Wire {
   const text = data ?? url
   if (own.image === TAKEN) return { ...own, image: text }
   if (own.url === TAKEN) return { ...own, url: text }
-  if (!isWire(own.data)) return { ...own, data: text }
+  if (!isRecord(own.data)) return { ...own, data: text }
   return alive({ ...own, data: { ...own.data, ...(data === undefined ? { url } : { data }) } })
 }
 
 /** The block as JSON can hold it: bytes as base64, addresses as strings. */
 function storable(block: unknown): unknown {
-  if (!isWire(block)) return block
+  if (!isRecord(block)) return block
   const { image, data } = block
   if (isBinary(image) || image instanceof URL) return { ...block, image: textOf(image) }
   if (isBinary(data) || data instanceof URL) return { ...block, data: textOf(data) }
-  if (!isWire(data)) return block
+  if (!isRecord(data)) return block
   if (isBinary(data.data)) return { ...block, data: { ...data, data: textOf(data.data) } }
   return data.url instanceof URL ? { ...block, data: { ...data, url: textOf(data.url) } } : block
 }
 
 /** A tagged address as providers want it: a `URL`, unless that would change how it is written. */
 function alive<T>(block: T): T {
-  if (!isWire(block) || !isWire(block.data) || block.data.type !== 'url') return block
+  if (!isRecord(block) || !isRecord(block.data) || block.data.type !== 'url') return block
   const { url } = block.data
   if (typeof url !== 'string' || !URL.canParse(url)) return block
   const parsed = new URL(url)

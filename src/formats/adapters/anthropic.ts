@@ -6,7 +6,9 @@
  * signature; server tools, documents and everything unknown are `raw`. From other dialects: reasoning is left
  * out, messages of one role in a row are joined, so that all results of a batch stand behind their calls.
  */
+
 import { PalimpsestError } from '../../model/errors.ts'
+import { isRecord } from '../../model/json.ts'
 import type {
   ImagePart,
   Message,
@@ -21,7 +23,6 @@ import {
   ANY_IMAGE,
   type CallNames,
   type Codec,
-  isWire,
   keep,
   objectInput,
   originalOf,
@@ -105,7 +106,7 @@ function readSystem(system: AnthropicSystem): Message {
 }
 
 function readBlock(block: unknown, role: Role, names: CallNames): Part {
-  if (!isWire(block)) return rawPart(DIALECT, block)
+  if (!isRecord(block)) return rawPart(DIALECT, block)
   if (role === 'assistant' && block.type === 'tool_use') return readCall(block, names)
   if (role === 'assistant' && block.type === 'thinking') return readThinking(block)
   if (role === 'assistant' && block.type === 'redacted_thinking') return readRedacted(block)
@@ -115,11 +116,11 @@ function readBlock(block: unknown, role: Role, names: CallNames): Part {
 
 /** What may stand in a message of the user, in a result and in the system prompt. */
 function readPlain(block: unknown): Part {
-  if (isWire(block) && block.type === 'text' && typeof block.text === 'string') {
+  if (isRecord(block) && block.type === 'text' && typeof block.text === 'string') {
     const part: Part = { type: 'text', text: block.text }
     return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
   }
-  if (isWire(block) && block.type === 'image' && isWire(block.source)) return readImage(block, block.source)
+  if (isRecord(block) && block.type === 'image' && isRecord(block.source)) return readImage(block, block.source)
   return rawPart(DIALECT, block)
 }
 
@@ -246,7 +247,7 @@ function writeImage(part: ImagePart): Wire {
     part.data === undefined
       ? { type: 'url', url: part.url ?? '' }
       : { type: 'base64', media_type: part.mediaType, data: part.data }
-  if (!own || !isWire(own.source)) return { type: 'image', source }
+  if (!own || !isRecord(own.source)) return { type: 'image', source }
   const filled = part.data === undefined ? { url: part.url } : { data: part.data }
   return { ...own, source: { ...own.source, ...filled } }
 }

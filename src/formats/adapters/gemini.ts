@@ -9,7 +9,7 @@
  * joined, and what stands beside results follows as a content of its own.
  */
 import { PalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import type {
   ImagePart,
   Message,
@@ -24,7 +24,6 @@ import {
   ANY_IMAGE,
   besideResults,
   isTaken,
-  isWire,
   keep,
   objectInput,
   originalOf,
@@ -158,7 +157,7 @@ function withEnvelope(message: Message, wire: Wire): Message {
 }
 
 function readSystem(system: unknown): Message {
-  const list = isWire(system) && Array.isArray(system.parts) && system.parts.length > 0 ? system.parts : undefined
+  const list = isRecord(system) && Array.isArray(system.parts) && system.parts.length > 0 ? system.parts : undefined
   const parts: Part[] = list
     ? list.map(readPlain)
     : [typeof system === 'string' ? { type: 'text', text: system } : rawPart(DIALECT, system)]
@@ -173,9 +172,9 @@ function readPart(given: unknown, role: Role, calls: Calls): Part {
 }
 
 function readCamel(part: Wire, role: Role, calls: Calls): Part {
-  if (role === 'assistant' && isWire(part.functionCall)) return readCall(part, part.functionCall, calls)
+  if (role === 'assistant' && isRecord(part.functionCall)) return readCall(part, part.functionCall, calls)
   if (role === 'assistant' && part.thought === true) return readThought(part)
-  if (role === 'user' && isWire(part.functionResponse)) return readResult(part, part.functionResponse, calls)
+  if (role === 'user' && isRecord(part.functionResponse)) return readResult(part, part.functionResponse, calls)
   return readPlainCamel(part)
 }
 
@@ -196,7 +195,7 @@ function renamed(part: Wire, nameOf: (key: string) => string | undefined): Wire 
   const fields = Object.entries(part).map(([key, value]) => {
     const other = nameOf(key)
     const name = other === undefined || other in part ? key : other
-    const isData = /^(?:inline|file)_?data$/i.test(key) && isWire(value)
+    const isData = /^(?:inline|file)_?data$/i.test(key) && isRecord(value)
     return [name, isData ? renamed(value, nameOf) : value] as const
   })
   return Object.fromEntries(fields)
@@ -204,7 +203,7 @@ function renamed(part: Wire, nameOf: (key: string) => string | undefined): Wire 
 
 /** A part as it is read in the first spelling; which fields had the second stays with it, so that it goes out the same. */
 function readSpelled(part: unknown, read: (part: Wire) => Part): Part {
-  if (!isWire(part)) return rawPart(DIALECT, part)
+  if (!isRecord(part)) return rawPart(DIALECT, part)
   const snake: string[] = []
   const camel = renamed(part, key => {
     if (SPELLINGS.has(key)) snake.push(key)
@@ -232,12 +231,12 @@ function readPlainCamel(part: Wire): Part {
 function readImage(part: Wire): Part {
   if (signatureOf(part) !== undefined) return rawPart(DIALECT, part)
   const { inlineData, fileData } = part
-  if (isWire(inlineData) && isImageType(inlineData.mimeType) && typeof inlineData.data === 'string') {
+  if (isRecord(inlineData) && isImageType(inlineData.mimeType) && typeof inlineData.data === 'string') {
     const read: ImagePart = { type: 'image', mediaType: inlineData.mimeType, data: inlineData.data }
     const value = { ...part, inlineData: { ...inlineData, data: TAKEN } }
     return keep(read, part, writeImage(read), { dialect: DIALECT, value })
   }
-  if (isWire(fileData) && isImageType(fileData.mimeType) && typeof fileData.fileUri === 'string') {
+  if (isRecord(fileData) && isImageType(fileData.mimeType) && typeof fileData.fileUri === 'string') {
     const read: ImagePart = { type: 'image', mediaType: fileData.mimeType, url: fileData.fileUri }
     const value = { ...part, fileData: { ...fileData, fileUri: TAKEN } }
     return keep(read, part, writeImage(read), { dialect: DIALECT, value })
@@ -258,10 +257,10 @@ function readThought(part: Wire): Part {
 
 function readCall(part: Wire, call: Wire, calls: Calls): Part {
   const { name, args, id } = call
-  const readable = isWire(args) || args === undefined || args === null
+  const readable = isRecord(args) || args === undefined || args === null
   if (typeof name !== 'string' || !readable) return rawPart(DIALECT, part)
   const read: ToolCallPart = { type: 'tool-call', id: addCall(calls, name, id).id, name, input: args ?? {} }
-  const functionCall = isWire(args) ? { ...call, args: TAKEN } : call
+  const functionCall = isRecord(args) ? { ...call, args: TAKEN } : call
   return keep(read, part, writeCall(read), { dialect: DIALECT, value: { ...part, functionCall } })
 }
 
@@ -274,7 +273,7 @@ function readResult(part: Wire, given: Wire, calls: Calls): Part {
   if (typeof given.name !== 'string') return rawPart(DIALECT, part)
   const { id, name } = takeCall(calls, given.name, given.id)
   const key = textKey(response)
-  const text = key && isWire(response) ? String(response[key]) : (JSON.stringify(response) ?? '')
+  const text = key && isRecord(response) ? String(response[key]) : (JSON.stringify(response) ?? '')
   const media = Array.isArray(parts) && parts.length > 0 ? parts.map(one => readSpelled(one, readImage)) : undefined
   const read: ToolResultPart = {
     type: 'tool-result',
@@ -282,7 +281,7 @@ function readResult(part: Wire, given: Wire, calls: Calls): Part {
     name,
     output: media ? [{ type: 'text', text }, ...media] : text,
   }
-  if (isWire(response) && response.error !== undefined && response.error !== null) read.isError = true
+  if (isRecord(response) && response.error !== undefined && response.error !== null) read.isError = true
   const functionResponse: Wire = { ...given }
   if (response !== undefined) functionResponse.response = key ? { ...(response as Wire), [key]: TAKEN } : TAKEN
   if (media) functionResponse.parts = [TAKEN]
@@ -292,7 +291,7 @@ function readResult(part: Wire, given: Wire, calls: Calls): Part {
 const TEXT_KEYS = ['output', 'result', 'content', 'error']
 
 function textKey(response: unknown): string | undefined {
-  if (!isWire(response)) return undefined
+  if (!isRecord(response)) return undefined
   const isSmall = (value: unknown) => value === null || typeof value === 'number' || typeof value === 'boolean'
   return TEXT_KEYS.find(
     key =>
@@ -312,13 +311,13 @@ function writeSystem(messages: readonly Message[]): unknown {
   }
   const written = parts.flatMap(part => writeBlock(part, 'system'))
   if (written.length === 0) return undefined
-  return isWire(place) ? { ...place, parts: written } : { parts: written }
+  return isRecord(place) ? { ...place, parts: written } : { parts: written }
 }
 
 function writeMessage(message: Message): Wire | undefined {
   const own = originalOf(message, DIALECT)?.content
   const parts = message.parts.flatMap(part => writeBlock(part, message.role))
-  if (!isWire(own)) return parts.length === 0 ? undefined : { role: roleFor(message.role), parts }
+  if (!isRecord(own)) return parts.length === 0 ? undefined : { role: roleFor(message.role), parts }
   if (parts.length > 0) return { ...own, parts }
   return isTaken(own.parts) ? undefined : own
 }
@@ -342,7 +341,7 @@ function writeBlock(part: Part, role: Role): unknown[] {
   const { original: _, ...bare } = part
   const kept: Part = Object.keys(value).length === 0 ? bare : { ...bare, original: { dialect: DIALECT, value } }
   const spell = (key: string) => (snake.includes(BACK.get(key)) ? BACK.get(key) : undefined)
-  return writePart(kept, role, DIALECT, WRITERS).map(wire => (isWire(wire) ? renamed(wire, spell) : wire))
+  return writePart(kept, role, DIALECT, WRITERS).map(wire => (isRecord(wire) ? renamed(wire, spell) : wire))
 }
 
 /** Not every model takes an empty text, so only one that came in as such goes out. */
@@ -363,7 +362,7 @@ function writeCall(part: ToolCallPart): Wire {
   const { id, name, input } = part
   const own = originalOf(part, DIALECT)
   const call = own?.functionCall
-  if (!own || !isWire(call)) return { functionCall: { ...idFor(id), name, args: objectInput(input) } }
+  if (!own || !isRecord(call)) return { functionCall: { ...idFor(id), name, args: objectInput(input) } }
   if (part.edit !== undefined) return { ...unsigned(own), functionCall: { ...call, args: objectInput(input) } }
   return { ...own, functionCall: call.args === TAKEN ? { ...call, args: input } : call }
 }
@@ -376,7 +375,7 @@ function writeResult(part: ToolResultPart): Wire {
   const text = inner.flatMap(textIn).join('\n')
   const parts = inner.filter(one => one.type === 'image' || isOwnRaw(one)).flatMap(one => writeBlock(one, 'tool'))
   const media = parts.length > 0 ? { parts } : {}
-  if (!own || !isWire(given)) {
+  if (!own || !isRecord(given)) {
     const response = { [part.isError ? 'error' : 'output']: text }
     return { functionResponse: { ...idFor(id), name, response, ...media } }
   }
@@ -390,7 +389,7 @@ function writeResult(part: ToolResultPart): Wire {
 function fill(place: unknown, text: string, { edit, isError }: ToolResultPart): unknown {
   if (place === TAKEN && edit === undefined) return parseJson(text)
   const name = isError ? 'error' : 'output'
-  if (!isWire(place)) return { [name]: text }
+  if (!isRecord(place)) return { [name]: text }
   const entries = Object.entries(place)
   const now = (key: string) => (key === 'error' && !isError ? name : key)
   return Object.fromEntries(entries.map(([key, value]) => (value === TAKEN ? [now(key), text] : [key, value])))
@@ -413,11 +412,11 @@ function writeImage(part: ImagePart): Wire {
   const own = originalOf(part, DIALECT)
   const { mediaType, data, url = '' } = part
   if (data !== undefined) {
-    const inlineData = isWire(own?.inlineData) ? { ...own.inlineData, data } : { mimeType: mediaType, data }
+    const inlineData = isRecord(own?.inlineData) ? { ...own.inlineData, data } : { mimeType: mediaType, data }
     return { ...own, inlineData }
   }
   const plain = mediaType === ANY_IMAGE ? { fileUri: url } : { mimeType: mediaType, fileUri: url }
-  return { ...own, fileData: isWire(own?.fileData) ? { ...own.fileData, fileUri: url } : plain }
+  return { ...own, fileData: isRecord(own?.fileData) ? { ...own.fileData, fileUri: url } : plain }
 }
 
 function signatureOf({ thoughtSignature, thought_signature }: Wire): unknown {

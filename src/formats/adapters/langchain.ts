@@ -5,6 +5,7 @@
  * content as string or blocks. LangChain may hold one call in several places (content, `tool_calls`, chunks,
  * `additional_kwargs`): an edit reaches them all. The only adapter that needs its peer, `@langchain/core`.
  */
+
 import {
   AIMessage,
   AIMessageChunk,
@@ -19,6 +20,7 @@ import {
   ToolMessageChunk,
 } from '@langchain/core/messages'
 import { PalimpsestError } from '../../model/errors.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { readOpenAIBlock } from './openai-blocks.ts'
 import {
@@ -27,7 +29,6 @@ import {
   type CallNames,
   type Codec,
   isTaken,
-  isWire,
   keep,
   objectInput,
   originalOf,
@@ -118,11 +119,11 @@ function placeOf(key: string, fields: Wire): unknown {
 }
 
 function readAnswer(fields: Wire, names: CallNames): Part[] {
-  const calls = (Array.isArray(fields.tool_calls) ? fields.tool_calls : []).filter(isWire)
+  const calls = (Array.isArray(fields.tool_calls) ? fields.tool_calls : []).filter(isRecord)
   const inContent = new Set<unknown>()
   const parts = readContent(fields.content, block => {
-    const call = isWire(block) ? calls.find(({ id }) => id !== undefined && id === block.id) : undefined
-    if (!call || !isWire(block)) return readThought(block)
+    const call = isRecord(block) ? calls.find(({ id }) => id !== undefined && id === block.id) : undefined
+    if (!call || !isRecord(block)) return readThought(block)
     inContent.add(call)
     return readCall(call, names, block)
   })
@@ -130,7 +131,7 @@ function readAnswer(fields: Wire, names: CallNames): Part[] {
 }
 
 function readThought(block: unknown): Part {
-  if (!isWire(block) || (block.type !== 'thinking' && block.type !== 'reasoning')) return readPlain(block)
+  if (!isRecord(block) || (block.type !== 'thinking' && block.type !== 'reasoning')) return readPlain(block)
   const field = block.type
   const text = block[field]
   if (typeof text !== 'string') return rawPart(DIALECT, block)
@@ -204,7 +205,7 @@ function writePlain(message: Message): Stored[] {
 
 function writeAnswer(message: Message): Stored[] {
   const own = envelopeOf(message)
-  const said = message.parts.filter(part => part.type !== 'tool-call' || isWire(originalOf(part, DIALECT)?.block))
+  const said = message.parts.filter(part => part.type !== 'tool-call' || isRecord(originalOf(part, DIALECT)?.block))
   const calls = message.parts.filter(part => part.type === 'tool-call')
   const place = own?.fields ? own.fields.content : TAKEN
   const content = writeContent(said, place, ANSWER) ?? (Array.isArray(place) ? [] : '')
@@ -226,17 +227,17 @@ function withoutCopies(fields: Wire, calls: readonly ToolCallPart[]): Wire {
   const next: Wire = { ...fields }
   const byId = new Map(calls.map(call => [call.id, call]))
   if (Array.isArray(fields.tool_call_chunks)) {
-    next.tool_call_chunks = fields.tool_call_chunks.filter(isWire).flatMap(chunk => {
+    next.tool_call_chunks = fields.tool_call_chunks.filter(isRecord).flatMap(chunk => {
       const call = byId.get(String(chunk.id))
       if (!call) return []
       return [call.edit === undefined ? chunk : { ...chunk, args: argumentsOf(call.input) }]
     })
   }
-  if (isWire(fields.additional_kwargs)) {
+  if (isRecord(fields.additional_kwargs)) {
     const { tool_calls: _calls, ...kwargs } = fields.additional_kwargs
     next.additional_kwargs = kwargs
   }
-  if (isWire(fields.response_metadata)) {
+  if (isRecord(fields.response_metadata)) {
     const { output: _output, ...metadata } = fields.response_metadata
     next.response_metadata = metadata
   }
@@ -250,7 +251,7 @@ const ANSWER: Codec = { dialect: DIALECT, write: writeSaid }
 
 function writeSaid(part: Part): unknown[] {
   const own = originalOf(part, DIALECT)
-  if (part.type === 'tool-call') return isWire(own?.block) ? [writeCallBlock(part, own.block)] : []
+  if (part.type === 'tool-call') return isRecord(own?.block) ? [writeCallBlock(part, own.block)] : []
   if (part.type === 'reasoning') {
     if (!own || part.edit !== undefined) return []
     return [{ ...own, [String(own.type)]: part.text }]
@@ -267,7 +268,7 @@ function writeBlock(part: Part): unknown[] {
       return [{ ...(own ?? { type: 'text' }), text: part.text }]
     case 'image': {
       const url = urlOfImage(part)
-      if (own && isWire(own.image_url)) return [{ ...own, image_url: { ...own.image_url, url } }]
+      if (own && isRecord(own.image_url)) return [{ ...own, image_url: { ...own.image_url, url } }]
       return [{ type: 'image_url', image_url: { url } }]
     }
     case 'raw':
@@ -279,7 +280,7 @@ function writeBlock(part: Part): unknown[] {
 
 function writeCall(part: ToolCallPart): Wire {
   const own = originalOf(part, DIALECT)
-  const call = isWire(own?.call) ? own.call : undefined
+  const call = isRecord(own?.call) ? own.call : undefined
   if (call && part.edit === undefined) return { ...call, args: part.input }
   const args = objectInput(part.input)
   return call ? { ...call, args } : { name: part.name, args, id: part.id, type: 'tool_call' }
@@ -308,9 +309,9 @@ function envelopeOf(holder: Message | Part): { class: string; fields?: Wire; par
   const own = originalOf(holder, DIALECT)
   if (!own || typeof own.class !== 'string') return undefined
   const parts = typeof own.parts === 'number' ? own.parts : undefined
-  return { class: own.class, parts, ...(isWire(own.fields) && { fields: own.fields }) }
+  return { class: own.class, parts, ...(isRecord(own.fields) && { fields: own.fields }) }
 }
 
 function isStored(value: unknown): value is Stored {
-  return isWire(value) && typeof value.class === 'string' && isWire(value.fields)
+  return isRecord(value) && typeof value.class === 'string' && isRecord(value.fields)
 }

@@ -7,7 +7,9 @@
  * relatives are reasoning. From other dialects: a `tool` message becomes one message per result, what stood
  * beside the results (and images in them) follows as a message of the user, reasoning is left out.
  */
+
 import { PalimpsestError } from '../../model/errors.ts'
+import { isRecord } from '../../model/json.ts'
 import type { ImagePart, Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { readOpenAIBlock } from './openai-blocks.ts'
 import {
@@ -17,7 +19,6 @@ import {
   type Codec,
   inputOf,
   isTaken,
-  isWire,
   keep,
   originalOf,
   outputParts,
@@ -146,7 +147,7 @@ function readAssistant(wire: Wire, names: CallNames): Part[] {
     ...REASONING_FIELDS.flatMap(field => readReasoning(wire, field)),
     ...readContent(wire.content, readPlain),
     ...calls.map(call => readCall(call, names)),
-    ...(isWire(wire.function_call) ? [rawFunctionCall(wire.function_call)] : []),
+    ...(isRecord(wire.function_call) ? [rawFunctionCall(wire.function_call)] : []),
   ]
 }
 
@@ -156,7 +157,7 @@ function readReasoning(wire: Wire, field: string): ReasoningPart[] {
     return [{ type: 'reasoning', text: value, original: { dialect: DIALECT, value: { [field]: TAKEN } } }]
   }
   if (!Array.isArray(value) || value.length === 0) return []
-  const text = value.map(detail => (isWire(detail) && typeof detail.text === 'string' ? detail.text : '')).join('')
+  const text = value.map(detail => (isRecord(detail) && typeof detail.text === 'string' ? detail.text : '')).join('')
   return [{ type: 'reasoning', text, original: { dialect: DIALECT, value: { [field]: value } } }]
 }
 
@@ -165,11 +166,11 @@ function readPlain(block: unknown): Part {
 }
 
 function readCall(call: unknown, names: CallNames): Part {
-  if (!isWire(call) || typeof call.id !== 'string') return rawCall(call)
+  if (!isRecord(call) || typeof call.id !== 'string') return rawCall(call)
   const { id, type } = call
   const body = type === 'custom' ? call.custom : call.function
-  const text = isWire(body) ? body[type === 'custom' ? 'input' : 'arguments'] : undefined
-  if (!isWire(body) || typeof body.name !== 'string' || typeof text !== 'string') return rawCall(call)
+  const text = isRecord(body) ? body[type === 'custom' ? 'input' : 'arguments'] : undefined
+  if (!isRecord(body) || typeof body.name !== 'string' || typeof text !== 'string') return rawCall(call)
   names.set(id, body.name)
   if (type === 'custom') {
     const value = { ...call, custom: { ...body, input: TAKEN } }
@@ -268,15 +269,16 @@ function writeBlock(part: Part): unknown[] {
 
 function writeImage(part: ImagePart, own: Wire | undefined): Wire {
   const url = urlOfImage(part)
-  if (own && isWire(own.image_url)) return { ...own, image_url: { ...own.image_url, url } }
+  if (own && isRecord(own.image_url)) return { ...own, image_url: { ...own.image_url, url } }
   return { type: 'image_url', image_url: { url } }
 }
 
 function writeCall(part: ToolCallPart): Wire {
   const { id, name, input } = part
   const own = originalOf(part, DIALECT)
-  if (own && isWire(own.custom)) return { ...own, id, custom: { ...own.custom, name, input: argumentsOf(input) } }
-  if (!own || !isWire(own.function)) return { id, type: 'function', function: { name, arguments: argumentsOf(input) } }
+  if (own && isRecord(own.custom)) return { ...own, id, custom: { ...own.custom, name, input: argumentsOf(input) } }
+  if (!own || !isRecord(own.function))
+    return { id, type: 'function', function: { name, arguments: argumentsOf(input) } }
   const verbatim = part.edit === undefined && own.function.arguments !== TAKEN
   const text = verbatim ? own.function.arguments : argumentsOf(input)
   return { ...own, id, function: { ...own.function, name, arguments: text } }

@@ -7,6 +7,7 @@
  * or reads itself (web search, compaction, …) are `raw`. A reference to a call that an output answers is a call of
  * unknown name. Reasoning of other dialects is left out.
  */
+import { isRecord } from '../../model/json.ts'
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import {
   argumentsOf,
@@ -15,7 +16,6 @@ import {
   type Codec,
   imageFromUrl,
   inputOf,
-  isWire,
   keep,
   originalOf,
   outputParts,
@@ -139,7 +139,7 @@ function readAnswer(item: Wire): Part[] {
   if (!Array.isArray(content) || content.length === 0) return [rawPart(DIALECT, item)]
   const envelope = { ...item, content: [TAKEN] }
   return content.map((block, at) => {
-    if (!isWire(block) || block.type !== 'output_text' || typeof block.text !== 'string') {
+    if (!isRecord(block) || block.type !== 'output_text' || typeof block.text !== 'string') {
       return { ...rawPart(DIALECT, block), original: { dialect: DIALECT, value: { item: envelope, at } } }
     }
     const value = { item: envelope, at, block: { ...block, text: TAKEN } }
@@ -149,7 +149,7 @@ function readAnswer(item: Wire): Part[] {
 
 function readReasoning(item: Wire): Part {
   const lists = [item.summary, item.content].filter(Array.isArray)
-  const texts = lists.flat().flatMap(block => (isWire(block) && typeof block.text === 'string' ? [block.text] : []))
+  const texts = lists.flat().flatMap(block => (isRecord(block) && typeof block.text === 'string' ? [block.text] : []))
   return { type: 'reasoning', text: texts.join('\n'), original: { dialect: DIALECT, value: { item } } }
 }
 
@@ -175,11 +175,11 @@ function readResult(item: Wire, names: CallNames): Part {
 }
 
 function readPlain(block: unknown): Part {
-  if (isWire(block) && block.type === 'input_text' && typeof block.text === 'string') {
+  if (isRecord(block) && block.type === 'input_text' && typeof block.text === 'string') {
     const part: Part = { type: 'text', text: block.text }
     return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
   }
-  if (isWire(block) && block.type === 'input_image' && typeof block.image_url === 'string') {
+  if (isRecord(block) && block.type === 'input_image' && typeof block.image_url === 'string') {
     const part: ImagePart = { type: 'image', ...imageFromUrl(block.image_url) }
     return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, image_url: TAKEN } })
   }
@@ -227,7 +227,7 @@ function writeAssistant(parts: readonly Part[]): Wire[] {
     if (open && isBehind(own, open.own)) open.content.push(...blocks)
     else {
       open = { own, content: blocks }
-      items.push({ ...(isWire(own.item) ? own.item : {}), content: blocks })
+      items.push({ ...(isRecord(own.item) ? own.item : {}), content: blocks })
     }
     open.own = own
   }
@@ -241,16 +241,18 @@ function isBehind(own: Wire, before: Wire): boolean {
 function writeAnswer(part: Part, own: Wire): unknown[] {
   if (part.type === 'raw') return [part.value]
   if (part.type !== 'text' || (part.text === '' && part.edit !== undefined)) return []
-  return [{ ...(isWire(own.block) ? own.block : { type: 'output_text' }), text: part.text }]
+  return [{ ...(isRecord(own.block) ? own.block : { type: 'output_text' }), text: part.text }]
 }
 
 function writeAlone(part: Part, own: Wire | undefined): Wire[] {
   switch (part.type) {
     case 'text':
       if (part.text === '' && (part.edit !== undefined || !own)) return []
-      return [own && isWire(own.item) ? { ...own.item, content: part.text } : { role: 'assistant', content: part.text }]
+      return [
+        own && isRecord(own.item) ? { ...own.item, content: part.text } : { role: 'assistant', content: part.text },
+      ]
     case 'reasoning':
-      return own && isWire(own.item) && part.edit === undefined ? [own.item] : []
+      return own && isRecord(own.item) && part.edit === undefined ? [own.item] : []
     case 'tool-call':
       return [writeCall(part)]
     case 'raw':
@@ -263,9 +265,9 @@ function writeAlone(part: Part, own: Wire | undefined): Wire[] {
 function writeCall(part: ToolCallPart): Wire {
   const { id, name, input } = part
   const item = originalOf(part, DIALECT)?.item
-  const isReference = isWire(item) && item.type === 'item_reference'
+  const isReference = isRecord(item) && item.type === 'item_reference'
   if (isReference && part.edit === undefined) return item
-  if (!isWire(item) || isReference) {
+  if (!isRecord(item) || isReference) {
     return { type: 'function_call', call_id: id, name, arguments: argumentsOf(input) }
   }
   const field = argumentsField(item.type)
@@ -280,7 +282,7 @@ function argumentsField(type: unknown): 'input' | 'arguments' {
 function writeResult(part: ToolResultPart): Wire {
   const item = originalOf(part, DIALECT)?.item
   const output = typeof part.output === 'string' ? part.output : outputParts(part).flatMap(writeBlock)
-  return isWire(item)
+  return isRecord(item)
     ? { ...item, call_id: part.id, output }
     : { type: 'function_call_output', call_id: part.id, output }
 }

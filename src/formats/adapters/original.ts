@@ -6,7 +6,7 @@
  * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
  */
 import { PalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
 import type {
   Dialect,
   ImagePart,
@@ -27,10 +27,6 @@ export type Wire = Record<string, unknown>
 /** Stands where content was taken out: alone for a string, in a list for a list. */
 export const TAKEN = '…'
 
-export function isWire(value: unknown): value is Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The place that content leaves behind. Empty lists, null and what is missing stay as they are. */
 export function taken(content: unknown): unknown {
   if (typeof content === 'string') return TAKEN
@@ -44,7 +40,7 @@ export function isTaken(place: unknown): boolean {
 /** The original of this dialect, if there is one and it is of that type; another dialect's is no use here. */
 export function originalOf(holder: { original?: Original }, dialect: Dialect, type?: string): Wire | undefined {
   const { original } = holder
-  if (original?.dialect !== dialect || !isWire(original.value)) return undefined
+  if (original?.dialect !== dialect || !isRecord(original.value)) return undefined
   return type === undefined || original.value.type === type ? original.value : undefined
 }
 
@@ -105,14 +101,14 @@ export function sameJson(one: unknown, other: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, i) => sameJson(item, b[i]))
   }
-  if (!isWire(a) || !isWire(b)) return false
+  if (!isRecord(a) || !isRecord(b)) return false
   const left = Object.keys(a).filter(key => a[key] !== undefined)
   const right = Object.keys(b).filter(key => b[key] !== undefined)
   return left.length === right.length && left.every((key, i) => key === right[i] && sameJson(a[key], b[key]))
 }
 
 function jsonValue(value: unknown): unknown {
-  return isWire(value) && typeof value.toJSON === 'function' ? value.toJSON() : value
+  return isRecord(value) && typeof value.toJSON === 'function' ? value.toJSON() : value
 }
 
 /** Content as parts: a string is one text; of a list each block is a part; nothing is no part. */
@@ -149,7 +145,7 @@ export function rawPart(provider: Dialect, value: unknown): RawPart {
 
 /** What is shown for an opaque block of another dialect. */
 export function rawNote({ value, provider }: RawPart): string {
-  const type = isWire(value) && typeof value.type === 'string' ? value.type : 'block'
+  const type = isRecord(value) && typeof value.type === 'string' ? value.type : 'block'
   return `[${type} left out: only ${provider} can carry it]`
 }
 
@@ -169,7 +165,7 @@ export function argumentsOf(input: unknown): string {
 
 /** Input as an object, for dialects that know no other. */
 export function objectInput(input: unknown): Wire {
-  return isWire(input) ? input : { input }
+  return isRecord(input) ? input : { input }
 }
 
 export type ImageSource = { mediaType: string; data?: string; url?: string }
@@ -190,7 +186,7 @@ export function urlOfImage({ mediaType, data, url }: ImageSource): string {
 export function wireMessages(messages: unknown, what: string): Wire[] {
   if (!Array.isArray(messages)) throw new PalimpsestError('INVALID_MESSAGE', `${what} must be a list.`)
   messages.forEach((message, index) => {
-    if (!isWire(message)) {
+    if (!isRecord(message)) {
       throw new PalimpsestError('INVALID_MESSAGE', `${what}[${index}] must be an object.`, { index })
     }
   })

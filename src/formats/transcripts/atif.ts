@@ -3,13 +3,15 @@
  * result stand in one step. Steps of a sub-agent are a session of their own.
  */
 
-import type { Part } from '../../model/types.ts'
-import { asText, callInput, type Fields, fields, isFields, items, text, time, usageWithCached } from './json.ts'
+import { isRecord } from '../../model/json.ts'
+import type { Part, Usage } from '../../model/types.ts'
+import { asText, callInput, type Fields, fields, records, text, time, usageWithCached } from './json.ts'
 import {
+  byValue,
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  type Recorder,
   reasoningParts,
   type SessionRecorder,
   type TranscriptReader,
@@ -23,23 +25,15 @@ export const atif: TranscriptReader = {
     const value = fields(values[0])
     return text(value['schema_version']).startsWith('ATIF') && Array.isArray(value['steps']) ? 1 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        readTrajectory(recorder, fields(value), name)
-        return recorder.drain()
-      },
-      end: () => [],
-    }
-  },
+  start: byValue(readTrajectory),
 }
 
-function readTrajectory(recorder: Recorder, trajectory: Fields, name: string): void {
+function readTrajectory(recorder: Recorder, value: unknown, { name }: { name: string }): void {
+  const trajectory = fields(value)
   const model = text(fields(trajectory['agent'])['model_name'])
   const main = recorder.open({ id: text(trajectory['session_id']) || name, ...(model ? { model } : {}) })
   let side: SessionRecorder | undefined
-  for (const step of items(trajectory['steps']).filter(isFields)) {
+  for (const step of records(trajectory['steps'])) {
     const aside = fields(step['extra'])['is_sidechain'] === true
     if (aside) side ??= recorder.open({ id: `${main.id}/side`, parent: main.id, reason: 'sub-agent' })
     readStep(aside && side ? side : main, step, model)
@@ -51,10 +45,8 @@ function readTrajectory(recorder: Recorder, trajectory: Fields, name: string): v
 function readStep(session: SessionRecorder, step: Fields, model: string): void {
   const at = time(step['timestamp'])
   const parts = contentParts(step['message'])
-  const calls = items(step['tool_calls']).filter(isFields)
+  const calls = records(step['tool_calls'])
   if (step['source'] === 'agent') {
-    const metrics = fields(step['metrics'])
-    const { prompt_tokens, cached_tokens, completion_tokens } = metrics
     session.assistant(
       [
         ...reasoningParts(text(step['reasoning_content'])),
@@ -63,25 +55,18 @@ function readStep(session: SessionRecorder, step: Fields, model: string): void {
           callPart(text(call['tool_call_id']), text(call['function_name']), callInput(call['arguments'])),
         ),
       ],
-      {
-        at,
-        ...('prompt_tokens' in metrics
-          ? {
-              usage: usageWithCached(
-                prompt_tokens,
-                cached_tokens,
-                completion_tokens,
-                text(step['model_name']) || model,
-              ),
-            }
-          : {}),
-      },
+      { at, usage: usageOf(fields(step['metrics']), text(step['model_name']) || model) },
     )
     session.endResponse()
   } else if (step['source'] === 'system') session.system(asText(outputOf(parts)), { at })
   else session.user(parts, { at })
-  for (const result of items(fields(step['observation'])['results']).filter(isFields))
-    observe(session, result, { calls, at })
+  for (const result of records(fields(step['observation'])['results'])) observe(session, result, { calls, at })
+}
+
+function usageOf(metrics: Fields, model: string): Usage | undefined {
+  const { prompt_tokens, cached_tokens, completion_tokens } = metrics
+  if (prompt_tokens === undefined) return undefined
+  return usageWithCached(prompt_tokens, cached_tokens, completion_tokens, model)
 }
 
 function observe(
@@ -98,7 +83,7 @@ function observe(
 
 function contentParts(content: unknown): Part[] {
   if (!Array.isArray(content)) return textParts(asText(content))
-  return content.filter(isFields).flatMap((part): Part[] => {
+  return content.filter(isRecord).flatMap((part): Part[] => {
     const source = fields(part['source'])
     if (part['type'] === 'image')
       return [imagePart(text(source['media_type']) || 'image/png', { url: text(source['path']) })]

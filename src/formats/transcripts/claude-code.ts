@@ -7,8 +7,9 @@
  * a session with the summary; each sub-agent in the file is a session of its own.
  */
 
+import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
-import { asText, count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import { asText, count, type Fields, fields, items, records, text, time } from './json.ts'
 import {
   callPart,
   imagePart,
@@ -25,7 +26,7 @@ export const claudeCode: TranscriptReader = {
   format: 'claude-code',
   container: 'json-lines',
   detect({ values }) {
-    const lines = values.filter(isFields)
+    const lines = records(values)
     const known = lines.filter(
       line => 'sessionId' in line && ('uuid' in line || 'leafUuid' in line || 'operation' in line),
     )
@@ -66,7 +67,7 @@ class ClaudeCodeParser implements TranscriptParser {
     const uuid = text(entry['uuid'])
     const parent = text(entry['parentUuid']) || text(entry['logicalParentUuid'])
     const type = text(entry['type'])
-    const speaks = (type === 'user' || type === 'assistant') && isFields(entry['message'])
+    const speaks = (type === 'user' || type === 'assistant') && isRecord(entry['message'])
     const anchor = this.#anchors.get(parent) ?? ''
     if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
     if (type === 'system' && entry['subtype'] === 'compact_boundary') this.#compact(entry)
@@ -122,10 +123,7 @@ class ClaudeCodeParser implements TranscriptParser {
     const old = this.#main
     if (!old || old.session.length === 0) return
     old.session.flush()
-    const { start } = old.session
-    const opened = newThread(
-      this.#recorder.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason: 'compaction' }),
-    )
+    const opened = newThread(this.#recorder.follow(old.session, 'compaction'))
     const segment = fields(fields(entry['compactMetadata'])['preservedSegment'])
     const from = old.places.get(text(segment['headUuid']))
     const to = old.places.get(text(segment['tailUuid']))
@@ -143,10 +141,7 @@ class ClaudeCodeParser implements TranscriptParser {
       return thread
     }
     session.flush()
-    const { start } = session
-    const opened = newThread(
-      this.#recorder.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason: 'rewind' }),
-    )
+    const opened = newThread(this.#recorder.follow(session, 'rewind'))
     opened.session.carry(0, earlier, session)
     session.end()
     for (const [uuid, place] of places) if (place < earlier) opened.places.set(uuid, place)
@@ -197,7 +192,7 @@ function listen(
 }
 
 function blocks(content: unknown): Fields[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : items(content).filter(isFields)
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : records(content)
 }
 
 function contentParts(block: Fields): Part[] {
@@ -214,9 +209,9 @@ function contentParts(block: Fields): Part[] {
 function usageOf(message: Fields): Usage | undefined {
   const usage = message['usage']
   const model = text(message['model'])
-  if (!isFields(usage) || model === '<synthetic>') return undefined
+  if (!isRecord(usage) || model === '<synthetic>') return undefined
   const writes = usage['cache_creation']
-  const long = isFields(writes) ? count(writes['ephemeral_1h_input_tokens']) : 0
+  const long = isRecord(writes) ? count(writes['ephemeral_1h_input_tokens']) : 0
   return {
     input: count(usage['input_tokens']),
     cacheRead: count(usage['cache_read_input_tokens']),
@@ -243,7 +238,7 @@ function attachmentText(attachment: Fields): string {
 
 function attachmentBody(attachment: Fields): string {
   const { content } = attachment
-  if (isFields(content)) return text(content['content']) || text(fields(content['file'])['content'])
+  if (isRecord(content)) return text(content['content']) || text(fields(content['file'])['content'])
   if (typeof content === 'string') return content
   const lists = [
     content,

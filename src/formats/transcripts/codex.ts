@@ -7,8 +7,9 @@
  */
 
 import { exitCode } from '../../calls/tool-output.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Part } from '../../model/types.ts'
-import { asText, callInput, type Fields, fields, isFields, items, text, time, usageWithCached } from './json.ts'
+import { asText, callInput, type Fields, fields, items, text, time, usageWithCached } from './json.ts'
 import {
   callPart,
   imagePart,
@@ -26,7 +27,7 @@ export const codex: TranscriptReader = {
   container: 'json-lines',
   detect({ values }) {
     const types = ['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']
-    const own = values.filter(line => isFields(line) && isFields(line['payload']) && types.includes(text(line['type'])))
+    const own = values.filter(line => isRecord(line) && isRecord(line['payload']) && types.includes(text(line['type'])))
     return own.length > 0 ? 0.95 : 0
   },
   start: ({ name }) => new CodexParser(name),
@@ -82,8 +83,7 @@ class CodexParser implements TranscriptParser {
   #compact(payload: Fields, at: number | undefined): void {
     const old = this.#opened()
     old.end()
-    const id = old.id.replace(/#\d+$/, '')
-    const session = this.#recorder.open({ ...old.start, id, parent: old.id, reason: 'compaction' })
+    const session = this.#recorder.follow(old, 'compaction')
     this.#session = session
     this.#instruct(session, at)
     for (const each of items(payload['replacement_history'])) item(session, fields(each), { at })
@@ -119,16 +119,16 @@ function item(
       return session.assistant([callPart(id, 'local_shell', fields(payload['action']))], { at })
     case 'tool_search_call':
       return session.assistant([callPart(id, 'tool_search', payload['arguments'])], { at })
+    // The provider searched by itself: the call has no id and no result in the file.
     case 'web_search_call':
-      return searched(session, payload, at)
+    case 'compaction':
+    case 'compaction_summary':
+      return session.assistant([{ type: 'raw', provider: 'openai-responses', value: payload }], { at })
     case 'function_call_output':
     case 'custom_tool_call_output':
       return session.result(id, { ...outputParts(payload['output']), at }, line)
     case 'tool_search_output':
       return session.result(id, { output: asText(payload['tools']), at }, line)
-    case 'compaction':
-    case 'compaction_summary':
-      return session.assistant([{ type: 'raw', provider: 'openai-responses', value: payload }], { at })
     default:
   }
 }
@@ -138,11 +138,6 @@ function say(session: SessionRecorder, payload: Fields, at: number | undefined):
   if (payload['role'] === 'assistant') session.assistant(parts, { at })
   else if (payload['role'] === 'user') session.user(parts, { at })
   else session.system(parts.flatMap(part => (part.type === 'text' ? part.text : [])).join('\n'), { at })
-}
-
-/** The provider searched by itself: the call has no id and no result in the file. */
-function searched(session: SessionRecorder, payload: Fields, at: number | undefined): void {
-  session.assistant([{ type: 'raw', provider: 'openai-responses', value: payload }], { at })
 }
 
 function contentParts(block: unknown): Part[] {

@@ -6,7 +6,8 @@
  * that started it: they are a session of their own.
  */
 
-import { count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import { isRecord } from '../../model/json.ts'
+import { count, type Fields, fields, records, text, time } from './json.ts'
 import {
   callPart,
   Recorder,
@@ -23,7 +24,7 @@ export const copilotCli: TranscriptReader = {
   detect({ values }) {
     const events =
       /^(?:session\.start|user\.message|assistant\.(?:message|turn_start)|tool\.execution_(?:start|complete)|system\.message)$/
-    const own = values.filter(line => isFields(line) && isFields(line['data']) && events.test(text(line['type'])))
+    const own = values.filter(line => isRecord(line) && isRecord(line['data']) && events.test(text(line['type'])))
     return own.length > 0 ? 0.9 : 0
   },
   start: ({ name }) => new CopilotParser(name),
@@ -82,12 +83,7 @@ class CopilotParser implements TranscriptParser {
     const old = this.#sessions.get('')
     if (!old || summary === '' || data['success'] === false) return
     old.end()
-    const session = this.#recorder.open({
-      ...old.start,
-      id: old.id.replace(/#\d+$/, ''),
-      parent: old.id,
-      reason: 'compaction',
-    })
+    const session = this.#recorder.follow(old, 'compaction')
     session.system(this.#system, { at })
     session.user(summary, { at })
     this.#sessions.set('', session)
@@ -97,7 +93,7 @@ class CopilotParser implements TranscriptParser {
 const SPOKEN = new Set(['system.message', 'user.message', 'assistant.message', 'tool.execution_complete'])
 
 function answer(session: SessionRecorder, data: Fields, at: number | undefined): void {
-  const calls = items(data['toolRequests']).filter(isFields)
+  const calls = records(data['toolRequests'])
   const parts = [
     ...reasoningParts(text(data['reasoningText'])),
     ...textParts(text(data['content'])),

@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
+import { tryJson } from '../../model/json.ts'
 import { type Fields, fields } from './json.ts'
 import { opencodeStorage } from './opencode.ts'
 import { readSessions, readTranscript, type SessionRead, type Transcript } from './read-transcript.ts'
@@ -197,21 +197,13 @@ async function jsonIn(folder: string): Promise<Fields[]> {
 
 /** A record that is cut off is passed over: opencode may be writing it. */
 async function jsonFrom(path: string): Promise<Fields> {
-  return parsed(await readFile(path, 'utf8').catch(() => ''))
-}
-
-function parsed(text: string): Fields {
-  try {
-    return fields(parseJson(text))
-  } catch {
-    return {}
-  }
+  return fields(tryJson(await readFile(path, 'utf8').catch(() => '')))
 }
 
 function fromRows(path: string, session: string): Promise<Fields[]> {
   return withDatabase(path, database => {
     const all = (sql: string) => database.prepare(sql).all(session)
-    const dataOf = (row: Record<string, unknown>) => parsed(String(row['data']))
+    const dataOf = (row: Record<string, unknown>) => fields(tryJson(String(row['data'])))
     const messages = all('SELECT id, data FROM message WHERE session_id = ? ORDER BY id')
     const parts = all('SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id')
     return [

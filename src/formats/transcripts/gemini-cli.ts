@@ -6,12 +6,12 @@
  */
 
 import type { Part } from '../../model/types.ts'
-import { asText, count, type Fields, fields, isFields, items, text, time, usageWithCached } from './json.ts'
+import { asText, count, type Fields, fields, items, records, text, time, usageWithCached } from './json.ts'
 import {
+  byValue,
   callPart,
   imagePart,
   outputOf,
-  Recorder,
   reasoningParts,
   type SessionRecorder,
   type TranscriptReader,
@@ -25,28 +25,21 @@ export const geminiCli: TranscriptReader = {
     const value = fields(values[0])
     return 'sessionId' in value && 'projectHash' in value && Array.isArray(value['messages']) ? 1 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        const chat = fields(value)
-        const session = recorder.open({ id: text(chat['sessionId']) || name })
-        for (const message of items(chat['messages']).filter(isFields)) {
-          const at = time(message['timestamp'])
-          if (message['type'] === 'user') session.user(contentParts(message['content']), { at })
-          else if (message['type'] === 'gemini') answer(session, message, at)
-        }
-        session.flush()
-        return recorder.drain()
-      },
-      end: () => [],
+  start: byValue((recorder, value, { name }) => {
+    const chat = fields(value)
+    const session = recorder.open({ id: text(chat['sessionId']) || name })
+    for (const message of records(chat['messages'])) {
+      const at = time(message['timestamp'])
+      if (message['type'] === 'user') session.user(contentParts(message['content']), { at })
+      else if (message['type'] === 'gemini') answer(session, message, at)
     }
-  },
+    session.flush()
+  }),
 }
 
 function answer(session: SessionRecorder, message: Fields, at: number | undefined): void {
-  const thoughts = items(message['thoughts']).filter(isFields)
-  const calls = items(message['toolCalls']).filter(isFields)
+  const thoughts = records(message['thoughts'])
+  const calls = records(message['toolCalls'])
   const parts: Part[] = [
     ...thoughts.flatMap(thought =>
       reasoningParts([text(thought['subject']), text(thought['description'])].filter(Boolean).join('\n')),
@@ -61,8 +54,9 @@ function answer(session: SessionRecorder, message: Fields, at: number | undefine
   session.assistant(parts, { at, usage })
   session.endResponse()
   for (const call of calls) {
-    const output = outputOf(items(call['result']).flatMap(resultParts))
-    if (items(call['result']).length === 0) continue
+    const results = items(call['result'])
+    if (results.length === 0) continue
+    const output = outputOf(results.flatMap(resultParts))
     session.result(text(call['id']), { output, isError: call['status'] === 'error', at: time(call['timestamp']) ?? at })
   }
 }

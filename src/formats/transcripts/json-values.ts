@@ -3,7 +3,7 @@
  * between them. What is not JSON is skipped up to the next line that begins a value, and reported with its line.
  */
 
-import { parseJson } from '../../model/json.ts'
+import { tryJson } from '../../model/json.ts'
 import type { Problem } from './transcript.ts'
 
 export type JsonValue = { value: unknown; line: number }
@@ -16,9 +16,9 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
     if (start < 0) return
     line += newlines(text, at, start)
     const end = valueEnd(text, start)
-    const parsed = end < 0 ? undefined : parse(text.slice(start, end))
-    if (parsed) {
-      yield { value: parsed.value, line }
+    const value = end < 0 ? undefined : tryJson(text.slice(start, end))
+    if (value !== undefined) {
+      yield { value, line }
       line += newlines(text, start, end)
       at = end
       continue
@@ -60,12 +60,4 @@ function newlines(text: string, from: number, to: number): number {
   let found = 0
   for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) found++
   return found
-}
-
-function parse(source: string): { value: unknown } | undefined {
-  try {
-    return { value: parseJson(source) }
-  } catch {
-    return undefined
-  }
 }

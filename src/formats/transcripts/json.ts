@@ -2,23 +2,24 @@
  * Looking into JSON of which nothing is known: a missing or wrong field gives an empty value, never an exception.
  */
 
-import { parseJson } from '../../model/json.ts'
+import { isRecord, tryJson } from '../../model/json.ts'
 import type { Usage } from '../../model/types.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
 const NONE: Fields = {}
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 export function fields(value: unknown): Fields {
-  return isFields(value) ? value : NONE
+  return isRecord(value) ? value : NONE
 }
 
 export function items(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
+}
+
+/** The objects of a list. */
+export function records(value: unknown): Fields[] {
+  return items(value).filter(isRecord)
 }
 
 export function text(value: unknown): string {
@@ -45,11 +46,23 @@ export function time(value: unknown): number | undefined {
 export function callInput(value: unknown): unknown {
   if (typeof value !== 'string') return value ?? {}
   if (value.trim() === '') return {}
-  try {
-    return parseJson(value)
-  } catch {
-    return value
-  }
+  const parsed = tryJson(value)
+  return parsed === undefined ? value : parsed
+}
+
+/** Numbers of a provider as usage; nothing where all of them are 0. */
+export function usageOfNumbers(numbers: Required<Numbers>, model: string): Usage | undefined {
+  if (Object.values(numbers).every(number => number === 0)) return undefined
+  return model === '' ? numbers : { ...numbers, model }
+}
+
+type Numbers = Pick<Usage, 'input' | 'cacheRead' | 'cacheWrite' | 'output'>
+
+/** Usage in OpenAI's chat form; nothing where none was reported. */
+export function chatUsage(usage: Fields, model: string): Usage | undefined {
+  if (!('prompt_tokens' in usage)) return undefined
+  const cached = fields(usage['prompt_tokens_details'])['cached_tokens']
+  return usageWithCached(usage['prompt_tokens'], cached, usage['completion_tokens'], model)
 }
 
 /** Usage of a provider whose prompt tokens include the cached ones. */

@@ -8,8 +8,8 @@
 
 import { exitCode } from '../../calls/tool-output.ts'
 import type { Part } from '../../model/types.ts'
-import { asText, callInput, type Fields, fields, isFields, items, text, usageWithCached } from './json.ts'
-import { callPart, Recorder, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
+import { asText, chatUsage, type Fields, fields, records, text } from './json.ts'
+import { byValue, callPart, chatCalls, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
 
 export const miniSweAgent: TranscriptReader = {
   format: 'mini-swe-agent',
@@ -20,19 +20,12 @@ export const miniSweAgent: TranscriptReader = {
     const info = fields(value['info'])
     return Array.isArray(value['messages']) && 'exit_status' in info && 'model_stats' in info ? 0.8 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        const run = fields(value)
-        const session = recorder.open({ id: text(run['instance_id']) || name })
-        readMessages(session, items(run['messages']).filter(isFields))
-        session.flush()
-        return recorder.drain()
-      },
-      end: () => [],
-    }
-  },
+  start: byValue((recorder, value, { name }) => {
+    const run = fields(value)
+    const session = recorder.open({ id: text(run['instance_id']) || name })
+    readMessages(session, records(run['messages']))
+    session.flush()
+  }),
 }
 
 function readMessages(session: SessionRecorder, messages: readonly Fields[]): void {
@@ -59,29 +52,11 @@ function observe(session: SessionRecorder, id: string, output: string, { at }: {
 }
 
 function answer(session: SessionRecorder, message: Fields, content: string, id: string): void {
-  const calls = items(message['tool_calls']).filter(isFields)
+  const calls = chatCalls(message)
   const response = fields(fields(message['extra'])['response'])
-  const usage = fields(response['usage'])
-  const cached = fields(usage['prompt_tokens_details'])['cached_tokens']
-  const parts: Part[] =
-    calls.length === 0
-      ? acted(content, id)
-      : [
-          ...textParts(content),
-          ...calls.map(call =>
-            callPart(
-              text(call['id']),
-              text(fields(call['function'])['name']),
-              callInput(fields(call['function'])['arguments']),
-            ),
-          ),
-        ]
-  session.assistant(parts, {
-    at: timeOf(message),
-    ...('prompt_tokens' in usage
-      ? { usage: usageWithCached(usage['prompt_tokens'], cached, usage['completion_tokens'], text(response['model'])) }
-      : {}),
-  })
+  const usage = chatUsage(fields(response['usage']), text(response['model']))
+  const parts = calls.length === 0 ? acted(content, id) : [...textParts(content), ...calls]
+  session.assistant(parts, { at: timeOf(message), usage })
   session.endResponse()
 }
 

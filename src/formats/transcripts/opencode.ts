@@ -7,8 +7,9 @@
  */
 
 import type { Part, Usage } from '../../model/types.ts'
-import { asText, count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import { asText, count, type Fields, fields, items, records, text, time, usageOfNumbers } from './json.ts'
 import {
+  byValue,
   callPart,
   imagePart,
   outputOf,
@@ -27,21 +28,14 @@ export const opencode: TranscriptReader = {
     const first = fields(fields(values[0])['info'])
     return text(first['id']).startsWith('ses_') && 'messages' in fields(values[0]) ? 1 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        const info = fields(fields(value)['info'])
-        const messages = items(fields(value)['messages']).map(message => ({
-          info: fields(fields(message)['info']),
-          parts: items(fields(message)['parts']).filter(isFields),
-        }))
-        readSession(recorder, info, messages, text(info['id']) || name)
-        return recorder.drain()
-      },
-      end: () => [],
-    }
-  },
+  start: byValue((recorder, value, { name }) => {
+    const info = fields(fields(value)['info'])
+    const messages = items(fields(value)['messages']).map(message => ({
+      info: fields(fields(message)['info']),
+      parts: records(fields(message)['parts']),
+    }))
+    readSession(recorder, info, messages, text(info['id']) || name)
+  }),
 }
 
 export const opencodeStorage: TranscriptReader = {
@@ -98,15 +92,15 @@ type StoredMessage = { info: Fields; parts: Fields[] }
 function readSession(recorder: Recorder, info: Fields, messages: StoredMessage[], id: string): void {
   const parent = text(info['parentID'])
   const cwd = text(info['directory'])
-  const start = { id, ...(cwd ? { cwd } : {}) }
-  let session = recorder.open({ ...start, ...(parent ? { parent, reason: 'sub-agent' as const } : {}) })
+  const origin = parent ? { parent, reason: 'sub-agent' as const } : {}
+  let session = recorder.open({ id, ...(cwd ? { cwd } : {}), ...origin })
   let compacting = false
   for (const message of messages) {
     const asked = message.parts.some(part => part['type'] === 'compaction')
     const summary = message.info['summary'] === true && message.info['role'] === 'assistant'
     if ((asked || (summary && !compacting)) && session.length > 0) {
       session.flush()
-      session = recorder.open({ ...start, parent: session.id, reason: 'compaction' })
+      session = recorder.follow(session, 'compaction')
     }
     compacting = asked
     if (message.info['role'] === 'user')
@@ -164,18 +158,13 @@ function use(
   const at = time(fields(state['time'])['end']) ?? options.at
   if (state['status'] === 'error') session.result(id, { output: asText(state['error']), isError: true, at })
   if (state['status'] !== 'completed') return
-  const files = items(state['attachments']).filter(isFields).flatMap(filePart)
+  const files = records(state['attachments']).flatMap(filePart)
   session.result(id, { output: outputOf([...textParts(asText(state['output'])), ...files]), at })
 }
 
 function usageOf(tokens: Fields, model: string): Usage | undefined {
   const cache = fields(tokens['cache'])
-  const usage = {
-    input: count(tokens['input']),
-    cacheRead: count(cache['read']),
-    cacheWrite: count(cache['write']),
-    output: count(tokens['output']) + count(tokens['reasoning']),
-  }
-  if (usage.input + usage.cacheRead + usage.cacheWrite + usage.output === 0) return undefined
-  return model === '' ? usage : { ...usage, model }
+  const output = count(tokens['output']) + count(tokens['reasoning'])
+  const [cacheRead, cacheWrite] = [count(cache['read']), count(cache['write'])]
+  return usageOfNumbers({ input: count(tokens['input']), cacheRead, cacheWrite, output }, model)
 }

@@ -6,32 +6,25 @@
  */
 
 import type { Part } from '../../model/types.ts'
-import { asText, callInput, type Fields, fields, isFields, items, text, time, usageWithCached } from './json.ts'
-import { callPart, Recorder, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
+import { asText, callInput, chatUsage, type Fields, fields, items, records, text, time } from './json.ts'
+import { byValue, callPart, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
 
 export const openhands: TranscriptReader = {
   format: 'openhands',
   container: 'json-lines',
   detect({ values }) {
-    const runs = values.filter(isFields).filter(run => Array.isArray(run['history']) && !('trajectory' in run))
-    const events = runs.flatMap(run => items(run['history']).slice(0, 5).flat()).filter(isFields)
+    const runs = records(values).filter(run => Array.isArray(run['history']) && !('trajectory' in run))
+    const events = records(runs.flatMap(run => items(run['history']).slice(0, 5).flat()))
     return events.some(event => 'source' in event && ('action' in event || 'observation' in event)) ? 0.9 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value, line) {
-        const run = fields(value)
-        const history = items(run['history']).flat().filter(isFields)
-        if (history.length === 0) return []
-        const session = recorder.open({ id: text(run['instance_id']) || `${name}-${line}` })
-        readEvents(session, history, line)
-        session.end()
-        return recorder.drain()
-      },
-      end: () => [],
-    }
-  },
+  start: byValue((recorder, value, { name, line }) => {
+    const run = fields(value)
+    const history = records(items(run['history']).flat())
+    if (history.length === 0) return
+    const session = recorder.open({ id: text(run['instance_id']) || `${name}-${line}` })
+    readEvents(session, history, line)
+    session.end()
+  }),
 }
 
 /** Events that say nothing to the model. */
@@ -82,19 +75,11 @@ function act(session: SessionRecorder, event: Fields, { id, at }: { id: string; 
   const { thought, ...rest } = args
   const input = called ? callInput(fields(called['function'])['arguments']) : rest
   const name = text(metadata['function_name']) || text(event['action'])
-  const usage = fields(response['usage'])
-  const cached = fields(usage['prompt_tokens_details'])['cached_tokens']
-  const key = keyOf(event)
+  const usage = chatUsage(fields(response['usage']), text(response['model']))
   // Of a response with several calls the text is said once, with the first.
   const says = items(answer['tool_calls'])[0] === called || !called
   const parts = says ? textParts(text(answer['content']) || text(thought)) : []
-  session.assistant([...parts, callPart(id, name, input)], {
-    key,
-    at,
-    ...('prompt_tokens' in usage
-      ? { usage: usageWithCached(usage['prompt_tokens'], cached, usage['completion_tokens'], text(response['model'])) }
-      : {}),
-  })
+  session.assistant([...parts, callPart(id, name, input)], { key: keyOf(event), at, usage })
 }
 
 function keyOf(event: Fields): string {

@@ -3,28 +3,22 @@
  * sample that ships with the package (JSON lines: what the session is, then its events). What happened is read; edits
  * are not, so that a replay can decide anew. An import takes the exported session whole.
  */
+import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
-import { type Fields, fields, isFields, items, text, time } from './json.ts'
-import { Recorder, type SessionRecorder, type TranscriptReader } from './transcript.ts'
+import { type Fields, fields, records, text, time } from './json.ts'
+import { byValue, Recorder, type SessionRecorder, type TranscriptReader } from './transcript.ts'
 
 export const palimpsestExport: TranscriptReader = {
   format: 'palimpsest',
   container: 'json',
   detect: ({ values }) => (fields(values[0])['format'] === 'palimpsest-sessions' ? 1 : 0),
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        for (const one of items(fields(value)['sessions']).filter(isFields)) {
-          const session = recorder.open({ ...startOf(one, name), whole: one })
-          for (const event of items(one['ledger']).filter(isFields)) readEvent(session, event)
-          session.flush()
-        }
-        return recorder.drain()
-      },
-      end: () => [],
+  start: byValue((recorder, value, { name }) => {
+    for (const one of records(fields(value)['sessions'])) {
+      const session = recorder.open({ ...startOf(one, name), whole: one })
+      for (const event of records(one['ledger'])) readEvent(session, event)
+      session.flush()
     }
-  },
+  }),
 }
 
 export const palimpsestRecording: TranscriptReader = {
@@ -32,7 +26,7 @@ export const palimpsestRecording: TranscriptReader = {
   container: 'json-lines',
   detect({ values }) {
     const [head, first] = values.map(fields)
-    return typeof head?.['policy'] === 'string' && isFields(first?.['event']) && typeof first?.['at'] === 'number'
+    return typeof head?.['policy'] === 'string' && isRecord(first?.['event']) && typeof first?.['at'] === 'number'
       ? 1
       : 0
   },
@@ -66,7 +60,7 @@ function readEvent(session: SessionRecorder, event: Fields): void {
 
 function readMessage(session: SessionRecorder, message: Fields): void {
   const at = time(message['at'])
-  const parts = items(message['parts']).filter(isFields).filter(isPart)
+  const parts = records(message['parts']).filter(isPart)
   if (message['role'] === 'system')
     session.system(parts.map(part => ('text' in part ? part.text : '')).join('\n'), { at })
   else if (message['role'] === 'assistant') {
@@ -100,7 +94,7 @@ function isPart(value: Fields): value is Fields & Part {
   if (!needed?.every(key => typeof value[key] === 'string' && (key === 'text' || value[key] !== ''))) return false
   if (value['type'] !== 'tool-result') return true
   const { output } = value
-  return typeof output === 'string' || (Array.isArray(output) && output.every(part => isFields(part) && isPart(part)))
+  return typeof output === 'string' || (Array.isArray(output) && output.every(part => isRecord(part) && isPart(part)))
 }
 
 function usageOf(given: Fields): Usage {

@@ -6,8 +6,9 @@
  * that were kept.
  */
 
+import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
-import { count, type Fields, fields, isFields, items, text, time } from './json.ts'
+import { count, type Fields, fields, records, text, time, usageOfNumbers } from './json.ts'
 import {
   callPart,
   imagePart,
@@ -25,7 +26,7 @@ export const pi: TranscriptReader = {
   format: 'pi',
   container: 'json-lines',
   detect({ values }) {
-    const lines = values.filter(isFields)
+    const lines = records(values)
     const header = lines.some(line => line['type'] === 'session' && 'cwd' in line && 'id' in line)
     const spoken = lines.some(
       line => line['type'] === 'message' && 'role' in fields(line['message']) && !('sessionId' in line),
@@ -116,7 +117,7 @@ class PiParser implements TranscriptParser {
   #next(reason: SessionReason): SessionRecorder {
     const old = this.#opened()
     old.flush()
-    this.#session = this.#recorder.open({ ...old.start, id: old.id.replace(/#\d+$/, ''), parent: old.id, reason })
+    this.#session = this.#recorder.follow(old, reason)
     return old
   }
 }
@@ -150,28 +151,20 @@ function speak(
 
 function contentOf(content: unknown): Part[] {
   if (typeof content === 'string') return textParts(content)
-  return items(content)
-    .filter(isFields)
-    .flatMap((block): Part[] => {
-      if (block['type'] === 'thinking') return reasoningParts(text(block['thinking']))
-      if (block['type'] === 'toolCall') return [callPart(text(block['id']), text(block['name']), block['arguments'])]
-      if (block['type'] === 'image')
-        return [imagePart(text(block['mimeType']) || 'image/png', { data: text(block['data']) })]
-      return textParts(text(block['text']))
-    })
+  return records(content).flatMap((block): Part[] => {
+    if (block['type'] === 'thinking') return reasoningParts(text(block['thinking']))
+    if (block['type'] === 'toolCall') return [callPart(text(block['id']), text(block['name']), block['arguments'])]
+    if (block['type'] === 'image')
+      return [imagePart(text(block['mimeType']) || 'image/png', { data: text(block['data']) })]
+    return textParts(text(block['text']))
+  })
 }
 
 function usageOf(message: Fields): Usage | undefined {
   const usage = message['usage']
-  if (!isFields(usage)) return undefined
-  const { input, output, cacheRead, cacheWrite } = usage
-  if (count(input) + count(output) + count(cacheRead) + count(cacheWrite) === 0) return undefined
-  const model = text(message['model'])
-  const numbers = {
-    input: count(input),
-    cacheRead: count(cacheRead),
-    cacheWrite: count(cacheWrite),
-    output: count(output),
-  }
-  return model === '' ? numbers : { ...numbers, model }
+  if (!isRecord(usage)) return undefined
+  const { input, cacheRead, cacheWrite, output } = usage
+  const [read, write] = [count(cacheRead), count(cacheWrite)]
+  const numbers = { input: count(input), cacheRead: read, cacheWrite: write, output: count(output) }
+  return usageOfNumbers(numbers, text(message['model']))
 }

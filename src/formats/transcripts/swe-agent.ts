@@ -7,8 +7,16 @@
  */
 
 import type { Part } from '../../model/types.ts'
-import { callInput, type Fields, fields, isFields, items, text } from './json.ts'
-import { callPart, Recorder, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
+import { type Fields, fields, items, records, text } from './json.ts'
+import {
+  byValue,
+  callPart,
+  chatCalls,
+  type Recorder,
+  type SessionRecorder,
+  type TranscriptReader,
+  textParts,
+} from './transcript.ts'
 
 export const sweAgent: TranscriptReader = {
   format: 'swe-agent',
@@ -17,28 +25,20 @@ export const sweAgent: TranscriptReader = {
     const value = fields(values[0])
     return Array.isArray(value['history']) && Array.isArray(value['trajectory']) ? 1 : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    return {
-      take(value) {
-        readRun(recorder, fields(value), name)
-        return recorder.drain()
-      },
-      end: () => [],
-    }
-  },
+  start: byValue(readRun),
 }
 
-function readRun(recorder: Recorder, run: Fields, name: string): void {
+function readRun(recorder: Recorder, value: unknown, { name }: { name: string }): void {
+  const run = fields(value)
   const session = recorder.open({ id: name })
   /** The id of a command written as text that waits for its observation. */
   let waiting: string | undefined
   let steps = 0
-  for (const message of items(run['history']).filter(isFields)) {
+  for (const message of records(run['history'])) {
     const content = contentText(message['content'])
     if (message['role'] === 'assistant') {
       waiting = actsByText(message) ? `action-${++steps}` : undefined
-      session.assistant(waiting ? acted(message, content, waiting) : spoken(message, content))
+      session.assistant(waiting ? acted(message, content, waiting) : [...textParts(content), ...chatCalls(message)])
       session.endResponse()
     } else if (message['role'] === 'user' && waiting !== undefined && message['is_demo'] !== true) {
       session.result(waiting, { output: content })
@@ -57,16 +57,7 @@ function hear(session: SessionRecorder, message: Fields, content: string): void 
 }
 
 function actsByText(message: Fields): boolean {
-  return !items(message['tool_calls']).some(isFields) && text(message['action']) !== ''
-}
-
-function spoken(message: Fields, content: string): Part[] {
-  const calls = items(message['tool_calls']).filter(isFields)
-  const parts = calls.map(call => {
-    const called = fields(call['function'])
-    return callPart(text(call['id']), text(called['name']), callInput(called['arguments']))
-  })
-  return [...textParts(content), ...parts]
+  return records(message['tool_calls']).length === 0 && text(message['action']) !== ''
 }
 
 function acted(message: Fields, content: string, id: string): Part[] {

@@ -7,6 +7,7 @@
  */
 
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart, Usage } from '../../model/types.ts'
+import { callInput, type Fields, fields, records, text } from './json.ts'
 
 export type Format =
   | 'claude-code'
@@ -72,6 +73,22 @@ export type TranscriptEvent =
   | { type: 'end'; session: string }
   | { type: 'problem'; problem: Problem }
 
+/** Starts a parser for files in which each value is complete by itself. */
+export function byValue(
+  read: (recorder: Recorder, value: unknown, source: { name: string; line: number }) => void,
+): TranscriptReader['start'] {
+  return ({ name }) => {
+    const recorder = new Recorder()
+    return {
+      take(value, line) {
+        read(recorder, value, { name, line })
+        return recorder.drain()
+      },
+      end: () => [],
+    }
+  }
+}
+
 /** Collects the events of a file while a parser goes through it. */
 export class Recorder {
   #events: TranscriptEvent[] = []
@@ -84,6 +101,11 @@ export class Recorder {
     const session = { ...start, id }
     this.emit({ type: 'session', session })
     return new SessionRecorder(this, session)
+  }
+
+  /** A session that goes on from another one. */
+  follow({ start }: SessionRecorder, reason: SessionReason): SessionRecorder {
+    return this.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason })
   }
 
   emit(event: TranscriptEvent): void {
@@ -284,6 +306,14 @@ export function reasoningParts(text: string): Part[] {
 
 export function callPart(id: string, name: string, input: unknown): ToolCallPart {
   return { type: 'tool-call', id, name: name === '' ? 'unknown' : name, input: input ?? {} }
+}
+
+/** The calls of a message in OpenAI's chat form. */
+export function chatCalls(message: Fields): ToolCallPart[] {
+  return records(message['tool_calls']).map(call => {
+    const called = fields(call['function'])
+    return callPart(text(call['id']), text(called['name']), callInput(called['arguments']))
+  })
 }
 
 export function imagePart(mediaType: string, source: { data?: string; url?: string }): ImagePart {
