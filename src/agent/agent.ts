@@ -26,6 +26,7 @@ import { agentContext, seenSessions } from '../tools/recall.ts'
 import { sessionJournal } from '../tools/session-journal.ts'
 import type { ToolResult } from '../tools/tool.ts'
 import { callsIn } from '../view/legality.ts'
+import { partId } from '../view/shown-texts.ts'
 import type { AllowRules, Approve } from './approval.ts'
 import { type Answer, ask } from './ask.ts'
 import { Channel } from './channel.ts'
@@ -273,16 +274,15 @@ export class Agent {
     tell({ type: 'result', id, name, text: output, isError })
   }
 
-  /** The ledger has all of a long output; the model is shown what the tool chose. */
+  /** The ledger has all of a long output; the model is shown what the tool chose, and how to read the rest. */
   async #shorten(id: string, text: string): Promise<void> {
     const entry = this.session.fold.entries.findLastIndex(({ message }) =>
       message?.parts.some(part => part.type === 'tool-result' && part.id === id),
     )
+    const rest = `\n[All of it: recall(text="${partId(entry, 0, { type: 'tool-result' })}")]`
+    const replacement = this.#toolNames.includes('recall') ? text + rest : text
     const why = 'a long output is shown by its beginning and its end'
-    await this.session.apply(
-      [{ target: { type: 'part', entry, part: 0 }, replacement: text, why }],
-      'policy:long-output',
-    )
+    await this.session.apply([{ target: { type: 'part', entry, part: 0 }, replacement, why }], 'policy:long-output')
   }
 
   /** Calls of an earlier run that never got a result are answered, so that nothing waits. */

@@ -241,7 +241,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
       throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
     const note =
       text.length > RESTORED_CHARS
-        ? `\n[The first ${withCommas(RESTORED_CHARS)} of ${withCommas(text.length)} characters; find the rest with recall]`
+        ? `\n[The first ${withCommas(RESTORED_CHARS)} of ${withCommas(text.length)} characters. Read on: recall(text="${id}", from=${RESTORED_CHARS})]`
         : ''
     const pictures = images.length > 0 ? `\n${imageNote(session, { entry, part }, images)}` : ''
     texts.push(`[${id}, entry ${entry}]\n${headOf(text, RESTORED_CHARS)}${note}${pictures}`)

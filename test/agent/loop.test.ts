@@ -65,6 +65,19 @@ test('the ledger has all of a long output, and the model is shown its two ends',
   assert.ok(!sent.includes('\\n10000\\n') && sent.includes('chars left out') && sent.includes('\\n20000'))
 })
 
+test('the note on a long output says how all of it is read, and that works', async () => {
+  await using ground = await openGround(
+    ({ body }, index) => {
+      if (index === 0) return { calls: [call('run_command', { command: 'seq 1 20000' })] }
+      const id = /recall\(text=\\"([0-9a-f]{8})\\"\)/.exec(body)?.[1]
+      return index === 1 ? { calls: [call('recall', { text: id, from: 40_000 })] } : { text: 'counted' }
+    },
+    { allow: { all: true } },
+  )
+  await all(ground.agent.run('count'))
+  assert.ok(ground.upstream.requests[2]!.body.includes('\\n10000\\n'))
+})
+
 test('the prompt to Anthropic marks what it should cache: the system prompt, the end, and the end before', async () => {
   await using ground = await openGround([{ calls: [call('list_files', {})] }, { text: 'done' }], {
     provider: 'anthropic',

@@ -141,7 +141,7 @@ function parse(argv: readonly string[], commands: Commands): Parsed {
 
 function parseStrictly(args: string[], options: Options, command?: Command): Pick<Parsed, 'args' | 'values'> {
   try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
+    const { values, positionals } = parseArgs({ args: joinBullets(args), options, allowPositionals: true })
     return { args: positionals, values }
   } catch (cause) {
     const unknown = /^Unknown option '([^']+)'/.exec(cause instanceof Error ? cause.message : '')
@@ -150,6 +150,18 @@ function parseStrictly(args: string[], options: Options, command?: Command): Pic
     const help = `palimpsest ${command ? `${command.name} ` : ''}--help`
     throw new PalimpsestError('INVALID_INPUT', `${reason?.replace(/\.$/, '')}. See: ${help}`, {}, cause)
   }
+}
+
+/** `--append "- likes tea"`: a value that begins with a dash and a space is no option. */
+function joinBullets(args: readonly string[]): string[] {
+  return args.flatMap((arg, i) => {
+    if (i > 0 && arg.startsWith('- ') && isLongOption(args[i - 1]!)) return []
+    return isLongOption(arg) && args[i + 1]?.startsWith('- ') ? [`${arg}=${args[i + 1]}`] : [arg]
+  })
+}
+
+function isLongOption(arg: string): boolean {
+  return /^--[a-z][a-z-]*$/.test(arg)
 }
 
 function unknownOption(given: string, options: Options, command: Command | undefined): PalimpsestError {

@@ -161,12 +161,12 @@ function* showReview(
   }
   for (const { char, name, count } of hidden) yield paint.yellow(`hidden: ${char} ${name}, ${amount(count, 'time')}`)
   if (problem) yield paint.red(`cannot be approved as it is: ${printable(problem)}`)
-  if (merge.type === 'deleted') yield paint.red('the block has been deleted since')
+  if (merge.type === 'deleted' && state === 'open') yield paint.red('the block has been deleted since')
   if (merge.type === 'clean' && merge.stale && state === 'open')
     yield paint.yellow('merged with what has changed since')
   yield ''
   if (titleDiff.some(({ type }) => type !== 'same')) yield `${paint.dim('title')} ${showParts(titleDiff, paint)}`
-  if (merge.type === 'conflict') {
+  if (merge.type === 'conflict' && state === 'open') {
     yield paint.red('conflict: the block has changed in the same place since')
     yield printable(merge.marked.trimEnd())
   } else yield showParts(parts, paint)

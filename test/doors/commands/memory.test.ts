@@ -137,6 +137,27 @@ test('a conflict says how to see both sides and how to settle it', async () => {
   assert.match((await cli(['approve', id])).err, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
 })
 
+test('a decided proposal shows what it changed, whatever became of the block', async () => {
+  const { cli } = freshCli()
+  await cli(['set', 'facts', '--body', '- likes math\n- lives in Rome'])
+  await cli(['propose', 'facts', '--old', 'likes math', '--new', 'loves math', '-r', 'she said so'])
+  const id = await idOf(cli)
+  await cli(['approve', id])
+  await cli(['set', 'facts', '--body', '- likes tea'])
+  const { out } = await cli(['diff', id])
+  assert.match(out, /- \[-likes-\]\{\+loves\+\} math/)
+  assert.ok(!/conflict/.test(out))
+})
+
+test('a value may be a line of a Markdown list', async () => {
+  const { cli } = freshCli()
+  await cli(['set', 'facts', '--body', '- likes math'])
+  const proposed = await cli(['propose', 'facts', '--append', '- has a cat', '-r', 'she said so'])
+  assert.deepEqual([proposed.code, proposed.err], [0, ''])
+  await cli(['approve', await idOf(cli)])
+  assert.equal((await cli(['show', 'facts'])).out, '- likes math\n- has a cat\n')
+})
+
 test('a rejected proposal is kept with the reason, and versions are compared and restored', async () => {
   const { cli } = freshCli()
   await cli(['set', 'b', '--body', 'one'])
