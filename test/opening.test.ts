@@ -20,6 +20,7 @@ function watching(store: LedgerStore) {
     append: (...args) => store.append(...args),
     remove: (...args) => store.remove(...args),
     redact: (...args) => store.redact(...args),
+    scrub: () => store.scrub(),
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

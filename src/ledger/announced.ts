@@ -47,6 +47,7 @@ export function announced(store: LedgerStore, tell: (change: SessionChange) => v
       for (const { session } of redacted) await tellOf(session, 'redacted')
       return redacted
     },
+    scrub: () => store.scrub(),
     tombstones: from => store.tombstones(from),
     index: scope => store.index(scope),
     close: () => store.close(),

@@ -46,6 +46,10 @@ export class SqliteFile {
     return guard(() => inTransaction(this.#db, work))
   }
 
+  scrub(): void {
+    scrub(this.#db)
+  }
+
   close(): void {
     if (!this.#closed) this.#db.close()
     this.#closed = true
@@ -111,6 +115,22 @@ export function migrate(db: DatabaseSync, path: string, migrations: Migrations):
     for (const [, sql] of migrations.slice(version())) db.exec(sql)
     db.exec(`PRAGMA user_version = ${migrations.length}`)
   })
+}
+
+/**
+ * Writes a database anew, without what was deleted from it: the pages that SQLite has split or emptied keep old bytes,
+ * whatever `secure_delete` says. It takes time for the whole file, and writers wait.
+ */
+export function scrub(db: DatabaseSync): void {
+  try {
+    db.exec('VACUUM')
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const message =
+      'It is deleted, but its bytes are still in the file until the next deletion, because the file could not'
+    throw new PalimpsestError('STORE_FAILED', `${message} be written anew (${why}).`, {}, cause)
+  }
 }
 
 /** Does something with a database; its failures come out under our codes. */

@@ -88,6 +88,7 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
       const redacted = await store.redact(names.map(whole), what, removal)
       return redacted.map(one => ({ ...one, session: own(one.session) }))
     },
+    scrub: () => store.scrub(),
     async tombstones(from) {
       return (await store.tombstones(from)).filter(({ session }) => session.startsWith(prefix)).map(ownTombstone)
     },

@@ -60,9 +60,8 @@ export class SqliteSql implements Sql {
   }
 
   async erase(work: () => Steps<void>): Promise<void> {
-    this.#file.get('PRAGMA secure_delete = ON')
     await this.transaction(work)
-    this.#file.get('PRAGMA wal_checkpoint(TRUNCATE)')
+    this.#file.scrub()
   }
 
   async close(): Promise<void> {

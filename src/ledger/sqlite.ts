@@ -8,7 +8,16 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope, Span } from '../recall/index.ts'
-import { guard, inTransaction, type Migrations, migrate, openDatabase, type SqlValue, watchFile } from './database.ts'
+import {
+  guard,
+  inTransaction,
+  type Migrations,
+  migrate,
+  openDatabase,
+  type SqlValue,
+  scrub,
+  watchFile,
+} from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { redactSessions } from './redacting.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
@@ -256,8 +265,6 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
-    // What is removed is overwritten in the file, and does not stay in the log.
-    guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
     const { buried, heirs } = guard(() =>
       inTransaction(this.#db, () => runNow(removeSessions(this.#family, ids, removal))),
     )
@@ -266,20 +273,21 @@ export class SqliteLedger implements LedgerStore {
     // Now, since no other process knows that forks have events which are not in the index.
     for (const key of heirs) while (this.#index.step(key));
     guard(() => this.#noteUse(heirs))
-    if (buried.length > 0) guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     return buried
   }
 
   async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
-    guard(() => this.#db.exec('PRAGMA secure_delete = ON'))
     const { redacted, keys } = guard(() =>
       inTransaction(this.#db, () => runNow(redactSessions(this.#family, ids, { what, removal }))),
     )
     this.#checkFile()
     for (const key of keys) while (this.#index.step(key));
     guard(() => this.#noteUse(keys))
-    guard(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     return redacted
+  }
+
+  async scrub(): Promise<void> {
+    scrub(this.#db)
   }
 
   async tombstones(from = 0): Promise<Tombstone[]> {

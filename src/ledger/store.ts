@@ -79,6 +79,8 @@ export interface LedgerStore {
    * that hold a changed event are computed anew, and each gets an event that says so. Gives these sessions.
    */
   redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]>
+  /** Takes what was removed or covered from the disk too, where the database can be told to. */
+  scrub(): Promise<void>
   /** Large texts by their hashes; one that is not there is left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>
   /**

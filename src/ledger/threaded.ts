@@ -20,7 +20,11 @@ import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, Se
 import type { Removal, Tombstone } from './tombstones.ts'
 
 /** What the thread is asked for, and what it answers. */
-export type Asked = { n: number; method: Write | 'remove' | 'redact' | 'checkpoint' | 'advanceIndex'; args: unknown[] }
+export type Asked = {
+  n: number
+  method: Write | 'remove' | 'redact' | 'scrub' | 'checkpoint' | 'advanceIndex'
+  args: unknown[]
+}
 type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
@@ -111,6 +115,11 @@ export class ThreadedLedger implements LedgerStore {
     return redacted
   }
 
+  async scrub(): Promise<void> {
+    if (this.#closed) throw closed()
+    await this.#tracked(this.#ask('scrub'))
+  }
+
   tombstones(from?: number): Promise<Tombstone[]> {
     return this.#here.tombstones(from)
   }
@@ -146,6 +155,7 @@ export class ThreadedLedger implements LedgerStore {
       contents: hashes => this.contents(hashes),
       remove: (ids, removal) => this.remove(ids, removal),
       redact: (ids, what, removal) => this.redact(ids, what, removal),
+      scrub: () => this.scrub(),
       tombstones: from => this.tombstones(from),
       index: scope => this.index(scope),
       close: () => this.close(),

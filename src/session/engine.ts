@@ -326,9 +326,9 @@ export class Palimpsest {
 
   /**
    * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Forks of them
-   * stay whole. `by` is who wants it.
+   * stay whole. `by` is who wants it. With `more` to come, their bytes leave the disk with the last removal.
    */
-  async remove(ids: readonly string[], { by }: { by: string }): Promise<Tombstone[]> {
+  async remove(ids: readonly string[], { by, more = false }: { by: string; more?: boolean }): Promise<Tombstone[]> {
     const kept = new Map<string | undefined, Set<string>>()
     for (const id of this.home === MEMORY ? [] : ids) {
       const { owner } = this.#placed(id)
@@ -340,6 +340,7 @@ export class Palimpsest {
       const isNeighbour = ({ id }: SessionInfo) => this.#placed(id).owner === owner
       await dropUnnamed(this.#store, { files: this.files.of(owner), paths, others: everySession(this), isNeighbour })
     }
+    if (!more) await this.#store.scrub()
     return removed
   }
 
@@ -356,6 +357,7 @@ export class Palimpsest {
     }
     for (const { session } of redacted)
       await leaveOutRedacted(await this.session(session, { mustExist: true, asGuest: true }))
+    await this.#store.scrub()
     return redacted
   }
 

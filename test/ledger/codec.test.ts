@@ -163,6 +163,7 @@ describe('the hash chain', () => {
       append: no,
       remove: no,
       redact: no,
+      scrub: no,
       tombstones: no,
       index: no,
       close: async () => undefined,

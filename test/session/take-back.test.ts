@@ -84,6 +84,7 @@ test('an edit that the provider would refuse, or an undo that the disk has no ro
     contents: hashes => store.contents(hashes),
     remove: (...args) => store.remove(...args),
     redact: (...args) => store.redact(...args),
+    scrub: () => store.scrub(),
     tombstones: () => store.tombstones(),
     index: scope => store.index(scope),
     close: () => store.close(),

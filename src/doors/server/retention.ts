@@ -47,7 +47,7 @@ export async function retire(
       // One that somebody has used meanwhile, or deleted, is left alone.
       if ((await pal.find(info.id))?.length === info.length) ids.push(info.id)
     }
-    await pal.remove(ids, { by: 'admin:retention' })
+    await pal.remove(ids, { by: 'admin:retention', more: from + BATCH < retired.length })
     await store.forgetSessions(ids)
   }
 }

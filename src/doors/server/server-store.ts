@@ -227,15 +227,17 @@ export class ServerStore {
 
   /** Removes what is kept of sessions, by their ids in the ledger. */
   async forgetSessions(ids: readonly string[]): Promise<void> {
-    for (const id of ids) await this.#sql.run('DELETE FROM summaries WHERE session = ?', [id])
+    await this.#sql.erase(function* () {
+      for (const id of ids) yield* countOf('DELETE FROM summaries WHERE session = ?', [id])
+    })
   }
 
   /** Removes a user's tokens, and the answers that were kept for them. */
   async forgetUser(user: string): Promise<void> {
-    await this.#sql.run('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE "user" = ?)', [user])
-    await this.#sql.run('DELETE FROM tokens WHERE "user" = ?', [user])
-    await this.#sql.run('DELETE FROM owners WHERE "user" = ?', [user])
-    await this.#sql.run('DELETE FROM told WHERE "user" = ?', [user])
+    await this.#sql.erase(function* () {
+      yield* countOf('DELETE FROM keys WHERE scope IN (SELECT id FROM tokens WHERE "user" = ?)', [user])
+      for (const table of ['tokens', 'owners', 'told']) yield* countOf(`DELETE FROM ${table} WHERE "user" = ?`, [user])
+    })
   }
 
   /** Which of these proposals nobody has been told of, at any server. */
