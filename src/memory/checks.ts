@@ -12,9 +12,9 @@ export type Checks = {
 }
 
 const LIMITS: Checks = { body: 100_000, title: 200 }
-const NAME = 100
-const REASONING = 4000
-const ENTRIES = 100
+const MAX_NAME_CHARS = 100
+const MAX_REASONING_CHARS = 4000
+const MAX_ENTRIES = 100
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const CONFIDENCES: readonly string[] = ['low', 'medium', 'high'] satisfies Confidence[]
 
@@ -45,9 +45,9 @@ export function checkProposal(given: {
   checkLabel(given.label)
   checkName(given.agentId, "An agent's id")
   if (!given.reasoning) throw invalid('reasoning is required to explain the edit to the user.')
-  checkText(given.reasoning, 'The reasoning', REASONING)
+  checkText(given.reasoning, 'The reasoning', MAX_REASONING_CHARS)
   if (!CONFIDENCES.includes(given.confidence)) throw invalid('confidence is low, medium or high.')
-  if (given.entries.length > ENTRIES) throw invalid(`A proposal names at most ${ENTRIES} entries.`)
+  if (given.entries.length > MAX_ENTRIES) throw invalid(`A proposal names at most ${MAX_ENTRIES} entries.`)
 }
 
 /** The title of a block that has none: the label in words. */
@@ -64,21 +64,18 @@ export function isLabel(label: string): boolean {
 
 function checkName(name: string, what: string): void {
   if (isName(name)) return
-  throw invalid(`${what} is 1–${NAME} characters, without a space at either end and without invisible characters.`, {
-    name,
-  })
+  const rule = `1–${MAX_NAME_CHARS} characters, without a space at either end and without invisible characters`
+  throw invalid(`${what} is ${rule}.`, { name })
 }
 
 function isName(name: string): boolean {
-  return name.length > 0 && name.length <= NAME && name.trim() === name && !HIDDEN.test(name)
+  return name.length > 0 && name.length <= MAX_NAME_CHARS && name.trim() === name && !HIDDEN.test(name)
 }
 
 function checkText(text: string, what: string, most: number): void {
   if (text.length > most) {
-    throw new PalimpsestError('TOO_LARGE', `${what} has ${text.length} characters; ${most} is the limit.`, {
-      most,
-      length: text.length,
-    })
+    const { length } = text
+    throw new PalimpsestError('TOO_LARGE', `${what} has ${length} characters; ${most} is the limit.`, { most, length })
   }
   if (!text.isWellFormed()) throw new PalimpsestError('INVALID_UNICODE', `${what} has half of a surrogate pair in it.`)
 }

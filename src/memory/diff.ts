@@ -7,7 +7,7 @@ import { diffWordsWithSpace } from 'diff'
 
 export type DiffPart = { type: 'same' | 'added' | 'removed'; text: string }
 
-/** A character that a reader would not see, and how often it stands in the text. */
+/** A character that a reader would not see, and how often it occurs in the text. */
 export type Hidden = { char: string; name: string; count: number }
 
 /** Beyond this the comparison of words takes too long to wait for; the texts are then shown whole. */

@@ -6,6 +6,7 @@
  * it. A statement gets its values as parameters of the server's own, so they are never part of its text.
  */
 import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
+import { codeOf } from '../files/root.ts'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 
 export type DoltOptions = {
@@ -78,7 +79,7 @@ export class DoltConnections {
         return connection
       } catch (error) {
         connection.destroy()
-        if (attempt >= 20 || !isLost(error)) throw error
+        if (attempt >= MAX_ATTEMPTS || !isLost(error)) throw error
       }
     }
   }
@@ -98,7 +99,7 @@ export class DoltConnections {
 
   #asStoreError(error: unknown): unknown {
     if (!(error instanceof Error) || isPalimpsestError(error) || error instanceof LostRace) return error
-    const code = codeOf(error)
+    const code = codeOf(error) ?? ''
     if (code === 'ER_LOCK_DEADLOCK') return new LostRace(error.message, { cause: error })
     const [name, message] = wordsFor(code, error.message, this.#place)
     return new PalimpsestError(name, message, { dolt: error.message, place: this.#place }, error)
@@ -154,6 +155,20 @@ export class DoltSession {
   }
 }
 
+const MAX_ATTEMPTS = 20
+
+/** Tries work again that lost against another process. */
+export async function untilWon(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      const isLost = error instanceof LostRace || codeOf(error) === 'ER_LOCK_DEADLOCK'
+      if (!isLost || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
+
 /** A connection that lost a race is as good as before once its transaction is over. */
 async function giveBack(connection: PoolConnection | undefined, deadline: Promise<never>): Promise<void> {
   try {
@@ -191,11 +206,7 @@ function readUrl(text: string): { host: string; port: number; user: string; pass
 const LOST = ['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE', 'ECONNABORTED']
 
 function isLost(error: unknown): boolean {
-  return error instanceof Error && (LOST.includes(codeOf(error)) || error.message.includes('closed state'))
-}
-
-function codeOf(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return error instanceof Error && (LOST.includes(codeOf(error) ?? '') || error.message.includes('closed state'))
 }
 
 function wordsFor(code: string, message: string, place: string): [ErrorCode, string] {

@@ -3,6 +3,7 @@
  * may have touched it. Commits of ours say which blocks they touched, so that others' cost nothing; what somebody
  * committed with plain SQL, or merged by hand, is looked at and found too.
  */
+import { codeOf } from '../files/root.ts'
 import type { DoltRow, DoltSession } from './dolt-connections.ts'
 import { mayTouch, readMessage } from './dolt-names.ts'
 import { toVersion } from './rows.ts'
@@ -59,7 +60,7 @@ async function blockAt(session: DoltSession, { hash }: Commit, { userId, label }
   try {
     return await session.row(sql, [userId, label])
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ER_NO_SUCH_TABLE') return undefined
+    if (codeOf(error) === 'ER_NO_SUCH_TABLE') return undefined
     throw error
   }
 }

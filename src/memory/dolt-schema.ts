@@ -6,7 +6,7 @@
  * found without looking at anybody else's branches. It can be lost: the branches say everything that is in it.
  */
 import { PalimpsestError } from '../model/errors.ts'
-import { type DoltConnections, type DoltRow, type DoltSession, LostRace } from './dolt-connections.ts'
+import { type DoltConnections, type DoltRow, type DoltSession, untilWon } from './dolt-connections.ts'
 import { authorOf, idInBranch, noteMessage, timeOfId } from './dolt-names.ts'
 
 const NAME = 'VARCHAR(100) COLLATE utf8mb4_0900_bin NOT NULL'
@@ -185,15 +185,4 @@ async function commitIfAny(session: DoltSession, why: string): Promise<void> {
 
 function idsOf(rows: readonly DoltRow[]): Set<string> {
   return new Set(rows.map(row => String(row['id'])))
-}
-
-/** Several processes may start at once. */
-async function untilWon(work: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof LostRace) || attempt >= 10) throw error
-    }
-  }
 }

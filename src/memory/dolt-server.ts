@@ -14,6 +14,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createConnection } from 'mysql2/promise'
 import { findProgram, isProgram } from '../files/programs.ts'
+import { codeOf } from '../files/root.ts'
 import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 
@@ -165,7 +166,7 @@ async function takeFolder(folder: string, port: number): Promise<void> {
       writeFileSync(mark, JSON.stringify(mine), { flag: 'wx', mode: 0o600 })
       return
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      if (codeOf(error) !== 'EEXIST') throw error
     }
     const owner = readOwner(mark)
     if (owner && lives(owner)) {
@@ -206,7 +207,7 @@ function lives({ pid, began }: { pid: number; began: string }): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return codeOf(error) === 'EPERM'
   }
   return began === '' || beganAt(pid) === began
 }

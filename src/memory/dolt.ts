@@ -12,13 +12,13 @@ import {
   type DoltOptions,
   type DoltRow,
   type DoltSession,
-  type DoltValue,
   LostRace,
+  untilWon,
 } from './dolt-connections.ts'
 import { readVersions } from './dolt-history.ts'
 import { authorOf, branchOf, noteMessage, proposalMessage } from './dolt-names.ts'
 import { dropBranch, prepareDolt } from './dolt-schema.ts'
-import { toProposal } from './rows.ts'
+import { PROPOSAL_COLUMNS, proposalValues, toBlock, toProposal } from './rows.ts'
 import {
   type Actor,
   type Block,
@@ -33,8 +33,6 @@ import {
 } from './store.ts'
 
 const BLOCK = 'SELECT user_id, label, title, body, schema_ref, updated_at, version FROM blocks'
-const COLUMNS = `user_id, id, label, kind, state, base_version, base_title, base_body, title, body, agent_id, reasoning,
-  confidence, entries, created_at, operation`
 /** Open proposals, less those whose decision is on main already. */
 const OPEN = `SELECT * FROM open_proposals WHERE user_id = ?
   AND id NOT IN (SELECT decided.id FROM proposals AS decided WHERE decided.user_id = ?)`
@@ -139,9 +137,11 @@ export class DoltMemory implements MemoryStore {
       if (change && !(await isAsExpected(session, change))) return false
       if (from === 'open') {
         branch = await openBranch(session, userId, id)
-        // Without one somebody merged or deleted it with plain dolt: the next use records that first.
-        if (!branch) this.#prepared = undefined
-        if (!branch) return false
+        if (!branch) {
+          // Somebody merged or deleted it with plain dolt: the next use records that first.
+          this.#prepared = undefined
+          return false
+        }
         await bringToMain(session, { userId, id, branch, decision })
       }
       return carryOut(session, { userId, id, decision })
@@ -203,7 +203,7 @@ export class DoltMemory implements MemoryStore {
     }
   }
 
-  /** The decision stands already; a branch that stays is deleted when the store is opened again. */
+  /** The decision is recorded already; a branch that is left is deleted when the store is opened again. */
   async #dropBranch(branch: string): Promise<void> {
     await this.#connections.run('main', session => dropBranch(session, branch)).catch(() => {})
   }
@@ -259,7 +259,7 @@ async function merge(session: DoltSession, branch: string): Promise<void> {
 /** The proposal's row comes to main: with its commit where it is approved, as a copy where it is rejected. */
 async function bringToMain(
   session: DoltSession,
-  { userId, id, branch, decision }: { userId: string; id: string; branch: string; decision: Decision },
+  { userId, id, branch, decision }: Deciding & { branch: string },
 ): Promise<void> {
   if (decision.to === 'approved') await merge(session, branch)
   else
@@ -272,7 +272,7 @@ async function bringToMain(
 
 async function recordDecision(
   session: DoltSession,
-  { userId, id, decision: { from, to, note, change } }: { userId: string; id: string; decision: Decision },
+  { userId, id, decision: { from, to, note, change } }: Deciding,
 ): Promise<boolean> {
   // The nonce makes two equal decisions differ, so that the later of two transactions fails instead of agreeing.
   const nonce = change?.version ?? crypto.randomUUID()
@@ -316,33 +316,9 @@ async function insertProposal(
   table: 'proposals' | 'open_proposals',
   it: Proposal,
 ): Promise<void> {
-  const values: DoltValue[] = [
-    ...[
-      it.userId,
-      it.id,
-      it.label,
-      it.kind,
-      it.state,
-      it.base?.version ?? null,
-      it.base?.title ?? null,
-      it.base?.body ?? null,
-    ],
-    ...[it.title, it.body, it.agentId, it.reasoning, it.confidence, JSON.stringify(it.entries), it.createdAt],
-    it.operation ? JSON.stringify(it.operation) : null,
-  ]
-  await session.change(`INSERT IGNORE INTO ${table} (${COLUMNS}) VALUES (${values.map(() => '?').join(', ')})`, values)
-}
-
-/** For single statements that may lose against another session's commit. */
-async function untilWon(work: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      const lost = error instanceof Error && 'code' in error && error.code === 'ER_LOCK_DEADLOCK'
-      if (!lost || attempt >= 20) throw error
-    }
-  }
+  const values = proposalValues(it)
+  const places = values.map(() => '?').join(', ')
+  await session.change(`INSERT IGNORE INTO ${table} (${PROPOSAL_COLUMNS}) VALUES (${places})`, values)
 }
 
 function asProposal(row: DoltRow): Proposal {
@@ -350,19 +326,7 @@ function asProposal(row: DoltRow): Proposal {
   return proposal.state === 'open' ? { ...proposal, branch: branchOf(proposal) } : proposal
 }
 
-function toBlock(row: DoltRow): Block {
-  return {
-    userId: String(row['user_id']),
-    label: String(row['label']),
-    title: String(row['title']),
-    body: String(row['body']),
-    schemaRef: row['schema_ref'] === null ? null : String(row['schema_ref']),
-    updatedAt: Number(row['updated_at']),
-    version: String(row['version']),
-  }
-}
-
-/** A number that can stand in a statement: LIMIT takes no parameter here. */
+/** A checked number for the text of a statement: LIMIT takes no parameter here. */
 function whole(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 0) return limit
   throw new PalimpsestError('INVALID_INPUT', 'A limit is a whole number.')

@@ -1,14 +1,14 @@
 /**
  * Memory as one JSON document: to keep a copy of, to move between stores and machines, to read without us.
  *
- * It holds the blocks as they are and the open proposals. Importing writes the blocks as one
- * change and proposes the open proposals anew; it never decides anything and never rewrites what is there already.
+ * It holds the blocks as they are and the open proposals. Importing writes the blocks as one change and proposes the
+ * open proposals anew; it never decides anything and never rewrites what is there already.
  */
 import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import type { Memory } from './memory.ts'
 import { linkSchema, operationSchema } from './rows.ts'
-import { type Actor, allBlocks, type Proposal } from './store.ts'
+import { type Actor, allBlocks, allPages, type Proposal } from './store.ts'
 
 const FORMAT = 'palimpsest-memory'
 
@@ -51,9 +51,14 @@ const BATCH = 500
 export async function exportMemory(memory: Memory, userId?: string): Promise<MemoryDocument> {
   const blocks: MemoryDocument['blocks'] = []
   const proposals: MemoryDocument['proposals'] = []
-  for (const user of userId === undefined ? await allUsers(memory) : [userId]) {
-    for (const { version: _, ...rest } of await allBlocks(memory.store, user)) blocks.push(rest)
-    for (const open of await openProposals(memory, user)) proposals.push(proposal.parse(open))
+  const { store } = memory
+  const everybody = () => allPages(page => store.users(page), String)
+  for (const user of userId === undefined ? await everybody() : [userId]) {
+    for (const { version: _, ...rest } of await allBlocks(store, user)) blocks.push(rest)
+    const idOf = ({ id }: Proposal) => id
+    const open = await allPages(page => store.proposals(user, { state: 'open', ...page }), idOf)
+    // The oldest first, so that importing keeps their order.
+    proposals.push(...open.reverse().map(one => proposal.parse(one)))
   }
   return { format: FORMAT, version: 1, blocks, proposals }
 }
@@ -109,31 +114,4 @@ function keyOf({ userId, label }: { userId: string; label: string }): string {
 
 function contentKey({ title, body, schemaRef }: { title: string; body: string; schemaRef: string | null }): string {
   return JSON.stringify([title, body, schemaRef])
-}
-
-async function allUsers(memory: Memory): Promise<string[]> {
-  const all: string[] = []
-  const limit = 500
-  for (;;) {
-    const after = all.at(-1)
-    const page = await memory.store.users({ limit, ...(after === undefined ? {} : { after }) })
-    all.push(...page)
-    if (page.length < limit) return all
-  }
-}
-
-/** The oldest first, so that importing keeps their order. */
-async function openProposals(memory: Memory, userId: string): Promise<Proposal[]> {
-  const all: Proposal[] = []
-  const limit = 200
-  for (;;) {
-    const after = all.at(-1)?.id
-    const page = await memory.store.proposals(userId, {
-      state: 'open',
-      limit,
-      ...(after === undefined ? {} : { after }),
-    })
-    all.push(...page)
-    if (page.length < limit) return all.reverse()
-  }
 }

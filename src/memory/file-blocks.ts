@@ -1,6 +1,6 @@
 /**
- * Files of the workspace that say who the agent is, as what proposals are about: `workspace:SOUL.md` is a label like any
- * other, and behind it is the file instead of a block. So they have the same queue, the same reviews and the same decisions.
+ * Workspace files that change by proposal: the label `workspace:SOUL.md` names the file instead of a block. So these
+ * files have the same queue, the same reviews and the same decisions as blocks.
  *
  * A decision writes the file if it is still what the decision was made for, and then records itself; a file whose
  * decision could not be recorded is put back. Such a label is no block otherwise: it is in no list and in no
@@ -26,7 +26,7 @@ export function fileLabel(path: string): string | undefined {
   return file && PREFIX + file
 }
 
-/** The file that a label stands for; undefined where it is a block's. */
+/** The file that a label names; undefined for the label of a block. */
 export function fileBehind(label: string): string | undefined {
   const path = label.startsWith(PREFIX) ? label.slice(PREFIX.length) : ''
   return identityFile(path) === path ? path : undefined

@@ -91,7 +91,7 @@ function readPair(line: Line): { key: string; rest: string } {
   return { key: quoted === undefined ? key : String(readScalar(quoted, line)), rest: rest.trim() }
 }
 
-/** What stands below a key or a dash; null where nothing does. A list may stand at the indentation of its key. */
+/** The value below a key or a dash, or null. A list may have the indentation of its key. */
 function readNested(lines: readonly Line[], at: number, indent: number): Read {
   const line = lines[at]
   if (!line) return { value: null, next: at }

@@ -400,7 +400,7 @@ export class Memory {
     const isUntouched = isFile ? now.body === proposal.body : now.version === result.after
     const contentOf = async (version: string | null) =>
       version === null ? null : (await this.version(userId, label, version)).content
-    // Of a file no versions are kept: what the agent saw and asked for stands for them.
+    // A file has no versions: use what the agent saw and asked for.
     const before = isFile ? proposal.base : await contentOf(result.before)
     const after = isFile ? proposal : await contentOf(result.after)
     if (isUntouched && !before) return null
@@ -438,15 +438,8 @@ export class Memory {
 
   #checkExpected(expected: string | null | undefined, now: Block | undefined, label: string): void {
     if (expected === undefined || expected === (now?.version ?? null)) return
-    throw new PalimpsestError(
-      'CONFLICT',
-      `Block '${label}' has changed since you read it. Read it again, then decide.`,
-      {
-        label,
-        expected,
-        now: now?.version ?? null,
-      },
-    )
+    const message = `Block '${label}' has changed since you read it. Read it again, then decide.`
+    throw new PalimpsestError('CONFLICT', message, { label, expected, now: now?.version ?? null })
   }
 
   #mayDecide(by: Actor, userId: string): void {

@@ -1,11 +1,12 @@
 /**
  * The memory of a home: on the Dolt server that PALIMPSEST_DOLT_URL names, else in the database that
- * PALIMPSEST_DATABASE_URL names, else in `memory.sqlite`. The schemas that
- * blocks name lie in the home as well, as `schemas/NAME.json`.
+ * PALIMPSEST_DATABASE_URL names, else in `memory.sqlite`. The schemas that blocks name are in the home too, as
+ * `schemas/NAME.json`.
  */
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { codeOf } from '../files/root.ts'
 import { databaseUrl } from '../ledger/postgres/database.ts'
 import { type Environment, MEMORY } from '../model/defaults.ts'
 import type { WorkspaceOf } from './file-blocks.ts'
@@ -17,23 +18,23 @@ import { SqliteMemory } from './sqlite.ts'
 export type OpenMemoryOptions = {
   home: string
   /** `mysql://user:password@host:port/database`. */
-  doltUrl?: string | undefined
+  doltUrl?: string
   env?: Environment
   clock?: () => number
   /** Where the workspace of each user is, if its files are to change by proposal here. */
-  workspaceOf?: WorkspaceOf | undefined
+  workspaceOf?: WorkspaceOf
 }
 
 export async function openMemory(given: OpenMemoryOptions): Promise<Memory> {
   const { home, doltUrl, env = process.env, clock, workspaceOf } = given
   const url = doltUrl ?? env['PALIMPSEST_DOLT_URL']
-  const options = { schemas: schemasIn(home), ...(clock ? { clock } : {}), ...(workspaceOf ? { workspaceOf } : {}) }
+  const options = { schemas: schemasIn(home), clock, workspaceOf }
   const database = home === MEMORY ? undefined : databaseUrl(env)
   if (!url && database) return new Memory(await openPostgresMemory(database), options)
   if (!url) return new Memory(new SqliteMemory(home === MEMORY ? MEMORY : join(home, 'memory.sqlite')), options)
   // The driver is large, and only those who have a server need it.
   const { DoltMemory } = await import('./dolt.ts')
-  return new Memory(new DoltMemory({ url, ...(clock ? { clock } : {}) }), options)
+  return new Memory(new DoltMemory({ url, clock }), options)
 }
 
 /** Whose memory, where nobody is named: what the environment says, what was configured, or the user of this machine. */
@@ -45,7 +46,7 @@ function schemasIn(home: string): SchemaSource {
   return async name => {
     if (home === MEMORY || !/^\w[\w.-]{0,99}$/.test(name)) return undefined
     return readFile(join(home, 'schemas', `${name}.json`), 'utf8').catch(error => {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+      if (codeOf(error) === 'ENOENT') return undefined
       throw error
     })
   }

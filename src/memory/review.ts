@@ -1,6 +1,6 @@
 /**
- * A proposal as the person who decides on it sees it: what approving it would change, what would stand in the way,
- * and what in it a screen would hide. Pure.
+ * A proposal as the person who decides on it sees it: what approving it would change, what would prevent that, and which
+ * characters in it a screen would hide. Pure.
  */
 import { type DiffPart, diffTexts, type Hidden, hiddenIn } from './diff.ts'
 import type { Duplicate } from './facts.ts'
@@ -26,12 +26,7 @@ export type Review = {
   problem?: string
 }
 
-type Given = {
-  block: Block | undefined
-  merge: Merge
-  problem: string | undefined
-  duplicates: Duplicate[]
-}
+type Given = Pick<Review, 'block' | 'merge' | 'problem' | 'duplicates'>
 
 export function reviewOf(proposal: Proposal, { block, merge, problem, duplicates }: Given): Review {
   const [before, after] = shownTexts(proposal, block, merge)

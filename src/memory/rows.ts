@@ -1,6 +1,6 @@
-/** Rows of the memory stores as the values that they hold. Both stores name their columns alike. */
+/** Rows of the memory stores as values, and back. The stores use the same column names. */
 import { z } from 'zod'
-import type { Actor, EntryLink, Note, Operation, Proposal, Version } from './store.ts'
+import type { Actor, Block, EntryLink, Note, Operation, Proposal, Version } from './store.ts'
 
 const actor = z.custom<Actor>(value => typeof value === 'string' && /^(user|admin|agent):/.test(value))
 const action = z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']) satisfies z.ZodType<
@@ -61,33 +61,47 @@ export const linkSchema: z.ZodType<EntryLink> = z.object({
 })
 const links = z.array(linkSchema)
 
-export function toVersion(row: unknown): Version {
-  const {
-    id,
-    user_id,
-    label,
-    title,
-    body,
-    schema_ref,
-    at,
-    actor: by,
-    action: done,
-    why,
-    proposal,
-    commit_hash,
-  } = versionRow.parse(row)
+export function toBlock(row: Record<string, unknown>): Block {
   return {
-    id,
+    userId: String(row['user_id']),
+    label: String(row['label']),
+    title: String(row['title']),
+    body: String(row['body']),
+    schemaRef: row['schema_ref'] === null ? null : String(row['schema_ref']),
+    updatedAt: Number(row['updated_at']),
+    version: String(row['version']),
+  }
+}
+
+export function toVersion(row: unknown): Version {
+  const { user_id, title, body, schema_ref, actor: by, proposal, commit_hash, ...rest } = versionRow.parse(row)
+  return {
+    ...rest,
     userId: user_id,
-    label,
     content: typeof body === 'string' ? { title: title ?? '', body, schemaRef: schema_ref ?? null } : null,
-    at,
     by,
-    action: done,
-    why,
     ...(proposal ? { proposal } : {}),
     ...(commit_hash ? { commit: commit_hash } : {}),
   }
+}
+
+/** The columns of a new proposal, and their values in the same order. */
+export const PROPOSAL_COLUMNS = `user_id, id, label, kind, state, base_version, base_title, base_body, title, body,
+  agent_id, reasoning, confidence, entries, created_at, operation`
+
+export function proposalValues({ base, operation, entries, ...it }: Proposal): (string | number | null)[] {
+  const before = [base?.version ?? null, base?.title ?? null, base?.body ?? null]
+  const made = [it.title, it.body, it.agentId, it.reasoning, it.confidence, JSON.stringify(entries), it.createdAt]
+  return [
+    it.userId,
+    it.id,
+    it.label,
+    it.kind,
+    it.state,
+    ...before,
+    ...made,
+    operation ? JSON.stringify(operation) : null,
+  ]
 }
 
 export function toProposal(row: unknown): Proposal {

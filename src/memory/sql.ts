@@ -6,8 +6,8 @@
  * proposals cost nothing. A change is made by compare-and-set: the row of the block must still point to the version that
  * was expected, or the whole transaction is undone.
  */
-import { countOf, rowsOf, type Sql, type SqlRow, type SqlValue, type Steps } from '../ledger/sql.ts'
-import { toProposal, toVersion } from './rows.ts'
+import { countOf, rowsOf, type Sql, type SqlValue, type Steps } from '../ledger/sql.ts'
+import { PROPOSAL_COLUMNS, proposalValues, toBlock, toProposal, toVersion } from './rows.ts'
 import {
   type Block,
   type Change,
@@ -20,7 +20,7 @@ import {
   type Version,
 } from './store.ts'
 
-const BLOCK = `SELECT v.user_id, v.label, v.id AS version, v.title, v.body, v.schema_ref, v.at
+const BLOCK = `SELECT v.user_id, v.label, v.id AS version, v.title, v.body, v.schema_ref, v.at AS updated_at
   FROM blocks b JOIN versions v ON v.seq = b.seq`
 
 export class SqlMemory implements MemoryStore {
@@ -80,19 +80,9 @@ export class SqlMemory implements MemoryStore {
   }
 
   async propose(proposal: Proposal): Promise<Proposal> {
-    const { base } = proposal
-    await this.#sql.run(
-      `INSERT INTO proposals (user_id, id, label, kind, state, base_version, base_title, base_body, title, body,
-         agent_id, reasoning, confidence, entries, created_at, operation)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      [
-        ...[proposal.userId, proposal.id, proposal.label, proposal.kind, proposal.state],
-        ...[base?.version ?? null, base?.title ?? null, base?.body ?? null, proposal.title, proposal.body],
-        ...[proposal.agentId, proposal.reasoning, proposal.confidence, JSON.stringify(proposal.entries)],
-        proposal.createdAt,
-        proposal.operation ? JSON.stringify(proposal.operation) : null,
-      ],
-    )
+    const values = proposalValues(proposal)
+    const places = values.map(() => '?').join(', ')
+    await this.#sql.run(`INSERT INTO proposals (${PROPOSAL_COLUMNS}) VALUES (${places})`, values)
     return proposal
   }
 
@@ -197,16 +187,4 @@ function* apply({ userId, label, expected, version, content }: Change, note: Not
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
-}
-
-function toBlock(row: SqlRow): Block {
-  return {
-    userId: String(row['user_id']),
-    label: String(row['label']),
-    title: String(row['title']),
-    body: String(row['body']),
-    schemaRef: row['schema_ref'] === null ? null : String(row['schema_ref']),
-    updatedAt: Number(row['at']),
-    version: String(row['version']),
-  }
 }

@@ -7,7 +7,7 @@
  * reads again and tries again.
  */
 
-/** `user:alice`, `agent:ralph`. An agent's name can propose; it stands on no decision. */
+/** `user:alice`, `agent:ralph`. An agent can propose and never decides. */
 export type Actor = `${'user' | 'admin' | 'agent'}:${string}`
 
 export type Content = {
@@ -135,16 +135,25 @@ export interface MemoryStore {
 
 export const PAGE = 100
 
-/** All blocks of a user, page by page. */
-export async function allBlocks(store: Pick<MemoryStore, 'blocks'>, userId: string): Promise<Block[]> {
-  const all: Block[] = []
-  const limit = 500
+const READ_AT_ONCE = 500
+
+/** Everything of a list that is read in pages. */
+export async function allPages<T>(
+  read: (page: { limit: number; after: string | undefined }) => Promise<T[]>,
+  keyOf: (item: T) => string,
+): Promise<T[]> {
+  const all: T[] = []
   for (;;) {
-    const after = all.at(-1)?.label
-    const page = await store.blocks(userId, { limit, ...(after === undefined ? {} : { after }) })
+    const last = all.at(-1)
+    const page = await read({ limit: READ_AT_ONCE, after: last && keyOf(last) })
     all.push(...page)
-    if (page.length < limit) return all
+    if (page.length < READ_AT_ONCE) return all
   }
+}
+
+export function allBlocks(store: Pick<MemoryStore, 'blocks'>, userId: string): Promise<Block[]> {
+  const labelOf = ({ label }: Block) => label
+  return allPages(page => store.blocks(userId, page), labelOf)
 }
 
 /** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */

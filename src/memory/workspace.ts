@@ -32,7 +32,7 @@ export const FILE_LIMIT = 12_000
 const LEARNING_LINES = 20
 const ENTRY_LIMIT = 2_000
 const HEADING = '═══ WORKSPACE KNOWLEDGE ═══'
-/** These say who the agent is and what it must do: they change when the user says yes. */
+/** These say who the agent is and what it must do: they change only when the user approves. */
 const IDENTITY_FILES = ['SOUL.md', 'TOOLS.md', 'AGENTS.md']
 const ASKED = 'The user is asked before it changes.'
 const PERSIST = 'Update it with edit_file() or append_to_file() to persist important information.'
@@ -40,7 +40,7 @@ const PERSIST = 'Update it with edit_file() or append_to_file() to persist impor
 type KnowledgeFile = {
   path: string
   template: string
-  /** Which end is kept when it is too long: rules stand at the beginning, the newest entry at the end. */
+  /** Which end is kept when it is too long: rules are at the beginning, the newest entry is at the end. */
   keep: 'beginning' | 'end'
   /** Only the last lines are loaded; 0 leaves the file out of the prompt. */
   lastLines?: number
@@ -226,7 +226,7 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
   return { path, added }
 }
 
-/** At the end of a line that an agent added: who reads the file sees where it comes from; no prompt has it. */
+/** At the end of a line that an agent added: readers of the file see where it comes from; prompts leave it out. */
 const MARK = / <!-- from (.{1,200}) #(\d{1,9}) -->$/
 
 function markOf(source: EntryLink | undefined): string {

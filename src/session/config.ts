@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { defineTools, type ToolSpec, type ToolTable } from '../calls/tool-kinds.ts'
 import { changeOwnFile } from '../files/atomic.ts'
+import { codeOf } from '../files/root.ts'
 import { MEMORY } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson } from '../model/json.ts'
@@ -95,7 +96,7 @@ const agentSchema = z
     persona: z.string().min(1).describe('Who the agent is: a name of `palimpsest persona list`'),
     provider: z.enum(['anthropic', 'openai-compatible']),
     baseUrl: z.url().describe('Where the provider is, with /v1'),
-    keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key never stands here'),
+    keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key is never written here'),
     model: z.string().min(1),
     cheapModel: z.string().min(1).describe('Writes summaries, at the same provider'),
     temperature: z.number().min(0).max(2),
@@ -354,7 +355,7 @@ function jsonIn(text: string, path: string): unknown {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
 }
 
 type Issue = z.core.$ZodIssue

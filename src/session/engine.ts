@@ -82,11 +82,11 @@ export type OpenOptions = {
   /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
   ids?: boolean | number
   /** The tool by which the agent saves what it must not lose; warnings name it. */
-  saveWith?: string | undefined
+  saveWith?: string
   /** The provider can be told to clear the oldest results itself, by whoever sends the views. */
   serverClears?: boolean
   /** The tool by which the agent finds what was shortened (`recall`); `false` where it has none, so that no text names it. */
-  recallWith?: string | false | undefined
+  recallWith?: string | false
   /** Fails when there is no such session. */
   mustExist?: boolean
   /** What the session is; what is left out stays as it was. */
@@ -199,11 +199,10 @@ export class Palimpsest {
       ...toldToPlanner(options),
     })
     await state.load()
-    const table = this.#tools
     return new Session(state, {
       store: this.#store,
-      ...(table ? { tools: table } : {}),
-      ...(this.#embed ? { embed: this.#embed } : {}),
+      tools: this.#tools,
+      embed: this.#embed,
       open: (name, about) => {
         const added = about ? { about: { ...options.about, ...about } } : {}
         return this.session(name, { ...options, ...added, asGuest: false })
@@ -237,16 +236,15 @@ export class Palimpsest {
     planner: PlannerFactory,
   ): SessionOptions {
     const { keepFile, summarize } = this.#options
-    const table = this.#tools
     const known = modelInfo(model, this.models, dayAndTtl(this.#clock(), cacheTtl))
     return {
-      ...(table ? { tools: table } : {}),
+      tools: this.#tools,
       policy: ids === undefined ? planner : withIds(planner, ids),
       model: { ...known, ttl: Math.max(known.ttl, cacheKept) },
       overhead,
       clock: this.#clock,
       keepFile: keepFile ?? ((path, text) => this.#keepFile(id, path, text)),
-      ...(summarize ? { summarize } : {}),
+      summarize,
       ...(this.home === MEMORY ? {} : this.#records(id, this.#clock)),
     }
   }
@@ -414,8 +412,8 @@ export class Palimpsest {
   }
 
   /**
-   * The same sessions for one who has more to do before what he writes must be on disk: writes resolve when they
-   * outlive this process, and `synced` when everything written so far outlives the machine.
+   * The same sessions with early writes: a write resolves when it survives the end of this process, and `synced`
+   * resolves when everything written so far survives a crash of the machine.
    */
   early(): { pal: Palimpsest; synced(): Promise<void> } {
     const early = this.#store.early?.()
@@ -485,8 +483,7 @@ export class Palimpsest {
 
 /** Prices of the day, but none older than the table: a replay of an old session is priced as one of today. */
 function dayAndTtl(now: number, cacheTtl: string | undefined): ModelUse {
-  const at = Math.max(now, Date.parse(PRICES_AS_OF))
-  return cacheTtl === undefined ? { at } : { at, cacheTtl }
+  return { at: Math.max(now, Date.parse(PRICES_AS_OF)), cacheTtl }
 }
 
 const LONGEST_NAME = 200

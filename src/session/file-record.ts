@@ -17,7 +17,7 @@ export type FileRecord = {
   /** Entries tell the turn of an event. */
   entries: readonly Pick<Fold['entries'][number], 'role' | 'seq'>[]
   writes: readonly FileWriteEvent[]
-  tools?: ToolTable | undefined
+  tools?: ToolTable
 }
 
 type JournalWrite = Write & Change & { before: string | null; after: string | null | undefined }
@@ -51,15 +51,9 @@ export function fileStateOf(record: FileRecord, path: string, turn: number): Fil
         : intent === 'undo_edit'
           ? 'an edit was undone'
           : `${write.kind === 'write' ? 'written' : 'edited'}, by the journal`
-    return {
-      turn: write.turn,
-      before,
-      how,
-      fits: content => hashContent(content) === hash,
-      ...(after === undefined ? {} : { after }),
-    }
+    return { turn: write.turn, before, how, fits: content => hashContent(content) === hash, after }
   })
-  return fileStateAt(record.messages, path, turn, { ...(record.tools ? { tools: record.tools } : {}), writes })
+  return fileStateAt(record.messages, path, turn, { tools: record.tools, writes })
 }
 
 function journalWrites({ entries, writes }: FileRecord): JournalWrite[] {

@@ -30,12 +30,8 @@ export async function liveSession(pal: Palimpsest, name: string): Promise<Sessio
 export async function timelineOf(session: Session): Promise<Timeline> {
   const { model } = session.options
   const { length } = await session.events()
-  return new Timelines({ [model.id]: model }, { most: 1 }).of(session, {
-    id: session.id,
-    length,
-    model: model.id,
-    about: {},
-  })
+  const info = { id: session.id, length, model: model.id, about: {} }
+  return new Timelines({ [model.id]: model }, { most: 1 }).of(session, info)
 }
 
 /** What an agent's tool may reach beside its own session: the sessions of its user. */
@@ -59,7 +55,6 @@ export function liveContext(
       return session
     },
     dropped: async session => droppedFrom(pal, await infoOf(session), isHidden),
-    putBack: async (session, ids) =>
-      putBack(pal, await infoOf(session), ids, { by, ...(isHidden ? { isHidden } : {}) }),
+    putBack: async (session, ids) => putBack(pal, await infoOf(session), ids, { by, isHidden }),
   }
 }

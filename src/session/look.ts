@@ -139,8 +139,7 @@ export class Look {
   /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
   async suggest(most?: number): Promise<Suggestion[]> {
     await this.view({ plan: false })
-    const options = { count: await loadCounter(), model: this.options.model, ...(most === undefined ? {} : { most }) }
-    return suggestEdits(this.#state.fold, options)
+    return suggestEdits(this.#state.fold, { count: await loadCounter(), model: this.options.model, most })
   }
 
   /** The parts in view with their ids and sizes, largest first. */

@@ -14,7 +14,7 @@ import { wordPieces } from './wordpiece.ts'
 export type EmbedTexts = (texts: readonly string[]) => Promise<Float32Array[]>
 
 /** As the configuration has it (embedding.ts). */
-export type OnnxConfig = { onnx: string; tokenizer?: string | undefined; pooling?: 'cls' | 'mean' | undefined }
+export type OnnxConfig = { onnx: string; tokenizer?: string; pooling?: 'cls' | 'mean' }
 
 /** What the thread is given, asked and answers. */
 export type OnnxModel = { config: OnnxConfig; from: string }
@@ -39,14 +39,8 @@ type OrtSession = {
 
 export async function openOnnx({ onnx, tokenizer, pooling = 'cls' }: OnnxConfig, from: string): Promise<EmbedTexts> {
   const path = resolve(from, onnx)
-  const tokenize = wordPieces(
-    parseJson(
-      (
-        await read(tokenizer === undefined ? join(dirname(path), 'tokenizer.json') : resolve(from, tokenizer))
-      ).toString(),
-    ),
-    MAX_TOKENS,
-  )
+  const words = tokenizer === undefined ? join(dirname(path), 'tokenizer.json') : resolve(from, tokenizer)
+  const tokenize = wordPieces(parseJson(String(await read(words))), MAX_TOKENS)
   if (!tokenize) throw wrong(`The tokenizer of ${onnx} is none of the BERT kind (WordPiece).`)
   const ort = await loadOrt(from)
   ort.env.wasm.numThreads = 1
@@ -99,12 +93,10 @@ async function loadOrt(from: string): Promise<Ort> {
   }
 }
 
-async function read(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path)
-  } catch (cause) {
+function read(path: string): Promise<Buffer> {
+  return readFile(path).catch(cause => {
     throw wrong(`recall.embedding: ${path} cannot be read.`, cause)
-  }
+  })
 }
 
 function wrong(message: string, cause?: unknown): PalimpsestError {

@@ -1,6 +1,6 @@
 /**
  * What recall found, as somebody reads it: when and where it was said, whether the model sees it now, what it would
- * cost to bring back, and what stood around it. Three steps: hits, then `around` a hit, then its whole text.
+ * cost to bring back, and what is around it. Three steps: hits, then `around` a hit, then its whole text.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -64,16 +64,16 @@ export function parseTime(text: string, { end = false } = {}): number {
 }
 
 /** How doors narrow a search: lists with commas, times as people write them. */
-export type Narrowing = Partial<Record<'type' | 'tool' | 'path' | 'since' | 'until', string | undefined>>
+export type Narrowing = Partial<Record<'type' | 'tool' | 'path' | 'since' | 'until', string>>
 
 export function narrowedBy({ type, tool, path, since, until }: Narrowing): Omit<RecallOptions, 'limit'> {
   return {
     distinct: true,
-    ...(type === undefined ? {} : { types: type.split(',') }),
-    ...(tool === undefined ? {} : { tools: tool.split(',') }),
-    ...(path === undefined ? {} : { paths: path.split(',') }),
-    ...(since === undefined ? {} : { since: parseTime(since) }),
-    ...(until === undefined ? {} : { until: parseTime(until, { end: true }) }),
+    types: type?.split(','),
+    tools: tool?.split(','),
+    paths: path?.split(','),
+    since: since === undefined ? undefined : parseTime(since),
+    until: until === undefined ? undefined : parseTime(until, { end: true }),
   }
 }
 
