@@ -12,7 +12,8 @@ place=${PALIMPSEST_LITELLM:-${XDG_CACHE_HOME:-$HOME/.cache}/palimpsest/litellm}
 install() {
   [ "$("$place/bin/pip" show litellm 2>/dev/null | sed -n 's/^Version: //p')" = "$version" ] && return
   python3.11 -m venv "$place"
-  "$place/bin/pip" install --quiet --no-input "litellm[proxy]==$version"
+  "$place/bin/pip" install --quiet --no-input uv==0.13.8
+  "$place/bin/uv" pip install --quiet --python "$place/bin/python" "litellm[proxy]==$version"
 }
 
 case ${1:-} in

@@ -1,10 +1,11 @@
 #!/bin/sh
 # OpenWebUI for the test of /agent/v1, at a fixed version, in a cache folder outside the checkout.
 #
-#   scripts/open-webui.sh install    gets it (Python 3.11; some 2 GB and several minutes, once)
+#   scripts/open-webui.sh install    gets it (Python 3.11; some 2 GB, once)
 #   scripts/open-webui.sh test       drives it in a browser, with a scripted model behind our server
 #
-# PyTorch and CUDA (4 GB) are left out: only its own embedding of documents needs them.
+# By uv: pip takes a quarter of an hour to find versions that fit. PyTorch and CUDA (4 GB) are left out: only its own
+# embedding of documents needs them.
 set -eu
 
 version=0.12.4
@@ -16,16 +17,10 @@ export PATH
 install() {
   [ "$("$place/bin/pip" show open-webui 2>/dev/null | sed -n 's/^Version: //p')" = "$version" ] && return
   python3.11 -m venv "$place"
-  "$place/bin/pip" install --quiet --no-input --dry-run --report "$place/report.json" "open-webui==$version"
-  "$place/bin/python" - "$place" <<'PYTHON'
-import json, sys
-place = sys.argv[1]
-heavy = ('nvidia-', 'triton', 'torch', 'cuda')
-found = [one['metadata'] for one in json.load(open(f'{place}/report.json'))['install']]
-names = [f"{one['name']}=={one['version']}" for one in found if not one['name'].lower().startswith(heavy)]
-open(f'{place}/requirements.txt', 'w').write('\n'.join(names))
-PYTHON
-  "$place/bin/pip" install --quiet --no-input --no-deps -r "$place/requirements.txt"
+  "$place/bin/pip" install --quiet --no-input uv==0.13.8
+  echo "open-webui==$version" | "$place/bin/uv" pip compile --quiet --python "$place/bin/python" --no-annotate - |
+    grep -Ev '^(nvidia-|triton|torch|cuda)' >"$place/requirements.txt"
+  "$place/bin/uv" pip install --quiet --python "$place/bin/python" --no-deps -r "$place/requirements.txt"
 }
 
 run_test() {
