@@ -6,6 +6,7 @@ import { useResource } from '../../resource.ts'
 import { Failure } from '../../ui/failure.tsx'
 import { plural } from '../../ui/format.ts'
 import { HitList } from '../../ui/hit-list.tsx'
+import { RecallFilterRow, useRecallFilters } from '../../ui/recall-filters.tsx'
 
 type SearchTabProps = {
   session: string
@@ -21,24 +22,12 @@ type SearchTabProps = {
 
 const HITS = 50
 
-type Filters = { where: string; type: string; path: string; since: string }
-
 const HERE = 'session'
-
-const TYPES = [
-  ['', 'everything'],
-  ['tool-result', 'results of tools'],
-  ['tool-call', 'calls of tools'],
-  ['user', 'what the user said'],
-  ['assistant', 'what the agent said'],
-] as const
 
 export function SearchTab({ session, project, length, query, onQuery, onOpen, input }: SearchTabProps) {
   const asked = useDeferredValue(query.trim())
-  const [filters, setFilters] = useState<Filters>({ where: HERE, type: '', path: '', since: '' })
-  const { where, ...given } = useDeferredValue(
-    Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '')),
-  )
+  const [where, setWhere] = useState(HERE)
+  const { filters, setFilters, given } = useRecallFilters()
   const scope = where === 'project' && project !== undefined ? { project } : {}
   const found = useResource(
     asked === '' ? undefined : `${session}\n${asked}\n${length}\n${where}\n${JSON.stringify(given)}`,
@@ -61,7 +50,14 @@ export function SearchTab({ session, project, length, query, onQuery, onOpen, in
         value={query}
         onChange={event => onQuery(event.target.value)}
       />
-      <FilterRow filters={filters} hasProject={project !== undefined} onChange={setFilters} />
+      <div className="search-filters">
+        <select aria-label="Where to search" value={where} onChange={event => setWhere(event.target.value)}>
+          <option value={HERE}>this session</option>
+          {project !== undefined && <option value="project">this project</option>}
+          <option value="all">all sessions</option>
+        </select>
+        <RecallFilterRow filters={filters} onChange={setFilters} />
+      </div>
       {found.error !== undefined && asked !== '' && <Failure error={found.error} retry={found.reload} />}
       <p className="dim" role="status">
         {asked !== '' &&
@@ -73,47 +69,6 @@ export function SearchTab({ session, project, length, query, onQuery, onOpen, in
       ) : (
         <HitList hits={hits} query={asked} withSession />
       )}
-    </div>
-  )
-}
-
-type FilterRowProps = { filters: Filters; hasProject: boolean; onChange(filters: Filters): void }
-
-function FilterRow({ filters, hasProject, onChange }: FilterRowProps) {
-  return (
-    <div className="search-filters">
-      <select
-        aria-label="Where to search"
-        value={filters.where}
-        onChange={event => onChange({ ...filters, where: event.target.value })}
-      >
-        <option value={HERE}>this session</option>
-        {hasProject && <option value="project">this project</option>}
-        <option value="all">all sessions</option>
-      </select>
-      <select
-        aria-label="What to search"
-        value={filters.type}
-        onChange={event => onChange({ ...filters, type: event.target.value })}
-      >
-        {TYPES.map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <input
-        aria-label="About a file"
-        placeholder="file"
-        value={filters.path}
-        onChange={event => onChange({ ...filters, path: event.target.value.trim() })}
-      />
-      <input
-        type="date"
-        aria-label="Since"
-        value={filters.since}
-        onChange={event => onChange({ ...filters, since: event.target.value })}
-      />
     </div>
   )
 }

@@ -14,6 +14,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { ago, count, money, plural } from '../../ui/format.ts'
 import { HitList } from '../../ui/hit-list.tsx'
 import { useKeys } from '../../ui/keyboard.ts'
+import { RecallFilterRow, useRecallFilters } from '../../ui/recall-filters.tsx'
 import { useThrottled } from '../../ui/throttle.ts'
 import { useToasts } from '../../ui/toast.tsx'
 import { ImportArea, useImports } from './import-area.tsx'
@@ -102,7 +103,7 @@ export function SessionsPage() {
       {shown && (shown.next !== null || cursors.length > 0) && (
         <Pager shown={shown} cursors={cursors} onTurn={turnTo} />
       )}
-      {asked.length > 1 && <Said query={asked} />}
+      {asked.length > 1 && <Said query={asked} project={wanted.project} tag={wanted.tag} />}
       {renaming && (
         <RenameDialog
           session={renaming}
@@ -229,15 +230,24 @@ function Welcome({ isEmpty }: { isEmpty: boolean }) {
   )
 }
 
-/** Where the words were said, in any session. */
-function Said({ query }: { query: string }) {
-  const found = useResource(query, signal =>
-    getJson<{ hits: Hit[] }>('/recall', { query: { q: query, limit: 20 }, signal }),
+type SaidProps = { query: string; project: string | undefined; tag: string | undefined }
+
+/** Where the words were said, in any session of the project and tag that the list is narrowed to. */
+function Said({ query, project, tag }: SaidProps) {
+  const { filters, setFilters, given } = useRecallFilters()
+  const asked = { q: query, limit: 20, project, tag, ...given }
+  const found = useResource(
+    JSON.stringify(asked),
+    signal => getJson<{ hits: Hit[] }>('/recall', { query: asked, signal }),
+    { keep: true },
   )
   if (!found.value) return null
   return (
     <section className="sessions-said" aria-label="In the conversations">
       <h2>In the conversations</h2>
+      <div className="search-filters">
+        <RecallFilterRow filters={filters} onChange={setFilters} />
+      </div>
       {found.value.hits.length === 0 ? (
         <p className="dim">Nobody said this.</p>
       ) : (

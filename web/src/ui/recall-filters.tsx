@@ -1,0 +1,52 @@
+/** What a search over everything said is narrowed to: kind, tool, file and days. */
+import { useDeferredValue, useState } from 'react'
+
+export type RecallFilters = { type: string; tool: string; path: string; since: string; until: string }
+
+const NOTHING: RecallFilters = { type: '', tool: '', path: '', since: '', until: '' }
+
+const TYPES = [
+  ['', 'everything'],
+  ['tool-result', 'results of tools'],
+  ['tool-call', 'calls of tools'],
+  ['user', 'what the user said'],
+  ['assistant', 'what the agent said'],
+  ['reasoning', 'reasoning'],
+] as const
+
+/** The filters, and those of them that are set, as the API takes them. */
+export function useRecallFilters() {
+  const [filters, setFilters] = useState(NOTHING)
+  const given = useDeferredValue(
+    Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '')) as Partial<RecallFilters>,
+  )
+  return { filters, setFilters, given }
+}
+
+type RecallFilterRowProps = { filters: RecallFilters; onChange(filters: RecallFilters): void }
+
+export function RecallFilterRow({ filters, onChange }: RecallFilterRowProps) {
+  const change = (name: keyof RecallFilters) => (event: { target: { value: string } }) =>
+    onChange({ ...filters, [name]: event.target.value.trim() })
+  return (
+    <>
+      <select aria-label="What to search" value={filters.type} onChange={change('type')}>
+        {TYPES.map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <input aria-label="Of a tool" placeholder="tool" value={filters.tool} onChange={change('tool')} />
+      <input aria-label="About a file" placeholder="file" value={filters.path} onChange={change('path')} />
+      <label className="search-day">
+        since
+        <input type="date" value={filters.since} onChange={change('since')} />
+      </label>
+      <label className="search-day">
+        until
+        <input type="date" value={filters.until} onChange={change('until')} />
+      </label>
+    </>
+  )
+}
