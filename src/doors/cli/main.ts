@@ -4,7 +4,7 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { homeIn } from '../../model/defaults.ts'
@@ -13,6 +13,7 @@ import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
 import { createPaint, printable, printableJson, wantsColour } from '../terminal/output.ts'
+import { programName } from '../terminal/program.ts'
 import { COMMANDS } from './commands.ts'
 import { commandHelp, GLOBAL, overview } from './help.ts'
 
@@ -205,13 +206,12 @@ function checkArguments({ name, usage }: Command, args: readonly string[]): void
   })
 }
 
-/** Commands in our own sentences, as they can be typed: where `palimpsest` is not on the path, with npx in front. */
+/** Commands in our own sentences, as they can be typed. */
 function asCalled(text: string, commands: Commands, env: Io['env']): string {
-  const folders = (env['PATH'] ?? '').split(delimiter)
-  if (folders.some(folder => folder !== '' && existsSync(join(folder, 'palimpsest')))) return text
+  const program = programName(env)
   const names = new Set(commands.map(({ name }) => name))
   return text.replaceAll(/(?<!npx )\bpalimpsest (--help|[a-z-]+)/g, (whole, word: string) =>
-    word === '--help' || names.has(word) ? `npx ${whole}` : whole,
+    word === '--help' || names.has(word) ? `${program} ${word}` : whole,
   )
 }
 

@@ -6,6 +6,7 @@ import type { Agent, AgentEvent, Approve } from '../../agent/agent.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Context, defineCommand, type Io, readInput } from '../terminal/command.ts'
 import { createPaint, oneLine, type Paint, printable, wantsColour } from '../terminal/output.ts'
+import { programName } from '../terminal/program.ts'
 import { waitingNote } from './memory-desk.ts'
 
 const OPTIONS = {
@@ -75,7 +76,7 @@ async function tell(agent: Agent, request: string | undefined, { io, values }: A
   const stop = new AbortController()
   const interrupt = () => stop.abort()
   process.once('SIGINT', interrupt)
-  const narrate = asJson || values.quiet ? () => [] : narrator(paint)
+  const narrate = asJson || values.quiet ? () => [] : narrator({ paint, program: programName(io.env) })
   try {
     const { signal } = stop
     const events = request === undefined ? agent.resume({ signal }) : agent.run(request, { signal })
@@ -90,19 +91,22 @@ async function tell(agent: Agent, request: string | undefined, { io, values }: A
   throw new PalimpsestError('MODEL_FAILED', 'The turn ended without an answer.')
 }
 
+type Voice = { paint: Paint; program: string }
+
 /** What is said before calls is no answer: it is told with the first of them. */
-function narrator(paint: Paint): (event: AgentEvent) => string[] {
+function narrator(voice: Voice): (event: AgentEvent) => string[] {
   let said = ''
   return event => {
     if (event.type === 'text') said += event.text
     if (event.type === 'retry') said = ''
-    const lines = linesOf(event, said, paint)
+    const lines = linesOf(event, said, voice)
     if (event.type === 'call') said = ''
     return lines
   }
 }
 
-function linesOf(event: AgentEvent, said: string, paint: Paint): string[] {
+function linesOf(event: AgentEvent, said: string, voice: Voice): string[] {
+  const { paint, program } = voice
   const before = said.trim() === '' ? [] : [printable(said.trim())]
   switch (event.type) {
     case 'call':
@@ -114,11 +118,11 @@ function linesOf(event: AgentEvent, said: string, paint: Paint): string[] {
     case 'edits':
       return [paint.dim(`  context: ${oneLine(event.decision, 160)}`)]
     case 'proposals':
-      return [paint.yellow(waitingNote(event.ids.length))]
+      return [paint.yellow(waitingNote(event.ids.length, program))]
     case 'interrupted':
       return [paint.yellow(`  interrupted before: ${event.calls.map(({ name }) => name).join(', ')}`)]
     case 'delegated':
-      return linesOf(event.event, '', paint).map(line => `  │ ${line}`)
+      return linesOf(event.event, '', voice).map(line => `  │ ${line}`)
     default:
       return []
   }
@@ -132,7 +136,8 @@ async function finish({ reason, message }: Done, { session, home, context }: End
   if (reason === 'failed') throw new PalimpsestError('MODEL_FAILED', `${message} (session ${session})`, { session })
   if (!asJson) io.stdout.write(`${printable(message)}\n`)
   const where = Reflect.get(values, 'home') !== undefined || values.demo ? ` --home ${home}` : ''
-  if (!asJson && !values.quiet) io.stderr.write(`Session ${session}. Look at it: palimpsest show ${session}${where}\n`)
+  if (!asJson && !values.quiet)
+    io.stderr.write(`Session ${session}. Look at it: ${programName(io.env)} show ${session}${where}\n`)
   if (reason !== 'answered') process.exitCode = reason === 'aborted' ? 130 : 1
   return undefined
 }

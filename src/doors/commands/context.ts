@@ -5,6 +5,7 @@ import type { Palimpsest } from '../../session/engine.ts'
 import type { EditPrice, Moment } from '../../view/figures.ts'
 import { defineCommand, numberOption, type Report, readInput } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
+import { programName } from '../terminal/program.ts'
 
 const ROWS = 20
 
@@ -15,8 +16,8 @@ export const context = defineCommand({
   details: [
     'Without ids: the parts in view, the largest first, with what each costs a call and how often parts like it were',
     'quoted later in recorded sessions. With ids: what taking them out costs once and saves with every call; --yes does',
-    'it, and --undo takes it back at any later turn. SESSION may be the beginning of a name, as an agent knows it',
-    "(claude-…): the newest that goes on from it is meant. Originals stay; so does the agent's own copy.",
+    'it, and --undo takes it back at any later turn. Where SESSION went on in another (claude-….2 after a',
+    "compaction), the newest is meant. Originals stay; so does the agent's own copy.",
   ].join('\n'),
   examples: [
     'palimpsest context fix-login',
@@ -31,10 +32,10 @@ export const context = defineCommand({
     dropped: { type: 'boolean', about: "what the agent's own compaction took out; with ids: put that back" },
     rows: { type: 'string', value: 'N', about: `how many parts to list (${ROWS})` },
   },
-  async run({ args: [name = '', ...ids], values, open }) {
+  async run({ args: [name = '', ...ids], values, open, io }) {
     const pal = await open()
     if (values.undo) return undoEdits(pal, name, ids)
-    if (values.dropped) return reportDropped(pal, name, ids)
+    if (values.dropped) return reportDropped(pal, name, { ids, program: programName(io.env) })
     const { liveSession, timelineOf } = await import('../../session/live-context.ts')
     const { momentOf, priceOf } = await import('../../session/moment.ts')
     const { id } = await liveSession(pal, name)
@@ -52,7 +53,7 @@ export const context = defineCommand({
       json: { session: id, price, edits },
       *text() {
         yield* priceLines(id, price, moment)
-        yield `Done. Take it back at any later turn: palimpsest context ${id} --undo ${edits.map(edit => edit.id).join(' ')}`
+        yield `Done. Take it back at any later turn: ${programName(io.env)} context ${id} --undo ${edits.map(edit => edit.id).join(' ')}`
       },
     }
   },
@@ -73,13 +74,16 @@ async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]):
   }
 }
 
-async function reportDropped(pal: Palimpsest, name: string, ids: readonly string[]): Promise<Report> {
+type Dropping = { ids: readonly string[]; program: string }
+
+async function reportDropped(pal: Palimpsest, name: string, given: Dropping): Promise<Report> {
+  const { ids, program } = given
   const { droppedFrom, putBack } = await import('../../session/dropped.ts')
   const { liveSession } = await import('../../session/live-context.ts')
   const info = await liveSession(pal, name)
   if (ids.length > 0) {
     const edits = await putBack(pal, info, ids, { by: 'user' })
-    const undo = `palimpsest context ${info.id} --undo ${edits.map(({ id }) => id).join(' ')}`
+    const undo = `${program} context ${info.id} --undo ${edits.map(({ id }) => id).join(' ')}`
     return { json: { session: info.id, edits }, text: () => `Put back. Take it out again: ${undo}\n` }
   }
   const { before, parts } = await droppedFrom(pal, info)

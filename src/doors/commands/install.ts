@@ -7,6 +7,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Paint } from '../terminal/output.ts'
+import { programName } from '../terminal/program.ts'
 import type { Installed, SettingsChange, TakenBack } from './installed.ts'
 
 export const install = defineCommand({
@@ -65,7 +66,7 @@ export const install = defineCommand({
         for (const name of names)
           yield `${paint.green('installed')}: ${AGENTS[name]!.title} goes through ${service.url}`
         yield* steps.fallbackLines(names, service.kind, bin)
-        yield `Look at it: ${service.url}    Leave: palimpsest uninstall`
+        yield `Look at it: ${service.url}    Leave: ${programName(io.env)} uninstall`
       },
       notes,
     }
@@ -147,7 +148,7 @@ export const status = defineCommand({
     }
     return {
       json: { service: service ? { ...service, healthy } : null, agents: rows },
-      text: paint => statusLines({ service, healthy, rows, paint }),
+      text: paint => statusLines({ service, healthy, rows, paint, program: programName(io.env) }),
       exit: service && !healthy ? 1 : 0,
     }
   },
@@ -160,17 +161,18 @@ function* statusLines(given: {
   healthy: boolean
   rows: StatusRow[]
   paint: Paint
+  program: string
 }): Generator<string> {
-  const { service, healthy, rows, paint } = given
-  if (!service) yield 'service  none. Have one: palimpsest install --all'
+  const { service, healthy, rows, paint, program } = given
+  if (!service) yield `service  none. Have one: ${program} install --all`
   else {
     yield `service  ${healthy ? paint.green('well') : paint.red('does not answer')} at ${service.url} (${service.kind})`
     yield `home     ${service.home}`
-    if (!healthy) yield 'See why: palimpsest logs    Start it again: palimpsest install AGENT'
+    if (!healthy) yield `See why: ${program} logs    Start it again: ${program} install AGENT`
   }
-  for (const { name, title, state, program } of rows) {
-    if (state === 'not installed' && program === null) continue
-    const hint = state === 'not installed' ? `  palimpsest install ${name}` : ''
+  for (const { name, title, state, program: found } of rows) {
+    if (state === 'not installed' && found === null) continue
+    const hint = state === 'not installed' ? `  ${program} install ${name}` : ''
     yield `${title.padEnd(12)} ${state === 'installed' ? paint.green(state) : state}${paint.dim(hint)}`
   }
 }

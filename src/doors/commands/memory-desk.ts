@@ -54,7 +54,7 @@ export function givenWhy({ values }: MemoryContext): { why?: string } {
 }
 
 /** Tells somebody at a terminal that proposals wait. */
-export function waitingNote(count: number): string {
+export function waitingNote(count: number, program = 'palimpsest'): string {
   const what = count === 1 ? '1 change to memory waits' : `${count} changes to memory wait`
-  return `${what} for your decision: palimpsest memory proposals (then: approve ID, or reject ID)`
+  return `${what} for your decision: ${program} memory proposals (then: approve ID, or reject ID)`
 }

@@ -1,6 +1,7 @@
 /** `sample`: a session to look at. Made once, under the name `sample`; its end is shown, with what to try next. */
 import { DEFAULT_HOME } from '../../model/defaults.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { programName } from '../terminal/program.ts'
 
 const SHOWN = 24
 
@@ -10,13 +11,14 @@ export const sample = defineCommand({
   usage: '',
   examples: ['palimpsest sample', 'palimpsest sample --home /tmp/try'],
   options: { full: { type: 'boolean', about: 'show whole texts' } },
-  async run({ values, open, home }) {
+  async run({ values, open, home, io }) {
     const { openSample, SAMPLE } = await import('../../session/sample.ts')
     const { reportView } = await import('./show.ts')
     const session = await openSample(await open({ create: true }))
     const report = await reportView(session, { full: values.full === true, last: SHOWN })
     const at = home === DEFAULT_HOME ? '' : ` --home ${home}`
     const distilled = session.edits().find(({ edit, active }) => active && edit.by === 'agent')
+    const program = programName(io.env)
     const next = [
       ['all of it, from the first request on', `show ${SAMPLE}`],
       ['bring back the log that the agent distilled', `undo ${SAMPLE} ${distilled?.edit.id ?? '--last'}`],
@@ -29,8 +31,7 @@ export const sample = defineCommand({
         const shown = report.text(paint)
         yield* typeof shown === 'string' ? [shown] : shown
         yield '\nTry next:'
-        for (const [what, command] of next)
-          yield `  ${paint.bold(`npx palimpsest ${command}${at}`)}  ${paint.dim(what)}`
+        for (const [what, command] of next) yield `  ${paint.bold(`${program} ${command}${at}`)}  ${paint.dim(what)}`
       },
     }
   },

@@ -9,6 +9,7 @@ import type { SessionReport } from '../../replay/report.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'
 import { askKey } from '../terminal/confirm.ts'
 import { createPaint, type Paint, printable, timeOf, wantsColour } from '../terminal/output.ts'
+import { programName } from '../terminal/program.ts'
 
 export const welcome = defineCommand({
   name: 'welcome',
@@ -21,14 +22,14 @@ export const welcome = defineCommand({
   async run(context) {
     const { io } = context
     const seen = await look(io.env)
-    const steps = nextSteps(seen)
+    const told = { steps: nextSteps(seen), program: programName(io.env) }
     const asks =
       'isTTY' in io.stdin && io.stdin.isTTY === true && io.stdout.isTTY === true && !('json' in context.values)
-    if (!asks) return { json: { ...seen, next: steps }, text: paint => lines(seen, steps, paint) }
+    if (!asks) return { json: { ...seen, next: told.steps }, text: paint => lines(seen, { ...told, paint }) }
     const paint = createPaint(wantsColour(io.env, true))
-    for (const line of lines(seen, steps, paint)) io.stdout.write(`${line}\n`)
-    const key = await askKey(io, `${steps.map(step => step.key).join(', ')}, or any other key to leave: `)
-    const step = steps.find(one => one.key === key)
+    for (const line of lines(seen, { ...told, paint })) io.stdout.write(`${line}\n`)
+    const key = await askKey(io, `${told.steps.map(step => step.key).join(', ')}, or any other key to leave: `)
+    const step = told.steps.find(one => one.key === key)
     return step ? take(step.command, context) : undefined
   },
 })
@@ -109,7 +110,9 @@ function nextSteps({ agents, last }: Seen): Step[] {
   ]
 }
 
-function* lines({ agents, last }: Seen, steps: readonly Step[], paint: Paint): Generator<string> {
+type Told = { steps: readonly Step[]; program: string; paint: Paint }
+
+function* lines({ agents, last }: Seen, { steps, program, paint }: Told): Generator<string> {
   const named = agents.map(({ title, sessions }) =>
     sessions > 0 ? `${title} (${amount(sessions, 'session')})` : title,
   )
@@ -130,7 +133,7 @@ function* lines({ agents, last }: Seen, steps: readonly Step[], paint: Paint): G
   if (share <= 0) yield 'Short sessions have little to save: it grows with their length.'
   yield ''
   for (const { key, what, command } of steps) {
-    yield `  ${paint.bold(key)}  ${what.padEnd(12)} ${paint.dim(`npx palimpsest ${command.join(' ')}`)}`
+    yield `  ${paint.bold(key)}  ${what.padEnd(12)} ${paint.dim(`${program} ${command.join(' ')}`)}`
   }
 }
 

@@ -55,4 +55,5 @@ test('an agent that is not there can be had; a mistyped option is one, and the c
   assert.match((await run('--polcy', 'x', 'run')).stderr, /There is no option --polcy\. See: npx palimpsest --help/)
   assert.match((await run('run', 'claude', '--print')).stderr, /come after --, as in: npx palimpsest run -- claude/)
   assert.match((await run('uninstall', 'claude')).stderr, /See: npx palimpsest status/)
+  assert.match((await run('status')).stdout, /Have one: npx palimpsest install --all/)
 })

@@ -1,0 +1,10 @@
+/** How our own commands are typed on this machine: where `palimpsest` is not on the path, with npx in front. */
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { Environment } from '../../model/defaults.ts'
+
+export function programName(env: Environment): string {
+  const folders = (env['PATH'] ?? '').split(delimiter)
+  const isThere = folders.some(folder => folder !== '' && existsSync(join(folder, 'palimpsest')))
+  return isThere ? 'palimpsest' : 'npx palimpsest'
+}
