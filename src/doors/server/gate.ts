@@ -51,7 +51,7 @@ export function checkHost(request: Asked, { hosts, anyAddress }: Pick<GateOption
 
   function isAllowed(host: string): boolean {
     const name = nameIn(host)
-    if (name === undefined) return false
+    if (name === '') return false
     if (isLoopback(name) || hosts.includes(name)) return true
     return anyAddress && isIP(name.replace(/^\[|\]$/g, '')) !== 0
   }
@@ -115,8 +115,10 @@ function shownToken({ headers }: Asked, { foreignAuthorization }: Credentials): 
   return /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
 }
 
-function nameIn(host: string): string | undefined {
-  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host)?.[1]?.toLowerCase().replace(/\.$/, '')
+/** The name without its port; empty where it is none. */
+function nameIn(host: string): string {
+  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host) ?? []
+  return name.toLowerCase().replace(/\.$/, '')
 }
 
 function hostOf(origin: string): string | undefined {

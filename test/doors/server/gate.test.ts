@@ -103,6 +103,7 @@ describe('a host', () => {
     assert.equal(passes('memory.example.org', { hosts }), true)
     assert.equal(passes('Memory.Example.org:443', { hosts }), true)
     assert.equal(passes('example.org', { hosts }), false)
+    assert.equal(passes('a b', { hosts: [''] }), false, 'an empty name, as of a variable that is not set')
   })
 
   test('is any address in figures, where the server listens beyond loopback', () => {
@@ -110,7 +111,9 @@ describe('a host', () => {
       assert.equal(passes(host, { anyAddress: true }), true, host)
       assert.equal(passes(host), false, host)
     }
-    assert.equal(passes('evil.example', { anyAddress: true }), false)
+    for (const host of ['evil.example', 'a b', '1.2.3.4/x']) {
+      assert.equal(passes(host, { anyAddress: true }), false, host)
+    }
   })
 
   test('must be right in the URL and in the header', () => {
@@ -188,6 +191,9 @@ describe('credentials', async () => {
   })
 
   test('of an admin are for everybody, of others for their own user', async () => {
+    const admin = await store.createToken({ user: 'root', role: 'admin', name: '', at: 1 })
+    const caller = await who({ authorization: `Bearer ${admin.token}` })
+    assert.deepEqual(caller, { id: admin.id, role: 'admin', user: 'root', owner: undefined, name: '' })
     assert.deepEqual([mayActFor(alice, 'alice'), mayActFor(alice, 'bob')], [true, false])
     assert.deepEqual([mayActFor(LOCAL, 'alice'), mayActFor({ ...alice, role: 'admin' }, 'bob')], [true, true])
     assert.equal(mayActFor({ ...alice, role: 'agent', user: undefined }, 'alice'), false)
