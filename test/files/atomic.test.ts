@@ -1,12 +1,22 @@
 /** Half-written files that killed processes left: they go with the next write, those of the living stay. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { changeFile, changeOwnFile, isTemporary } from '../../src/files/atomic.ts'
 import { openRoot } from '../../src/files/root.ts'
+import { MAX_FILE_BYTES } from '../../src/files/text.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-atomic-'))
 process.env.PALIMPSEST_LOCKS ??= join(folder, 'locks')
@@ -60,4 +70,13 @@ test('a file that another program changes meanwhile is read again, and after man
   })
   await assert.rejects(always, { code: 'FILE_CHANGED' })
   assert.doesNotMatch(readFileSync(path, 'utf8'), /!/)
+})
+
+test('a file over the limit is not read, and stays', async () => {
+  const root = await openRoot(folder)
+  writeFileSync(join(folder, 'large.txt'), '')
+  truncateSync(join(folder, 'large.txt'), MAX_FILE_BYTES + 1)
+  const change = changeFile({ root, path: 'large.txt' }, {}, () => 'small')
+  await assert.rejects(change, { code: 'TOO_LARGE', data: { path: 'large.txt', size: MAX_FILE_BYTES + 1 } })
+  assert.equal(statSync(join(folder, 'large.txt')).size, MAX_FILE_BYTES + 1)
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
@@ -13,6 +13,18 @@ import { noPostgres, startPostgres } from '../postgres.ts'
 describe('files in a folder', () => {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-files-'))
   checkFileStore('folder', async () => new HomeFolder(home))
+
+  test('are for their owner alone', { skip: process.platform === 'win32' && 'there are no modes here' }, async () => {
+    const umask = process.umask(0)
+    try {
+      const store = new HomeFolder(home).of('ann')
+      await store.change('overflow/x.txt', () => 'x')
+      const modes = ['', 'overflow/x.txt'].map(path => statSync(join(store.folder, path)).mode & 0o777)
+      assert.deepEqual(modes, [0o700, 0o600])
+    } finally {
+      process.umask(umask)
+    }
+  })
 })
 
 describe('files in a table', { skip: noPostgres }, () => {

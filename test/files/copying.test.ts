@@ -1,0 +1,50 @@
+/** Copying the files beside a ledger: what is missing is added, and nothing that is there is changed. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { copyFiles } from '../../src/files/copying.ts'
+import { storeOf } from '../../src/files/folder.ts'
+import { CopyTally } from '../../src/ledger/copy-rows.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'palimpsest-copying-'))
+process.env.PALIMPSEST_LOCKS ??= join(base, 'locks')
+after(() => rmSync(base, { recursive: true, force: true }))
+
+/** A folder with files in `kept/`; what is given as bytes is no text. */
+function folderWith(name: string, files: Record<string, string | Buffer>): string {
+  mkdirSync(join(base, name, 'kept'), { recursive: true })
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(base, name, 'kept', file), content)
+  return join(base, name)
+}
+
+test('what is missing is added; what differs, or is no text, is named and left as it is', async () => {
+  const from = storeOf(folderWith('from', { a: 'new', b: 'same', c: 'ours', d: Buffer.from([0xff, 0, 1]) }))
+  const to = storeOf(folderWith('to', { b: 'same', c: 'theirs', e: 'other' }))
+  const tally = new CopyTally()
+  await copyFiles(from, to, 'kept', tally)
+  const texts = await Promise.all((await to.list('kept')).map(async path => [path, (await to.read(path))?.text]))
+  assert.deepEqual(Object.fromEntries(texts), {
+    'kept/a': 'new',
+    'kept/b': 'same',
+    'kept/c': 'theirs',
+    'kept/e': 'other',
+  })
+  assert.deepEqual([tally.added, tally.already], [1, 1])
+  assert.deepEqual(
+    tally.differing,
+    ['c', 'd'].map(name => `file kept/${name} of ${to.folder}`),
+  )
+})
+
+test('doing it again adds nothing, and the hash says that all of it is equal', async () => {
+  const from = storeOf(folderWith('once', { a: 'one', b: 'two' }))
+  const to = storeOf(join(base, 'again'))
+  const [first, second] = [new CopyTally(), new CopyTally()]
+  await copyFiles(from, to, 'kept', first)
+  await copyFiles(from, to, 'kept', second)
+  assert.deepEqual([first.added, first.already, second.added, second.already], [2, 0, 0, 2])
+  assert.equal(second.hash, first.hash)
+  assert.notEqual(first.hash, new CopyTally().hash)
+})
