@@ -9,9 +9,15 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
 import type { Event } from '../../src/model/types.ts'
+import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-announced-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+// It tells of what happens, and is otherwise the store that is behind it.
+ledgerStoreContract('announced', async name =>
+  announced(new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)), () => {}),
+)
 
 const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
 

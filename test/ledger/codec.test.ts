@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { contentHash, decodeEvent, decodeLight, encodeEvent, GENESIS, referencesIn } from '../../src/ledger/codec.ts'
+import {
+  contentHash,
+  decodeEvent,
+  decodeLight,
+  decodeLightFile,
+  encodeEvent,
+  GENESIS,
+  referencesIn,
+} from '../../src/ledger/codec.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { LedgerStore, NewRow, Row } from '../../src/ledger/store.ts'
@@ -95,6 +103,18 @@ describe('events and rows', () => {
     const answered = encodeEvent({ type: 'entry', message: { role: 'tool', parts: [result] } }, place)
     assert.deepEqual(decodeLight(answered.light), { role: 'tool', results: ['c1'] })
     assert.deepEqual(decodeLight(encodeEvent(holding(1), place).light), { role: 'user' })
+  })
+
+  test('the light form of a file has the hash of what was there before, and tells an empty file from none', () => {
+    const wrote = { action: 'write', path: 'a.md', hash: 'h' } as const
+    const lightOf = (before?: string | null) => {
+      const event: Event = { type: 'file', ...wrote, ...(before === undefined ? {} : { before, after: 'x' }) }
+      return decodeLightFile(encodeEvent(event, place).light)
+    }
+    assert.deepEqual(lightOf('old'), { ...wrote, before: contentHash('old') })
+    assert.deepEqual(lightOf(''), { ...wrote, before: contentHash('') })
+    assert.deepEqual(lightOf(null), { ...wrote, before: null })
+    assert.deepEqual(lightOf(), wrote)
   })
 
   test('a content that is missing is an error that names it', () => {
