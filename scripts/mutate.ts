@@ -23,7 +23,7 @@ import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
 const TESTS_PER_CHANGE = 8
-const MILLISECONDS_PER_CHANGE = 30_000
+const MILLISECONDS_PER_CHANGE = 60_000
 /** A test that has not been measured yet comes behind the quick ones and before the slow ones. */
 const UNKNOWN_MILLISECONDS = 5_000
 
@@ -127,13 +127,13 @@ async function measured(test: string): Promise<Run> {
   return run
 }
 
-/** Tests with the file's name, then those that noticed most in it, then those that import it, then the quick ones. */
+/** Tests that noticed most in the file, then those with its name or that import it; the quick ones first among these. */
 function nearestFirst(tests: readonly string[], file: string, kills: ReadonlyMap<string, number>): string[] {
   const name = basename(file, '.ts')
   const rank = (test: string) => {
-    if (basename(test, '.test.ts') === name) return -1000
-    const importsIt = readFileSync(join(root, test), 'utf8').includes(`/${file.slice(4)}'`)
-    return (importsIt ? 0 : 1) - 2 * (kills.get(test) ?? 0)
+    const isNear =
+      basename(test, '.test.ts') === name || readFileSync(join(root, test), 'utf8').includes(`/${file.slice(4)}'`)
+    return (isNear ? 0 : 1) - 2 * (kills.get(test) ?? 0)
   }
   const duration = (test: string) => runs.get(test)?.milliseconds ?? UNKNOWN_MILLISECONDS
   const ranked = tests.map(test => ({ test, rank: rank(test), duration: duration(test) }))
