@@ -115,6 +115,7 @@ describe('events and rows', () => {
     assert.deepEqual(lightOf(''), { ...wrote, before: contentHash('') })
     assert.deepEqual(lightOf(null), { ...wrote, before: null })
     assert.deepEqual(lightOf(), wrote)
+    assert.equal(encodeEvent({ type: 'decision', text: 'x' }, place).light, '', 'other events have none')
   })
 
   test('a content that is missing is an error that names it', () => {

@@ -5,6 +5,7 @@ import { copyLedger } from '../../src/ledger/copying.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { ledgerId } from '../../src/ledger/owners.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import type { NewRow } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import * as fc from '../property.ts'
 
@@ -143,4 +144,24 @@ describe('a copy', () => {
     await assert.rejects(copyLedger(from, to), { code: 'CONFLICT', message: /removed at the target/ })
     assert.equal((await to.find('one'))?.length, 2, 'the sessions were copied')
   })
+})
+
+test('a long session is copied in batches, of bounded number and size', async () => {
+  const [from, to] = [new SqliteLedger(':memory:'), new SqliteLedger(':memory:')]
+  await make(from, 'many', 1)
+  await append(from, 'many', ...Array.from({ length: 450 }, (_, n) => `${n}`))
+  await make(from, 'long', 2)
+  await append(from, 'long', ...Array.from({ length: 250 }, () => 'x'.repeat(10_000)))
+  const batches: NewRow[][] = []
+  const appended = to.append.bind(to)
+  to.append = async (id, rows) => {
+    batches.push([...rows])
+    return appended(id, rows)
+  }
+  await copyLedger(from, to)
+  assert.deepEqual(await contentOf(to), await contentOf(from))
+  assert.ok(batches.every(rows => rows.length <= 200))
+  const sizes = batches.map(rows => rows.reduce((sum, { body }) => sum + body.length, 0))
+  assert.ok(sizes.every(size => size > 0 && size <= 1_000_000))
+  assert.equal(batches.length, 3 + 3, 'no more of them than that takes')
 })

@@ -69,6 +69,13 @@ test('a search of one session has all of it; one of all sessions says when some 
   await indexer.close()
 })
 
+test('what a search of all sessions left out is indexed afterwards, without another search', async () => {
+  const { indexer, asked } = scripted({ behind: 3 })
+  assert.equal(await indexer.catchUp(undefined), true)
+  await until(() => asked.some(({ merge }) => merge))
+  await indexer.close()
+})
+
 test('a search of all sessions has what was appended here', async () => {
   const { indexer, asked } = scripted()
   indexer.appended('a')

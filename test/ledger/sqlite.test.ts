@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -156,5 +156,22 @@ test('a file or its log that is deleted or replaced while it is open is noticed 
         await store.close()
       }
     }
+  }
+})
+
+test('a new file is for its owner alone, and looking makes none', async () => {
+  const umask = process.umask(0)
+  try {
+    const path = join(folder, 'made', 'new.sqlite')
+    assert.throws(() => new SqliteLedger(path, { readOnly: true }), { code: 'STORE_FAILED' })
+    assert.equal(existsSync(join(folder, 'made')), false)
+    const store = new SqliteLedger(path)
+    if (process.platform !== 'win32') {
+      const modes = ['', 'new.sqlite', 'new.sqlite-wal'].map(name => statSync(join(folder, 'made', name)).mode & 0o777)
+      assert.deepEqual(modes, [0o700, 0o600, 0o600])
+    }
+    await store.close()
+  } finally {
+    process.umask(umask)
   }
 })
