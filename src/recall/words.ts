@@ -3,7 +3,7 @@
  *
  * A word gives its stem. An identifier in camelCase or snake_case gives itself and its parts. A path or a dotted name
  * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), which stand for a phrase without positions. Scripts
- * without spaces (Chinese, Japanese, Thai, …) give pairs of characters, and the last character alone, so that one
+ * without spaces (Chinese, Japanese, Thai, …), and Korean, give pairs of characters, and the last character alone, so that one
  * character is found as the beginning of a term. Accents and letter case do not count.
  */
 import { stem } from './stem.ts'
@@ -21,11 +21,11 @@ const ASCII_WORDS = /[A-Za-z0-9_]+/g
 const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
 const COMPOUNDS = /(?<![A-Za-z0-9_])[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
 const MARKS = /\p{M}+/gu
-/** Runs of scripts that put no spaces between words, and runs of the others. */
-const RUNS =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+|[^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+/gu
-const SPACELESS =
-  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u
+/** Scripts that put no spaces between words, or put endings on every word, as Korean does. */
+const PAIRED =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー'
+const RUNS = new RegExp(`[${PAIRED}]+|[^${PAIRED}]+`, 'gu')
+const SPACELESS = new RegExp(`^[${PAIRED}]`, 'u')
 const HUMPS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g
 
 type Word = {

@@ -208,7 +208,7 @@ test('what words do not find is found inside them, whatever their stem is, in la
   assert.deepEqual(await entries(session, 'xyzzyx'), [])
 })
 
-test('Chinese, Japanese and Thai are found by words and by a single character, at any place of a sentence', async () => {
+test('Chinese, Japanese, Thai and Korean are found by words and by a single character, at any place of a sentence', async () => {
   const session = await sessionWith(
     said('user', '我们昨天在北京开会讨论预算'),
     said('user', '明日は東京で会議があります。サーバーを再起動してください'),
@@ -226,6 +226,8 @@ test('Chinese, Japanese and Thai are found by words and by a single character, a
   assert.deepEqual(await entries(session, '国'), [3])
   assert.deepEqual(await entries(session, '算'), [0])
   assert.equal(await first('스크립트'), 4)
+  assert.equal(await first('배포'), 4)
+  assert.equal(await first('스크립트는 어디에'), 4, 'with another ending')
 })
 
 test('words of a removed session are gone from the index, also from what is found inside words', async () => {
