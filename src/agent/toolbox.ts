@@ -19,6 +19,7 @@ import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../tools/me
 import type { SessionToolContext } from '../tools/recall.ts'
 import { type Tool, type ToolContext, type ToolResult, toJsonSchema, withOwnNames } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
+import { savingToolIn } from '../view/shown-texts.ts'
 import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
 import { MALFORMED } from './ask.ts'
 import { type DelegateContext, delegateTool } from './delegate.ts'
@@ -60,12 +61,9 @@ export function toolsNamed(
   return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
 }
 
-const SAVES = ['workspace_save_fact', 'memory_folder', 'append_to_file', 'propose_memory_append']
-
-/** The tool by which an agent with these keeps what it must not lose; the best that it has. */
+/** The tool by which an agent with these keeps what it must not lose. */
 export function savingTool(names: readonly string[] | undefined, extra?: readonly AgentTool[]): string | undefined {
-  const has = new Set(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
-  return SAVES.find(name => has.has(name))
+  return savingToolIn(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
 }
 
 export type ToolboxOptions = {

@@ -25,9 +25,9 @@ export function warn(options: Partial<WarnOptions> = {}): Policy {
   return { name: NAME, start: () => startWarn(limit, from) }
 }
 
-/** `saveWith`: the tool to save with; without one, the file that the seeds name. */
+/** `saveWith`: the tool to save with; without one, what the agent says itself is never cleared. */
 export function warningText(percentage: number, saveWith?: string): string {
-  const where = saveWith === undefined ? 'to workspace.md' : `with ${saveWith}`
+  const where = saveWith === undefined ? 'in your answer' : `with ${saveWith}`
   return `⚠️ CONTEXT APPROACHING LIMIT
 
 You are at ${percentage}% of context capacity. Important tool results

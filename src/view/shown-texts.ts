@@ -56,6 +56,24 @@ export function recallToolIn(names: Iterable<string>): string | undefined {
   return [...names].find(name => isOwnTool(name) && /recall$/i.test(name))
 }
 
+/** By which tools agents keep things beyond a session: ours, and the memory of Claude, Gemini CLI and Qwen Code. */
+const SAVING = [
+  'workspace_save_fact',
+  'memory_folder',
+  'memory',
+  'save_memory',
+  'append_to_file',
+  'propose_memory_append',
+]
+
+/** The tool by which an agent with these tools keeps what it must not lose; the best that it has. */
+export function savingToolIn(names: Iterable<string>): string | undefined {
+  const all = [...names]
+  const isCalled = (name: string, own: string) =>
+    name === own || (name.endsWith(`_${own}`) && /palimpsest/i.test(name.slice(0, -own.length)))
+  return SAVING.flatMap(own => all.find(name => isCalled(name, own)) ?? [])[0]
+}
+
 /** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const part of shownParts(fold)) {

@@ -101,7 +101,7 @@ describe('clearing', () => {
 
 describe('the warning', () => {
   const text = (percentage: number) =>
-    `⚠️ CONTEXT APPROACHING LIMIT\n\nYou are at ${percentage}% of context capacity. Important tool results\nwill be cleared soon. Save any critical information to workspace.md now.`
+    `⚠️ CONTEXT APPROACHING LIMIT\n\nYou are at ${percentage}% of context capacity. Important tool results\nwill be cleared soon. Save any critical information in your answer now.`
 
   test('comes once, at 80% of the mark, behind the last message, with the real percentage', async () => {
     const session = await grown([clearResults(), warn()], 6)

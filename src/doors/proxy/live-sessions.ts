@@ -15,7 +15,7 @@ import type { OpenOptions, Palimpsest } from '../../session/engine.ts'
 import { isSegment } from '../../session/live-context.ts'
 import type { Session } from '../../session/session.ts'
 import type { Fold } from '../../view/fold.ts'
-import { recallToolIn } from '../../view/shown-texts.ts'
+import { recallToolIn, savingToolIn } from '../../view/shown-texts.ts'
 import { CacheWatch } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, clientNameOf } from './client.ts'
 import { type Conversations, digest, type Place, Remembered } from './conversation.ts'
@@ -60,6 +60,8 @@ export type Live = {
   lateFrom: number
   /** The tool by which the model finds what was shortened. */
   recallWith: string | false
+  /** The one by which it saves what it must not lose. */
+  saveWith: string | undefined
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
 }
@@ -130,8 +132,9 @@ export class LiveSessions {
     const policy = place.side || isHoldout || serverEdits ? 'none' : (this.#options.policy ?? pal.plannerFor(about))
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
     const own = recallNameIn(opening.body)
+    const saveWith = savingToolIn(namesOfTools(opening.body))
     const clears = { serverClears: mayClear === true || serverEdits }
-    const options: OpenOptions = { ...told, policy, overhead, about, recallWith: own, ...clears }
+    const options: OpenOptions = { ...told, policy, overhead, about, recallWith: own, saveWith, ...clears }
     const session = await pal.session(place.session, options)
     const isNew = session.fold.entries.length === 0
     if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
@@ -140,6 +143,7 @@ export class LiveSessions {
     const live: Live = {
       session: injection ? await this.#reopened(session, { ...options, recallWith }, injection) : session,
       recallWith,
+      saveWith,
       model: asked.model,
       policy,
       isHoldout,

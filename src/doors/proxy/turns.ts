@@ -112,7 +112,8 @@ export class Turns {
       const { tokens } = await live.session.view({ plan: false })
       const goal = tokens / 2 / live.session.options.model.window
       const policy = { ...thrifty({ may: 0, must: goal, goal }), name: nameOf(live.policy) }
-      const same = { model: live.model, serverClears: live.asked.mayClear === true, recallWith: live.recallWith }
+      const { model, recallWith, saveWith } = live
+      const same = { model, serverClears: live.asked.mayClear === true, recallWith, saveWith }
       const session = await this.#options.pal.session(id, { policy, ...same })
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()

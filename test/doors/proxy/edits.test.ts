@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Target } from '../../../src/model/types.ts'
+import { everyTurn } from '../../../src/policies/policy.ts'
+import { warn } from '../../../src/policies/warn.ts'
 import { type Setup, setUp } from './setup.ts'
 
 const MARK = { type: 'ephemeral' }
@@ -181,4 +183,20 @@ test('an edit that the user takes back is gone from the next request', async () 
   const last = goOn(goOn(CHAT, 'next'), 'last')
   await send(it, '/v1/chat/completions', last)
   assert.equal(it.upstream.requests[2]!.body, last)
+})
+
+test('a warning names the tool by which the client can save, and none that it lacks', async () => {
+  const warned = async (tool: string) => {
+    await using it = await setUp([{ text: 'ok' }], { policy: everyTurn('w', [warn({ limit: 10 })]) })
+    await send(
+      it,
+      '/v1/messages',
+      ANTHROPIC.replace('"name": "bash", "input_schema"', `"name": "${tool}", "input_schema"`),
+    )
+    return /Save any critical information (.*) now\./.exec(it.upstream.requests[0]!.body)?.[1]
+  }
+  assert.equal(await warned('bash'), 'in your answer')
+  assert.equal(await warned('memory'), 'with memory')
+  assert.equal(await warned('mcp__palimpsest__workspace_save_fact'), 'with mcp__palimpsest__workspace_save_fact')
+  assert.equal(await warned('mcp__other__memory'), 'in your answer')
 })
