@@ -92,12 +92,15 @@ function check(shape: Route['query'], values: Record<string, unknown>, where: st
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, { reportInput: true })
   if (result.success) return result.data
   const problems = result.error.issues
     .flatMap(nearestIssues)
     .slice(0, 10)
-    .map(({ path, message }) => ({ at: [where, ...path].join('.'), message }))
+    .map(({ path, message, code, input }) => {
+      const isMissing = code === 'invalid_type' && input === undefined
+      return { at: [where, ...path].join('.'), message: isMissing ? 'is missing' : message }
+    })
   const [first] = problems
   throw new PalimpsestError('INVALID_INPUT', `${first?.at ?? where}: ${first?.message ?? 'does not fit'}.`, {
     problems,

@@ -97,8 +97,8 @@ const propose = defineRoute({
   path: '/users/{user}/blocks/{label}/propose',
   summary: 'Propose a change of a block',
   description:
-    'A whole body (for a block that is not there, a new one), old_string and new_string, or a text to append or ' +
-    'prepend. The block changes when a person approves.',
+    'A whole body (for a block that is not there, a new one), old_string and new_string, a text to append or ' +
+    'prepend, or a Markdown section (its header) with new content. The block changes when a person approves.',
   roles: EVERYBODY,
   params: BlockParam,
   body: z.union([
@@ -111,6 +111,7 @@ const propose = defineRoute({
     }),
     z.strictObject({ ...common, append: z.string().min(1).max(MAX_BODY) }),
     z.strictObject({ ...common, prepend: z.string().min(1).max(MAX_BODY) }),
+    z.strictObject({ ...common, section: z.string().min(1).max(MAX_TITLE), content: z.string().max(MAX_BODY) }),
   ]),
   answer: Proposal,
   status: 201,
@@ -237,11 +238,13 @@ type Wanted =
   | { old_string: string; new_string: string; replace_all?: boolean }
   | { append: string }
   | { prepend: string }
+  | { section: string; content: string }
 
 function textIn(wanted: Wanted): string {
   if ('body' in wanted) return wanted.body
   if ('append' in wanted) return wanted.append
-  return 'prepend' in wanted ? wanted.prepend : wanted.new_string
+  if ('prepend' in wanted) return wanted.prepend
+  return 'section' in wanted ? wanted.content : wanted.new_string
 }
 
 /** The entries that are cited, and those in which the text is found; a session that is not the caller's says nothing. */
@@ -265,6 +268,7 @@ function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalI
   if ('body' in wanted) return { kind: isNew ? 'new' : 'edit', body: wanted.body }
   if ('append' in wanted) return { body: { type: 'append', text: wanted.append } }
   if ('prepend' in wanted) return { body: { type: 'prepend', text: wanted.prepend } }
+  if ('section' in wanted) return { body: { type: 'section', header: wanted.section, content: wanted.content } }
   const { old_string: oldString, new_string: newString, replace_all: all = false } = wanted
   if (oldString === newString) {
     throw new PalimpsestError('ALREADY', 'old_string and new_string must be different.', { label })

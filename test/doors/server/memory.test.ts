@@ -32,11 +32,19 @@ test('a proposal changes nothing until it is approved, and its review shows what
   assert.equal((await read('goals')).body, 'Learn Rust.\nRun daily.\n')
 })
 
+test('a section of a block can be proposed to, by its header', async () => {
+  await put('parts', '## A\n\nold\n\n## B\n\nstays\n')
+  const made = await propose('parts', { section: '## A', content: 'new' })
+  assert.deepEqual([made.status, made.json.kind, made.json.body], [201, 'section', '## A\n\nnew\n\n## B\n\nstays\n'])
+  const nowhere = await propose('parts', { section: '## C', content: 'new' })
+  assert.deepEqual([nowhere.status, nowhere.json.error.code], [409, 'PATTERN_NOT_FOUND'])
+})
+
 test('a proposal without its reasoning, or with a key that no form has, is told what is wrong', async () => {
   await put('told', 'one\n')
   const missing = await propose('told', { append: 'two', reasoning: undefined })
   assert.equal(missing.status, 422)
-  assert.match(missing.json.error.message, /^body\.reasoning: /)
+  assert.equal(missing.json.error.message, 'body.reasoning: is missing.')
   const strange = await propose('told', { old_string: 'one', new_string: 'two', appendix: 'x' })
   assert.match(strange.json.error.message, /appendix/)
 })
