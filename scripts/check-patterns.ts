@@ -18,7 +18,8 @@ const ROOT = join(import.meta.dirname, '..')
 const CACHE = join(ROOT, 'node_modules/.cache/patterns.json')
 const ATTACK_LENGTH = 30_000
 const ATTACK_MS = 10_000
-const SETTINGS = { maxRepeatCount: 100, randomSeed: 1, timeout: 120_000 } as const
+/** Without a limit of time: a busy machine changes no verdict. */
+const SETTINGS = { maxRepeatCount: 100, randomSeed: 1, timeout: null } as const
 
 /** Patterns that recheck cannot read, or that are built from words; each is linear for the reason given. */
 const JUDGED_BY_HAND: Readonly<Record<string, string>> = {

@@ -1,10 +1,24 @@
-/** A port of this machine that nobody listens on at the moment. */
+/**
+ * A port of this machine that nobody listens on at the moment. It is one that no system hands out by itself, to
+ * connections or to servers that ask for any: those could take it before the program that it is meant for.
+ */
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:net'
 
+const FIRST = 10_000
+const LAST = 32_000
+
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
+  for (;;) {
+    const port = randomInt(FIRST, LAST)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    await new Promise(resolve => server.close(resolve))
+    return port
+  }
 }

@@ -49,7 +49,8 @@ async function work(): Promise<void> {
 }
 
 function run(file: string): Promise<{ code: number | null; output: string }> {
-  const env = { ...process.env, FUZZ_SEED: String(seed), FUZZ_MILLISECONDS: String(milliseconds) }
+  const compiled = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile') }
+  const env = { ...process.env, ...compiled, FUZZ_SEED: String(seed), FUZZ_MILLISECONDS: String(milliseconds) }
   const child = spawn(process.execPath, ['--test', '--test-reporter=dot', file], { cwd: ROOT, env })
   let output = ''
   child.stdout.on('data', chunk => (output += chunk))

@@ -3,7 +3,7 @@
  * runner. The linter, the types, the layers and the exports are tests too (test/ground.test.ts), so that its
  * summary and exit code are the whole truth. `npm test -- test/session/session.test.ts` runs some of them,
  * `npm run test:web` those of the pages in a browser, and `npm run test:slow` those that take minutes: every recorded
- * transcript, and the package as others install it.
+ * transcript, every pattern, and the package as others install it.
  *
  * Loading the program takes longer than most files' tests. Files therefore share processes, ten to one, each file as
  * a suite with its own hooks. What changes or measures its process has one to itself.

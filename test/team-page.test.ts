@@ -6,7 +6,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { CLI, ROOT, runCli, saidUntil } from './e2e/run-cli.ts'
+import { runCli } from './cli.ts'
+import { CLI, ROOT, saidUntil } from './e2e/run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-team-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ApprovalRequest, fitsPattern } from '../../src/agent/approval.ts'
-import { runCli } from '../e2e/run-cli.ts'
+import { runCli } from '../cli.ts'
 import * as fc from '../property.ts'
 import { all, doneOf, only, openGround } from './harness.ts'
 

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import type { AgentEvent } from '../../src/agent/events.ts'
-import { runCli } from '../e2e/run-cli.ts'
+import { runCli } from '../cli.ts'
+import { spawnCli } from '../e2e/run-cli.ts'
 import { startUpstream } from '../upstream.ts'
 import { doneOf, only } from './harness.ts'
 
@@ -48,7 +49,7 @@ describe('ask --demo', () => {
   })
 
   test('answers on stdout, tells what it does on stderr, and runs no command that nobody approved', async () => {
-    const ran = await runCli(['ask', '--demo', 'What is this?'], { env })
+    const ran = await spawnCli(['ask', '--demo', 'What is this?'], { env })
     assert.equal(ran.code, 0)
     assert.match(ran.stdout, /^Done\. What happened:/)
     assert.match(ran.stdout, /the tests were not run/)

@@ -1,4 +1,4 @@
-/** Every command as a real process: what it prints, its JSON, its exit codes, and what it does with bad input. */
+/** Every command, some of them as real processes: what it prints, its JSON, its exit codes, and what it does with bad input. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,9 @@ import { after, before, describe, test } from 'node:test'
 import { COMMANDS } from '../../src/doors/cli/commands.ts'
 import { commandHelp } from '../../src/doors/cli/help.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
+import { type Ran, runCli } from '../cli.ts'
 import { openSmall } from '../small-session.ts'
-import { CLI, type Ran, ROOT, runCli } from './run-cli.ts'
+import { CLI, ROOT, spawnCli } from './run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-cli-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,7 +49,7 @@ before(() => freshHome(home))
 describe('sample', () => {
   test('is made once, shown, and says what to try; all of that works', async () => {
     const own = join(folder, 'sampled')
-    const { code, stdout } = await runCli(['sample', '--home', own])
+    const { code, stdout } = await spawnCli(['sample', '--home', own])
     assert.equal(code, 0)
     assert.match(stdout, /\d+ edits save [\d,]+ tokens/)
     const tries = [...stdout.matchAll(/^ {2}npx palimpsest (.*?) {2}/gm)].map(match => match[1]!)
@@ -64,7 +65,7 @@ describe('sample', () => {
 
 describe('help', () => {
   test('lists every command and says how to get more', async () => {
-    const { code, stdout } = await runCli(['--help'])
+    const { code, stdout } = await spawnCli(['--help'])
     assert.equal(code, 0)
     for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(`  ${name} `) && stdout.includes(summary), name)
   })
@@ -85,7 +86,7 @@ describe('help', () => {
   })
 
   test('loads neither tokenizer nor zod nor database', async () => {
-    const { code, stderr } = await runCli(['--help'], {
+    const { code, stderr } = await spawnCli(['--help'], {
       node: ['--import', join(import.meta.dirname, 'log-imports.ts')],
     })
     assert.equal(code, 0)
@@ -114,7 +115,7 @@ describe('sessions', () => {
 
   test('takes the home from the environment, and .agent without it', async () => {
     assert.match((await runCli(['sessions'], { env: { PALIMPSEST_HOME: home } })).stdout, /small/)
-    const { code, stderr } = await runCli(['sessions'], { cwd: folder })
+    const { code, stderr } = await spawnCli(['sessions'], { cwd: folder })
     assert.deepEqual([code, stderr], [0, 'There are no sessions in .agent.\n'])
   })
 
@@ -384,7 +385,7 @@ describe('bad input', () => {
     const own = await freshHome()
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
     db.exec('BEGIN IMMEDIATE')
-    assertFails(await runCli(['undo', 'small', 'e1', '--home', own]), 7, 'STORE_LOCKED', /locked by another process/)
+    assertFails(await spawnCli(['undo', 'small', 'e1', '--home', own]), 7, 'STORE_LOCKED', /locked by another process/)
     db.exec('ROLLBACK')
     db.close()
     assert.equal((await runCli(['undo', 'small', 'e1', '--home', own])).code, 0)
@@ -394,7 +395,7 @@ describe('bad input', () => {
 describe('the terminal', () => {
   test('gets colours only where they are wanted', async () => {
     const coloured = async (env: Record<string, string>) =>
-      (await runCli(['show', 'small', '--home', home], { env })).stdout.includes('\u001b[')
+      (await spawnCli(['show', 'small', '--home', home], { env })).stdout.includes('\u001b[')
     assert.equal(await coloured({}), false)
     assert.equal(await coloured({ FORCE_COLOR: '1' }), true)
     assert.equal(await coloured({ FORCE_COLOR: '1', NO_COLOR: '1' }), false)

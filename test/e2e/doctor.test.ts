@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { type WireDialect, wireFormOf } from '../../src/formats/wire-form.ts'
-import { ROOT, runCli } from './run-cli.ts'
+import { runCli } from '../cli.ts'
+import { ROOT } from './run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-doctor-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { killRounds, labelOf, readBack, write } from './kill-rounds.ts'
 
-const ROUNDS = 25
+/** More of them with FAULTS=all, as in CI, and as many as wanted with `npm run kill`. */
+const ROUNDS = process.env['FAULTS'] === 'all' ? 25 : 10
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-kill-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

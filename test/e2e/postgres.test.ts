@@ -10,9 +10,9 @@ import { openLedger } from '../../src/ledger/open.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { loadWorkspace, saveFact } from '../../src/memory/workspace.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
+import { runCli } from '../cli.ts'
 import { noPostgres, startPostgres } from '../postgres.ts'
 import { openSmall } from '../small-session.ts'
-import { runCli } from './run-cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-cli-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

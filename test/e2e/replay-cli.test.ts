@@ -2,21 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { codingSession } from '../../bench/session.ts'
-import { runCli } from '../../src/doors/cli/main.ts'
 import type { Message } from '../../src/model/types.ts'
-
-type Ran = { code: number; stdout: string; stderr: string }
-
-async function run(argv: string[], { isTTY = false } = {}): Promise<Ran> {
-  const ran = { code: 0, stdout: '', stderr: '' }
-  const collect = (name: 'stdout' | 'stderr') => ({ isTTY, write: (text: string) => (ran[name] += text) })
-  const io = { stdin: Readable.from([]), stdout: collect('stdout'), stderr: collect('stderr'), env: { NO_COLOR: '1' } }
-  ran.code = await runCli(argv, io)
-  return ran
-}
+import { runCli } from '../cli.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'palimpsest-replay-'))
 
@@ -56,7 +45,7 @@ function toPi({ role, parts, at }: Message, number: number) {
 describe('palimpsest replay', () => {
   test('compares policies in a table, with the largest decisions below it', async () => {
     const file = await writeTranscript('table.jsonl', 60)
-    const { code, stdout } = await run(['replay', file, '--policy', 'none,stale-output,thrifty'])
+    const { code, stdout } = await runCli(['replay', file, '--policy', 'none,stale-output,thrifty'])
     assert.equal(code, 0)
     assert.match(stdout, /1 session, 60 calls/)
     assert.match(stdout, /POLICY +TOKENS SENT +SHARE +COST +DOLLARS +EVIDENCE +EFFECTIVE +WORST +BUSTS +PEAK/)
@@ -69,7 +58,7 @@ describe('palimpsest replay', () => {
 
   test('gives the numbers of every call as JSON, and nothing else on stdout', async () => {
     const file = await writeTranscript('json.jsonl', 30)
-    const { stdout, stderr } = await run(['replay', file, '--policy', 'thrifty', '--model', 'gpt-5', '--json'])
+    const { stdout, stderr } = await runCli(['replay', file, '--policy', 'thrifty', '--model', 'gpt-5', '--json'])
     const { rows, sessions, model } = JSON.parse(stdout)
     assert.equal(stderr, '')
     assert.equal(model, 'gpt-5')
@@ -80,39 +69,39 @@ describe('palimpsest replay', () => {
   test('plots the calls', async () => {
     const file = await writeTranscript('plot.jsonl', 30)
     const svg = join(folder, 'plot.svg')
-    const { stderr } = await run(['replay', file, '--policy', 'none,thrifty', '--svg', svg])
+    const { stderr } = await runCli(['replay', file, '--policy', 'none,thrifty', '--svg', svg])
     assert.match(stderr, /plot\.svg shows session-30/)
     assert.match(await readFile(svg, 'utf8'), /^<svg [\s\S]*thrifty[\s\S]*<\/svg>\n$/)
   })
 
   test('shows a bar on a terminal, and takes it away', async () => {
     const file = await writeTranscript('bar.jsonl', 3)
-    const { stderr } = await run(['replay', file], { isTTY: true })
+    const { stderr } = await runCli(['replay', file], { isTTY: true })
     assert.match(stderr, /█/)
     assert.ok(stderr.endsWith('\r\u001b[2K'))
   })
 
   test('names a policy that it does not know before it reads for long', async () => {
     const file = await writeTranscript('unknown.jsonl', 3)
-    const { code, stderr } = await run(['replay', file, '--policy', 'thrfty'])
+    const { code, stderr } = await runCli(['replay', file, '--policy', 'thrfty'])
     assert.equal(code, 2)
     assert.match(stderr, /There is no policy "thrfty"\. Known are: none, .*thrifty/)
   })
 
   test('takes folders, and passes over what is no transcript', async () => {
-    const { code, stdout } = await run(['replay', folder, '--min-calls', '60'])
+    const { code, stdout } = await runCli(['replay', folder, '--min-calls', '60'])
     assert.equal(code, 0)
     assert.match(stdout, /1 session, 60 calls/)
   })
 
   test('says so when nothing is long enough', async () => {
-    const { code, stderr } = await run(['replay', folder, '--min-calls', '9999'])
+    const { code, stderr } = await runCli(['replay', folder, '--min-calls', '9999'])
     assert.equal(code, 2)
     assert.match(stderr, /There is no session with 9,999 calls/)
   })
 
   test('refuses a file that is none', async () => {
-    assert.equal((await run(['replay', join(folder, 'absent.jsonl')])).code, 3)
+    assert.equal((await runCli(['replay', join(folder, 'absent.jsonl')])).code, 3)
   })
 })
 
@@ -121,11 +110,11 @@ describe('palimpsest import', () => {
 
   test('brings a session into the ledger, and the same again adds nothing', async () => {
     const file = await writeTranscript('import.jsonl', 20)
-    const first = await run(['import', file, '--as', 'fix', '--home', home])
+    const first = await runCli(['import', file, '--as', 'fix', '--home', home])
     assert.match(first.stdout, /^fix {2}pi, \d+ messages: \d+ messages added$/m)
-    const again = await run(['import', file, '--as', 'fix', '--home', home])
+    const again = await runCli(['import', file, '--as', 'fix', '--home', home])
     assert.match(again.stdout, /nothing new/)
-    const { sessions } = JSON.parse((await run(['sessions', '--json', '--home', home])).stdout)
+    const { sessions } = JSON.parse((await runCli(['sessions', '--json', '--home', home])).stdout)
     assert.deepEqual(
       sessions.map(({ id }: { id: string }) => id),
       ['fix'],
@@ -137,12 +126,12 @@ describe('palimpsest import', () => {
     const whole = await readFile(file, 'utf8')
     const lines = whole.split('\n')
     await writeFile(file, `${lines.slice(0, 12).join('\n')}\n`)
-    await run(['import', file, '--as', 'grown', '--home', home])
+    await runCli(['import', file, '--as', 'grown', '--home', home])
     await writeFile(file, whole)
-    const { stdout } = await run(['import', file, '--as', 'grown', '--home', home, '--json'])
+    const { stdout } = await runCli(['import', file, '--as', 'grown', '--home', home, '--json'])
     const [session] = JSON.parse(stdout).sessions
     assert.ok(session.added > 0 && session.added < session.messages)
-    assert.equal((await run(['verify', 'grown', '--home', home])).code, 0)
+    assert.equal((await runCli(['verify', 'grown', '--home', home])).code, 0)
   })
 
   test('the sessions of one file get the same names whenever it is imported', async () => {
@@ -160,7 +149,7 @@ describe('palimpsest import', () => {
     const file = join(folder, 'several.jsonl')
     const importing = async (all: unknown[]) => {
       await writeFile(file, all.map(line => `${JSON.stringify(line)}\n`).join(''))
-      const { stdout } = await run(['import', file, '--as', 'several', '--home', home, '--json'])
+      const { stdout } = await runCli(['import', file, '--as', 'several', '--home', home, '--json'])
       return JSON.parse(stdout).sessions.map(({ session, messages, added }: Record<string, unknown>) => {
         return { session, messages, added }
       })
@@ -182,7 +171,7 @@ describe('palimpsest import', () => {
     const file = await writeTranscript('other.jsonl', 5)
     const text = (await readFile(file, 'utf8')).replaceAll('Please fix', 'Please break')
     await writeFile(file, text)
-    const { code, stderr } = await run(['import', file, '--as', 'fix', '--home', home])
+    const { code, stderr } = await runCli(['import', file, '--as', 'fix', '--home', home])
     assert.equal(code, 4)
     assert.match(stderr, /Session fix holds another conversation/)
   })
@@ -190,7 +179,7 @@ describe('palimpsest import', () => {
   test('a broken line is reported with its number, and the rest comes in', async () => {
     const file = await writeTranscript('broken.jsonl', 5)
     await writeFile(file, `${await readFile(file, 'utf8')}{"type":"mess\n`)
-    const { code, stdout, stderr } = await run(['import', file, '--as', 'broken', '--home', home])
+    const { code, stdout, stderr } = await runCli(['import', file, '--as', 'broken', '--home', home])
     assert.equal(code, 0)
     assert.match(stdout, /messages added/)
     assert.match(stderr, /broken\.jsonl, line \d+: /)
@@ -200,17 +189,18 @@ describe('palimpsest import', () => {
 describe('palimpsest why', () => {
   test('says of a transcript what the calls cost and where the money went, and the same of its import', async () => {
     const file = await writeTranscript('why.jsonl', 30)
-    const { code, stdout, stderr } = await run(['why', file])
+    const { code, stdout, stderr } = await runCli(['why', file])
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^30 calls, 30 of them estimated: \$\d/)
     assert.match(stdout, /Where the money went, as rent/)
     assert.match(stdout, /^Free: \d+ edits? that lose no cache/m)
-    const found = JSON.parse((await run(['why', file, '--json'])).stdout)
+    const found = JSON.parse((await runCli(['why', file, '--json'])).stdout)
     assert.equal(found.calls.length, 30)
-    await run(['import', file, '--as', 'whied'])
-    const imported = JSON.parse((await run(['why', 'whied', '--json'])).stdout)
+    const home = ['--home', join(folder, 'why')]
+    await runCli(['import', file, '--as', 'whied', ...home])
+    const imported = JSON.parse((await runCli(['why', 'whied', '--json', ...home])).stdout)
     assert.equal(imported.calls.length, 30)
-    assert.equal((await run(['why', 'nobody'])).code, 3)
+    assert.equal((await runCli(['why', 'nobody', ...home])).code, 3)
   })
 })
 
@@ -221,7 +211,7 @@ describe('palimpsest report', () => {
     const text = (await readFile(file, 'utf8')).replaceAll('session-30', '<img src=x onerror=alert(1)>')
     await writeFile(join(own, 'one.jsonl'), text)
     const out = join(own, 'page.html')
-    const { code, stdout, stderr } = await run(['report', own, '--out', out])
+    const { code, stdout, stderr } = await runCli(['report', own, '--out', out])
     assert.equal(code, 0, stderr)
     assert.match(stdout, /1 session, 30 calls, about \$\d+\.\d\d, estimated/)
     assert.match(stdout, /^Very long results +\d+/m)
@@ -236,7 +226,7 @@ describe('palimpsest report', () => {
   test('gives the same as JSON, and then writes no page unless one is named', async () => {
     const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))
     await writeFile(join(own, 'one.jsonl'), await readFile(await writeTranscript('report2.jsonl', 20), 'utf8'))
-    const { stdout, stderr } = await run(['report', own, '--json'])
+    const { stdout, stderr } = await runCli(['report', own, '--json'])
     const { totals, sessions, rent } = JSON.parse(stdout)
     assert.equal(stderr, '')
     assert.equal(sessions.length, 1)

@@ -1,23 +1,23 @@
 /** Runs the CLI as people do: a process of its own, with a home of its own and no colours from around it. */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { plainEnvironment, type Ran } from '../cli.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 export const CLI = join(ROOT, 'src/cli.ts')
 
 const CACHE = join(ROOT, 'node_modules/.cache/compile')
 
-export type Ran = { code: number; stdout: string; stderr: string }
-export type RunOptions = { env?: Record<string, string>; input?: string; cwd?: string; node?: string[] }
+export type SpawnOptions = { env?: Record<string, string>; input?: string; cwd?: string; node?: string[] }
 
-export function runCli(
+export function spawnCli(
   args: readonly string[],
-  { env = {}, input = '', cwd, node = [] }: RunOptions = {},
+  { env = {}, input = '', cwd, node = [] }: SpawnOptions = {},
 ): Promise<Ran> {
-  const { NO_COLOR: _, FORCE_COLOR: __, PALIMPSEST_HOME: ___, ...rest } = process.env
   return new Promise(resolve => {
     // Node keeps what it compiled, which makes the many processes of a test cheap.
-    const options = { env: { ...rest, NODE_COMPILE_CACHE: CACHE, ...env }, maxBuffer: 1e9, ...(cwd ? { cwd } : {}) }
+    const own = { ...plainEnvironment(), NODE_COMPILE_CACHE: CACHE, ...env }
+    const options = { env: own, maxBuffer: 1e9, ...(cwd ? { cwd } : {}) }
     const child = execFile(process.execPath, [...node, CLI, ...args], options, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
     })

@@ -11,7 +11,7 @@ import { Memory } from '../../src/memory/memory.ts'
 import { SqliteMemory } from '../../src/memory/sqlite.ts'
 import { openPalimpsest, type SessionInfo } from '../../src/session/engine.ts'
 import { type Rule, toRetire } from '../../src/session/retention.ts'
-import { runCli } from '../e2e/run-cli.ts'
+import { runCli } from '../cli.ts'
 import * as fc from '../property.ts'
 
 const DAY = 24 * 60 * 60 * 1000

@@ -76,7 +76,7 @@ export function startChat(
 }
 
 /** So that a test that waits in vain says what it saw. */
-const PATIENCE = 60_000
+const PATIENCE = 300_000
 
 export class DrivenChat {
   readonly #child: ChildProcess

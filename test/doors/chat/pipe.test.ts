@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 import { startUpstream, type Turn } from '../../upstream.ts'
 import { freshPlace, type Place, startChat, untilThere } from './driven-chat.ts'
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'palimpsest-config-'))
 after(() => rm(folder, { recursive: true, force: true }))

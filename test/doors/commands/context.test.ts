@@ -12,7 +12,7 @@ import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { momentOf, priceOf } from '../../../src/session/moment.ts'
 import { Timelines } from '../../../src/session/timelines.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 import * as fc from '../../property.ts'
 import { openSmall, SMALL } from '../../small-session.ts'
 

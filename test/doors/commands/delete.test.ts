@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { userFolder } from '../../../src/ledger/owners.ts'
 import { openMemory } from '../../../src/memory/open.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 import { openSmall, SMALL } from '../../small-session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-delete-'))

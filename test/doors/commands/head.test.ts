@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { chainHash, GENESIS } from '../../../src/ledger/codec.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 import { openSmall } from '../../small-session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-head-'))

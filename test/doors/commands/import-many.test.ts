@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { openSample } from '../../../src/session/sample.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 import { startServer } from '../server/harness.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-import-'))

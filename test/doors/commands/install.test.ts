@@ -11,7 +11,7 @@ import { freePort } from '../../../scripts/free-port.ts'
 import { AGENTS, basesAt } from '../../../src/doors/commands/agents.ts'
 import { applyChange, takeBack } from '../../../src/doors/commands/installed.ts'
 import { describeService, isTaken } from '../../../src/doors/commands/service.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { spawnCli } from '../../e2e/run-cli.ts'
 import { dotenv, jsonc, toml } from '../../files/settings-texts.ts'
 import * as fc from '../../property.ts'
 import { startUpstream } from '../../upstream.ts'
@@ -91,7 +91,7 @@ test('install, status, logs and uninstall with a service of its own', async () =
   await writeFile(settings, before)
   // No manager of services answers without a session of the user.
   const env = { HOME: own.home, XDG_RUNTIME_DIR: own.home, DBUS_SESSION_BUS_ADDRESS: '', PATH: process.env['PATH']! }
-  const cli = (...args: string[]) => runCli(args, { env, cwd: own.home })
+  const cli = (...args: string[]) => spawnCli(args, { env, cwd: own.home })
   const unsure = await cli('install', 'claude')
   assert.equal(unsure.code, 2)
   assert.match(unsure.stderr, /\+.*ANTHROPIC_BASE_URL[\s\S]*Nobody can be asked here/)

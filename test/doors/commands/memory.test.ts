@@ -2,39 +2,26 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
-import { runCli } from '../../../src/doors/cli/main.ts'
 import { userFolder } from '../../../src/ledger/owners.ts'
+import { type Ran, type RunOptions, runCli } from '../../cli.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'palimpsest-memory-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 let homes = 0
 
-type Cli = (
-  args: string[],
-  given?: { input?: string; env?: Record<string, string> },
-) => Promise<{ code: number; out: string; err: string }>
+type Cli = (args: string[], given?: RunOptions) => Promise<Ran>
 
 /** The command on a home of its own. */
 function freshCli(): { cli: Cli; home: string } {
   const home = join(root, `home-${homes++}`)
-  const cli: Cli = async (args, { input = '', env = {} } = {}) => {
-    let out = ''
-    let err = ''
-    const code = await runCli(['memory', ...args, '--home', home], {
-      stdin: Readable.from([input]),
-      stdout: { write: text => (out += text) },
-      stderr: { write: text => (err += text) },
-      env: { PALIMPSEST_USER: 'ann', ...env },
-    })
-    return { code, out, err }
-  }
+  const cli: Cli = (args, { env, ...given } = {}) =>
+    runCli(['memory', ...args, '--home', home], { ...given, env: { PALIMPSEST_USER: 'ann', ...env } })
   return { cli, home }
 }
 
 async function idOf(cli: Cli): Promise<string> {
-  return JSON.parse((await cli(['proposals', '--json'])).out).proposals[0].id
+  return JSON.parse((await cli(['proposals', '--json'])).stdout).proposals[0].id
 }
 
 test('a proposal for a file of the workspace waits with the others, and approving it writes the file', async () => {
@@ -49,18 +36,18 @@ test('a proposal for a file of the workspace waits with the others, and approvin
   const env = { PALIMPSEST_WORKSPACE: workspace }
   const propose = ['propose', 'workspace:SOUL.md', '--old', 'brief', '--new', 'verbose', '-r', 'she likes to read']
   assert.equal((await cli(propose, { env })).code, 0)
-  assert.match((await cli(['proposals'], { env })).out, /workspace:SOUL\.md +edit +cli/)
+  assert.match((await cli(['proposals'], { env })).stdout, /workspace:SOUL\.md +edit +cli/)
   const id = await idOf(cli)
-  assert.match((await cli(['diff', id], { env })).out, /Be \[-brief-\]\{\+verbose\+\}\./)
+  assert.match((await cli(['diff', id], { env })).stdout, /Be \[-brief-\]\{\+verbose\+\}\./)
   assert.equal((await cli(['approve', id], { env: { ...env, PALIMPSEST_AGENT: 'ralph' } })).code, 4)
   assert.equal(soul(workspace), 'Be brief.\n')
-  assert.match((await cli(['approve', id], { env })).out, /^Approved: workspace:SOUL\.md /)
+  assert.match((await cli(['approve', id], { env })).stdout, /^Approved: workspace:SOUL\.md /)
   assert.equal(soul(workspace), 'Be verbose.\n')
   assert.equal((await cli(['revert', id], { env })).code, 0)
   assert.equal(soul(workspace), 'Be brief.\n')
   // A guest of the server has a workspace of their own.
   await cli([...propose, '--user', 'bob'], { env })
-  const guests = JSON.parse((await cli(['proposals', '--user', 'bob', '--json'], { env })).out).proposals
+  const guests = JSON.parse((await cli(['proposals', '--user', 'bob', '--json'], { env })).stdout).proposals
   await cli(['approve', guests[0].id, '--user', 'bob'], { env })
   assert.deepEqual([soul(workspace), soul(own)], ['Be brief.\n', 'Be verbose.\n'])
 })
@@ -68,7 +55,7 @@ test('a proposal for a file of the workspace waits with the others, and approvin
 test('a block is written, proposed to, looked at, approved, and has a history', async () => {
   const { cli } = freshCli()
   assert.equal((await cli(['set', 'goals', '--file', '-', '--title', 'My Goals'], { input: 'algebra\n' })).code, 0)
-  assert.match((await cli(['list'])).out, /goals {2}My Goals {6}8/)
+  assert.match((await cli(['list'])).stdout, /goals {2}My Goals {6}8/)
   const proposed = await cli([
     'propose',
     'goals',
@@ -79,20 +66,20 @@ test('a block is written, proposed to, looked at, approved, and has a history', 
     '--confidence',
     'high',
   ])
-  assert.match(proposed.out, /^Proposed as \w+\n$/)
-  assert.match((await cli(['proposals'])).out, /goals +append +cli +high .* open +she asked/)
+  assert.match(proposed.stdout, /^Proposed as \w+\n$/)
+  assert.match((await cli(['proposals'])).stdout, /goals +append +cli +high .* open +she asked/)
   const id = await idOf(cli)
   const plain = await cli(['diff', id])
-  assert.match(plain.out, /because she asked/)
-  assert.match(plain.out, /hidden: U\+200B zero-width space, 1 time\n/)
-  assert.match(plain.out, /\{\+geo⟨U\+200B⟩metry\+\}/)
+  assert.match(plain.stdout, /because she asked/)
+  assert.match(plain.stdout, /hidden: U\+200B zero-width space, 1 time\n/)
+  assert.match(plain.stdout, /\{\+geo⟨U\+200B⟩metry\+\}/)
   const colour = await cli(['diff', id], { env: { FORCE_COLOR: '1' } })
-  assert.match(colour.out, /\u001b\[32mgeo⟨U\+200B⟩metry\u001b\[39m/)
-  assert.match((await cli(['approve', id])).out, /^Approved: goals is at version/)
-  assert.equal((await cli(['show', 'goals'])).out, 'algebra\ngeo⟨U+200B⟩metry\n')
-  assert.match((await cli(['history', 'goals'])).out, new RegExp(`approve +user:ann +proposal ${id}`))
-  assert.match((await cli(['revert', id])).out, /^Reverted/)
-  assert.equal((await cli(['show', 'goals'])).out, 'algebra\n')
+  assert.match(colour.stdout, /\u001b\[32mgeo⟨U\+200B⟩metry\u001b\[39m/)
+  assert.match((await cli(['approve', id])).stdout, /^Approved: goals is at version/)
+  assert.equal((await cli(['show', 'goals'])).stdout, 'algebra\ngeo⟨U+200B⟩metry\n')
+  assert.match((await cli(['history', 'goals'])).stdout, new RegExp(`approve +user:ann +proposal ${id}`))
+  assert.match((await cli(['revert', id])).stdout, /^Reverted/)
+  assert.equal((await cli(['show', 'goals'])).stdout, 'algebra\n')
 })
 
 test('every way to propose a change does what it says', async () => {
@@ -107,16 +94,16 @@ test('every way to propose a change does what it says', async () => {
   ]
   await cli(['set', 'b', '--body', '# A\n\none\n\n# B\n\ntwo two\n'])
   for (const [args, body, kind] of ways) {
-    const { code, out, err } = await cli(['propose', 'b', '-r', 'why', '--json', ...args])
+    const { code, stdout, stderr } = await cli(['propose', 'b', '-r', 'why', '--json', ...args])
     if (args.length === 4 && args[0] === '--old') {
-      assert.deepEqual([code, /MATCH_AMBIGUOUS/.test(err)], [4, true])
+      assert.deepEqual([code, /MATCH_AMBIGUOUS/.test(stderr)], [4, true])
       continue
     }
-    assert.equal(code, 0, err)
-    const proposal = JSON.parse(out)
+    assert.equal(code, 0, stderr)
+    const proposal = JSON.parse(stdout)
     assert.deepEqual([proposal.body, proposal.kind], [body, kind])
   }
-  assert.equal(JSON.parse((await cli(['propose', 'fresh', '-r', 'why', '--body', 'x', '--json'])).out).kind, 'new')
+  assert.equal(JSON.parse((await cli(['propose', 'fresh', '-r', 'why', '--body', 'x', '--json'])).stdout).kind, 'new')
 })
 
 test('a conflict says how to see both sides and how to settle it', async () => {
@@ -127,14 +114,14 @@ test('a conflict says how to see both sides and how to settle it', async () => {
   await cli(['set', 'b', '--body', 'three\n'])
   const refused = await cli(['approve', id])
   assert.equal(refused.code, 4)
-  assert.match(refused.err, new RegExp(`palimpsest memory diff ${id}.*\\(CONFLICT\\)`))
+  assert.match(refused.stderr, new RegExp(`palimpsest memory diff ${id}.*\\(CONFLICT\\)`))
   assert.match(
-    (await cli(['diff', id])).out,
+    (await cli(['diff', id])).stdout,
     /<<<<<<< now\nthree\n\|\|\|\|\|\|\| base\none\n=======\ntwo\n>>>>>>> proposed/,
   )
   assert.equal((await cli(['approve', id, '--body', 'two and three\n'])).code, 0)
-  assert.equal((await cli(['show', 'b'])).out, 'two and three\n')
-  assert.match((await cli(['approve', id])).err, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
+  assert.equal((await cli(['show', 'b'])).stdout, 'two and three\n')
+  assert.match((await cli(['approve', id])).stderr, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
 })
 
 test('a decided proposal shows what it changed, whatever became of the block', async () => {
@@ -144,18 +131,18 @@ test('a decided proposal shows what it changed, whatever became of the block', a
   const id = await idOf(cli)
   await cli(['approve', id])
   await cli(['set', 'facts', '--body', '- likes tea'])
-  const { out } = await cli(['diff', id])
-  assert.match(out, /- \[-likes-\]\{\+loves\+\} math/)
-  assert.ok(!/conflict/.test(out))
+  const { stdout } = await cli(['diff', id])
+  assert.match(stdout, /- \[-likes-\]\{\+loves\+\} math/)
+  assert.ok(!/conflict/.test(stdout))
 })
 
 test('a value may be a line of a Markdown list', async () => {
   const { cli } = freshCli()
   await cli(['set', 'facts', '--body', '- likes math'])
   const proposed = await cli(['propose', 'facts', '--append', '- has a cat', '-r', 'she said so'])
-  assert.deepEqual([proposed.code, proposed.err], [0, ''])
+  assert.deepEqual([proposed.code, proposed.stderr], [0, ''])
   await cli(['approve', await idOf(cli)])
-  assert.equal((await cli(['show', 'facts'])).out, '- likes math\n- has a cat\n')
+  assert.equal((await cli(['show', 'facts'])).stdout, '- likes math\n- has a cat\n')
 })
 
 test('a rejected proposal is kept with the reason, and versions are compared and restored', async () => {
@@ -164,14 +151,14 @@ test('a rejected proposal is kept with the reason, and versions are compared and
   await cli(['propose', 'b', '--body', 'two', '-r', 'why'])
   const id = await idOf(cli)
   assert.equal((await cli(['reject', id, '--why', 'wrong'])).code, 0)
-  assert.match((await cli(['proposals', '--state', 'rejected'])).out, new RegExp(id))
-  assert.match((await cli(['proposals'])).err, /There are none/)
+  assert.match((await cli(['proposals', '--state', 'rejected'])).stdout, new RegExp(id))
+  assert.match((await cli(['proposals'])).stderr, /There are none/)
   await cli(['set', 'b', '--body', 'three'])
-  const { versions } = JSON.parse((await cli(['history', 'b', '--json'])).out)
-  assert.equal((await cli(['diff', 'b', versions[1].id])).out, '[-one-]{+three+}\n')
-  assert.equal((await cli(['show', 'b', '--at', versions[1].id])).out, 'one\n')
+  const { versions } = JSON.parse((await cli(['history', 'b', '--json'])).stdout)
+  assert.equal((await cli(['diff', 'b', versions[1].id])).stdout, '[-one-]{+three+}\n')
+  assert.equal((await cli(['show', 'b', '--at', versions[1].id])).stdout, 'one\n')
   assert.equal((await cli(['restore', 'b', versions[1].id])).code, 0)
-  assert.equal((await cli(['show', 'b'])).out, 'one\n')
+  assert.equal((await cli(['show', 'b'])).stdout, 'one\n')
   assert.equal((await cli(['delete', 'b'])).code, 0)
   assert.equal((await cli(['show', 'b'])).code, 3)
 })
@@ -181,18 +168,18 @@ test('an export can be imported into another home, for another user', async () =
   await first.cli(['set', 'b', '--body', 'one'])
   await first.cli(['propose', 'b', '--body', 'two', '-r', 'why'])
   const path = join(root, 'export.json')
-  writeFileSync(path, (await first.cli(['export'])).out)
+  writeFileSync(path, (await first.cli(['export'])).stdout)
   const second = freshCli()
   const imported = await second.cli(['import', path, '--user', 'bob'])
-  assert.match(imported.out, /^1 block written, 0 the same already, 1 proposal\n$/)
-  assert.equal((await second.cli(['show', 'b', '--user', 'bob'])).out, 'one\n')
+  assert.match(imported.stdout, /^1 block written, 0 the same already, 1 proposal\n$/)
+  assert.equal((await second.cli(['show', 'b', '--user', 'bob'])).stdout, 'one\n')
   writeFileSync(path, '{"format": "other"}')
-  assert.match((await second.cli(['import', path])).err, /no export of memory.*\(FORMAT_BROKEN\)/)
+  assert.match((await second.cli(['import', path])).stderr, /no export of memory.*\(FORMAT_BROKEN\)/)
 })
 
 test('looking at memory that is not there makes none', async () => {
   const { cli, home } = freshCli()
-  assert.match((await cli(['list'])).err, /ann has no memory blocks/)
+  assert.match((await cli(['list'])).stderr, /ann has no memory blocks/)
   assert.equal((await cli(['show', 'b'])).code, 3)
   assert.equal(existsSync(home), false)
 })
@@ -204,27 +191,27 @@ test('a schema in the home is checked by its name', async () => {
   mkdirSync(join(home, 'schemas'))
   writeFileSync(join(home, 'schemas', 'person.json'), '{"type": "object", "required": ["name"]}')
   assert.equal((await cli(['set', 'p', '--body', '{"name": "Ann"}', '--schema', 'person'])).code, 0)
-  assert.match((await cli(['propose', 'p', '--body', '{}', '-r', 'why'])).err, /name.*\(SCHEMA_VIOLATION\)/)
+  assert.match((await cli(['propose', 'p', '--body', '{}', '-r', 'why'])).stderr, /name.*\(SCHEMA_VIOLATION\)/)
 })
 
 test('blocks are searched, and what was asked for in two sessions is suggested', async () => {
   const { cli } = freshCli()
   await cli(['set', 'style', '--body', 'Writes tests first (valid until 2020-01-01)'])
-  assert.match((await cli(['search', 'test', 'first'])).out, /^style +Style\n +style Style Writes tests first/)
-  assert.match((await cli(['show', 'style'])).err, /STALE since 2020-01-01: Writes tests first/)
-  assert.match((await cli(['suggest'])).err, /Nothing was asked for in two sessions/)
+  assert.match((await cli(['search', 'test', 'first'])).stdout, /^style +Style\n +style Style Writes tests first/)
+  assert.match((await cli(['show', 'style'])).stderr, /STALE since 2020-01-01: Writes tests first/)
+  assert.match((await cli(['suggest'])).stderr, /Nothing was asked for in two sessions/)
 })
 
 test('what is wrong with the command line is said', async () => {
   const { cli } = freshCli()
-  assert.match((await cli(['nonsense'])).err, /memory takes one of: list search show .*\(INVALID_INPUT\)/)
-  assert.match((await cli(['show'])).err, /Usage: (?:npx )?palimpsest memory show LABEL/)
-  assert.match((await cli(['set', 'b'])).err, /Give --body/)
+  assert.match((await cli(['nonsense'])).stderr, /memory takes one of: list search show .*\(INVALID_INPUT\)/)
+  assert.match((await cli(['show'])).stderr, /Usage: (?:npx )?palimpsest memory show LABEL/)
+  assert.match((await cli(['set', 'b'])).stderr, /Give --body/)
   await cli(['set', 'b', '--body', 'x'])
-  assert.match((await cli(['propose', 'b', '--body', 'y'])).err, /reasoning is required/)
-  assert.match((await cli(['propose', 'b', '-r', 'why'])).err, /Say what to change/)
+  assert.match((await cli(['propose', 'b', '--body', 'y'])).stderr, /reasoning is required/)
+  assert.match((await cli(['propose', 'b', '-r', 'why'])).stderr, /Say what to change/)
   assert.match(
-    (await cli(['list', '--dolt', 'mysql://root@127.0.0.1:1/x'])).err,
+    (await cli(['list', '--dolt', 'mysql://root@127.0.0.1:1/x'])).stderr,
     /palimpsest dolt start \(STORE_UNAVAILABLE\)/,
   )
 })

@@ -5,24 +5,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { after, describe, test } from 'node:test'
-import { runCli } from '../../../src/doors/cli/main.ts'
 import { modelInfo } from '../../../src/providers/models.ts'
 import { rowsFrom } from '../../../src/providers/sources.ts'
 import { table } from '../../../src/providers/table.ts'
 import { settingsFor } from '../../../src/session/config.ts'
+import { runCli } from '../../cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-models-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-async function run(home: string, ...argv: string[]) {
-  const ran = { code: 0, stdout: '', stderr: '' }
-  const collect = (name: 'stdout' | 'stderr') => ({ write: (text: string) => (ran[name] += text) })
-  const io = { stdin: Readable.from([]), stdout: collect('stdout'), stderr: collect('stderr'), env: { NO_COLOR: '1' } }
-  ran.code = await runCli(['models', ...argv, '--home', home], io)
-  return ran
-}
+const run = (home: string, ...argv: string[]) => runCli(['models', ...argv, '--home', home])
 
 function newHome(name: string, config?: object): { home: string; config: string } {
   mkdirSync(join(folder, name))

@@ -8,7 +8,7 @@ import { chainOf } from '../../../src/doors/proxy/conversation.ts'
 import { lastLink } from '../../../src/ledger/redaction.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-redact-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-secrets-'))
 after(() => rmSync(home, { recursive: true, force: true }))

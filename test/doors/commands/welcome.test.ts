@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
-import { runCli } from '../../e2e/run-cli.ts'
+import { spawnCli } from '../../e2e/run-cli.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'palimpsest-welcome-'))
 after(() => rm(folder, { recursive: true, force: true }))
@@ -22,7 +22,7 @@ const line = (type: 'user' | 'assistant', n: number, message: object) =>
   })
 
 test('without a session it shows the sample, and three ways on that work', async () => {
-  const { code, stdout, stderr } = await runCli([], { env, cwd: folder })
+  const { code, stdout, stderr } = await spawnCli([], { env, cwd: folder })
   assert.equal(code, 0, stderr)
   assert.match(stdout, /this is the sample: \d+ calls/)
   assert.match(stdout, /It cost \$\d+\.\d\d\. With Palimpsest \$\d+\.\d\d, \d+ % less\./)
@@ -39,7 +39,7 @@ test('with a session it says what that cost', async () => {
   const content = [{ type: 'text', text: 'Done.' }]
   const answer = { id: 'msg_1', role: 'assistant', model: 'claude-sonnet-4-5', content, usage }
   await writeFile(file, [line('user', 1, { role: 'user', content: 'fix it' }), line('assistant', 2, answer)].join('\n'))
-  const { stdout } = await runCli(['--json'], { env, cwd: folder })
+  const { stdout } = await spawnCli(['--json'], { env, cwd: folder })
   const { agents, last, next } = JSON.parse(stdout)
   assert.deepEqual(agents, [{ name: 'claude', title: 'Claude Code', sessions: 1, isHere: false }])
   assert.equal(last.isSample, false)
@@ -49,7 +49,7 @@ test('with a session it says what that cost', async () => {
 })
 
 test('an agent that is not there can be had; a mistyped option is one, and the command can be typed as it is said', async () => {
-  const run = (...args: string[]) => runCli([...args, '--home', folder], { env, cwd: folder })
+  const run = (...args: string[]) => spawnCli([...args, '--home', folder], { env, cwd: folder })
   assert.match((await run('run', '--', 'claude')).stderr, /Get it: npm install -g @anthropic-ai\/claude-code/)
   assert.match((await run('sessions', '--jsn')).stderr, /There is no option --jsn\. Did you mean --json\?/)
   assert.match((await run('--polcy', 'x', 'run')).stderr, /There is no option --polcy\. See: npx palimpsest --help/)

@@ -3,24 +3,14 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
-import { runCli } from '../../../src/doors/cli/main.ts'
+import { runCli } from '../../cli.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-cli-workspace-'))
 process.env['PALIMPSEST_LOCKS'] ??= join(base, 'locks')
 after(() => rmSync(base, { recursive: true, force: true }))
 
-async function run(folder: string, ...argv: string[]) {
-  const written = { stdout: '', stderr: '' }
-  const code = await runCli(argv, {
-    stdin: Readable.from([]),
-    stdout: { write: (text: string) => (written.stdout += text) },
-    stderr: { write: (text: string) => (written.stderr += text) },
-    env: { PALIMPSEST_WORKSPACE: folder },
-  })
-  return { code, ...written }
-}
+const run = (folder: string, ...argv: string[]) => runCli(argv, { env: { PALIMPSEST_WORKSPACE: folder } })
 
 test('path says the folder and makes nothing', async () => {
   const folder = join(base, 'path')

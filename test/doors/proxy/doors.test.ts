@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { CLI, runCli, saidUntil } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
+import { CLI, saidUntil, spawnCli } from '../../e2e/run-cli.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-doors-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -194,7 +195,7 @@ describe('palimpsest run', () => {
       const upstreams = ['anthropic', 'openai', 'gemini'].flatMap(of => [`--${of}-upstream`, provider.url])
       const home = join(base, `run-${name}`)
       const env = { PATH: [folder, dirname(process.execPath), process.env['PATH']].join(delimiter) }
-      const ran = await runCli(['run', '--home', home, ...upstreams, '--', name, '--flag', 'x'], { env })
+      const ran = await spawnCli(['run', '--home', home, ...upstreams, '--', name, '--flag', 'x'], { env })
       assert.equal(ran.code, 3, ran.stderr)
       const { given, args, status } = JSON.parse(ran.stdout)
       assert.deepEqual(Object.keys(given).sort(), variables)

@@ -14,7 +14,8 @@ import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
-import { CLI, runCli } from '../../e2e/run-cli.ts'
+import { runCli } from '../../cli.ts'
+import { CLI, spawnCli } from '../../e2e/run-cli.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -174,7 +175,7 @@ describe('palimpsest serve', () => {
       users: { user: string; open: number }[]
     }
     assert.equal(users.find(({ user }) => user === own)?.open, 1, 'what its agent proposed waits')
-    const taken = await runCli(['serve', '--port', new URL(server.url).port, '--home', home])
+    const taken = await spawnCli(['serve', '--port', new URL(server.url).port, '--home', home])
     assert.equal(taken.code, 4)
     assert.match(taken.stderr, /is taken/)
     assert.equal(await server.stop(), 0)

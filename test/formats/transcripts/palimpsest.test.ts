@@ -7,8 +7,8 @@ import { palimpsestExport, palimpsestRecording } from '../../../src/formats/tran
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { openSample, SAMPLE_FILE } from '../../../src/session/sample.ts'
+import { runCli } from '../../cli.ts'
 import { transcriptReaderContract } from '../../contracts/transcript-reader.ts'
-import { runCli } from '../../e2e/run-cli.ts'
 
 const say = (role: string, text: string) => ({ role, parts: [{ type: 'text', text }] })
 const call = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'ls', input: { path: '.' } }] }

@@ -1,0 +1,27 @@
+/**
+ * Runs a command of the CLI in this process, with a world of its own: what it reads, what it writes, and an
+ * environment in which nothing of Palimpsest is set. Where the process itself is tested (its signals, working folder
+ * or home of the user), e2e/run-cli.ts starts one.
+ */
+import { Readable } from 'node:stream'
+import { runCli as runLine } from '../src/doors/cli/main.ts'
+
+export type Ran = { code: number; stdout: string; stderr: string }
+export type RunOptions = { env?: Record<string, string>; input?: string; isTTY?: boolean }
+
+export async function runCli(
+  args: readonly string[],
+  { env = {}, input = '', isTTY = false }: RunOptions = {},
+): Promise<Ran> {
+  const written = { stdout: '', stderr: '' }
+  const into = (name: 'stdout' | 'stderr') => ({ isTTY, write: (text: string) => (written[name] += text) })
+  const io = { stdin: Readable.from([input]), stdout: into('stdout'), stderr: into('stderr') }
+  const code = await runLine(args, { ...io, env: { ...plainEnvironment(), ...env } })
+  return { code, ...written }
+}
+
+/** The environment of the tests, without colours and settings from around them; where locks are kept stays. */
+export function plainEnvironment(): NodeJS.ProcessEnv {
+  const isOurs = (name: string) => /^(PALIMPSEST_(?!LOCKS$).*|NO_COLOR|FORCE_COLOR)$/.test(name)
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)))
+}
