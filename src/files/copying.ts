@@ -7,7 +7,7 @@ import type { FileStore } from './store.ts'
 export const KEPT_FOLDERS = ['overflow', 'archive'] as const
 
 export async function copyFiles(from: FileStore, to: FileStore, below: string, tally: CopyTally): Promise<void> {
-  for (const path of await from.list(below)) {
+  for (const path of (await from.list(below)).sort()) {
     const name = `file ${path} of ${to.folder}`
     const text = await from.read(path).then(
       found => found?.text,
@@ -24,6 +24,6 @@ export async function copyFiles(from: FileStore, to: FileStore, below: string, t
     const { before } = await to.change(path, now => now ?? text)
     const there = await to.read(path)
     const put = there?.text !== text ? 'differs' : before === null ? 'added' : 'same'
-    tally.note(put, name, text)
+    tally.note(put, name, JSON.stringify([path, text]))
   }
 }

@@ -18,12 +18,12 @@ export class CopyTally {
   readonly differing: string[] = []
   readonly #hash: Hash = createHash('sha256')
 
-  /** `what` is hashed where it is at the target as at the source. */
+  /** `what` is hashed where it is at the target as at the source; `name` may say where that is. */
   note(put: Put, name: string, what: string): void {
     if (put === 'differs') this.differing.push(name)
     else {
       this[put === 'added' ? 'added' : 'already']++
-      this.#hash.update(`${JSON.stringify([name, what])}\n`)
+      this.#hash.update(`${what}\n`)
     }
   }
 

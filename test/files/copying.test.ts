@@ -44,6 +44,9 @@ test('doing it again adds nothing, and the hash says that all of it is equal', a
   const [first, second] = [new CopyTally(), new CopyTally()]
   await copyFiles(from, to, 'kept', first)
   await copyFiles(from, to, 'kept', second)
+  const back = new CopyTally()
+  await copyFiles(to, from, 'kept', back)
+  assert.equal(back.hash, first.hash, 'whichever way it goes')
   assert.deepEqual([first.added, first.already, second.added, second.already], [2, 0, 0, 2])
   assert.equal(second.hash, first.hash)
   assert.notEqual(first.hash, new CopyTally().hash)
