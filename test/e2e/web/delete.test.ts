@@ -1,4 +1,4 @@
-/** Deleting a session on its page, in a real browser. */
+/** Deleting a session on its page, and old ones and users on that of the settings, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openSmall, SMALL } from '../../small-session.ts'
@@ -22,6 +22,30 @@ describe('deleting a session on its page', { skip }, () => {
     await page.getByRole('button', { name: 'Delete for good' }).click()
     await page.waitForURL(/#\/sessions$/)
     assert.equal(await web.pal.find(SMALL), undefined)
+    assert.deepEqual(web.problems, [])
+  })
+
+  test('in the settings: what is old, and everything of a user, after showing what would go', async () => {
+    await openSmall(web.pal)
+    await (await web.pal.of('alice').session('plans')).append({
+      role: 'user',
+      parts: [{ type: 'text', text: 'a plan' }],
+    })
+    const page = await web.page('#/settings')
+    const form = page.locator('form', { has: page.getByLabel('Sessions last used before') })
+    await form.getByLabel('Sessions last used before').fill('2000-01-01')
+    await form.getByRole('button').click()
+    await page.getByText('0 sessions with 0 events would go.').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    const ofUser = page.locator('form', { has: page.getByLabel('Everything of the user') })
+    await ofUser.getByLabel('Everything of the user').fill('alice')
+    await ofUser.getByRole('button').click()
+    await page.getByText('1 session with 1 event would go.').waitFor()
+    assert.ok(await web.pal.of('alice').find('plans'))
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('Deleted 1 session.').waitFor()
+    assert.equal(await web.pal.of('alice').find('plans'), undefined)
+    assert.ok(await web.pal.find(SMALL))
     assert.deepEqual(web.problems, [])
   })
 })

@@ -9,6 +9,7 @@ import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { AllSettings } from './all-settings.tsx'
 import { Choices } from './choices.tsx'
+import { Deletions } from './deletions.tsx'
 import { dearest, useKnobs } from './knob.ts'
 import { KnobCard } from './knob-card.tsx'
 import { Models } from './models.tsx'
@@ -24,6 +25,7 @@ const SECTIONS = [
   ['storage', 'Memory and workspace'],
   ['tuning', 'Everything else'],
   ['users', 'Users and tokens'],
+  ['deleting', 'Deleting'],
 ] as const
 
 const MOST_LISTED = 200
@@ -67,6 +69,7 @@ export function SettingsPage() {
         <Models models={all.models} asOf={all.asOf} />
         <AllSettings {...common} />
         <Tokens />
+        <Deletions />
       </div>
     </div>
   )
