@@ -1,17 +1,16 @@
 /**
  * Every door with every credential. The doors are asked for (the OpenAPI document, the mounts of `serve`, the lists of
- * MCP), and each must have a row here that says whom it is for: one without a row fails, and so does a row without its
+ * MCP), and each must have a row in audiences.ts that says whom it is for: one without a row fails, and so does a row without its
  * door. What somebody must not see has a word in it that is nowhere else; what they must not change is compared.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { partId } from '../../src/view/shown-texts.ts'
+import { ASKED, type Audience, MOUNTS, OPEN_TO, PROMPTS, RESOURCES, ROUTES, TOOLS } from './audiences.ts'
 import { BODIES, queryFor } from './server/bodies.ts'
-import { startWholeServer } from './whole-server.ts'
+import { type Answer, startWholeServer } from './whole-server.ts'
 
 const CANARY = 'xylophone-canary'
-/** What is asked for, which may be named again in an answer. */
-const ASKED = 'xylophone'
 const PROVIDER_PATHS: Record<string, [path: string, body: object]> = {
   '/v1': ['/v1/chat/completions', { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] }],
   '/anthropic': [
@@ -25,151 +24,6 @@ const PROVIDER_PATHS: Record<string, [path: string, body: object]> = {
   ],
 }
 
-type Audience = 'everybody' | 'people' | 'admins' | 'public'
-
-/** Whom each route is for, written by hand: the document says what is, this says what must be. */
-const ROUTES: Record<Audience, readonly string[]> = {
-  everybody: [
-    'get /sessions',
-    'get /families',
-    'get /overview',
-    'post /sessions',
-    'get /sessions/{session}',
-    'post /sessions/{session}/messages',
-    'get /sessions/{session}/entries',
-    'get /sessions/{session}/view',
-    'post /sessions/{session}/view',
-    'get /sessions/{session}/explained',
-    'get /sessions/{session}/stats',
-    'get /sessions/{session}/edits',
-    'post /sessions/{session}/edits',
-    'post /sessions/{session}/edits/{edit}/undo',
-    'post /sessions/{session}/edits/{edit}/redo',
-    'post /sessions/{session}/restore',
-    'post /sessions/{session}/fork',
-    'get /sessions/{session}/recall',
-    'get /recall',
-    'get /sessions/{session}/around',
-    'get /sessions/{session}/original',
-    'get /sessions/{session}/suggestions',
-    'get /sessions/{session}/parts',
-    'get /sessions/{session}/changelog',
-    'get /sessions/{session}/file',
-    'get /sessions/{session}/verify',
-    'get /sessions/{session}/map',
-    'get /sessions/{session}/parts/{entry}/{part}',
-    'get /sessions/{session}/summary',
-    'get /sessions/{session}/timeline',
-    'get /sessions/{session}/why',
-    'get /sessions/{session}/now',
-    'get /sessions/{session}/dropped',
-    'post /sessions/{session}/dropped',
-    'get /sessions/{session}/rent',
-    'get /sessions/{session}/turns',
-    'get /sessions/{session}/verdict',
-    'get /sessions/{session}/would',
-    'get /sessions/{session}/knob',
-    'get /sessions/{session}/pending',
-    'post /import',
-    'post /sessions/{session}/compare',
-    'post /v1/compress',
-    'get /v1/retrieve/{hash}',
-    'get /users',
-    'get /policies',
-    'get /users/{user}/blocks',
-    'get /users/{user}/memory',
-    'get /users/{user}/blocks/{label}',
-    'get /users/{user}/blocks/{label}/history',
-    'post /users/{user}/blocks/{label}/propose',
-    'get /users/{user}/proposals',
-    'get /users/{user}/proposals/{id}',
-    'get /events',
-    'get /me',
-  ],
-  people: [
-    'post /sessions/{session}/edits/apply',
-    'put /sessions/{session}/title',
-    'put /sessions/{session}/tags',
-    'post /deletions',
-    'post /redactions',
-    'get /sessions/{session}/secrets',
-    'get /sessions/{session}/share',
-    'delete /users/{user}',
-    'post /sessions/{session}/pin',
-    'post /sessions/{session}/compact/preview',
-    'post /sessions/{session}/compact',
-    'put /users/{user}/blocks/{label}',
-    'delete /users/{user}/blocks/{label}',
-    'post /users/{user}/blocks/{label}/restore',
-    'post /users/{user}/proposals/{id}/approve',
-    'post /users/{user}/proposals/{id}/reject',
-    'post /users/{user}/proposals/{id}/revert',
-    'get /agent/personas',
-    'post /agent/sessions/{session}/turns',
-    'get /agent/sessions/{session}/turns',
-    'post /agent/sessions/{session}/approvals/{id}',
-    'post /agent/sessions/{session}/stop',
-  ],
-  admins: [
-    'get /own-sessions',
-    'post /own-sessions/last',
-    'get /workspace',
-    'post /workspace',
-    'get /workspace/{file}',
-    'put /workspace/{file}',
-    'get /tokens',
-    'post /tokens',
-    'delete /tokens/{token}',
-    'get /settings',
-    'put /settings',
-  ],
-  public: ['get /healthz', 'get /openapi.json', 'get /docs'],
-}
-
-/** The other doors of `serve`, by their path. */
-const MOUNTS: Record<string, Audience> = {
-  '/v1': 'everybody',
-  '/anthropic': 'everybody',
-  '/openai': 'everybody',
-  '/gemini': 'everybody',
-  '/metrics': 'admins',
-  '/mcp': 'everybody',
-  '/agent/v1': 'people',
-  '/decide': 'public',
-  '/': 'public',
-}
-
-/** What MCP offers, with arguments that aim at what the victim has. */
-const TOOLS: Record<string, object> = {
-  context: { action: 'list' },
-  recall: { query: ASKED },
-  workspace_save_fact: { fact: 'planted' },
-  workspace_log_learning: { insight: 'planted' },
-  workspace_log_error: { error: 'planted', solution: 'planted' },
-  workspace_daily_log: { entry: 'planted' },
-  workspace_request_feature: { request: 'planted' },
-  list_memory_blocks: {},
-  search_memory: { query: 'x' },
-  read_memory_block: { block_label: 'goals' },
-  propose_memory_edit: { block_label: 'goals', old_string: ASKED, new_string: 'planted', reasoning: 'r' },
-  propose_memory_append: { block_label: 'goals', text: 'planted', reasoning: 'r' },
-  propose_memory_section: { block_label: 'goals', header: '## A', content: 'planted', reasoning: 'r' },
-  propose_memory_block: { block_label: 'goals', title: 'Goals', content: 'planted', reasoning: 'r' },
-}
-const RESOURCES: Record<string, readonly string[]> = {
-  'palimpsest://workspace/{+path}': [
-    'palimpsest://workspace/MEMORY.md',
-    'palimpsest://workspace/..%2F..%2Fbob%2Fworkspace%2FMEMORY.md',
-  ],
-  'palimpsest://sessions/{id}': [
-    'palimpsest://sessions/plans',
-    'palimpsest://sessions/%40bob%2Fplans',
-    'palimpsest://sessions/@bob/plans',
-  ],
-  'palimpsest://memory/{label}': ['palimpsest://memory/goals'],
-}
-const PROMPTS = ['agent-instructions']
-
 const served = await startWholeServer()
 const { call, mcp, token, store, server } = served
 const bob = (await token('bob', 'user')).token
@@ -181,23 +35,44 @@ const carolsAgent = (await token('carol', 'agent')).token
 const admin = (await token('root', 'admin')).token
 const gone = await token('bob', 'admin')
 await store.revokeToken(gone.id, 2)
-const NOBODY: Record<string, string | undefined> = { anonymous: undefined, wrong: 'pal_guess', revoked: gone.token }
+const NOBODY: Record<string, string | undefined> = {
+  anonymous: undefined,
+  empty: '',
+  wrong: 'pal_guess',
+  revoked: gone.token,
+  'the id of a token': gone.id,
+  'a token and more': `${admin}x`,
+}
+/** Other names for this server, and other sites: what a page in a browser could be made to send. */
+const FOREIGN: readonly Record<string, string>[] = [
+  { host: 'evil.example' },
+  { host: 'localhost.evil.example' },
+  { host: 'localhost@evil.example' },
+  { origin: 'http://evil.example' },
+  { origin: 'null' },
+  { origin: 'http://localhost:3000' },
+  { 'sec-fetch-site': 'cross-site' },
+  { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
+]
 
 type Target = { session: string; user: string; proposal: string; hash: string }
-type Ask = (secret: string | undefined, target: Target) => Promise<{ status: number; text: string }>
-type Row = { name: string; audience: Audience; ask: Ask }
+type Asked = Pick<Answer, 'status' | 'text' | 'headers'>
+type Ask = (secret: string | undefined, target: Target, headers?: Record<string, string>) => Promise<Asked>
+/** A route says its errors in our own form; the other doors in that of those who use them. */
+type Row = { name: string; audience: Audience; ask: Ask; isRoute?: true }
 
 /** Streams that do not end are only opened. */
-async function openStream(path: string, secret: string | undefined) {
-  const headers = secret === undefined ? {} : { 'x-palimpsest-token': secret }
+async function openStream(path: string, secret: string | undefined, more: Record<string, string> = {}): Promise<Asked> {
+  const headers = { ...(secret === undefined ? {} : { 'x-palimpsest-token': secret }), ...more }
   const response = await server.fetch(new Request(`http://localhost${path}`, { headers }))
-  await response.body?.cancel()
-  return { status: response.status, text: '' }
+  const text = response.ok ? '' : await response.text()
+  if (response.ok) await response.body?.cancel()
+  return { status: response.status, text, headers: response.headers }
 }
 
 function routeRow(name: string, audience: Audience): Row {
   const [method = '', path = ''] = name.split(' ')
-  const ask: Ask = (secret, { session, user, proposal, hash }) => {
+  const ask: Ask = (secret, { session, user, proposal, hash }, headers) => {
     const values: Record<string, string> = {
       session,
       user,
@@ -211,13 +86,14 @@ function routeRow(name: string, audience: Audience): Row {
       hash,
     }
     const filled = path.replaceAll(/{(\w+)}/g, (_, key: string) => encodeURIComponent(values[key]!))
-    if (path === '/events') return openStream(filled, secret)
+    if (path === '/events') return openStream(filled, secret, headers)
     return call(method.toUpperCase(), filled + queryFor(path, ASKED), {
       token: secret,
       body: path === '/import' ? {} : BODIES[name],
+      ...(headers ? { headers } : {}),
     })
   }
-  return { name, audience, ask }
+  return { name, audience, ask, isRoute: true }
 }
 
 const mcpRow = (name: string, method: string, params: object): Row => ({
@@ -262,14 +138,9 @@ const ROWS: Row[] = [
   ...PROMPTS.map(name => mcpRow(`mcp prompt ${name}`, 'prompts/get', { name })),
 ]
 
-const OPEN_TO: Record<Audience, readonly string[]> = {
-  everybody: ['user', 'agent', 'admin'],
-  people: ['user', 'admin'],
-  admins: ['admin'],
-  public: ['user', 'agent', 'admin'],
-}
-
 const targets: Record<string, Target> = {}
+/** What bob has, before anybody tries anything. */
+let settled: string[] = []
 
 /** A user with something of everything, each with a word in it that is nowhere else. */
 async function settle(user: string, word: string, secret: string, agent: string): Promise<Target> {
@@ -294,8 +165,7 @@ async function settle(user: string, word: string, secret: string, agent: string)
     headers: { 'x-openwebui-chat-id': 'c1' },
     body: chat(word),
   })
-  const results = { messages: [{ role: 'tool', tool_call_id: 'c1', content: word }] }
-  const kept = await call('POST', '/v1/compress', { token: secret, body: results })
+  const kept = await call('POST', '/v1/compress', { token: secret, body: shortened(word) })
   const hash = kept.json.session.slice('gateway-'.length) + partId(2, 0, { type: 'tool-result' })
   return { session: 'plans', user, proposal: made.json.id, hash }
 }
@@ -312,9 +182,15 @@ async function stateOf(user: string, secret: string): Promise<string[]> {
   return texts
 }
 
+const shortened = (content: string) => ({ messages: [{ role: 'tool', tool_call_id: 'c1', content }] })
+const codeIn = (text: string): string => JSON.parse(text).error.code
+
 before(async () => {
   targets['bob'] = await settle('bob', CANARY, bob, bobsAgent)
   targets['carol'] = await settle('carol', 'nothing special', carol, carolsAgent)
+  settled = await stateOf('bob', bob)
+  // The hash of a text is the same for everybody who has it shortened.
+  await call('POST', '/v1/compress', { token: admin, body: shortened('nothing special') })
 })
 after(() => served.close())
 
@@ -324,6 +200,15 @@ describe('every door has a row', () => {
       Object.keys(methods).map(method => `${method} ${path}`),
     )
     assert.deepEqual(Object.values(ROUTES).flat().sort(), there.sort())
+    const needing = there.filter(name => {
+      const [method = '', path = ''] = name.split(' ')
+      return server.document.paths[path]![method]!.requestBody?.required && path !== '/import'
+    })
+    assert.deepEqual(
+      needing.filter(name => !(name in BODIES)),
+      [],
+      'without a body that fits',
+    )
     for (const [audience, names] of Object.entries(ROUTES)) {
       for (const name of names) {
         const [method = '', path = ''] = name.split(' ')
@@ -363,19 +248,22 @@ describe('every door has a row', () => {
 })
 
 describe('nobody', () => {
-  for (const { name, audience, ask } of ROWS.filter(({ audience }) => audience !== 'public')) {
+  for (const { name, audience, ask, isRoute } of ROWS.filter(({ audience }) => audience !== 'public')) {
     test(`${name} is closed to those without a good token, and says nothing`, async () => {
       for (const [kind, secret] of Object.entries(NOBODY)) {
-        const { status, text } = await ask(secret, targets['bob']!)
+        const { status, text, headers } = await ask(secret, targets['bob']!)
         assert.equal(status, 401, `${kind}, ${audience}`)
         assert.ok(!text.includes(CANARY))
+        if (!isRoute) continue
+        assert.equal(codeIn(text), 'UNAUTHORIZED')
+        assert.match(headers.get('www-authenticate') ?? '', /^Bearer/)
       }
     })
   }
 })
 
 describe('roles', () => {
-  for (const { name, audience, ask } of ROWS) {
+  for (const { name, audience, ask, isRoute } of ROWS) {
     test(`${name} is for ${audience}`, async () => {
       for (const [role, secret] of [
         ['agent', carolsAgent],
@@ -386,6 +274,9 @@ describe('roles', () => {
         const { status, text } = await ask(secret, role === 'admin' ? { ...own, session: '@carol/plans' } : own)
         if (OPEN_TO[audience].includes(role)) assert.ok(status !== 401 && status !== 403, `${role}: ${status} ${text}`)
         else assert.equal(status, 403, `${role}: ${text}`)
+        if (status === 403 && isRoute) assert.equal(codeIn(text), 'FORBIDDEN')
+        // Writes get in each other's way; whoever may read is given what they ask for.
+        if (status !== 403 && isRoute && name.startsWith('get ')) assert.equal(status, 200, `${role}: ${text}`)
         // An admin reads everybody's; whoever else reads their own.
         if (role !== 'admin') assert.ok(!text.includes(CANARY), role)
       }
@@ -393,19 +284,43 @@ describe('roles', () => {
   }
 })
 
+describe('other sites', () => {
+  for (const { name, ask } of ROWS.filter(({ isRoute }) => isRoute)) {
+    test(`${name} answers no other name and no other site`, async () => {
+      for (const foreign of FOREIGN) {
+        const { status, headers } = await ask(admin, { ...targets['carol']!, session: '@carol/plans' }, foreign)
+        assert.equal(status, 403, JSON.stringify(foreign))
+        assert.equal(headers.get('access-control-allow-origin'), null)
+      }
+    })
+  }
+})
+
 describe('a user and their agent, at what another has', () => {
+  // Lists without a name in their path are looked at further below.
+  for (const { name, audience, ask } of ROWS.filter(({ name, isRoute }) => isRoute && name.includes('{'))) {
+    test(`${name} is closed to them, or finds nothing`, async () => {
+      for (const role of ['user', 'agent'] as const) {
+        const stranger = await token(`stranger at ${name}`, role)
+        const { status } = await ask(stranger.token, targets['bob']!)
+        const isForbidden = name.includes('{user}') || !OPEN_TO[audience].includes(role)
+        // A turn makes the session that it names: theirs.
+        const otherwise = name === 'post /agent/sessions/{session}/turns' ? 200 : 404
+        assert.equal(status, isForbidden ? 403 : otherwise)
+      }
+    })
+  }
+
   test('delete nothing of it', async () => {
-    const state = await stateOf('bob', bob)
     for (const secret of [alice, alicesAgent]) {
       for (const body of [{ sessions: ['@bob/plans'] }, { sessions: ['plans'] }, { before: 1e15 }])
         await call('POST', '/deletions', { token: secret, body })
       assert.equal((await call('DELETE', '/users/bob', { token: secret })).status, 403)
     }
-    assert.deepEqual(await stateOf('bob', bob), state)
+    assert.deepEqual(await stateOf('bob', bob), settled)
   })
 
   test('see nothing of it and change nothing, at every door and by every name for it', async () => {
-    const state = await stateOf('bob', bob)
     const { proposal, hash } = targets['bob']!
     for (const { name, ask } of ROWS) {
       for (const secret of [alice, alicesAgent]) {
@@ -415,7 +330,7 @@ describe('a user and their agent, at what another has', () => {
         }
       }
     }
-    assert.deepEqual(await stateOf('bob', bob), state)
+    assert.deepEqual(await stateOf('bob', bob), settled)
   })
 
   test('what was shortened for a gateway is given back to its user alone', async () => {
