@@ -8,6 +8,7 @@ import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 import { programName } from '../terminal/program.ts'
 
 const ROWS = 20
+const FREE_ROWS = 8
 
 export const context = defineCommand({
   name: 'context',
@@ -108,10 +109,11 @@ function reportMoment(id: string, moment: Moment, rows: number): Report {
 }
 
 function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: number; paint: Paint }): Generator<string> {
-  const { tokens, window, isCold, nextUsd, parts } = moment
+  const { tokens, window, isCold, nextUsd, parts, free } = moment
   const share = Math.round((100 * tokens) / window)
   yield `${paint.bold(printable(id))}: ${withCommas(tokens)} of ${withCommas(window)} tokens (${share} %), the next call ${asDollars(nextUsd)}`
   if (isCold) yield paint.yellow('The cache is cold: the next call writes everything again, and any edit is free now.')
+  if (isCold && free.length > 0) yield `Seldom quoted later: ${free.slice(0, FREE_ROWS).join(' ')}`
   yield ''
   const columns = [
     { name: 'ID' },
@@ -152,8 +154,8 @@ export const statusline = defineCommand({
   summary: "one line about an agent's session: tokens, saved, cache; for the status line of Claude Code",
   usage: '[SESSION]',
   details:
-    'Claude Code gives its session as JSON on stdin. Asks the service, so that it is quick; says nothing where that does\n' +
-    'not answer. Set it in its settings: "statusLine": { "type": "command", "command": "palimpsest statusline" }.',
+    'Claude Code gives its session as JSON on stdin. Asks the service, so that it is quick; where that does not\n' +
+    'answer it says so. Set it in its settings: "statusLine": { "type": "command", "command": "palimpsest statusline" }.',
   examples: ['palimpsest statusline < session.json', 'palimpsest statusline claude-5f0c2a91'],
   options: {
     url: { type: 'string', value: 'URL', about: 'where the service is, if it is not the installed one' },
@@ -163,13 +165,10 @@ export const statusline = defineCommand({
     const { sessionIn, statusOf, statusText } = await import('./status-line.ts')
     const { readInstalled } = await import('./installed.ts')
     const url = values.url ?? io.env['PALIMPSEST_URL'] ?? (await readInstalled(io.env)).service?.url
-    const session = name ?? sessionIn(await readInput('-', io))
-    const status = url === undefined || session === undefined ? undefined : await statusOf(url, session)
-    if (values.cold) {
-      const message = status?.isCold ? JSON.stringify({ systemMessage: statusText(status) }) : ''
-      return { json: status ?? null, text: () => (message === '' ? '' : `${message}\n`) }
-    }
-    const text = status ? statusText(status) : 'palimpsest: not in between'
-    return { json: status ?? null, text: () => `${text}\n` }
+    const status = await statusOf(url, name ?? sessionIn(await readInput('-', io)))
+    const json = typeof status === 'string' ? null : status
+    if (!values.cold) return { json, text: () => `${statusText(status)}\n` }
+    const message = json?.isCold ? `${JSON.stringify({ systemMessage: statusText(json) })}\n` : ''
+    return { json, text: () => message }
   },
 })

@@ -16,6 +16,18 @@ export type Status = {
   cached: number | null
   isCold: boolean
   nextUsd: number
+  /** What could go for nothing on a cold cache and is seldom quoted later. */
+  free: string[]
+  parts: { id: string; tokens: number }[]
+}
+
+/** Where there is nothing to say of a session: why. */
+export type Absent = 'no service' | 'no answer' | 'no call'
+
+const ABSENT: Record<Absent, string> = {
+  'no service': 'no service is installed (palimpsest install claude)',
+  'no answer': 'the service does not answer (palimpsest logs)',
+  'no call': 'no call of this session has come through yet',
 }
 
 /** The session that Claude Code says on stdin. */
@@ -30,15 +42,17 @@ export function sessionIn(text: string): string | undefined {
 }
 
 /** The conversation may have gone on in another session: the newest of its family is asked for. */
-export async function statusOf(url: string, name: string): Promise<Status | undefined> {
+export async function statusOf(url: string | undefined, name: string | undefined): Promise<Status | Absent> {
+  if (url === undefined) return 'no service'
+  if (name === undefined) return 'no call'
   try {
     const list = await ask<{ sessions: { id: string; updatedAt: number }[] }>(
       `${url}/sessions?contains=${encodeURIComponent(name)}`,
     )
     const [newest] = list.sessions.filter(({ id }) => isSegment(id, name)).sort((a, b) => b.updatedAt - a.updatedAt)
-    return newest && (await ask<Status>(`${url}/sessions/${encodeURIComponent(newest.id)}/now`))
+    return newest ? await ask<Status>(`${url}/sessions/${encodeURIComponent(newest.id)}/now`) : 'no call'
   } catch {
-    return undefined
+    return 'no answer'
   }
 }
 
@@ -48,12 +62,19 @@ async function ask<T>(url: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-export function statusText({ tokens, window, edits, saved, cached, isCold, nextUsd }: Status): string {
-  const parts = [
+export function statusText(status: Status | Absent): string {
+  if (typeof status === 'string') return `palimpsest: ${ABSENT[status]}`
+  const { tokens, window, edits, saved, cached, isCold, nextUsd } = status
+  const told = [
     `${Math.round(tokens / 1000)}k of ${Math.round(window / 1000)}k tokens`,
     `${asDollars(saved)} saved by ${edits} ${edits === 1 ? 'edit' : 'edits'}`,
     ...(cached === null ? [] : [`${Math.round(100 * cached)} % from cache`]),
-    ...(isCold ? [`cache cold: next call ${asDollars(nextUsd)}, edits free now (/palimpsest:context)`] : []),
+    ...(isCold ? [`cache cold: next call ${asDollars(nextUsd)}, ${freeNow(status)}`] : []),
   ]
-  return `palimpsest ${parts.join(' · ')}`
+  return `palimpsest ${told.join(' · ')}`
+}
+
+function freeNow({ free, parts }: Status): string {
+  const tokens = parts.filter(({ id }) => free.includes(id)).reduce((total, part) => total + part.tokens, 0)
+  return tokens < 1000 ? 'edits free now' : `free now: take out ${Math.round(tokens / 1000)}k (palimpsest context)`
 }

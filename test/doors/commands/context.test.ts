@@ -115,15 +115,17 @@ test('the status line says tokens, what was saved and the cache; the hook speaks
   assert.match(line.stdout, /^palimpsest \d+k of 200k tokens · \$[\d.]+ saved by \d edits? .*cache cold: next call \$/)
   const input = JSON.stringify({ session_id: 'none', model: { id: 'x' } })
   const other = await runCli(['statusline', '--url', url], { input })
-  assert.equal(other.stdout, 'palimpsest: not in between\n')
+  assert.equal(other.stdout, 'palimpsest: no call of this session has come through yet\n')
   const hook = await runCli(['statusline', SMALL, '--cold', '--url', url])
   assert.match(JSON.parse(hook.stdout).systemMessage, /cache cold/)
   assert.equal((await runCli(['statusline', '--cold', '--url', url], { input })).stdout, '')
   const down = await runCli(['statusline', SMALL, '--url', 'http://127.0.0.1:1'])
-  assert.deepEqual([down.code, down.stdout], [0, 'palimpsest: not in between\n'])
+  assert.deepEqual([down.code, down.stdout], [0, 'palimpsest: the service does not answer (palimpsest logs)\n'])
+  const none = await runCli(['statusline', SMALL, '--home', home])
+  assert.equal(none.stdout, 'palimpsest: no service is installed (palimpsest install claude)\n')
 })
 
-test('a warm status line says nothing of the cold', () => {
+test('only a cold status line says what could go for nothing', () => {
   const status = {
     session: 's',
     tokens: 52_300,
@@ -133,6 +135,15 @@ test('a warm status line says nothing of the cold', () => {
     cached: 0.914,
     isCold: false,
     nextUsd: 0.01,
+    free: ['a', 'b'],
+    parts: [
+      { id: 'a', tokens: 4_000 },
+      { id: 'b', tokens: 3_000 },
+      { id: 'c', tokens: 9_000 },
+    ],
   }
-  assert.equal(statusText(status), 'palimpsest 52k of 200k tokens · $1.20 saved by 1 edit · 91 % from cache')
+  const warm = 'palimpsest 52k of 200k tokens · $1.20 saved by 1 edit · 91 % from cache'
+  assert.equal(statusText(status), warm)
+  const cold = 'cache cold: next call $0.0100, free now: take out 7k (palimpsest context)'
+  assert.equal(statusText({ ...status, isCold: true }), `${warm} · ${cold}`)
 })
