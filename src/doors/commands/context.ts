@@ -8,7 +8,6 @@ import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 import { programName } from '../terminal/program.ts'
 
 const ROWS = 20
-const FREE_ROWS = 8
 
 export const context = defineCommand({
   name: 'context',
@@ -113,7 +112,7 @@ function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: numbe
   const share = Math.round((100 * tokens) / window)
   yield `${paint.bold(printable(id))}: ${withCommas(tokens)} of ${withCommas(window)} tokens (${share} %), the next call ${asDollars(nextUsd)}`
   if (isCold) yield paint.yellow('The cache is cold: the next call writes everything again, and any edit is free now.')
-  if (isCold && free.length > 0) yield `Seldom quoted later: ${free.slice(0, FREE_ROWS).join(' ')}`
+  if (isCold && free.length > 0) yield `Seldom quoted later: ${free.join(' ')}`
   yield ''
   const columns = [
     { name: 'ID' },

@@ -108,9 +108,10 @@ function runIt({ command, args, env }: Launch, agent: Agent | undefined): Promis
 }
 
 function notStarted(command: string, agent: Agent | undefined, cause: Error): PalimpsestError {
-  if (agent && 'code' in cause && cause.code === 'ENOENT') {
-    const message = `${agent.title} is not on this machine: there is no ${command}. Get it: ${agent.get}`
-    return new PalimpsestError('INVALID_INPUT', message, { command }, cause)
-  }
-  return new PalimpsestError('INVALID_INPUT', `Cannot start ${command}: ${cause.message}.`, { command }, cause)
+  const isMissing = 'code' in cause && cause.code === 'ENOENT'
+  const message =
+    isMissing && agent
+      ? `${agent.title} is not on this machine: there is no ${command}. Get it: ${agent.get}`
+      : `Cannot start ${command}: ${isMissing ? 'there is no such program' : cause.message}.`
+  return new PalimpsestError('INVALID_INPUT', message, { command }, cause)
 }

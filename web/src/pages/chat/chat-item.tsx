@@ -36,7 +36,10 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
     case 'edits':
       return (
         <p className="chat-note">
-          <span className="badge badge-accent">{tokens(item.saved)} tokens fewer</span> {item.decision}
+          <span className="badge badge-accent">
+            {tokens(Math.abs(item.saved))} tokens {item.saved < 0 ? 'more' : 'fewer'}
+          </span>{' '}
+          {item.decision}
         </p>
       )
     case 'retry':
@@ -51,13 +54,6 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
         <p className="chat-note">
           <span className="badge badge-warn">interrupted before</span> {item.names.join(', ')} never got a result; the
           agent was told so.
-        </p>
-      )
-    case 'proposals':
-      return (
-        <p className="notice" role="status">
-          Memory: {item.count === 1 ? '1 change waits' : `${item.count} changes wait`} for your decision.{' '}
-          <a href={hrefOf('memory')}>Look and decide</a>
         </p>
       )
     case 'delegated':

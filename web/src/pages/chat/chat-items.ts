@@ -25,7 +25,6 @@ export type ChatItem =
   | { kind: 'edits'; ids: string[]; saved: number; decision: string }
   | { kind: 'retry'; attempt: number; wait: number; reason: string }
   | { kind: 'interrupted'; names: string[] }
-  | { kind: 'proposals'; count: number }
   | { kind: 'delegated'; session: string; items: ChatItem[] }
   | { kind: 'done'; reason: Exclude<DoneReason, 'answered'>; message: string }
 
@@ -100,7 +99,6 @@ export function withEvent(items: readonly ChatItem[], event: AgentEvent): ChatIt
     case 'delegated':
       return withDelegated(items, event.session, event.event)
     case 'proposals':
-      return [...items, { kind: 'proposals', count: event.ids.length }]
     case 'usage':
       return [...items]
     case 'done':

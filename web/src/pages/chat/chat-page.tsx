@@ -19,6 +19,7 @@ import { itemsOf, openQuestion } from './chat-items.ts'
 import { Composer } from './composer.tsx'
 import { ContextSide } from './context-side.tsx'
 import { useTurn } from './use-turn.ts'
+import { Waiting } from './waiting.tsx'
 import '../../ui/notice.css'
 import './chat.css'
 
@@ -93,6 +94,7 @@ function Chat({ session, fresh, onNew }: ChatProps) {
           </div>
           {turn.error !== undefined && <Failure error={turn.error} />}
           {session !== undefined && <Unread entries={entries} />}
+          <Waiting />
           <Composer running={turn.running} onSend={send} onStop={turn.stop} />
         </section>
         {exists && <ContextSide session={name} round={round} />}
