@@ -74,6 +74,11 @@ describe('reasoning behind a change', () => {
     assert.deepEqual(leftOut(...late, edit(part(1, 1))), [])
   })
 
+  test('is behind the first of several changes, in whichever order they were made', () => {
+    assert.deepEqual(leftOut(...talk, edit(part(2)), edit(part(0))), ['1.0', '3.0'])
+    assert.deepEqual(leftOut(...talk, edit(part(0)), edit(part(3, 1))), ['1.0', '3.0'])
+  })
+
   test('counts from where a change begins: whole entries before their parts, insertions behind them', () => {
     assert.deepEqual(leftOut(...talk, edit({ type: 'after', entry: 1 })), ['3.0'])
     assert.deepEqual(leftOut(...talk, edit({ type: 'after', entry: 0 })), ['1.0', '3.0'])
