@@ -31,6 +31,9 @@ test('one that does not fit is refused with each reason', async () => {
     assert.match(error.message, /name: .*"number".*"string"/)
     return true
   })
+  await assert.rejects(check('{"name": 5, "age": -1, "tags": [1, 2]}'), {
+    message: /name: .*age: .*tags\/0: .*tags\/1: /s,
+  })
   await assert.rejects(check('{"name": "A", "age": 1, "x": 1}'), { code: 'SCHEMA_VIOLATION' })
   await assert.rejects(check('plain words'), {
     code: 'SCHEMA_VIOLATION',
