@@ -33,6 +33,13 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await work({ memory, user, by })
     }
 
+    test('a store answers while it is open, and does not once it is closed', async () => {
+      const memory = new Memory(await openStore('pinged'))
+      await memory.store.ping()
+      await memory.close()
+      await assert.rejects(memory.store.ping())
+    })
+
     test('a block is made, read, changed, listed by label, and deleted', async () => {
       const memory = await open()
       const user = freshUser()
