@@ -215,15 +215,13 @@ export async function logDay(workspace: Workspace, text: string): Promise<Added>
 async function addEntry(workspace: Workspace, path: string, stamp: string, text: string): Promise<Added> {
   const entry = oneLine(text)
   const file = [...FILES, dailyLog(workspace.now())].find(known => known.path === path)
-  let added = false
-  await storeOf(workspace.folder).change(path, now => {
+  const { before, after } = await storeOf(workspace.folder).change(path, now => {
     const known = now ?? file?.template ?? ''
     const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
-    added = !splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)
-    if (!added) return now
+    if (splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)) return now
     return `${known}${known === '' || known.endsWith('\n') ? '' : '\n'}- ${stamp}${entry}${markOf(workspace.source)}\n`
   })
-  return { path, added }
+  return { path, added: after !== before }
 }
 
 /** At the end of a line that an agent added: readers of the file see where it comes from; prompts leave it out. */

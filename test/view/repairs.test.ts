@@ -68,6 +68,28 @@ describe('late results', () => {
   })
 })
 
+describe('what came beside a late result', () => {
+  test('is shown with it, where no other result is left', async () => {
+    const session = await open()
+    await session.append(user('go'), calls('c1'), user('stop'))
+    await session.append({ role: 'tool', parts: [resultPart('c1'), { type: 'text', text: 'a note' }] })
+    const messages = await assertLegal(session)
+    assert.deepEqual(texts(messages.slice(-1)), ['[Late result of bash]\noutput of c1.', 'a note'])
+  })
+
+  test('stays with the results in time, where there are some', async () => {
+    const session = await open()
+    await session.append(user('go'), calls('c1'), user('stop'), calls('c2'))
+    await session.append({
+      role: 'tool',
+      parts: [resultPart('c1'), resultPart('c2'), { type: 'text', text: 'a note' }],
+    })
+    const messages = await assertLegal(session)
+    assert.equal(texts(messages).filter(text => text === 'a note').length, 1)
+    assert.deepEqual(texts(messages.slice(-2)), ['output of c2.', 'a note', '[Late result of bash]\noutput of c1.'])
+  })
+})
+
 describe('empty and blank messages', () => {
   for (const model of ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o']) {
     test(`an empty message is told as such, an empty tool message not at all (${model})`, async () => {
