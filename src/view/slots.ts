@@ -45,8 +45,8 @@ export function createInner(): Inner {
   return {
     slots: [],
     flat: [],
-    offsets: [],
-    offsetsUpTo: -1,
+    offsets: [0],
+    offsetsUpTo: 0,
     inEntry: new Map(),
     behind: new Map(),
     ranges: [],
@@ -73,10 +73,6 @@ export function slotOf({ slots }: Inner, entry: number): number {
 
 /** Index in `flat` of a slot's first message. */
 export function offsetOf(inner: Inner, slot: number): number {
-  if (inner.offsetsUpTo < 0 && inner.slots.length > 0) {
-    inner.offsets[0] = 0
-    inner.offsetsUpTo = 0
-  }
   while (inner.offsetsUpTo < slot) {
     const last = inner.offsetsUpTo
     inner.offsets[last + 1] = inner.offsets[last]! + inner.slots[last]!.messages.length

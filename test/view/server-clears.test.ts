@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { activeClears, CLEARED, clearedCalls, SERVER } from '../../src/view/server-clears.ts'
+import { activeClears, CLEARED, clearedCalls, clearsToAsk, SERVER } from '../../src/view/server-clears.ts'
 import * as fc from '../property.ts'
 
 const STEPS = 6
@@ -44,6 +44,18 @@ test('whatever is undone and redone, what the provider clears is one run from th
     }),
     { numRuns: 20 },
   )
+})
+
+test('while nobody has undone a clearing the client tells the provider itself; from then on we do', async () => {
+  const { pal, session, ids } = await cleared()
+  const notServer = { target: { type: 'part' as const, entry: 0, part: 0 }, replacement: 'g', why: 'test' }
+  const [other] = await session.apply([notServer], 'user')
+  assert.equal(clearsToAsk(session.fold), undefined)
+  await session.undo(other!.id)
+  assert.equal(clearsToAsk(session.fold), undefined, 'another edit is none of the provider’s')
+  await session.undo(ids[2]!)
+  assert.deepEqual(clearsToAsk(session.fold), ['c0', 'c1'])
+  await pal.close()
 })
 
 test('a session that nobody tells the provider to clear in shows the originals', async () => {

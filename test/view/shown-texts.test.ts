@@ -41,6 +41,20 @@ describe('ids of parts', () => {
   })
 })
 
+test('of a message with several parts, only the one that an edit replaced is said to be replaced', async () => {
+  const parts: Part[] = ['one', 'two', 'three'].map(said => ({ type: 'text', text: said }))
+  const session = await open({ role: 'user', parts })
+  await session.apply([{ target: { type: 'part', entry: 0, part: 1 }, replacement: '2', why: 'test' }], 'user')
+  assert.deepEqual(
+    [...shownTexts(session.fold)].map(({ text: shown, part, replaced }) => [part, shown, replaced]),
+    [
+      [0, 'one', undefined],
+      [1, '2', 'part'],
+      [2, 'three', undefined],
+    ],
+  )
+})
+
 describe('any session', () => {
   const pick = fc.record({
     text: fc.nat(),

@@ -178,4 +178,18 @@ describe('the present form of a conversation', () => {
     assert.deepEqual(inPresentFormUpTo(session.fold, more), [...sent, marked(user('one more'))])
     assert.deepEqual(inPresentFormUpTo(session.fold, more.slice(0, 2)), sent.slice(0, 2))
   })
+
+  test('is made of the same objects again, until the edits of a message change', async () => {
+    const session = await open()
+    const talk = [user('a question'), says('a long answer')].map(marked)
+    await session.append(...talk)
+    const [edit] = await session.apply([{ target: { type: 'part', entry: 1, part: 0 }, replacement: 'short', why: '' }])
+    const answer = () => inPresentForm(session.fold, talk)[1]
+    const first = answer()
+    assert.equal(answer(), first)
+    await session.undo(edit!.id)
+    assert.equal(answer(), talk[1])
+    await session.apply([{ target: { type: 'part', entry: 1, part: 0 }, replacement: 'other', why: '' }])
+    assert.deepEqual(answer()?.parts[0], { ...first!.parts[0], text: 'other', edit: 'e2' })
+  })
 })
