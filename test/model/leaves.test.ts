@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { leavesOf, stringsIn, textOf, withLeaves } from '../../src/model/leaves.ts'
+import { bytesOfImage, imageStub, leavesOf, stringsIn, textOf, withLeaves } from '../../src/model/leaves.ts'
 import type { Part } from '../../src/model/types.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
@@ -57,3 +57,11 @@ test('a key named __proto__ is a key', () => {
 function json(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
+
+test('the bytes of an image are those of its data, or of its address', () => {
+  const image = { type: 'image', mediaType: 'image/png' } as const
+  assert.equal(bytesOfImage({ ...image, data: 'AAAA' }), 4)
+  assert.equal(bytesOfImage({ ...image, url: 'http://x/y' }), 10)
+  assert.equal(bytesOfImage(image), 0)
+  assert.equal(imageStub({ ...image, data: 'A'.repeat(1200) }), '[Image left out: image/png, 1,200 bytes]')
+})

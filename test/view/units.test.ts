@@ -1,0 +1,50 @@
+/** Units: one for each part of what happened, with the call that it is of and the turn that it is in. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Message } from '../../src/model/types.ts'
+import { foldAll } from '../../src/view/fold.ts'
+import { createUnits, extendUnits } from '../../src/view/units.ts'
+import { count } from '../laws/law.ts'
+import { session as anySession } from '../laws/sessions.ts'
+import { bash, says, user } from '../policies/talk.ts'
+import * as fc from '../property.ts'
+
+const foldOf = (messages: readonly Message[]) =>
+  foldAll(
+    messages.map((message, seq) => ({ seq, at: seq, event: { type: 'entry', message } })),
+    count,
+  )
+
+test('a unit is in the turn of as many answers as came before it; a result is with its call', () => {
+  const units = createUnits()
+  extendUnits(units, foldOf([user('go'), ...bash('ls', 'a'), says('done'), user('on'), ...bash('pwd', 'b')]))
+  assert.deepEqual(
+    units.all.map(({ entry, turn, tool }) => [entry, turn, tool]),
+    [
+      [0, 0, undefined],
+      [1, 0, 'bash'],
+      [2, 1, 'bash'],
+      [3, 1, undefined],
+      [4, 2, undefined],
+      [5, 2, 'bash'],
+      [6, 3, 'bash'],
+    ],
+  )
+  assert.equal(units.all[2]?.call, units.all[1]?.call)
+})
+
+test('units that are made as a session grows are those of the whole session', () => {
+  fc.assert(
+    fc.property(anySession, fc.nat(), (messages, pick) => {
+      const [grown, whole] = [createUnits(), createUnits()]
+      const half = pick % (messages.length + 1)
+      const first = extendUnits(grown, foldOf(messages.slice(0, half)))
+      assert.equal(first, 0)
+      const parts = messages.slice(0, half).reduce((sum, message) => sum + message.parts.length, 0)
+      assert.equal(extendUnits(grown, foldOf(messages)), parts)
+      extendUnits(whole, foldOf(messages))
+      assert.deepEqual(grown.all, whole.all)
+      assert.equal(grown.turn, messages.filter(({ role }) => role === 'assistant').length)
+    }),
+  )
+})
