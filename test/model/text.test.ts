@@ -28,6 +28,9 @@ describe('a cut', () => {
         assert.ok(found.isWellFormed())
         assert.ok(text.slice(from, from + more).includes(found))
         assert.ok(text.slice(from, from + more).length - found.length <= 2)
+        const short = Math.max(0, Math.min(more, text.length) - 1)
+        assert.ok(text.startsWith(headOf(text, more)) && headOf(text, more).length >= short)
+        assert.ok(text.endsWith(tailOf(text, more)) && tailOf(text, more).length >= short)
         for (const part of [headOf(text, more), tailOf(text, more), boundedTo(text, more + 1)]) {
           assert.ok(part.isWellFormed() && part.length <= more + 1)
         }
