@@ -5,7 +5,7 @@
 import type { Message } from '../model/types.ts'
 
 const NOT_A_REQUEST =
-  /^\s*(?:<(?:system-reminder|environment_context|user_instructions|command-|local-command|task-notification|context|ide_)|\[Request interrupted|\[TASK ANCHOR|\[Summary of earlier|\[Restored from|⚠️ CONTEXT APPROACHING|Caveat: )/
+  /^\s*(?:<(?:system-reminder|environment_context|user_instructions|command-|local-command|task-notification|context|ide_)|\[Request interrupted|\[TASK ANCHOR|\[Summary of earlier|\[Restored from|⚠️ CONTEXT APPROACHING|Caveat: |Base directory for this skill: )/
 
 /** What a client reports in the user's name while the agent works; with a tag around it, or a label that a reader gave it. */
 const REPORT =
@@ -16,19 +16,36 @@ export function isReport(text: string): boolean {
   return REPORT.test(text)
 }
 
+/** What a client adds to a conversation by itself, under the label that its reader puts on a line of its own. */
+const ADDED =
+  /^\s*\[(?:(?:[a-z]+ ){1,4}(?:context|delta|error|file|listing|memory|message|reference|reminder|success)|file|directory|diagnostics)(?:: [^\n]*)?\](?:\n|$)/
+
 /** The request that a message of the user makes, verbatim; `undefined` where it makes none. */
 export function requestIn(message: Message | undefined): string | undefined {
   if (message?.role !== 'user') return undefined
   const texts = message.parts.flatMap(part =>
-    part.type === 'text' && !NOT_A_REQUEST.test(part.text) ? [part.text] : [],
+    part.type === 'text' && !NOT_A_REQUEST.test(part.text) && !ADDED.test(part.text) ? [part.text] : [],
   )
   const text = texts.join('\n').trim()
   return text === '' ? undefined : text
 }
 
 /** A request that only carries a conversation on: a summary of what was before it. */
-const CONTINUED =
-  /^(?:This session is being continued from|# Context Checkpoint|\[hook additional context\]|Another language model started|\/[\w-]{1,40}\s*$)/i
+const CONTINUED = /^(?:This session is being continued from|# Context Checkpoint|Another language model started)/i
+/** A command of the client, with nothing else. */
+const BARE_COMMAND = /^\/[\w-]{1,40}\s*$/
+
+/** Whether a request only carries a conversation on, by a summary that no person typed. */
+export function isContinuation(request: string): boolean {
+  return CONTINUED.test(request)
+}
+
+/** The request of a message that begins a turn. */
+export function typedIn(message: Message | undefined): string | undefined {
+  const request = requestIn(message)
+  return request === undefined || isContinuation(request) ? undefined : request
+}
+
 /** What agents and benchmarks write before a request: a heading of its own, or a sentence that is always the same. */
 const PREAMBLE =
   /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/
@@ -44,7 +61,7 @@ const SPOKEN = new Set(['pr_description', 'user_query', 'request', 'task'])
 export function titleIn(request: string): string | undefined {
   let text = request.trimStart()
   for (let times = 0; times < MOST_PREAMBLES; times++) {
-    if (CONTINUED.test(text)) return undefined
+    if (CONTINUED.test(text) || BARE_COMMAND.test(text)) return undefined
     const rest = withoutTag(text).replace(PREAMBLE, '').trimStart()
     if (rest === text) break
     text = rest

@@ -91,9 +91,9 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
     isSubagent,
     estimatedCalls: money.estimated,
     at: recorded.messages.find(({ at }) => at)?.at ?? 0,
-    tokens: base.measures.sent,
+    tokens: timeline.theirs(base.measures.sent),
     evidence: { kept, quotes },
-    peak: base.measures.peak,
+    peak: timeline.theirs(base.measures.peak),
     waste: habitsIn(timeline),
     rent: rentOf(timeline, { isSubagent }),
   }

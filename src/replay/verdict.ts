@@ -13,13 +13,17 @@ import { summaryOf } from '../view/totals.ts'
 import { findQuotes } from './measure/evidence.ts'
 import { Meter } from './measure/measure.ts'
 import type { Outcome, Recorded } from './measure/policies.ts'
+import { billPartsOf } from './why.ts'
 
 type Placed = { seq: number; at: number; event: Event }
 
 export async function verdictOf(timeline: Timeline, events: readonly Placed[]): Promise<Verdict> {
   const { money, calls } = summaryOf(timeline)
   const own = timeline.calls.filter(({ inherited }) => !inherited)
-  const missed = (kind: 'edit' | 'cold') => own.filter(({ miss }) => miss?.kind === kind).length
+  const cacheLost: Verdict['cacheLost'] = {}
+  for (const { cause } of own.flatMap(call => timeline.lossOf(call) ?? [])) {
+    cacheLost[cause] = (cacheLost[cause] ?? 0) + 1
+  }
   return {
     billed: money.with,
     without: money.without,
@@ -27,7 +31,8 @@ export async function verdictOf(timeline: Timeline, events: readonly Placed[]): 
     calls,
     estimated: money.estimated,
     ...(await quotesIn(timeline, events)),
-    cacheLost: { edits: missed('edit'), pauses: missed('cold') },
+    cacheLost,
+    parts: billPartsOf(timeline),
     edits: worthOf(timeline),
   }
 }

@@ -10,6 +10,7 @@ import type { CacheMiss } from '../model/types.ts'
 import { thrifty } from '../planner/thrifty.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
+import type { BillPart } from '../view/figures.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
 import { replayOptionsOf, savingsOf, sum } from './account.ts'
 import { prepareSession, tryPolicy } from './measure/policies.ts'
@@ -71,12 +72,12 @@ export function whyOf(timeline: Timeline): Why {
 }
 
 function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
-  const { at, model, paid, modelled, missed, reported } = call
-  const cause = missed?.cause ?? (i === 0 ? 'start' : 'none')
-  const lost = missed?.tokens ?? 0
+  const { at, model, paid, modelled } = call
+  const loss = timeline.lossOf(call)
+  const cause = loss?.cause ?? (i === 0 ? 'start' : 'none')
+  // What was left out at the same time is not written again.
+  const lost = Math.min(loss?.tokens ?? 0, writtenIn(timeline, call))
   const { input, read, write } = timeline.modelOf(call)
-  // Where the provider tells what it read, the loss is in its own tokens.
-  const scale = reported?.cacheRead === undefined ? timeline.scale : 1
   return {
     call: i + 1,
     at,
@@ -87,12 +88,18 @@ function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
     differenceUsd: paid.dollars - modelled,
     cause,
     lost,
-    extraUsd: (lost * scale * (write - read) * input) / 1e6,
+    extraUsd: Math.min((lost * (write - read) * input) / 1e6, paid.dollars - paid.output),
     text: reasonFor(cause, call, timeline.calls[i - 1]),
   }
 }
 
-function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: TimelineCall | undefined): string {
+/** Tokens of a call that did not come from the cache. */
+function writtenIn(timeline: Timeline, { sent, paid, reported }: TimelineCall): number {
+  return paid.estimated ? timeline.theirs(sent.written) : (reported?.input ?? 0) + (reported?.cacheWrite ?? 0)
+}
+
+/** The cause in words. */
+export function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: TimelineCall | undefined): string {
   switch (cause) {
     case 'edit':
       return miss?.cause ?? 'an edit of ours changed what was cached'
@@ -112,6 +119,27 @@ function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: Timeli
       return `${Math.round(sent.written).toLocaleString('en-US')} new tokens`
   }
 }
+
+/** The bill in parts that add up to it. */
+export function billPartsOf(timeline: Timeline): BillPart[] {
+  const sums = new Map<BillPart['part'], number>(PARTS.map(part => [part, 0]))
+  const add = (part: BillPart['part'], dollars: number) => sums.set(part, sums.get(part)! + dollars)
+  for (const [i, call] of timeline.calls.entries()) {
+    if (call.inherited) continue
+    const { paid, sent, reported } = call
+    const { cause, extraUsd } = explained(timeline, call, i)
+    const { input, read } = timeline.modelOf(call)
+    const cached = paid.estimated ? timeline.theirs(sent.cached) : (reported?.cacheRead ?? 0)
+    const reading = Math.min((cached * read * input) / 1e6, paid.dollars - paid.output - extraUsd)
+    if (cause !== 'start' && cause !== 'none') add(cause, extraUsd)
+    add('read', reading)
+    add('output', paid.output)
+    add('new', paid.dollars - paid.output - extraUsd - reading)
+  }
+  return [...sums].flatMap(([part, dollars]) => (dollars > 0 ? [{ part, dollars }] : []))
+}
+
+const PARTS = ['read', 'new', 'pause', 'edit', 'client', 'model', 'server', 'provider', 'output'] as const
 
 function causesOf(calls: readonly WhyCall[]): CauseSum[] {
   const sums = new Map<WhyCause, CauseSum>()

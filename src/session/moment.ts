@@ -22,7 +22,7 @@ export function momentOf(timeline: Timeline, now: number): Moment {
   const tokens = timeline.overhead + timeline.tokens.shown
   const written = cold ? tokens : Math.max(0, tokens - cached)
   return {
-    tokens: Math.round(tokens),
+    tokens: timeline.theirs(tokens),
     window: model.window,
     isCold: cold,
     coldAt: lastCallAt === undefined ? null : lastCallAt + model.ttl,
@@ -31,14 +31,19 @@ export function momentOf(timeline: Timeline, now: number): Moment {
   }
 }
 
-/** On a cold cache, what could go right then: large old results of a kind that is seldom quoted. */
-function withFree({ fold }: Timeline, parts: PricedPart[], isCold: boolean): Pick<Moment, 'parts' | 'free'> {
-  const seldom = ({ entry, part, quotes, tokens }: PricedPart) =>
-    quotes !== null && quotes < FREE_EDIT.quotes && tokens >= FREE_EDIT.tokens && !isPinned(fold, entry, part)
-  const free = isCold ? parts.filter(seldom).map(({ id }) => id) : []
-  return { parts, free: free.slice(0, FREE_EDIT.parts) }
+function inTheirs(timeline: Timeline, parts: readonly PricedPart[]): PricedPart[] {
+  return parts.map(part => ({ ...part, tokens: timeline.theirs(part.tokens) }))
 }
 
+/** On a cold cache, what could go right then: large old results of a kind that is seldom quoted. */
+function withFree(timeline: Timeline, parts: PricedPart[], isCold: boolean): Pick<Moment, 'parts' | 'free'> {
+  const seldom = ({ entry, part, quotes, tokens }: PricedPart) =>
+    quotes !== null && quotes < FREE_EDIT.quotes && tokens >= FREE_EDIT.tokens && !isPinned(timeline.fold, entry, part)
+  const free = isCold ? parts.filter(seldom).map(({ id }) => id) : []
+  return { parts: inTheirs(timeline, parts), free: free.slice(0, FREE_EDIT.parts) }
+}
+
+/** With tokens by our count. */
 function pricedParts(timeline: Timeline): PricedPart[] {
   const { fold, model } = timeline
   const units = new Map(timeline.units.map(unit => [`${unit.entry}.${unit.part}`, unit]))
@@ -70,7 +75,8 @@ function quotesOf(unit: Unit, tokens: number, calls: number): number | null {
 /** What it costs to take these parts out before the next call. */
 export function priceOf(timeline: Timeline, ids: readonly string[], now: number): EditPrice {
   const { fold, model } = timeline
-  const { isCold, parts } = momentOf(timeline, now)
+  const { cold: isCold } = timeline.cacheAt(now)
+  const parts = pricedParts(timeline)
   const unknown = ids.find(id => !parts.some(part => part.id === id))
   if (unknown !== undefined) {
     throw new PalimpsestError('ENTRY_NOT_FOUND', `Nothing in view has the id ${unknown}. List what has one.`, {
@@ -88,15 +94,15 @@ export function priceOf(timeline: Timeline, ids: readonly string[], now: number)
   const onceUsd = usd(timeline, rewritten * (model.write - model.read))
   return {
     ids: chosen.map(({ id }) => id),
-    tokens,
+    tokens: timeline.theirs(tokens),
     perCallUsd,
-    rewritten,
+    rewritten: timeline.theirs(rewritten),
     onceUsd,
     paysAfter: onceUsd === 0 ? 0 : perCallUsd > 0 ? Math.ceil(onceUsd / perCallUsd) : null,
     quotes: chosen.reduce((sum, { quotes }) => sum + (quotes ?? 0), 0),
   }
 }
 
-function usd({ model }: Timeline, units: number): number {
-  return (units * model.input * model.scale) / 1e6
+function usd({ model, scale }: Timeline, units: number): number {
+  return (units * model.input * scale) / 1e6
 }

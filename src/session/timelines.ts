@@ -20,7 +20,7 @@ const KEPT = 8
 const FEW = 100
 const PORTION = 250
 /** Raised when a summary gets other fields or other sums: those of before are made anew. */
-const SUMMARY_VERSION = 1
+const SUMMARY_VERSION = 2
 
 /** What is known of a session before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>

@@ -3,6 +3,8 @@
  * Node, so that the web UI takes them from here.
  */
 
+import type { CacheMiss } from '../model/types.ts'
+
 /** What agents cost lately, over all sessions. */
 export type Overview = {
   /** The last 30 days, the oldest first; the last is today. */
@@ -31,10 +33,18 @@ export type Verdict = {
   /** Places in tool results that the agent quoted later, and those that were out of view by then. */
   quotes: number
   lost: number
-  /** How often the cache was lost: to an edit, and to a pause. */
-  cacheLost: { edits: number; pauses: number }
+  /** How often the cache was lost, and to what. */
+  cacheLost: Partial<Record<CacheMiss['cause'], number>>
+  /** What the bill is made of. */
+  parts: BillPart[]
   edits: EditWorth[]
 }
+
+/**
+ * A part of a bill: `read` from the cache, `new` text, answers (`output`), or what writing again cost where the cache
+ * was lost, by the cause of the loss.
+ */
+export type BillPart = { part: 'read' | 'new' | 'output' | CacheMiss['cause']; dollars: number }
 
 /** Dollars that an edit saved so far: of what it no longer carries, less its part of what was written anew for it. */
 export type EditWorth = { id: string; dollars: number }

@@ -10,7 +10,7 @@ export type Cause = CacheMiss['cause']
 
 export type Statistics = {
   calls: number
-  /** Tokens of messages: of all that was said by then, and of what was sent. */
+  /** Tokens of messages, as the provider counts them: of all that was said by then, and of what was sent. */
   tokensIn: number
   tokensSent: number
   input: number
@@ -33,10 +33,11 @@ export function noStatistics(): Statistics {
   return { calls: 0, ...tokens, cost: 0, saved: 0, rewritten: 0, edits: {}, busts }
 }
 
-export function statisticsOf({ calls, moments, fold }: Timeline): Statistics {
+export function statisticsOf(timeline: Timeline): Statistics {
+  const { calls, moments, fold } = timeline
   const own = calls.filter(({ inherited }) => !inherited)
   const first = calls.length - own.length
-  const statistics = own.map(statisticsOfCall).reduce(addStatistics, noStatistics())
+  const statistics = own.map(call => statisticsOfCall(timeline, call)).reduce(addStatistics, noStatistics())
   for (const { edit } of fold.records.values()) {
     const isOwn = edit.by !== 'engine' && (moments.get(edit.id)?.call ?? 0) >= first
     if (isOwn) statistics.edits[edit.by] = (statistics.edits[edit.by] ?? 0) + 1
@@ -44,19 +45,24 @@ export function statisticsOf({ calls, moments, fold }: Timeline): Statistics {
   return statistics
 }
 
-export function statisticsOfCall({ sent, raw, overhead, paid, reported = {}, missed }: TimelineCall): Statistics {
+/** Of one call. Nothing that is learned later changes it: a counter must not go down. */
+export function statisticsOfCall(timeline: Timeline, call: TimelineCall): Statistics {
+  const { sent, raw, overhead, paid, reported = {} } = call
   const statistics = noStatistics()
+  const lost = timeline.lossOf(call)
+  const counted = (reported.input ?? 0) + (reported.cacheRead ?? 0) + (reported.cacheWrite ?? 0)
+  const scale = counted > 0 && sent.tokens > 0 ? counted / sent.tokens : timeline.modelOf(call).scale
   const saved = raw.cost - sent.cost
   Object.assign(statistics, {
     calls: 1,
-    tokensIn: raw.tokens - overhead,
-    tokensSent: sent.tokens - overhead,
+    tokensIn: Math.round((raw.tokens - overhead) * scale),
+    tokensSent: Math.round((sent.tokens - overhead) * scale),
     cost: paid.dollars,
     saved,
     rewritten: Math.max(0, -saved),
   })
   for (const kind of REPORTED) statistics[kind] = reported[kind] ?? 0
-  if (missed) statistics.busts[missed.cause] = 1
+  if (lost) statistics.busts[lost.cause] = 1
   return statistics
 }
 

@@ -9,7 +9,7 @@
  * provider reported for the call, priced; where it reported nothing, the model of costs, marked as estimated.
  */
 
-import { requestIn, titleIn } from '../calls/requests.ts'
+import { isContinuation, requestIn, titleIn } from '../calls/requests.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, CacheMiss, Edit, Event, Message, Usage } from '../model/types.ts'
@@ -108,6 +108,7 @@ export class Timeline {
   #requests = 0
   #first: string | undefined
   #title: string | undefined
+  #goesOn = false
   /** Of the last call: tokens as shown and raw, without the overhead, and what of them was cached; its messages. */
   #last: Made = { shown: 0, prefix: undefined, raw: 0, rawPrefix: undefined, messages: 0 }
   /** Messages at the front of the view that are as they were in the last call. */
@@ -157,9 +158,9 @@ export class Timeline {
     return { raw: this.#raw, shown: shownTokens(this.fold) }
   }
 
-  /** How often the user asked for something, and the first request that a person typed. */
-  get requests(): { count: number; first: string | undefined } {
-    return { count: this.#requests, first: this.#title ?? this.#first }
+  /** How often the user asked for something, the first request that a person typed, and whether a summary stands for earlier ones. */
+  get requests(): { count: number; first: string | undefined; goesOn: boolean } {
+    return { count: this.#requests, first: this.#title ?? this.#first, goesOn: this.#goesOn }
   }
 
   /** Every part as policies see them, those that are hidden included. */
@@ -237,6 +238,10 @@ export class Timeline {
     }
     const request = requestIn(message)
     if (request === undefined) return
+    if (isContinuation(request)) {
+      this.#goesOn = true
+      return
+    }
     this.#requests++
     this.#first ??= request
     this.#title ??= titleIn(request)
@@ -410,6 +415,20 @@ export class Timeline {
   /** The provider's tokens for one of ours: fitted to what this session's calls reported, by the table before that. */
   get scale(): number {
     return this.#fit.scale ?? this.#own.scale
+  }
+
+  /** Tokens by our count as the provider counts them: what every door shows. */
+  theirs(tokens: number): number {
+    return Math.round(tokens * this.scale)
+  }
+
+  /** The cache that a call lost: as the provider reported it, or by the model of costs where it told nothing. */
+  lossOf({ miss, missed, reported, edits }: TimelineCall): CacheMiss | undefined {
+    if (reported?.cacheRead !== undefined) return missed
+    if (missed) return { ...missed, tokens: this.theirs(missed.tokens) }
+    if (!miss) return undefined
+    const cause = miss.kind === 'cold' ? 'pause' : edits.ours ? 'edit' : 'client'
+    return { cause, tokens: this.theirs(miss.lost) }
   }
 
   /** What a call comes to: as the provider reported it, or else by the model of costs. */

@@ -13,7 +13,7 @@ export type Summary = {
   turns: number
   calls: number
   edits: number
-  /** Of the next call: everything that happened, and what is shown of it. */
+  /** Tokens as the provider counts them. Of the next call: everything that happened, and what is shown of it. */
   tokens: { raw: number; shown: number; window: number }
   /** Over all calls. */
   sent: { raw: number; shown: number }
@@ -40,16 +40,17 @@ export function summaryOf(timeline: Timeline): Summary {
   const total = (pick: (call: (typeof calls)[number]) => number) => own.reduce((sum, call) => sum + pick(call), 0)
   const paid = total(call => call.paid.dollars)
   const saved = total(call => call.raw.cost - call.sent.cost)
+  const theirs = (tokens: number) => timeline.theirs(tokens)
   const { raw, shown } = timeline.tokens
-  const { count: turns, first = '' } = timeline.requests
+  const { count: turns, goesOn, first = goesOn ? 'Goes on from an earlier session' : '' } = timeline.requests
   return {
     title: boundedTo(onOneLine(headOf(first, TITLE * 4)), TITLE),
     entries: fold.entries.length,
     turns,
     calls: own.length,
     edits: [...fold.records.values()].filter(({ active }) => active).length,
-    tokens: { raw: raw + overhead, shown: shown + overhead, window: model.window },
-    sent: { raw: total(call => call.raw.tokens), shown: total(call => call.sent.tokens) },
+    tokens: { raw: theirs(raw + overhead), shown: theirs(shown + overhead), window: model.window },
+    sent: { raw: theirs(total(call => call.raw.tokens)), shown: theirs(total(call => call.sent.tokens)) },
     money: {
       without: paid + saved,
       with: paid,
@@ -59,11 +60,11 @@ export function summaryOf(timeline: Timeline): Summary {
     },
     series: {
       raw: inSteps(
-        calls.map(call => call.raw.tokens),
+        calls.map(call => theirs(call.raw.tokens)),
         STEPS,
       ),
       shown: inSteps(
-        calls.map(call => call.sent.tokens),
+        calls.map(call => theirs(call.sent.tokens)),
         STEPS,
       ),
     },

@@ -3,7 +3,7 @@
  * called. Times, tokens and dollars are those of the timeline. Pure.
  */
 
-import { requestIn, titleIn } from '../calls/requests.ts'
+import { titleIn, typedIn } from '../calls/requests.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { ToolResultPart } from '../model/types.ts'
@@ -83,14 +83,14 @@ export function turnsOf(timeline: Timeline): Turn[] {
   const turns: Turn[] = []
   let call = 0
   for (const [entry, { message, at }] of fold.entries.entries()) {
-    const request = requestIn(message)
+    const request = typedIn(message)
     if (request !== undefined || turns.length === 0) turns.push(startOf(turns, { entry, at, request, call }))
     const turn = turns.at(-1)!
     turn.to = entry
     turn.ended = at
-    if (message) turn.tokens += messageTokens(message, fold.count)
-    while (calls[call] && calls[call]!.entry <= entry) addCall(turn, calls[call++]!)
-    for (const part of message?.parts ?? []) if (isFailed(part)) turn.errors++
+    if (message) turn.tokens += timeline.theirs(messageTokens(message, fold.count))
+    while (calls[call] && calls[call]!.entry <= entry) addCall(turn, timeline, calls[call++]!)
+    turn.errors += message?.parts.filter(isFailed).length ?? 0
   }
   countTools(timeline, turns)
   return turns
@@ -106,9 +106,10 @@ function startOf(turns: readonly Turn[], { entry, at, request, call }: Start): T
   return { turn: number, entry, to: entry, at, ended: at, title, firstCall: call + 1, ...sums }
 }
 
-function addCall(turn: Turn, { inherited, paid, raw, sent, miss }: Timeline['calls'][number]): void {
+function addCall(turn: Turn, timeline: Timeline, call: Timeline['calls'][number]): void {
+  const { inherited, paid, raw, sent } = call
   turn.calls++
-  if (miss) turn.cacheLost++
+  if (timeline.lossOf(call)) turn.cacheLost++
   if (inherited) return
   turn.dollars += paid.dollars
   turn.saved += raw.cost - sent.cost
@@ -130,7 +131,8 @@ export function stepsOf(timeline: Timeline, { entry: first, to }: Pick<Turn, 'en
   const results = new Map<string, ToolResultPart>()
   const own = units.filter(({ entry }) => entry >= first && entry <= to)
   for (const { original } of own) if (original.type === 'tool-result') results.set(original.id, original)
-  return calls.flatMap(({ entry, at, paid, sent, miss }, i) => {
+  return calls.flatMap((made, i) => {
+    const { entry, at, paid, sent } = made
     if (entry < first || entry > to) return []
     const tools = own.flatMap(unit => {
       const { original, call } = unit
@@ -143,11 +145,20 @@ export function stepsOf(timeline: Timeline, { entry: first, to }: Pick<Turn, 'en
         about: boundedTo(onOneLine(headOf(call?.command ?? call?.path ?? '', TITLE * 2)), TITLE),
         kind: call?.kind ?? 'other',
         at: unit.at,
-        tokens: result ? partTokens(result, fold.count) : 0,
+        tokens: result ? timeline.theirs(partTokens(result, fold.count)) : 0,
         error: result?.isError === true,
       }
     })
-    return { call: i + 1, entry, at, dollars: paid.dollars, tokens: sent.tokens, cacheLost: miss !== undefined, tools }
+    const tokens = timeline.theirs(sent.tokens)
+    return {
+      call: i + 1,
+      entry,
+      at,
+      dollars: paid.dollars,
+      tokens,
+      cacheLost: timeline.lossOf(made) !== undefined,
+      tools,
+    }
   })
 }
 

@@ -1,7 +1,7 @@
 /** The title of a session: what a person typed first. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { titleIn } from '../../src/calls/requests.ts'
+import { requestIn, titleIn, typedIn } from '../../src/calls/requests.ts'
 
 const CASES: [request: string, title: string | undefined][] = [
   ['Mend the report.\n\nIt leaves out Sunday.', 'Mend the report.'],
@@ -31,4 +31,23 @@ test('what agents and benchmarks put before a request is no part of a title', ()
 test('a text of nothing but quotes or tags ends', () => {
   assert.equal(typeof titleIn('> quoted\n'.repeat(100_000)), 'string')
   assert.equal(titleIn('<a></a>'.repeat(100)), undefined)
+})
+
+test('what a client puts into a conversation by itself is no request, and a summary begins no turn', () => {
+  const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
+  const added = [
+    '[file: D:\\site\\a.css]\n.a { color: red }',
+    '[compact file reference: src/a.js]',
+    '[deferred tools delta]\nWebFetch',
+    '[hook additional context]\nBe brief.',
+    '[task reminder]\n1. look',
+    '[nested memory: /work/CLAUDE.md]\nUse tabs.',
+    'Base directory for this skill: /skills/review\n\nReview it.',
+  ]
+  for (const text of added) assert.equal(requestIn(said(text)), undefined, text)
+  const typed = ['[file] is not found, why?', '[URGENT: login]\nMend it.', 'commit', '/review']
+  for (const text of typed) assert.equal(typedIn(said(text)), text, text)
+  const goesOn = said('This session is being continued from a previous conversation that ran out of context.')
+  assert.equal(typedIn(goesOn), undefined)
+  assert.notEqual(requestIn(goesOn), undefined, 'a summary of the past is told to planners and summaries')
 })

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
 import { verdictOf, wouldBe } from '../../src/replay/verdict.ts'
+import { whyOf } from '../../src/replay/why.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { openSample } from '../../src/session/sample.ts'
 import { Timelines } from '../../src/session/timelines.ts'
+import { statisticsOf } from '../../src/view/statistics.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 import { stepsOf, turnsOf } from '../../src/view/turns.ts'
 
@@ -20,7 +22,15 @@ test('the verdict, the turns and the summary of a session say the same', async t
   assert.equal(verdict.billed, money.with)
   assert.equal(verdict.saved, money.saved)
   assert.ok(verdict.quotes > 0 && verdict.lost >= 0 && verdict.lost <= verdict.quotes)
-  assert.equal(verdict.cacheLost.edits, timeline.calls.filter(({ miss }) => miss?.kind === 'edit').length)
+  assert.equal(verdict.cacheLost.edit ?? 0, timeline.calls.filter(({ miss }) => miss?.kind === 'edit').length)
+  const lost = Object.entries(statisticsOf(timeline).busts).filter(([, times]) => times > 0)
+  assert.deepEqual(verdict.cacheLost, Object.fromEntries(lost), 'one account of lost caches')
+  const parts = verdict.parts.reduce((total, { dollars }) => total + dollars, 0)
+  assert.ok(Math.abs(parts - money.with) < 1e-9, 'the parts of the bill add up to it')
+  const anew = new Map(whyOf(timeline).causes.map(({ cause, extraUsd }) => [cause as string, extraUsd]))
+  for (const { part, dollars } of verdict.parts) {
+    if (anew.has(part)) assert.ok(Math.abs(dollars - anew.get(part)!) < 1e-9, part)
+  }
   const turns = turnsOf(timeline)
   const sum = (pick: (turn: (typeof turns)[number]) => number) => turns.reduce((total, turn) => total + pick(turn), 0)
   assert.equal(turns.filter(({ turn }) => turn > 0).length, asked)

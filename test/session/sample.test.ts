@@ -81,7 +81,7 @@ describe('over HTTP', async () => {
     const misses = json.calls.flatMap(({ miss }: { miss?: { kind: string; cause: string } }) => miss ?? [])
     assert.deepEqual(
       misses.map(({ kind }: { kind: string }) => kind),
-      ['edit', 'cold', 'edit'],
+      ['edit', 'pause', 'edit'],
     )
     assert.match(misses[0].cause, /by agent: distill/)
     assert.match(misses[1].cause, /50 minutes since the last answer/)

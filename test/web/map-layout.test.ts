@@ -27,6 +27,7 @@ function mapOf(bars: Bar[], rest: Partial<ContextMap> = {}): ContextMap {
     cached: 0,
     cold: false,
     tokens: { raw: total('raw'), shown: total('shown') },
+    scale: 1,
     bars,
     ...rest,
   }

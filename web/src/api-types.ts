@@ -100,6 +100,7 @@ export type ContextMap = {
   cached: number
   cold: boolean
   tokens: { raw: number; shown: number }
+  scale: number
   bars: Bar[]
 }
 
@@ -111,7 +112,7 @@ export type TimelineCall = {
   at: number
   sent: CallSum
   raw: CallSum
-  miss: { kind: 'cold' | 'edit'; lost: number; cause: string } | null
+  miss: { kind: keyof Verdict['cacheLost']; lost: number; cause: string } | null
   edits: { made: number; ids: string[]; saved: number; undone: string[] }
   decision: string | null
   model: string

@@ -80,7 +80,10 @@ export const replay = defineCommand({
       const dollars = played.map(({ timeline, outcomes }) => {
         return summaryOf(timeline).money.with - sum(savingsOf(timeline, outcomes.at(-1)!, outcomes[i]!))
       })
-      return { ...sumUp(name, pairs), dollars: sum(dollars) }
+      const own = played.map(({ timeline, outcomes }) => ({ timeline, ...outcomes[i]!.measures }))
+      const tokens = sum(own.map(({ timeline, sent }) => timeline.theirs(sent)))
+      const peak = Math.max(...own.map(one => one.timeline.theirs(one.peak)))
+      return { ...sumUp(name, pairs), tokens, peak, dollars: sum(dollars) }
     })
     const model = [...new Set(played.map(({ timeline }) => timeline.calls.at(-1)?.model ?? ''))].join(', ')
     if (values.svg !== undefined) notes.push(await drawLongest(values.svg, played, policies.length))

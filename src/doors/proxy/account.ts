@@ -49,13 +49,16 @@ export class ProxyAccount {
     if (!info) return touched.known?.byModel ?? new Map()
     if (!all && touched.known?.length === info.length) return touched.known.byModel
     const about = { ...info.about, carried: Math.max(info.about.carried ?? 0, touched.before) }
-    const { calls } = await this.#timelines.of(await touched.open(), { ...info, id: key, about })
+    const timeline = await this.#timelines.of(await touched.open(), { ...info, id: key, about })
+    const { calls } = timeline
     const last = calls.at(-1)
     const settled = all || !last || last.reported ? calls : calls.slice(0, -1)
     const own = settled.filter(({ inherited }) => !inherited)
     const byModel = new Map<string, Statistics>()
-    for (const call of own)
-      byModel.set(call.model, addStatistics(byModel.get(call.model) ?? noStatistics(), statisticsOfCall(call)))
+    for (const call of own) {
+      const before = byModel.get(call.model) ?? noStatistics()
+      byModel.set(call.model, addStatistics(before, statisticsOfCall(timeline, call)))
+    }
     touched.known = { length: info.length, byModel }
     return byModel
   }

@@ -65,13 +65,15 @@ const map = defineRoute({
     cached: z.number(),
     cold: z.boolean(),
     tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
+    scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
     bars: z.array(BarOut),
   }),
   async run({ params, query, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
     const all = [...timeline.bars(call)]
-    const bars = caller.role === 'agent' ? all.map(bar => withoutHiddenLabel(timeline.fold, bar)) : all
+    const named = caller.role === 'agent' ? all.map(bar => withoutHiddenLabel(timeline.fold, bar)) : all
+    const bars = inTheirs(timeline, named)
     const { window } = options.model
     const { may, must } = THRIFTY
     return {
@@ -82,9 +84,10 @@ const map = defineRoute({
       entries: timeline.calls[call]?.entry ?? timeline.fold.entries.length,
       window,
       marks: options.policy.name === 'thrifty' ? [may * window, must * window] : [],
-      overhead: timeline.overhead,
+      overhead: timeline.theirs(timeline.overhead),
       ...cacheOf(timeline, call, doors.clock()),
       tokens: { raw: sumOf(bars, 'raw'), shown: sumOf(bars, 'shown') },
+      scale: timeline.scale,
       bars: mergedBars(bars, query.max ?? BARS),
     }
   },
@@ -143,14 +146,25 @@ function cacheOf(timeline: Timeline, call: number, now: number) {
   const made = timeline.calls[call]
   if (!made) {
     const { tokens, cold } = timeline.cacheAt(now)
-    return { time: now, cached: cold ? 0 : tokens, cold }
+    return { time: now, cached: cold ? 0 : timeline.theirs(tokens), cold }
   }
   const { sent, at, miss } = made
-  return { time: at, cached: sent.cached, cold: call === 0 || miss?.kind === 'cold' }
+  return { time: at, cached: timeline.theirs(sent.cached), cold: call === 0 || miss?.kind === 'cold' }
 }
 
 function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
   return bar.part !== undefined && hiddenByUser(fold, bar.entry, bar.part) ? { ...bar, label: HIDDEN } : bar
+}
+
+/** With tokens as the provider counts them; rounded so that they add up. */
+export function inTheirs(timeline: Timeline, bars: readonly Bar[]): Bar[] {
+  let before = 0
+  return bars.map(bar => {
+    const start = timeline.theirs(before)
+    before += bar.raw
+    const raw = timeline.theirs(before) - start
+    return { ...bar, raw, shown: bar.shown === bar.raw ? raw : timeline.theirs(bar.shown) }
+  })
 }
 
 function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
@@ -200,14 +214,14 @@ function detailOf(timeline: Timeline, entry: number, index: number) {
     original,
     shown: shown ?? null,
     texts: { original: textOf(original), shown: shown ? textOf(shown) : null },
-    tokens: { original: sizeOf(original, fold), shown: shown ? sizeOf(shown, fold) : 0 },
+    tokens: { original: sizeOf(original, timeline), shown: shown ? sizeOf(shown, timeline) : 0 },
     instead: range ? { edit: range.id, ...entriesOf(range.target), messages: messagesIn(range) } : null,
     edits: editsOf(timeline, entry, index),
   }
 }
 
-function sizeOf(part: Part, fold: Fold): number {
-  return partTokens(part, fold.count)
+function sizeOf(part: Part, timeline: Timeline): number {
+  return timeline.theirs(partTokens(part, timeline.fold.count))
 }
 
 function messagesIn({ replacement }: Edit) {

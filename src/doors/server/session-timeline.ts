@@ -1,7 +1,8 @@
 /** Routes: what became of a session call by call, and the same in a few numbers. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
-import type { Timeline } from '../../view/timeline.ts'
+import { reasonFor } from '../../replay/why.ts'
+import type { Timeline, TimelineCall } from '../../view/timeline.ts'
 import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
@@ -25,6 +26,11 @@ const summary = defineRoute({
     const session = await doors.desk.open(caller, params.session)
     return doors.timelines.summary(session, await timed(doors, caller, session))
   },
+})
+
+export const LossCause = z.enum(['edit', 'pause', 'client', 'model', 'server', 'provider']).meta({
+  id: 'LossCause',
+  description: 'What lost the cache: our edit, a pause, what the client or the server changed …',
 })
 
 const Sum = z
@@ -51,11 +57,12 @@ const TimelineCallOut = z
     raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
     miss: z
       .object({
-        kind: z.enum(['cold', 'edit']).describe('The provider had forgotten the prefix, or an edit changed it.'),
+        kind: LossCause,
         lost: z.number().describe('Tokens that had been sent before and were written again.'),
-        cause: z.string(),
+        cause: z.string().describe('In words.'),
       })
-      .nullable(),
+      .nullable()
+      .describe('The cache that was lost: as the provider reported it; where it tells nothing, by the model of costs.'),
     edits: z.object({
       made: z.number(),
       ids: z.array(z.string()).describe(`The first ${MOST_IDS}.`),
@@ -95,11 +102,11 @@ const timeline = defineRoute({
     return {
       session,
       length: found.length,
-      calls: found.calls.slice(from - 1, to).map((call, i) => toCall(call, from + i)),
+      calls: found.calls.slice(from - 1, to).map((call, i) => toCall(found, call, from + i)),
       total: found.calls.length,
       next: to < found.calls.length ? to + 1 : null,
       window: found.model.window,
-      overhead: found.overhead,
+      overhead: found.theirs(found.overhead),
     }
   },
 })
@@ -223,15 +230,25 @@ export function callIn({ calls }: Timeline, call: number | undefined): number {
   throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no call ${call}; ${there}.`, { call })
 }
 
-function toCall(call: Timeline['calls'][number], number: number): z.input<typeof TimelineCallOut> {
-  const { miss, edits, decision, reported, ...rest } = call
+function toCall(timeline: Timeline, call: TimelineCall, number: number): z.input<typeof TimelineCallOut> {
+  const { edits, decision, reported, ...rest } = call
+  const loss = timeline.lossOf(call)
   return {
     call: number,
     ...rest,
+    sent: inTheirs(timeline, call.sent),
+    raw: inTheirs(timeline, call.raw),
     inherited: call.inherited ?? false,
-    miss: miss ?? null,
+    miss: loss
+      ? { kind: loss.cause, lost: loss.tokens, cause: reasonFor(loss.cause, call, timeline.calls[number - 2]) }
+      : null,
     edits: { made: edits.ids.length, ids: edits.ids.slice(0, MOST_IDS), saved: edits.saved, undone: edits.undone },
     decision: decision ?? null,
     reported: reported ?? null,
   }
+}
+
+function inTheirs(timeline: Timeline, { cost, ...tokens }: TimelineCall['sent']): TimelineCall['sent'] {
+  const [all, cached, written] = [tokens.tokens, tokens.cached, tokens.written].map(each => timeline.theirs(each))
+  return { tokens: all!, cached: cached!, written: written!, cost }
 }

@@ -8,8 +8,8 @@ import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
-import { BarOut, mergedBars } from './session-map.ts'
-import { openTimeline } from './session-timeline.ts'
+import { BarOut, inTheirs, mergedBars } from './session-map.ts'
+import { LossCause, openTimeline } from './session-timeline.ts'
 import { costsOf, MAX_CALLS, tooMany } from './transcripts.ts'
 
 const MOST_BARS = 5000
@@ -32,7 +32,10 @@ const verdict = defineRoute({
     estimated: z.number().describe('Calls that the provider reported nothing of.'),
     quotes: z.number().describe('Places in tool results that the agent quoted later.'),
     lost: z.number().describe('Those of them that were out of view by then.'),
-    cacheLost: z.object({ edits: z.number(), pauses: z.number() }).describe('How often, and to what.'),
+    cacheLost: z.partialRecord(LossCause, z.number()).describe('How often, and to what.'),
+    parts: z
+      .array(z.object({ part: z.enum(['read', 'new', 'output', ...LossCause.options]), dollars: z.number() }))
+      .describe('What the bill is made of; what a lost cache cost more than reading it is under its cause.'),
     edits: z
       .array(z.object({ id: z.string(), dollars: z.number() }))
       .describe(
@@ -99,8 +102,8 @@ const would = defineRoute({
         share: paid > 0 ? 1 - costs.dollars / paid : 0,
         evidence: costs.evidence,
         edits: edits.length,
-        tokens: ghost.tokens,
-        bars: mergedBars([...ghost.bars()], query.max ?? BARS),
+        tokens: { raw: timeline.theirs(ghost.tokens.raw), shown: timeline.theirs(ghost.tokens.shown) },
+        bars: mergedBars(inTheirs(timeline, [...ghost.bars()]), query.max ?? BARS),
         list: edits.toSorted((a, b) => b.dollars - a.dollars).slice(0, MOST_EDITS),
       }
     }),

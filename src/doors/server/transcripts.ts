@@ -155,7 +155,17 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   let spent = 0
   return {
     policy,
-    ...{ calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts },
+    ...{
+      calls,
+      tokens: timeline.theirs(tokens),
+      peak: timeline.theirs(peak),
+      cost,
+      effective,
+      costShare,
+      effectiveShare,
+      evidence,
+      busts,
+    },
     edits: decisions.reduce((total, decision) => total + decision.edits, 0),
     dollars,
     saved: sum(saved),
@@ -163,7 +173,7 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
     keep: null,
     series: {
       tokens: inSteps(
-        measures.perCall.map(call => call.tokens),
+        measures.perCall.map(call => timeline.theirs(call.tokens)),
         SERIES,
       ),
       cost: inSteps(

@@ -45,56 +45,32 @@ export function ComparePage({ session }: { session: string }) {
     )
   }
   const shown = wantedBy(chosen).flatMap(key => rows.get(key) ?? [])
-  const best = bestOf(shown)
+  const isDone = shown.length > 0 && shown.length === wantedBy(chosen).length
+  const best = bestOf(isDone ? shown : [])
+  const hasRows = shown.length > 0 && shown[0]!.calls > 0
   const toggle = (name: string) =>
     setTicked(chosen.includes(name) ? chosen.filter(one => one !== name) : [...chosen, name])
   return (
     <>
-      <header className="page-head">
-        <h1>Compare planners</h1>
-        <a className="compare-session" href={hrefOf('sessions', session)}>
-          <InlineText text={info.value?.about.title ?? (summary.value?.title || session)} />
-        </a>
-        {info.value && <span className="dim">prices of {info.value.model}</span>}
-      </header>
-      <fieldset className="compare-policies">
-        <legend className="visually-hidden">Planners to compare</legend>
-        {policies.map(({ name, about }) => (
-          <label key={name} className={`card compare-policy tone-${toneOf(policies, name)}`}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(name)}
-              disabled={name === BASE}
-              onChange={() => toggle(name)}
-            />
-            <span>
-              <b>{name === BASE ? 'Send everything' : name}</b>
-              <span className="dim">{about}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Head session={session} info={info.value} title={summary.value?.title} />
       <p className="compare-state" role="status">
-        {stateOf(running, shown.length > 0 && shown.length === wantedBy(chosen).length)}
+        {stateOf(running, isDone)}
       </p>
-      {error !== undefined && (
-        <div className="failure" role="alert">
-          <p>{messageOf(error)}</p>
-          {error instanceof ApiError && <code>{error.code}</code>}
-          <Button small onClick={run}>
-            Try again
-          </Button>
-        </div>
-      )}
+      {error !== undefined && <Refused error={error} onRetry={run} />}
       {shown.length > 0 && shown[0]!.calls === 0 && (
         <EmptyState title="There is nothing to replay yet.">
           <p>A comparison needs at least one answer of a model in the session.</p>
         </EmptyState>
       )}
-      {shown.length > 0 && shown[0]!.calls > 0 && (
+      {hasRows && (
         <>
           {best && <Sentence best={best} base={rows.get(BASE)} />}
           <Scatter rows={shown} best={best} toneOf={name => toneOf(policies, name)} />
+        </>
+      )}
+      <Choice policies={policies} chosen={chosen} onToggle={toggle} />
+      {hasRows && (
+        <>
           <CompareTable rows={shown} best={best} own={own} />
           <ComparePlots
             rows={shown.filter(({ keep }) => keep === null || keep === 'normal')}
@@ -104,6 +80,62 @@ export function ComparePage({ session }: { session: string }) {
         </>
       )}
     </>
+  )
+}
+
+type HeadProps = { session: string; info: SessionInfo | undefined; title: string | undefined }
+
+function Head({ session, info, title }: HeadProps) {
+  return (
+    <>
+      <p className="crumbs">
+        <a href={hrefOf('sessions')}>Sessions</a>
+        {' / '}
+        <a href={hrefOf('sessions', session)}>
+          <InlineText text={info?.about.title ?? (title || session)} />
+        </a>
+      </p>
+      <header className="page-head">
+        <h1>Compare planners</h1>
+        <span className="dim">prices of {info?.model}</span>
+      </header>
+    </>
+  )
+}
+
+function Refused({ error, onRetry }: { error: unknown; onRetry(): void }) {
+  return (
+    <div className="failure" role="alert">
+      <p>{messageOf(error)}</p>
+      {error instanceof ApiError && <code>{error.code}</code>}
+      <Button small onClick={onRetry}>
+        Try again
+      </Button>
+    </div>
+  )
+}
+
+type ChoiceProps = { policies: readonly Policy[]; chosen: readonly string[]; onToggle(name: string): void }
+
+function Choice({ policies, chosen, onToggle }: ChoiceProps) {
+  return (
+    <fieldset className="compare-policies">
+      <legend className="visually-hidden">Planners to compare</legend>
+      {policies.map(({ name, about }) => (
+        <label key={name} className={`card compare-policy tone-${toneOf(policies, name)}`}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            disabled={name === BASE}
+            onChange={() => onToggle(name)}
+          />
+          <span>
+            <b>{name === BASE ? 'Send everything' : name}</b>
+            <span className="dim">{about}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
   )
 }
 

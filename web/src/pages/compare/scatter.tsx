@@ -103,13 +103,18 @@ function labelled(rows: readonly Point[], best: Point | undefined): Point[] {
 }
 
 const LINE = 14
+/** The name of a place of the knob is above the curve, not on it. */
+const ABOVE = -10
 
 /** Names that would lie on each other move apart: from the top down, each as high as it may. */
 function placed(rows: readonly Point[], y: (dollars: number) => number): { row: Point; place: number }[] {
   const all: { row: Point; place: number }[] = []
   for (const row of rows.toSorted((a, b) => b.dollars - a.dollars)) {
     const near = all.filter(({ row: other }) => Math.abs(other.evidence - row.evidence) < NEAR)
-    all.push({ row, place: Math.max(y(row.dollars) + 4, ...near.map(({ place }) => place + LINE)) })
+    all.push({
+      row,
+      place: Math.max(y(row.dollars) + (row.keep === null ? 4 : ABOVE), ...near.map(({ place }) => place + LINE)),
+    })
   }
   return all
 }

@@ -129,6 +129,8 @@ async function tryOut(work: () => Promise<void>, after: { fail(error: unknown): 
 /** What rows deep in the conversation need. */
 export type Steering = {
   actions: Actions
+  /** Tokens of the provider for one of those that edits count. */
+  scale: number
   /** Where "compact from here" was pressed. */
   compactFrom: number | undefined
   startCompact(entry: number | undefined): void

@@ -20,6 +20,7 @@ type EditsTabProps = {
 }
 
 export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
+  const { scale } = useSteering()
   const [limit, setLimit] = useState(FIRST)
   const { real, rest } = useMemo(() => sorted(edits, worth), [edits, worth])
   if (edits.length === 0) {
@@ -34,7 +35,7 @@ export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
   return (
     <>
       <p className="dim">
-        {plural(active.length, 'edit')} in force, {saved(total)} when they were made. The most valuable first.
+        {plural(active.length, 'edit')} in force, {saved(total, scale)} when they were made. The most valuable first.
       </p>
       <ol className="edits">
         {real.slice(0, limit).map(edit => (
@@ -69,7 +70,7 @@ function sorted(edits: readonly EditState[], worth: ReadonlyMap<string, number>)
 type EditRowProps = { edit: EditState; dollars: number | undefined; onOpen(entry: number): void }
 
 function EditRow({ edit, dollars, onOpen }: EditRowProps) {
-  const { actions } = useSteering()
+  const { actions, scale } = useSteering()
   return (
     <li className={edit.active ? undefined : 'undone'} data-edit={edit.id}>
       <p className="edits-head">
@@ -86,7 +87,7 @@ function EditRow({ edit, dollars, onOpen }: EditRowProps) {
         <InlineText text={plainReason(edit.why)} />
       </p>
       <p className="dim">
-        <code>{edit.id}</code> {saved(edit.saved)}
+        <code>{edit.id}</code> {saved(edit.saved, scale)}
         {edit.active ? '' : ' · undone'}
       </p>
     </li>

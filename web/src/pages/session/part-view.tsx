@@ -168,7 +168,7 @@ function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why
 
 /** Why a part is not shown as it was: the edit's own sentence. */
 export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?: boolean }) {
-  const { actions } = useSteering()
+  const { actions, scale } = useSteering()
   return (
     <p className="reason">
       <code>{edit.id}</code>
@@ -177,7 +177,7 @@ export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?:
       </span>
       <span className="dim">by {authorName(edit.by)}</span>
       {edit.saved !== 0 && (
-        <span className={edit.saved > 0 ? 'reason-saved' : 'reason-added'}>{saved(edit.saved)}</span>
+        <span className={edit.saved > 0 ? 'reason-saved' : 'reason-added'}>{saved(edit.saved, scale)}</span>
       )}
       {withUndo && (
         <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
@@ -192,7 +192,7 @@ export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?:
 function History({ session, entry, part }: { session: string; entry: number; part: number }) {
   const path = sessionPath(session, 'parts', entry, part)
   const detail = useResource(path, signal => getJson<PartDetail>(path, { signal }))
-  const { actions } = useSteering()
+  const { actions, scale } = useSteering()
   if (detail.error !== undefined) return <Failure error={detail.error} retry={detail.reload} />
   if (!detail.value) return <p className="dim part-history">Reading …</p>
   const { edits, at, tokens, hash } = detail.value
@@ -211,7 +211,7 @@ function History({ session, entry, part }: { session: string; entry: number; par
           <li key={edit.id} className={edit.active ? undefined : 'undone'}>
             <code>{edit.id}</code> <InlineText text={edit.why} />{' '}
             <span className="dim">
-              by {authorName(edit.by)}, {dateTime(edit.at)}, before call {edit.call}, {saved(edit.saved)}
+              by {authorName(edit.by)}, {dateTime(edit.at)}, before call {edit.call}, {saved(edit.saved, scale)}
               {edit.active ? (edit.shows ? '' : ', inside another edit') : ', undone'}
             </span>
             <Button kind="quiet" small onClick={() => act(edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
@@ -229,6 +229,7 @@ function History({ session, entry, part }: { session: string; entry: number; par
   )
 }
 
-export function saved(tokens: number): string {
+export function saved(own: number, scale: number): string {
+  const tokens = Math.round(own * scale)
   return tokens >= 0 ? `${count(tokens)} tokens saved` : `${count(-tokens)} tokens added`
 }

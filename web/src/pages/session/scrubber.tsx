@@ -3,6 +3,7 @@ import type { ContextMap, TimelineCall } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { count, dateTime, percent, plural, tokens } from '../../ui/format.ts'
 import { useKeys } from '../../ui/keyboard.ts'
+import { cachedShare } from './timeline-tab.tsx'
 
 export type ScrubberProps = {
   calls: readonly TimelineCall[]
@@ -48,17 +49,18 @@ export function Scrubber({ calls, map, at, onAt }: ScrubberProps) {
   )
 }
 
-function CallText({ call: { at, sent, raw, edits, miss } }: { call: TimelineCall }) {
+function CallText({ call }: { call: TimelineCall }) {
+  const { at, sent, raw, edits, miss } = call
   return (
     <>
       <span title={dateTime(at)}>
         {tokens(sent.tokens)} sent{raw.tokens === sent.tokens ? '' : ` of ${tokens(raw.tokens)}`}
       </span>
-      <span>{percent(sent.cached / Math.max(1, sent.tokens))} from cache</span>
+      <span>{percent(cachedShare(call))} from cache</span>
       {edits.made > 0 && <span>{plural(edits.made, 'edit')} before it</span>}
       {miss && (
         <span className="problem">
-          {miss.kind === 'cold' ? 'found no cache' : `${tokens(miss.lost)} of the cache lost`}
+          {miss.kind === 'pause' ? 'found no cache' : `${tokens(miss.lost)} of the cache lost`}
         </span>
       )}
     </>

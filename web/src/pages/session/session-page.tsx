@@ -368,15 +368,17 @@ function useDialogs(session: string, data: SessionData, total: number) {
   const [compactFrom, startCompact] = useState<number>()
   const [stretch, setStretch] = useState<{ from: number; to: number }>()
   const [part, setPart] = useState<{ place: Place; text: string }>()
+  const scale = data.now?.scale ?? 1
   const steering: Steering = useMemo(
     () => ({
       actions,
+      scale,
       compactFrom,
       startCompact,
       openCompact: (from, to) => setStretch({ from, to }),
       openDistill: (place, text) => setPart({ place, text }),
     }),
-    [actions, compactFrom],
+    [actions, scale, compactFrom],
   )
   const closeStretch = () => {
     setStretch(undefined)

@@ -41,7 +41,7 @@ export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
         format={price}
         series={[
           { name: 'without edits', values: data.costWithout, tone: 0, fill: true },
-          { name: 'as sent', values: data.cost, tone: 1 },
+          { name: 'billed', values: data.cost, tone: 1 },
         ]}
       />
       <Plot
@@ -69,9 +69,7 @@ function Misses({ calls, onAt }: { calls: readonly TimelineCall[]; onAt(at: numb
             <button type="button" className="link" onClick={() => onAt(call)}>
               call {count(call)}
             </button>
-            <span className={miss?.kind === 'cold' ? 'badge' : 'badge badge-bad'}>
-              {miss?.kind === 'cold' ? 'pause' : `${tokens(miss?.lost ?? 0)} lost`}
-            </span>
+            <span className={miss?.kind === 'edit' ? 'badge badge-bad' : 'badge'}>{tokens(miss?.lost ?? 0)} lost</span>
             <span>
               <InlineText text={miss?.cause ?? ''} />
             </span>
@@ -91,9 +89,20 @@ function toSeries(calls: readonly TimelineCall[]) {
   return {
     raw: calls.map(({ raw }) => raw.tokens),
     sent: calls.map(({ sent }) => sent.tokens),
-    cost: calls.map(({ sent }) => sent.cost),
-    costWithout: calls.map(({ raw }) => raw.cost),
-    cached: calls.map(({ sent }) => sent.cached / Math.max(1, sent.tokens)),
+    cost: calls.map(inputCost),
+    costWithout: calls.map(call => inputCost(call) + call.raw.cost - call.sent.cost),
+    cached: calls.map(cachedShare),
     marks,
   }
+}
+
+function inputCost({ paid }: TimelineCall): number {
+  return paid.dollars - paid.output
+}
+
+/** As the provider reported it; by the model of costs where it did not. */
+export function cachedShare({ sent, reported }: TimelineCall): number {
+  const { input = 0, cacheRead, cacheWrite = 0 } = reported ?? {}
+  if (cacheRead === undefined) return sent.cached / Math.max(1, sent.tokens)
+  return cacheRead / Math.max(1, input + cacheRead + cacheWrite)
 }

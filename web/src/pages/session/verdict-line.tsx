@@ -7,6 +7,7 @@ import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { placeName } from './edit-index.ts'
+import { MoneyBar } from './money-bar.tsx'
 import { isBookkeeping, plainReason } from './reasons.ts'
 
 export type VerdictProps = {
@@ -21,9 +22,10 @@ export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
   return (
     <section className="session-verdict" aria-label="Verdict">
       <p className="verdict">
-        <Sentence verdict={verdict} />
+        <Sentence verdict={verdict} would={would} />
       </p>
       {would && <WouldLine would={would} onOpen={onOpen} />}
+      <MoneyBar parts={verdict.parts} />
       <Facts verdict={verdict} summary={summary} />
     </section>
   )
@@ -32,14 +34,15 @@ export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
 /** Less is what repairs come to, which are no saving. */
 const LEAST_SHARE = 0.002
 
-function Sentence({ verdict: { calls, saved, without, billed, quotes, lost, cacheLost } }: { verdict: Verdict }) {
-  const broken = times(cacheLost.edits)
+function Sentence({ verdict, would }: Pick<VerdictProps, 'would'> & { verdict: Verdict }) {
+  const { calls, saved, without, billed, quotes, lost, cacheLost, edits } = verdict
   if (calls === 0) return 'Nothing was spent here yet.'
   if (Math.abs(saved) < Math.max(0.005, without * LEAST_SHARE)) {
     return (
       <>
         Cost <b>{money(billed)}</b>
-        {quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`}, {cacheText(cacheLost, broken)}.
+        {edits.length > 0 && quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`},{' '}
+        {cacheText(cacheLost)}.{would && <WouldCost would={would} />}
       </>
     )
   }
@@ -47,15 +50,20 @@ function Sentence({ verdict: { calls, saved, without, billed, quotes, lost, cach
     <>
       {saved > 0 ? 'Saved ' : 'Edits cost '}
       <b className={saved > 0 ? 'saved' : 'lost'}>{money(Math.abs(saved))}</b> ({percent(Math.abs(saved) / without)})
-      {quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`}, {cacheText(cacheLost, broken)}.
+      {quotes > 0 && `, ${count(lost)} of ${plural(quotes, 'later quote')} lost`}, {cacheText(cacheLost)}.
     </>
   )
 }
 
-function cacheText({ edits, pauses }: Verdict['cacheLost'], broken: string): string {
-  if (edits === 0 && pauses === 0) return 'cache never broken'
-  if (edits === 0) return `cache lost to ${plural(pauses, 'pause')}`
-  return pauses === 0 ? `cache broken ${broken}` : `cache broken ${broken} and lost to ${plural(pauses, 'pause')}`
+/** What an edit did first, then what happened without us. */
+function cacheText({ edit = 0, pause = 0, ...others }: Verdict['cacheLost']): string {
+  const other = Object.values(others).reduce((sum, each) => sum + each, 0)
+  const lost = [pause > 0 && `to ${plural(pause, 'pause')}`, other > 0 && `${times(other)} by client or provider`]
+  const words = [
+    edit > 0 && `broken ${times(edit)}`,
+    (pause > 0 || other > 0) && `lost ${lost.filter(Boolean).join(' and ')}`,
+  ].filter(Boolean)
+  return `cache ${words.length === 0 ? 'never broken' : words.join(' and ')}`
 }
 
 function times(number: number): string {
@@ -121,21 +129,30 @@ function tokensNote({ raw, shown }: Summary['tokens']): string {
   return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than happened`
 }
 
-/** After an import: what would have been saved, and by which edits. */
+/** After an import: what it would have cost. */
+function WouldCost({ would: { policy, dollars, saved, share, evidence, edits } }: { would: Would }) {
+  if (edits === 0 || saved < 0.005) return null
+  return (
+    <>
+      {' '}
+      With {policy} it would have cost {money(dollars)}:{' '}
+      <b className="saved">
+        {money(saved)} ({percent(share)}) less
+      </b>
+      , with {percent(evidence)} of later quotes still visible.
+    </>
+  )
+}
+
+/** By which edits, or why by none. */
 function WouldLine({ would, onOpen }: { would: Would; onOpen(entry: number): void }) {
   const [open, setOpen] = useState(false)
-  const { policy, dollars, saved, share, evidence, edits } = would
+  const { policy, saved, edits } = would
   if (edits === 0)
     return <p className="would">With {policy} it would have cost the same: it would have left nothing out.</p>
   return (
     <p className="would">
-      With {policy} it would have cost <b>{money(dollars)}</b>
-      {saved >= 0.005 && (
-        <>
-          : <b className="saved">{money(saved)}</b> ({percent(share)}) less
-        </>
-      )}
-      , with {percent(evidence)} of later quotes still visible.{' '}
+      {saved < 0.005 && `With ${policy} it would have cost the same. `}
       <Button small kind="quiet" onClick={() => setOpen(true)}>
         See the {plural(edits, 'edit')}
       </Button>

@@ -1,0 +1,48 @@
+/** What the bill is made of, as one bar: reading, new text, what lost caches cost, and answers. */
+import type { Verdict } from '../../api-types.ts'
+import { money, percent } from '../../ui/format.ts'
+
+type Part = Verdict['parts'][number]['part']
+
+const NAMES: Record<Part, string> = {
+  read: 're-reading what is cached',
+  new: 'new text',
+  pause: 'written anew after a pause',
+  edit: 'written anew after our edits',
+  client: 'written anew: the client changed it',
+  model: 'written anew for another model',
+  server: 'written anew after the server’s edits',
+  provider: 'written anew: the provider lost it',
+  output: 'answers',
+}
+
+/** Less than this share is no segment that one could see. */
+const LEAST_SHARE = 0.001
+
+export function MoneyBar({ parts }: Pick<Verdict, 'parts'>) {
+  const whole = parts.reduce((total, { dollars }) => total + dollars, 0)
+  if (whole < 0.005) return null
+  const seen = parts.filter(({ dollars }) => dollars / whole >= LEAST_SHARE)
+  const label = seen.map(({ part, dollars }) => `${money(dollars)} ${NAMES[part]}`).join(', ')
+  return (
+    <figure className="money-bar">
+      <div className="money-parts" role="img" aria-label={`What the bill is made of: ${label}`}>
+        {seen.map(({ part, dollars }) => (
+          <i
+            key={part}
+            className={`money-${part}`}
+            style={{ flexGrow: dollars / whole }}
+            title={`${NAMES[part]}: ${money(dollars)}, ${percent(dollars / whole)}`}
+          />
+        ))}
+      </div>
+      <figcaption>
+        {seen.map(({ part, dollars }) => (
+          <span key={part}>
+            <i className={`money-key money-${part}`} /> <b>{money(dollars)}</b> {NAMES[part]}
+          </span>
+        ))}
+      </figcaption>
+    </figure>
+  )
+}
