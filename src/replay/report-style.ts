@@ -25,7 +25,7 @@ body { margin: 0; }
 main { max-width: 1080px; margin: 0 auto; padding: 24px 28px 64px; }
 h1, h2, h3, p, ul, ol { margin: 0; }
 ul, ol { padding: 0; list-style: none; }
-h1 { font: 500 30px/1.22 var(--serif); letter-spacing: -0.01em; text-wrap: balance; }
+h1 { font: 500 30px/1.22 var(--serif); letter-spacing: -0.01em; text-wrap: balance; overflow-wrap: anywhere; }
 h2 { font: 500 21px/1.3 var(--serif); }
 h3 { font-size: 13px; font-weight: 650; }
 section { margin-top: 34px; }
