@@ -25,10 +25,12 @@ const REPLACED = /\(replaced by:? ([^()\n]{1,200})\)/i
 const NEGATIONS = /\b(?:never|not|no|avoid|stop|without|\w+n't|cannot)\b/gi
 
 export function factsIn(body: string): string[] {
-  return body
-    .split('\n')
-    .map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
-    .filter(line => !line.startsWith('#') && termsIn(line).length >= MIN_WORDS)
+  return linesIn(body).filter(line => !line.startsWith('#') && termsIn(line).length >= MIN_WORDS)
+}
+
+/** Without what makes them items of a list. */
+function linesIn(body: string): string[] {
+  return body.split('\n').map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
 }
 
 /** What a proposal would add. */
@@ -71,9 +73,9 @@ export function duplicatesOf(
   return found
 }
 
-/** The facts of a block that are out of date; `day` is 2026-05-18. */
+/** The lines of a block that are out of date, of one word too; `day` is 2026-05-18. */
 export function staleFacts(body: string, day: string): Stale[] {
-  return factsIn(body).flatMap(text => {
+  return linesIn(body).flatMap(text => {
     const stale = staleness(text, day)
     return stale ? [{ text, ...stale }] : []
   })

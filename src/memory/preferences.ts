@@ -40,7 +40,7 @@ export function preferencesIn(text: string): string[] {
     .split(/[\n!?]|\.(?=\s|$)/)
     .map(sentence => sentence.trim())
     .filter(sentence => !sentence.startsWith('>'))
-    .map(sentence => sentence.replace(/^[*+-]+ /, ''))
+    .map(sentence => sentence.replace(/^[*+-]+ /, '').replace(/^(?:and|but|also|so|ok|okay),? /i, ''))
     .filter(sentence => sentence.length <= MAX_SENTENCE_CHARS && sentence.split(/\s+/).length >= MIN_SENTENCE_WORDS)
     .filter(sentence => SAYINGS.some(saying => saying.test(sentence)))
 }
