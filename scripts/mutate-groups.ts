@@ -68,6 +68,7 @@ export const GROUPS: readonly Group[] = [
     sources: ['src/doors/server/gate.ts', 'src/doors/server/tokens.ts'],
     tests: [
       'test/doors/server/{gate,tokens}.test.ts',
+      'test/doors/access-matrix.test.ts',
       'test/doors/server/access.test.ts',
       'test/doors/server/requests.test.ts',
     ],
