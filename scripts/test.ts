@@ -29,8 +29,11 @@ import { OPTIONAL_PARTS } from './optional-parts.ts'
 const WEB = 'test/e2e/web/*.test.ts'
 const SLOW = 'test/slow/*.test.ts'
 const FILES_PER_PROCESS = 10
-/** Folders in which tests start processes and servers: first, so that nothing long comes last. */
-const LONG = ['test/e2e/', 'test/doors/', 'test/agent/', 'test/memory/', 'test/ledger/', 'test/']
+/** Files that take long, and folders in which tests start processes and servers: first, so that nothing long comes last. */
+const LONG = [
+  ...['test/ground', 'test/hostile-text', 'test/library', 'test/ledger/postgres/', 'test/e2e/'],
+  ...['test/doors/', 'test/agent/', 'test/memory/', 'test/ledger/', 'test/'],
+]
 /** Files that change or measure their process. */
 const NEEDS_PROCESS = /process\.(chdir|umask|cpuUsage|memoryUsage|on)\(|process\.env[.[]\S+ (\?\?)?= |\bt\.mock\./
 /** Modules that wait while they load, which a suite cannot: its tests have to be known at once. */

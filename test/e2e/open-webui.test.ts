@@ -132,7 +132,7 @@ test('OpenWebUI: chat, proposal, approval, memory in the next chat, regenerate, 
   const browser = await chromium.launch({ executablePath: browserPath!, args: [...CHROMIUM_ARGS] })
   try {
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
-    context.setDefaultTimeout(120_000)
+    context.setDefaultTimeout(300_000)
     const page = await context.newPage()
     const newChat = async () => {
       await page.goto(front.url)

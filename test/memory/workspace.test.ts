@@ -150,7 +150,7 @@ test('an empty entry is refused', async () => {
   assert.deepEqual(await tool('workspace_save_fact', { fact: ' \n ' }), { text: 'fact is empty.', isError: true })
 })
 
-test('processes that log at once lose no line', { timeout: 120_000 }, async () => {
+test('processes that log at once lose no line', { timeout: 600_000 }, async () => {
   const { folder, get } = await makeWorkspace()
   const script = `
     import { logDay } from ${JSON.stringify(join(import.meta.dirname, '../../src/memory/workspace.ts'))}

@@ -73,7 +73,7 @@ async function worldFor(name: string) {
 
 function clientTest(name: string, title: string, work: () => Promise<void>): void {
   const isHere = CLIENTS !== '' && existsSync(join(CLIENTS, 'node_modules', '.bin', name))
-  test(title, { skip: isHere ? false : `${name} is not installed: npm run test:clients`, timeout: 240_000 }, work)
+  test(title, { skip: isHere ? false : `${name} is not installed: npm run test:clients`, timeout: 600_000 }, work)
 }
 
 clientTest('claude', 'Claude Code: /palimpsest:context shows the session that is open', async () => {

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
 import type { AgentEvent } from '../../src/agent/events.ts'
-import { LEASE_MS } from '../../src/agent/turn-board.ts'
 import { follow } from '../follow.ts'
 import { noPostgres, startPostgres } from '../postgres.ts'
 import { type Append, append, problemsOf, type Server, Servers } from '../servers.ts'
@@ -246,9 +245,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     const seen = await following
     assert.equal(endOf(seen), 'failed')
     answer = () => ({ text: 'and so on' })
-    const since = performance.now()
     const next = await follow(await post(b, 'orphan/turns', { text: 'go on' }))
-    assert.ok(performance.now() - since < LEASE_MS, 'the lease has run out already')
     assert.equal(endOf(next), 'answered')
     await servers.start()
     const texts = await textsIn('orphan')

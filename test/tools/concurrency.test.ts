@@ -11,7 +11,7 @@ import { makeSandbox } from './sandbox.ts'
 
 const WRITER = join(import.meta.dirname, 'writer.ts')
 
-test('1,000 edits of one file by five processes are all there', { timeout: 300_000 }, async () => {
+test('1,000 edits of one file by five processes are all there', { timeout: 600_000 }, async () => {
   const { root, put, get } = await makeSandbox()
   await put('log.md', 'begin\n<end>\n')
   const names = ['a', 'b', 'c', 'd', 'e']
@@ -81,7 +81,7 @@ test('a file that changes on every look is given up, unchanged by us', async () 
   assert.doesNotMatch(await readFile(join(root, 'busy.md'), 'utf8'), /ours/)
 })
 
-test('kill -9 at any moment leaves an old or a new version, no lock and no litter', { timeout: 300_000 }, async () => {
+test('kill -9 at any moment leaves an old or a new version, no lock and no litter', { timeout: 600_000 }, async () => {
   const { root, run, put, get } = await makeSandbox()
   await put('big.txt', `${'0'.repeat(200_000)}\n`)
   await put('log.md', '<end>\n')

@@ -91,7 +91,7 @@ function building(rounds: number, usage?: Turn['usage']): (received: Received) =
 
 function clientTest(name: string, client: Client, work: (client: Client) => Promise<void>): void {
   const skip = isThere(client) ? false : `${client.name} is not installed: npm run test:clients`
-  test(name, { skip, timeout: 240_000 }, () => work(client))
+  test(name, { skip, timeout: 600_000 }, () => work(client))
 }
 
 /** The longest conversation that the agent sent. */

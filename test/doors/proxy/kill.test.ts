@@ -133,7 +133,7 @@ test('what may be edited is on disk before the provider is asked', async t => {
   assert.equal(await kept(home), 3)
 })
 
-test('a proxy that is killed again and again sends what one sends that lives', { timeout: 120_000 }, async t => {
+test('a proxy that is killed again and again sends what one sends that lives', { timeout: 600_000 }, async t => {
   const rounds = 12
   const call = (index: number) => ({
     calls: [{ id: `c${index}`, name: 'bash', input: { command: `npm test ${index}` } }],

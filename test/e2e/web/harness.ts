@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { buildWeb } from '../../../scripts/build-web.ts'
 import { CHROMIUM_ARGS, findChromium } from '../../../scripts/chromium.ts'
+import { freePort } from '../../../scripts/free-port.ts'
 import { type Listening, type ServerOptions, serve } from '../../../src/doors/server/server.ts'
 import { openServerStore, type ServerStore } from '../../../src/doors/server/server-store.ts'
 import { webMounts } from '../../../src/doors/server/web.ts'
@@ -19,6 +20,8 @@ import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 
 const CHROMIUM = findChromium()
+/** How long a page may take to show what a test waits for: a busy machine is no fault of the page. */
+const PATIENCE = 300_000
 
 /** For `test(name, { skip }, …)`: the reason, where there is no browser. */
 export const skip: string | false = CHROMIUM === undefined && 'no chromium: install it, or set CHROMIUM_PATH'
@@ -42,8 +45,8 @@ export async function openWeb(options: Partial<ServerOptions> = {}): Promise<Web
   await buildWeb()
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-web-'))
   const problems: string[] = []
-  let started = await start(home, options)
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: [...CHROMIUM_ARGS] })
+  let started = await start(home, { port: await freePort(), ...options })
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: [...CHROMIUM_ARGS], timeout: PATIENCE })
   const web: Web = {
     ...started,
     problems,
@@ -89,6 +92,7 @@ type PageOptions = { context: BrowserContextOptions | undefined; problems: strin
 
 async function openPage(browser: Browser, url: string, { context, problems }: PageOptions): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...context })
+  page.setDefaultTimeout(PATIENCE)
   page.on('pageerror', error => problems.push(`thrown: ${error.message}`))
   page.on('dialog', dialog => {
     problems.push(`dialog: ${dialog.message()}`)
