@@ -4,6 +4,7 @@ import { SqliteLedger } from '../src/ledger/sqlite.ts'
 import type { LedgerStore, Row } from '../src/ledger/store.ts'
 import type { Message } from '../src/model/types.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
+import { storeWith } from './ledger/store-with.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
@@ -12,18 +13,7 @@ const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 't
 function watching(store: LedgerStore) {
   const bodies = new Set<number>()
   const contents: string[] = []
-  const watched: LedgerStore = {
-    open: (...args) => store.open(...args),
-    find: id => store.find(id),
-    list: options => store.list(options),
-    setMeta: (...args) => store.setMeta(...args),
-    append: (...args) => store.append(...args),
-    remove: (...args) => store.remove(...args),
-    redact: (...args) => store.redact(...args),
-    scrub: () => store.scrub(),
-    tombstones: () => store.tombstones(),
-    index: scope => store.index(scope),
-    close: () => store.close(),
+  const watched = storeWith(store, {
     read: async (...args) => {
       const rows = await store.read(...args)
       for (const row of rows) if (hasBody(row)) bodies.add(row.seq)
@@ -33,7 +23,7 @@ function watching(store: LedgerStore) {
       contents.push(...hashes)
       return store.contents(hashes)
     },
-  }
+  })
   return { watched, bodies, contents }
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
-import type { LedgerStore } from '../../src/ledger/store.ts'
 import { isPalimpsestError } from '../../src/model/errors.ts'
 import type { Edit, Event, Message, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { applyEvent, createFold, foldAll, shown, shownBytes, shownTokens, tryEvent } from '../../src/view/fold.ts'
 import { count } from '../laws/law.ts'
+import { storeWith } from '../ledger/store-with.ts'
 import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
@@ -71,24 +71,12 @@ function toEvent(
 test('an edit that the provider would refuse, or an undo that the disk has no room for, changes nothing', async () => {
   const store = new SqliteLedger(':memory:')
   let full = false
-  const failing: LedgerStore = {
-    open: (...args) => store.open(...args),
-    find: id => store.find(id),
-    list: options => store.list(options),
-    setMeta: (...args) => store.setMeta(...args),
+  const failing = storeWith(store, {
     append: async (...args) => {
       if (full) throw new Error('no room')
       return store.append(...args)
     },
-    read: (...args) => store.read(...args),
-    contents: hashes => store.contents(hashes),
-    remove: (...args) => store.remove(...args),
-    redact: (...args) => store.redact(...args),
-    scrub: () => store.scrub(),
-    tombstones: () => store.tombstones(),
-    index: scope => store.index(scope),
-    close: () => store.close(),
-  }
+  })
   const pal = await openPalimpsest({ home: ':memory:', store: failing, clock: () => 1 })
   const session = await pal.session('s')
   const call = { type: 'tool-call' as const, id: 'c', name: 'x', input: {} }
