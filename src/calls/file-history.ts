@@ -108,7 +108,8 @@ function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Know
   const take = (at: number, next: Next) => {
     state.content = next.content
     if (next.fresh) state.basis = []
-    state.basis.push(`turn ${at}: ${next.how}`)
+    // File tools over MCP write between the calls of a model, or without any.
+    state.basis.push(at === 0 ? next.how : `turn ${at}: ${next.how}`)
     runs = 0
   }
   let written = 0
@@ -129,10 +130,15 @@ function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Know
     } else followGit(git, step.info, { path: wanted, writes: 0, content: state.content })
   }
   takeWrites(Number.POSITIVE_INFINITY)
-  if (state.basis.length === 0) state.basis.push(`no whole read, write or edit of ${path} up to turn ${turn}`)
-  if (state.content !== undefined && runs > 0)
-    state.basis.push(`not followed: ${amount(runs, 'command')} run since, whatever they did to it`)
+  state.basis.push(...doubtsAbout(state, { runs, hasCalls: steps.length > 0 }))
   return state
+}
+
+function doubtsAbout({ path, turn, content, basis }: FileState, told: { runs: number; hasCalls: boolean }): string[] {
+  if (basis.length === 0) return [`no whole read, write or edit of ${path} up to turn ${turn}`]
+  if (content === undefined) return []
+  if (!told.hasCalls) return ['not followed: commands, because the conversation is not in this session']
+  return told.runs > 0 ? [`not followed: ${amount(told.runs, 'command')} run since, whatever they did to it`] : []
 }
 
 /** The journal has what a call replaced, also where nobody had read it. */

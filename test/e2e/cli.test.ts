@@ -301,6 +301,7 @@ describe('looking back', () => {
     const later = await at('file-at', 'small', 'src/report.ts', '5')
     assert.equal(later.stdout, earlier.stdout.replace('addDays(from, 6)', 'addDays(from, 7)'))
     assert.match(later.stderr, /^Based on:\n {2}turn 4: read\n {2}turn 5: edited\n$/)
+    assert.equal((await at('file-at', 'small', 'src/report.ts')).stdout, later.stdout)
     const unknown = await runCli(['file-at', 'small', 'src/other.ts', '5', '--json', '--home', home])
     assert.equal(unknown.code, 1)
     const { known, content, basis } = JSON.parse(unknown.stdout)

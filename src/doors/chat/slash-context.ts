@@ -62,10 +62,11 @@ export const contextCommands: readonly Slash[] = [
   },
   {
     name: 'file-at',
-    usage: 'PATH TURN',
+    usage: 'PATH [TURN]',
     about: 'a file as it was after a turn',
     run: (desk, args) => {
-      if (args.length !== 2) throw new PalimpsestError('INVALID_INPUT', 'Say which file and turn: /file-at src/a.ts 12')
+      if (args.length < 1 || args.length > 2)
+        throw new PalimpsestError('INVALID_INPUT', 'Say which file, and after which turn: /file-at src/a.ts 12')
       return runCommand(desk, fileAt, { args: [desk.agent.session.id, ...args] })
     },
   },

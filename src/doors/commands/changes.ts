@@ -21,15 +21,19 @@ export const changelog = defineCommand({
 export const fileAt = defineCommand({
   name: 'file-at',
   summary: 'rebuild a file as it was after a turn',
-  usage: 'SESSION PATH TURN',
+  usage: 'SESSION PATH [TURN]',
   details:
-    'A turn is a call of the model, counted from 1. The content goes to stdout as it is, what it is based on to stderr.\n' +
+    'A turn is a call of the model, counted from 1; the last one unless given. The content goes to stdout as it is, what it is based on to stderr.\n' +
     'Ends with 1 when the ledger does not know the content.',
-  examples: ['palimpsest file-at fix-login src/login.ts 12 > login.before.ts'],
+  examples: [
+    'palimpsest file-at fix-login src/login.ts',
+    'palimpsest file-at fix-login src/login.ts 12 > login.before.ts',
+  ],
   options: {},
   async run({ args, session, io }) {
     const [name, path, turn] = args
-    const state = await (await session(name!)).fileStateAt(path!, wholeNumber(turn!, 'TURN'))
+    const opened = await session(name!)
+    const state = await opened.fileStateAt(path!, turn === undefined ? opened.callsMade : wholeNumber(turn, 'TURN'))
     const { content, basis } = state
     const known = content !== undefined
     return {
