@@ -1,6 +1,8 @@
 /** Work under a key, one after the other; and the first place from which a condition holds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { firstIndex } from '../../src/model/first-index.ts'
 import { Queues } from '../../src/model/queues.ts'
 import * as fc from '../property.ts'
@@ -43,6 +45,16 @@ test('work that is asked for while some runs and some waits comes last', async (
   held.resolve()
   await Promise.all([second, third])
   assert.deepEqual(done, ['first', 'second', 'third'])
+})
+
+test('what work gave is kept by nobody once it is done', async () => {
+  const queues = new Queues()
+  const given = new WeakRef(await queues.run('a', async () => ({ large: true })))
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await new Promise(resolve => setImmediate(resolve))
+  collect()
+  assert.equal(given.deref(), undefined)
 })
 
 test('the first index from which a condition holds is found in few steps', () =>

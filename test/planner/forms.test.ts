@@ -38,6 +38,10 @@ describe('a result', () => {
     assert.deepEqual(marks(read('a.ts', log), 1), ['stub'])
   })
 
+  test('of no class that is known has none', () => {
+    assert.deepEqual(formsOf(unitsOf(bash('make', log))[1]!, undefined, count, OPTIONS), [])
+  })
+
   test('cleared: the stub says what it was, how long, and how to get it back', () => {
     const stub = String(forms(read('src/a.ts', 'one\ntwo\nthree\n\n'), 1)[0]!.replacement)
     assert.match(stub, /^\[cleared by context manager: read_file src\/a\.ts, 3 lines; recall [0-9a-f]{8,}\]$/)

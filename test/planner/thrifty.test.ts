@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { codingSession } from '../../bench/session.ts'
 import { textOf } from '../../src/model/leaves.ts'
-import type { Message } from '../../src/model/types.ts'
+import type { Message, Part } from '../../src/model/types.ts'
 import { LOG_HEADER, logLines, logMessages, mergeLogs } from '../../src/planner/log.ts'
 import { thrifty } from '../../src/planner/thrifty.ts'
 import type { ThriftyOptions } from '../../src/planner/tuning.ts'
@@ -29,7 +29,7 @@ async function open(options: Partial<ThriftyOptions> = {}, home = ':memory:') {
   const session = await pal.session('t', { policy: thrifty(options), model: 'claude-sonnet-4-5', overhead: 18_000 })
   let calls = 0
   /** One call of the model that uses a tool, and its result. */
-  const step = async (name: string, input: unknown, output: string): Promise<View> => {
+  const step = async (name: string, input: unknown, output: string | Part[]): Promise<View> => {
     const view = await session.view()
     const id = `c${++calls}`
     await session.append({ role: 'assistant', parts: [{ type: 'tool-call', id, name, input }] })
@@ -55,6 +55,27 @@ describe('before the first sending', () => {
     assert.match(second, /\[\d+ lines unchanged: shown above in read_file a\.ts\]/)
     assert.match(second, /const more = 1/)
     assert.equal(textOf(messages.at(-3)!.parts[0]!), code('a'))
+  })
+
+  test('what a patch wrote is pointed to where it is read back', async () => {
+    const { session, step } = await open()
+    await session.append(user('go'))
+    const added = code('a')
+      .split('\n')
+      .map(line => `+${line}`)
+    await step('apply_patch', ['*** Begin Patch', '*** Add File: a.ts', ...added, '*** End Patch'].join('\n'), 'Done')
+    await step('read_file', { path: 'a.ts' }, code('a'))
+    const text = textOf((await session.view()).messages.at(-1)!.parts[0]!)
+    assert.match(text, /\[\d+ lines unchanged: shown above in apply_patch/)
+  })
+
+  test('a result that is not one text is sent as it came', async () => {
+    const { session, step } = await open()
+    await session.append(user('go'))
+    const output: Part[] = [{ type: 'text', text: code('a') }]
+    for (let i = 0; i < 2; i++) await step('read_file', { path: 'a.ts' }, output)
+    const { messages } = await session.view()
+    assert.equal(textOf(messages.at(-1)!.parts[0]!), code('a'))
   })
 
   test('a huge output of a run is cut to head, tail and the lines that tell of errors', async () => {
