@@ -1,0 +1,25 @@
+/** Presets by their names, with what they can be told without code. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findPreset, type PresetTuning, presets } from '../../src/planner/presets.ts'
+import { coding, editsOf, run } from '../contracts/policy.ts'
+
+/** How often a preset reminds of the goal in a session of 40 turns. */
+async function reminders(name: string, tuning: PresetTuning): Promise<number> {
+  const session = await run(coding(40), { policy: findPreset(name, tuning)! })
+  return editsOf(session).filter(({ by }) => by === 'policy:anchor').length
+}
+
+test('every preset is found by its name, and no other is', () => {
+  for (const { name } of presets) assert.equal(findPreset(name)?.name, name)
+  assert.equal(findPreset('nice'), undefined)
+})
+
+for (const name of ['agent', 'stale-output']) {
+  test(`${name} reminds of the goal as often as it is told, or never`, async () => {
+    const usual = await reminders(name, {})
+    const often = await reminders(name, { anchor: { every: 2 } })
+    assert.ok(usual > 0 && often > usual, `${usual}, ${often}`)
+    assert.equal(await reminders(name, { anchor: false }), 0)
+  })
+}
