@@ -44,7 +44,13 @@ export const GROUPS: readonly Group[] = [
   {
     name: 'session',
     sources: ['src/session/state.ts', 'src/session/session.ts'],
-    tests: ['test/session/*.test.ts', 'test/laws/*.test.ts'],
+    tests: [
+      'test/session/*.test.ts',
+      'test/laws/*.test.ts',
+      'test/view/server-clears.test.ts',
+      'test/policies/{stale,summary}.test.ts',
+      'test/doors/commands/redact.test.ts',
+    ],
     slow: ['test/session/{sample,two-writers}.test.ts'],
     goal: 0.9,
   },
@@ -84,7 +90,12 @@ export const GROUPS: readonly Group[] = [
   {
     name: 'planner',
     sources: ['src/planner/*.ts'],
-    tests: ['test/planner/*.test.ts', 'test/policies/*.test.ts'],
+    tests: [
+      'test/planner/*.test.ts',
+      'test/policies/*.test.ts',
+      'test/agent/preset.test.ts',
+      'test/doors/proxy/server-clears.test.ts',
+    ],
     slow: ['test/policies/{contract,ids}.test.ts'],
     goal: 0.75,
   },
