@@ -87,11 +87,11 @@ test('every tool has a name of its own, a description and an object schema', () 
 test('every tool and each of its arguments is in the documentation', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
   for (const tool of own) {
-    const signature = new RegExp(`${tool.name}\\(([^)]*)\\)`).exec(page)
     const inputs = Object.entries(tool.input.shape).map(([name, type]) =>
       type.safeParse(undefined).success ? `${name}?` : name,
     )
-    assert.equal(signature?.[1], inputs.join(', '), tool.name)
+    const signature = `${tool.name}(${inputs.join(', ')})`
+    assert.ok(page.includes(signature), signature)
   }
   for (const tool of tools) assert.ok(page.includes(tool.name), tool.name)
 })
