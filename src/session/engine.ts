@@ -32,7 +32,7 @@ import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, type Settings, settingsFor } from './config.ts'
 import { everySession } from './every-session.ts'
 import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from './planners.ts'
-import { isInProject, MOST_OF_ALL_BY_MEANING, type RecallHit, type RecallOptions } from './recall.ts'
+import { isInProject, lastStep, MOST_OF_ALL_BY_MEANING, type RecallHit, type RecallOptions } from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
@@ -404,7 +404,10 @@ export class Palimpsest {
 
   async #chosen({ project, tag, among = () => true }: Partial<Chosen>): Promise<(session: string) => boolean> {
     const ids = new Set<string>()
-    for await (const { id, about } of everySession(this)) {
+    const name = tag ?? (project === undefined ? undefined : lastStep(project))
+    // The store gives those that may be meant: their meta holds the name, as JSON writes it.
+    const named = name === undefined ? {} : { contains: JSON.stringify(name).slice(1, -1) }
+    for await (const { id, about } of everySession(this, named)) {
       if (project !== undefined && !isInProject(about.project, project)) continue
       if (tag === undefined || about.tags?.includes(tag)) ids.add(id)
     }

@@ -85,6 +85,12 @@ export function isInProject(folder: string | undefined, project: string): boolea
   return isAbsolutePath(named) ? path.startsWith(`/${named}/`) : path.includes(`/${named}/`)
 }
 
+/** The name that the path of every folder in a project holds; none where it has no name. */
+export function lastStep(project: string): string | undefined {
+  const last = normalizePath(project).split('/').at(-1)!
+  return ['', '.', '..'].includes(last) || last.endsWith(':') ? undefined : last
+}
+
 const DAY_MS = 86_400_000
 const EXACT_CHARS = 4000
 const CHARS_PER_TOKEN = 4

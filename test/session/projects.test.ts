@@ -1,0 +1,39 @@
+/** Which sessions belong to a project: those that the store finds by its name hold all that do. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openPalimpsest } from '../../src/session/engine.ts'
+import { isInProject, lastStep } from '../../src/session/recall.ts'
+import * as fc from '../property.ts'
+
+const step = fc.constantFrom('a', 'app', 'my "app"', '.config', '..', '.', 'C:', 'ü', 'x\\y')
+const path = fc
+  .tuple(fc.constantFrom('', '/', 'C:\\', 'c:/'), fc.array(step, { maxLength: 4 }), fc.constantFrom('/', '\\'))
+  .map(([root, steps, slash]) => root + steps.join(slash))
+
+test('the path of a folder in a project holds the last step of the project', () => {
+  fc.assert(
+    fc.property(path, path, (folder, project) => {
+      const name = lastStep(project)
+      fc.pre(name !== undefined && isInProject(folder, project))
+      assert.ok(folder.includes(name!), `${folder} is in ${project}`)
+    }),
+  )
+})
+
+test('recall in a project finds what was said there, however its folder is written', async () => {
+  const pal = await openPalimpsest({ home: ':memory:', config: false })
+  for (const [name, project] of [
+    ['inside', 'D:\\work\\my "app"\\web'],
+    ['beside', '/work/my'],
+    ['nowhere', undefined],
+  ] as const) {
+    const session = await pal.session(name, project === undefined ? {} : { about: { project } })
+    await session.append({ role: 'user', parts: [{ type: 'text', text: 'the harbour lights' }] })
+  }
+  const found = async (project: string) =>
+    (await pal.recall('harbour', { project })).hits.map(({ session }) => session).sort()
+  assert.deepEqual(await found('my "app"'), ['inside'])
+  assert.deepEqual(await found('D:/work'), ['inside'])
+  assert.deepEqual(await found('/work'), ['beside'])
+  await pal.close()
+})
