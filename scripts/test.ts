@@ -31,7 +31,8 @@ const SLOW = 'test/slow/*.test.ts'
 const FILES_PER_PROCESS = 10
 /** Files that take long, and folders in which tests start processes and servers: first, so that nothing long comes last. */
 const LONG = [
-  ...['test/ground', 'test/hostile-text', 'test/library', 'test/ledger/postgres/', 'test/e2e/'],
+  ...['test/policies/contract', 'test/ground', 'test/hostile-text', 'test/library', 'test/ledger/postgres/'],
+  'test/e2e/',
   ...['test/doors/', 'test/agent/', 'test/memory/', 'test/ledger/', 'test/'],
 ]
 /** Files that change or measure their process. */

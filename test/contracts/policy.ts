@@ -30,7 +30,7 @@ export type PolicyContract = {
   runs?: number
 }
 
-export function policyContract(make: () => PlannerFactory, { acts = true, runs = 15 }: PolicyContract = {}): void {
+export function policyContract(make: () => PlannerFactory, { acts = true, runs = 8 }: PolicyContract = {}): void {
   const { name } = make()
   describe(`policy: ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-policy-'))
