@@ -74,6 +74,7 @@ const PAGES: readonly Pick<Shot, 'name' | 'hash' | 'prepare'>[] = [
   { name: 'memory', hash: '#/memory', prepare: page => page.locator('h1, h2').first().waitFor() },
   { name: 'workspace', hash: '#/workspace', prepare: page => page.locator('h1, h2').first().waitFor() },
   { name: 'settings', hash: '#/settings', prepare: replayed },
+  { name: 'api', hash: 'docs', prepare: page => page.locator('h1').first().waitFor() },
   { name: 'chat', hash: '#/chat', prepare: page => page.getByLabel('Message to the agent').waitFor() },
 ]
 

@@ -6,7 +6,7 @@
 import { amount, withCommas } from '../model/text.ts'
 import { PRICES_AS_OF } from '../providers/models.ts'
 import type { KnobPoint } from '../view/figures.ts'
-import { largestRows, OTHER, type Rent } from '../view/rent.ts'
+import { largestRows, type Rent } from '../view/rent.ts'
 import { dayOf } from '../view/totals.ts'
 import { sum } from './account.ts'
 import { type Habit, worstHabits } from './habits.ts'
@@ -25,7 +25,7 @@ export type PageOptions = {
 
 const HABITS = 3
 const COUNTS = ['', '', 'Two', 'Three']
-const LIST = 6
+const LIST = 7
 const MOSAIC = 8
 const MOST_ROWS = 100
 const AGENTS: Record<string, string> = {
@@ -161,7 +161,7 @@ function rent(whole: Rent): string {
     return `<div style="flex:${Math.max(dollars, whole.dollars / 50)};background:var(--${PALETTE[i % PALETTE.length]})" title="${escapeXml(name)} ${money(dollars)}"><b>${money(dollars)}</b>${escapeXml(name)}</div>`
   })
   const column = (title: string, rows: Rent['kind'], nameOf = (name: string) => name) => {
-    const items = otherLast(rows, LIST).map(({ name, dollars }) => {
+    const items = largestRows(rows, LIST).map(({ name, dollars }) => {
       return `<li class="row"><span title="${escapeXml(name)}">${escapeXml(nameOf(name))}</span><b>${money(dollars)}</b></li>`
     })
     return `<div><h3>${title}</h3><ul>${items.join('')}</ul></div>`
@@ -169,18 +169,6 @@ function rent(whole: Rent): string {
   return `<section><div class="head"><h2>Where the money goes: rent</h2><span class="dim small">what each text paid for being in the prompt, call after call; each list adds up to ${money(whole.dollars)}</span></div>
 <div class="mosaic">${tiles.join('')}</div>
 <div class="columns" style="margin-top:20px">${column('By tool', whole.tool)}${column('By file', whole.file, shortPath)}${column('By MCP server', whole.server)}</div></section>`
-}
-
-/** The largest rows, with what has no name behind them. */
-function otherLast(rows: Rent['kind'], most: number): Rent['kind'] {
-  const isOther = ({ name }: Rent['kind'][number]) => name === OTHER
-  return [
-    ...largestRows(
-      rows.filter(row => !isOther(row)),
-      most,
-    ),
-    ...rows.filter(isOther),
-  ]
 }
 
 /** What the knob does to these sessions: a slider with five places. */

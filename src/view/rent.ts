@@ -42,6 +42,7 @@ export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?
   const hasPrompt = timeline.fold.entries.some(({ message }) => message?.role === 'system')
   const front = { ...plainNames(hasPrompt ? DEFINITIONS : FRONT), agent: main }
   const answers = { ...plainNames(ANSWERS), agent: main }
+  const { scale } = timeline
   let dollars = 0
   for (const [i, call] of timeline.calls.entries()) {
     if (call.inherited) continue
@@ -54,11 +55,11 @@ export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?
     dollars += paid.dollars
     add(lists, answers, { tokens: 0, dollars: paid.output, saved: 0 })
     const unplaced = prompt.total === 0 ? paid.dollars - paid.output : 0
-    add(lists, front, { tokens: overhead, dollars: inFront * rate + unplaced, saved: 0 })
+    add(lists, front, { tokens: overhead * scale, dollars: inFront * rate + unplaced, saved: 0 })
     for (const { bar, weight } of parts.filter(({ bar }) => bar.raw > 0 || bar.shown > 0)) {
       const names = { ...namesOf(bar, authors), agent: bar.kind === 'agent' ? 'subagents' : main }
       const saved = Math.max(0, bar.raw - bar.shown) * model.read * rate
-      add(lists, names, { tokens: bar.shown, dollars: weight * rate, saved })
+      add(lists, names, { tokens: bar.shown * scale, dollars: weight * rate, saved })
     }
   }
   return rentFrom(dollars, lists)
@@ -76,15 +77,22 @@ export function addRents(rents: readonly Rent[]): Rent {
 
 /** The largest rows, and one for all others: the sum stays. */
 export function largestRows(rows: readonly RentRow[], most: number): RentRow[] {
-  if (rows.length <= most) return [...rows]
-  const rest = rows.slice(most - 1)
+  const others = rows.filter(isOther)
+  const named = rows.filter(row => !isOther(row))
+  const room = most - others.length
+  if (named.length <= room) return [...named, ...others]
+  const rest = named.slice(room - 1)
   const row = { name: `${rest.length} more`, tokens: 0, dollars: 0, saved: 0 }
   for (const { tokens, dollars, saved } of rest) {
     row.tokens += tokens
     row.dollars += dollars
     row.saved += saved
   }
-  return [...rows.slice(0, most - 1), row]
+  return [...named.slice(0, room - 1), row, ...others]
+}
+
+function isOther({ name }: RentRow): boolean {
+  return name === OTHER
 }
 
 /** Shares a call out: what comes first is read from the cache, for as far as that reaches. */

@@ -9,8 +9,8 @@ import type { Timeline } from '../../view/timeline.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 
-const ROWS = 8
-const FILES = 5
+const ROWS = 9
+const FILES = 6
 
 export const why = defineCommand({
   name: 'why',
@@ -30,14 +30,20 @@ export const why = defineCommand({
   },
   async run({ args: [name = ''], values, open }) {
     const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
-    const { rentOf } = await import('../../view/rent.ts')
+    const { largestRows, rentOf } = await import('../../view/rent.ts')
     const timeline = await timelineFor(name, () => open())
     const found = whyOf(timeline)
     const rent = rentOf(timeline)
+    const few: Listed = {
+      dollars: rent.dollars,
+      kind: largestRows(rent.kind, ROWS),
+      tool: largestRows(rent.tool, FILES),
+      file: largestRows(rent.file, FILES),
+    }
     const free = await freeEditsOf(timeline)
     return {
       json: { session: name, ...found, rent, free },
-      text: paint => lines({ found, rent, free, all: values.calls === true }, paint),
+      text: paint => lines({ found, rent: few, free, all: values.calls === true }, paint),
       notes: found.calls.length === 0 ? ['No call was made in this session yet.'] : [],
     }
   },
@@ -75,7 +81,8 @@ const CAUSES: Record<WhyCause, string> = {
   none: 'nothing lost',
 }
 
-type Shown = { found: Why; rent: Rent; free: Free; all: boolean }
+type Listed = Pick<Rent, 'dollars' | 'kind' | 'tool' | 'file'>
+type Shown = { found: Why; rent: Listed; free: Free; all: boolean }
 
 function* lines({ found, rent, free, all }: Shown, paint: Paint): Generator<string> {
   const { billedUsd, predictedUsd, calls, causes, moments } = found
@@ -90,11 +97,11 @@ function* lines({ found, rent, free, all }: Shown, paint: Paint): Generator<stri
   yield* table(CALL_COLUMNS, (all ? calls : moments).map(callRow), paint)
   yield ''
   yield paint.bold('Where the money went, as rent')
-  yield* table(RENT_COLUMNS, rentRows(rent.kind, rent.dollars, ROWS), paint)
+  yield* table(RENT_COLUMNS, rentRows(rent.kind, rent.dollars), paint)
   yield ''
-  yield* table([{ name: 'TOOL' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.tool, rent.dollars, FILES), paint)
+  yield* table([{ name: 'TOOL' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.tool, rent.dollars), paint)
   yield ''
-  yield* table([{ name: 'FILE' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.file, rent.dollars, FILES), paint)
+  yield* table([{ name: 'FILE' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.file, rent.dollars), paint)
   yield ''
   yield `Free: ${amount(free.edits, 'edit')} that lose no cache (${amount(free.coldCalls, 'call')} found it cold) would have saved ${paint.bold(asDollars(free.savedUsd))}, with ${(free.evidence * 100).toFixed(1)} % of later quotes still visible.`
 }
@@ -139,13 +146,11 @@ function callRow({
   return [withCommas(call), asDollars(predictedUsd), billed, asDollars(differenceUsd), CAUSES[cause], oneLine(text, 90)]
 }
 
-function rentRows(rows: readonly RentRow[], whole: number, most: number): string[][] {
-  return rows
-    .slice(0, most)
-    .map(({ name, dollars, tokens }) => [
-      oneLine(printable(name), 60),
-      asDollars(dollars),
-      `${whole > 0 ? ((100 * dollars) / whole).toFixed(1) : '0.0'} %`,
-      withCommas(Math.round(tokens)),
-    ])
+function rentRows(rows: readonly RentRow[], whole: number): string[][] {
+  return rows.map(({ name, dollars, tokens }) => [
+    oneLine(printable(name), 60),
+    asDollars(dollars),
+    `${whole > 0 ? ((100 * dollars) / whole).toFixed(1) : '0.0'} %`,
+    withCommas(Math.round(tokens)),
+  ])
 }

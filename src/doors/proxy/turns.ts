@@ -209,7 +209,8 @@ export class Turns {
       text,
       ...calls.map(({ name, input }) => name + (typeof input === 'string' ? input : JSON.stringify(input))),
     ]
-    const output = said.reduce((sum, one) => sum + session.fold.count(one), 0)
+    const own = said.reduce((sum, one) => sum + session.fold.count(one), 0)
+    const output = Math.round(own * session.options.model.scale)
     if (output > 0) await session.reportUsage({ output, ...(model === undefined ? {} : { model }) })
   }
 
