@@ -32,28 +32,24 @@ export function expectedQuotes(
 ): number {
   const isCode = partClass === 'code' || partClass === 'grep'
   const since = partClass === 'command' ? age : sinceTouched
-  const recency = fall(BY_AGE, age, AGE_POWER) * fall(BY_SINCE, since, SINCE_POWER)
-  const current = isCode ? (BY_CHANGES[changes] ??= (1 + changes) ** -CHANGED_POWER) : 1
-  const size = isCode || partClass === 'edit' ? 1 : sizeShare(tokens)
+  const recency = byAge(Math.max(0, age)) * bySince(Math.max(0, since))
+  const current = isCode ? byChanges(changes) : 1
+  const size = isCode || partClass === 'edit' ? 1 : bySize(tokens)
   return quotes[partClass] * 1e-4 * recency * current * size
 }
 
-const BY_AGE: number[] = []
-const BY_SINCE: number[] = []
-const BY_CHANGES: number[] = []
-const BY_SIZE: number[] = []
-/** Parts up to this size are remembered: larger ones are few. */
-const REMEMBERED_TOKENS = 10_000
+/** Larger counts (of calls, or of a part's tokens) are rare. */
+const REMEMBERED = 8192
 
-/** What is left after so many calls. Powers are dear, and ages are few: each is computed once. */
-function fall(known: number[], calls: number, power: number): number {
-  const age = Math.max(0, calls)
-  return (known[age] ??= (HALF_CALLS / (HALF_CALLS + age)) ** power)
-}
+const byAge = remembered(age => (HALF_CALLS / (HALF_CALLS + age)) ** AGE_POWER)
+const bySince = remembered(age => (HALF_CALLS / (HALF_CALLS + age)) ** SINCE_POWER)
+const byChanges = remembered(changes => (1 + changes) ** -CHANGED_POWER)
+const bySize = remembered(tokens => (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER)
 
-function sizeShare(tokens: number): number {
-  if (tokens > REMEMBERED_TOKENS) return (USUAL_TOKENS / tokens) ** SIZE_POWER
-  return (BY_SIZE[tokens] ??= (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER)
+/** Powers are expensive, and a plan asks for the same few again and again: each is computed once. */
+function remembered(compute: (count: number) => number): (count: number) => number {
+  const known = new Float64Array(REMEMBERED)
+  return count => (count < REMEMBERED ? (known[count] ||= compute(count)) : compute(count))
 }
 
 /** The class of a tool result or call; `undefined` for anything else. */

@@ -14,9 +14,17 @@ import { editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
 import { type Unit, unitTokens } from '../view/units.ts'
 import { classOf, expectedQuotes } from './classes.ts'
 import { type Form, formsOf, isMark, isStronger, type Mark } from './forms.ts'
+import { isOldReport } from './log.ts'
 import { LineIndex } from './same-lines.ts'
 import { Sums } from './sums.ts'
-import type { PartClass, Quotes, ThriftyOptions } from './tuning.ts'
+import {
+  CHARS_PER_COMMAND_TOKEN,
+  COMMAND_CHARS,
+  LINE_TOKENS,
+  type PartClass,
+  type Quotes,
+  type ThriftyOptions,
+} from './tuning.ts'
 
 /** A file that calls were about: how often it was changed, the last call that touched it, and what shows its lines. */
 type FileState = { changes: number; touched: number; readers: Item[] }
@@ -33,20 +41,19 @@ export type Item = {
   changes: number
   /** Its form now; undefined: as it was. */
   mark: Mark | undefined
-  /** Tokens now, and of the original. */
+  /** Tokens now, of the original, and of its line in a log; undefined: it has its place there word for word. */
   tokens: number
   readonly whole: number
+  readonly line: number | undefined
   /** Not to be touched: pinned, edited by others, or undone. */
   frozen: boolean
   /** Hidden by now. */
   gone: boolean
-  /** Later parts that point to this one for lines. */
-  readonly pointers: Set<Item>
+  /** Later parts that point to this one for lines; undefined where none ever did. */
+  pointers: Set<Item> | undefined
   /** Whether it was sent, so that its shorter forms are looked for. */
   ready: boolean
   forms: readonly Form[] | undefined
-  /** What it was counted with in the last look at the log (LogOutlook), and which look that was. */
-  readonly inLog: { look: number; saves: number; worth: number }
 }
 
 const OWN = 'policy:thrifty'
@@ -84,6 +91,11 @@ export class Items {
   /** All that are in view, oldest first. */
   get all(): readonly Item[] {
     return this.#all
+  }
+
+  /** How many there ever were. */
+  get count(): number {
+    return this.#count
   }
 
   /** Those that were sent and may be had shorter, and all reasoning, oldest first. */
@@ -146,6 +158,7 @@ export class Items {
   pointTo(target: Item, item: Item): void {
     target.born = item.born
     target.changes = item.changes
+    target.pointers ??= new Set()
     target.pointers.add(item)
     this.changed.add(target)
   }
@@ -171,12 +184,12 @@ export class Items {
       mark: undefined,
       tokens: whole,
       whole,
+      line: lineTokens(unit, partClass, whole),
       frozen: false,
       gone: false,
-      pointers: new Set(),
+      pointers: undefined,
       ready: false,
       forms: undefined,
-      inLog: { look: -1, saves: 0, worth: 0 },
     }
     const edit = editOf(unit, fold)
     if (edit) Object.assign(item, adopted(item, edit, fold))
@@ -282,6 +295,16 @@ export function densityOf(item: Item, partClass: PartClass, calls: number, quote
 
 export function isBefore(a: Unit, b: Unit): boolean {
   return a.entry < b.entry || (a.entry === b.entry && a.part < b.part)
+}
+
+/** What a command takes in the log, where it stands word for word. */
+const COMMAND_TOKENS = Math.round(COMMAND_CHARS / CHARS_PER_COMMAND_TOKEN)
+
+/** Users' own words stay as they are; the rest becomes a line, or goes. */
+function lineTokens(unit: Unit, partClass: PartClass | undefined, whole: number): number | undefined {
+  if (unit.role === 'user' && !isOldReport(unit)) return undefined
+  if (partClass === 'command') return Math.min(whole, COMMAND_TOKENS)
+  return unit.original.type === 'tool-call' || unit.original.type === 'text' ? LINE_TOKENS : 0
 }
 
 function firstAt(items: readonly Item[], entry: number): number {

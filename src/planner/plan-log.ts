@@ -5,27 +5,25 @@
  */
 
 import { exitCode } from '../calls/tool-kinds.ts'
+import { firstIndex } from '../model/first-index.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
 import { amount } from '../model/text.ts'
 import { messageTokens } from '../model/tokens.ts'
-import type { Message, ToolResultPart } from '../model/types.ts'
+import type { Edit, Message, ToolResultPart } from '../model/types.ts'
 import { type PlanContext, savingOf } from '../policies/policy.ts'
 import { firstEntry, stretchBefore } from '../view/cuts.ts'
 import { entriesOf } from '../view/edits.ts'
-import { type Fold, shownTokens, slots, tokensOf } from '../view/fold.ts'
+import { type Fold, outerRanges, shownTokens, slots, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Slot } from '../view/slots.ts'
 import type { Unit } from '../view/units.ts'
 import type { Form } from './forms.ts'
 import { densityOf, type Item, type Items } from './items.ts'
-import { isOldReport, logLines, logMessages, mergeLogs, type Outcomes, type Room } from './log.ts'
+import { logLines, logMessages, mergeLogs, type Outcomes, type Room } from './log.ts'
 import { type Candidate, type Cut, dueReason, type Situation, setupCost, type Timing, worthOf } from './planner.ts'
 import {
-  CHARS_PER_COMMAND_TOKEN,
-  COMMAND_CHARS,
   INPUT_SHARE,
   KEPT_STEPS,
-  LINE_TOKENS,
   LOG_SURPLUS,
   MIN_LOG_TOKENS,
   MOST_LINES,
@@ -33,9 +31,6 @@ import {
   SAID_WHEN_FULL,
   WHOLE_REQUESTS,
 } from './tuning.ts'
-
-/** What a command takes in the log, where it stands word for word. */
-const COMMAND_TOKENS = Math.round(COMMAND_CHARS / CHARS_PER_COMMAND_TOKEN)
 
 /** Proposals that free the tokens that are wanted, or as many as there are. Old requests go only if they are needed. */
 export function planLog(
@@ -86,8 +81,8 @@ export function bestLog(
     if (entry >= limit) break
     if (entry < start) continue
     if (boundOf(item)?.leaves) behind -= item.tokens
-    if (isLogged(item)) {
-      const saves = item.tokens - lineTokens(item)
+    if (item.line !== undefined) {
+      const saves = item.tokens - item.line
       freed += saves
       worth += worthOf(saves, lossOf(item, lostTokens(item, saves), calls, quotes), situation)
     }
@@ -99,14 +94,9 @@ export function bestLog(
   return best
 }
 
-/** Whether an item becomes a line, or goes: users' own words stay. */
-function isLogged({ unit }: Item): boolean {
-  return unit.role !== 'user' || isOldReport(unit)
-}
-
 /** How many quotes are lost with an item that becomes a line. */
 function lossOf(item: Item, lost: number, calls: number, quotes: Quotes): number {
-  const share = item.unit.original.type === 'tool-call' ? INPUT_SHARE : 1
+  const share = item.partClass === 'command' || item.partClass === 'input' ? INPUT_SHARE : 1
   return densityOf(item, item.partClass ?? 'doc', calls, quotes) * share * lost
 }
 
@@ -129,8 +119,10 @@ export class LogOutlook {
   #freed = 0
   #until = -1
   #prices = { least: 0, most: 0, quote: 0 }
-  /** Which look it was, and the items that point to one that was counted in it. */
-  #number = 0
+  /** What each item was counted with, by its number; NaN where it was not. */
+  #saves = new Float64Array()
+  #worths = new Float64Array()
+  /** The items that point to one that was counted. */
   #pointers = new Set<Item>()
 
   mayPay(context: PlanContext, items: Items, options: LogOptions & { timing: Timing; horizonMax: number }): boolean {
@@ -152,13 +144,14 @@ export class LogOutlook {
     const { least, most, quote } = this.#prices
     if (calls > this.#until || price < least || price > most || quotePrice(situation) !== quote) return false
     for (const item of items.changed) {
-      const isCounted = item.inLog.look === this.#number
+      const saves = this.#saves[item.number] ?? Number.NaN
+      const isCounted = !Number.isNaN(saves)
       if (item.gone ? isCounted : item.mark !== 'same' && this.#pointers.has(item)) return false
-      if (!isCounted) continue
-      const { saves, worth } = item.inLog
-      this.#count(item, quotes)
-      if (item.inLog.saves > saves) return false
-      this.#worth += Math.max(0, item.inLog.worth - worth)
+      if (!isCounted || item.line === undefined) continue
+      const worth = this.#worths[item.number]!
+      this.#count(item, item.line, quotes)
+      if (this.#saves[item.number]! > saves) return false
+      this.#worth += Math.max(0, this.#worths[item.number]! - worth)
     }
     return true
   }
@@ -171,44 +164,44 @@ export class LogOutlook {
     this.#until = calls + KEPT_STEPS
     const later = { ...situation, horizon: Math.min(horizonMax, situation.horizon + KEPT_STEPS) }
     this.#prices = { least: perTokenWritten(situation), most: perTokenWritten(later), quote: quotePrice(situation) }
-    this.#number++
+    this.#saves = new Float64Array(items.count).fill(Number.NaN)
+    this.#worths = new Float64Array(items.count)
     this.#pointers = new Set()
     const start = startOfLog(fold)
     let [worth, freed, pointed] = [0, 0, 0]
     this.#worth = Number.NEGATIVE_INFINITY
     this.#freed = 0
-    for (const item of items.all) {
-      if (item.unit.turn >= calls) break
-      if (item.unit.entry < start) continue
-      if (isLogged(item)) {
-        this.#count(item, quotes)
-        worth += item.inLog.worth
-        freed += item.inLog.saves
+    const { all } = items
+    const end = firstIndex(all.length, i => all[i]!.unit.turn >= calls)
+    for (let i = firstIndex(end, at => all[at]!.unit.entry >= start); i < end; i++) {
+      const item = all[i]!
+      if (item.line !== undefined) {
+        this.#count(item, item.line, quotes)
+        worth += this.#worths[item.number]!
+        freed += this.#saves[item.number]!
       }
-      pointed = Math.max(pointed, this.#notePointers(item))
-      if (freed < MIN_LOG_TOKENS || item.unit.entry < pointed) continue
+      if (item.pointers) pointed = Math.max(pointed, this.#notePointers(item, item.pointers))
+      if (freed < MIN_LOG_TOKENS || (pointed > 0 && item.unit.entry < pointed)) continue
       this.#worth = Math.max(this.#worth, worth)
       this.#freed = Math.max(this.#freed, freed)
     }
   }
 
   /** Notes what points to an item; gives the last entry that does. */
-  #notePointers(item: Item): number {
-    if (item.pointers.size === 0) return 0
-    for (const pointer of item.pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
+  #notePointers(item: Item, pointers: ReadonlySet<Item>): number {
+    for (const pointer of pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
     return lastPointer(item)
   }
 
   /** Counts an item with what its line is worth at most until the outlook ends: no quote is less likely than then. */
-  #count(item: Item, quotes: Quotes): void {
+  #count(item: Item, line: number, quotes: Quotes): void {
     const { least, most, quote } = this.#prices
-    const saves = item.tokens - lineTokens(item)
+    const saves = item.tokens - line
     const lost = lostTokens(item, saves)
     const at = lost < 0 ? item.born : this.#until
     const worth = saves * (saves > 0 ? most : least) - lossOf(item, lost, at, quotes) * quote
-    item.inLog.look = this.#number
-    item.inLog.saves = saves
-    item.inLog.worth = Number.isNaN(worth) ? 0 : worth
+    this.#saves[item.number] = saves
+    this.#worths[item.number] = Number.isNaN(worth) ? 0 : worth
   }
 }
 
@@ -239,15 +232,9 @@ function boundTokens(
 
 /** The last entry that points to an item; 0 if none does. */
 function lastPointer({ pointers }: Item): number {
-  if (pointers.size === 0) return 0
   let last = 0
-  for (const { mark, unit } of pointers) if (mark === 'same') last = Math.max(last, unit.entry)
+  for (const { mark, unit } of pointers ?? []) if (mark === 'same') last = Math.max(last, unit.entry)
   return last
-}
-
-function lineTokens({ unit, partClass, whole }: Item): number {
-  if (partClass === 'command') return Math.min(whole, COMMAND_TOKENS)
-  return unit.original.type === 'tool-call' || unit.original.type === 'text' ? LINE_TOKENS : 0
 }
 
 function firstYounger(items: readonly Item[], turn: number): number | undefined {
@@ -256,8 +243,12 @@ function firstYounger(items: readonly Item[], turn: number): number | undefined 
 
 /** The first entry that is in no fold. */
 function startOfLog(fold: Fold): number {
-  const last = slots(fold).findLast(slot => logOf(fold, slot))
-  return (last ? logOf(fold, last)!.to : firstEntry(fold) - 1) + 1
+  const last = outerRanges(fold).findLast(isLog)
+  return last ? entriesOf(last.target).to + 1 : firstEntry(fold)
+}
+
+function isLog({ by }: Edit): boolean {
+  return by === 'policy:fold'
 }
 
 /** How much of the window users' words may take in folds; under pressure none is too new to be shortened. */
@@ -297,7 +288,7 @@ function logRanges(fold: Fold): LogRange[] {
 
 function logOf(fold: Fold, { range, messages }: Slot): LogRange | undefined {
   const edit = range === undefined ? undefined : fold.records.get(range)?.edit
-  return edit?.by === 'policy:fold' ? { ...entriesOf(edit.target), messages } : undefined
+  return edit && isLog(edit) ? { ...entriesOf(edit.target), messages } : undefined
 }
 
 function toProposal({ from, to }: { from: number; to: number }, messages: Message[]): Proposal {

@@ -22,8 +22,9 @@ export class LineIndex<T> {
   add(item: T, lines: (string | null)[]): void {
     const source = { item, lines }
     this.#sources.set(item, source)
-    for (const [at, line] of lines.entries()) {
-      if (line === null || line.trim().length < SHORTEST_LINE_CHARS) continue
+    for (let at = 0; at < lines.length; at++) {
+      const line = lines[at]!
+      if (line === null || isShort(line)) continue
       const places = this.#lines.get(line)
       if (!places) this.#lines.set(line, [{ source, at }])
       else {
@@ -37,11 +38,11 @@ export class LineIndex<T> {
     const source = this.#sources.get(item)
     if (!source) return
     this.#sources.delete(item)
-    for (const line of new Set(source.lines)) {
-      if (line === null) continue
-      const places = this.#lines.get(line)?.filter(place => place.source !== source)
-      if (places && places.length > 0) this.#lines.set(line, places)
-      else this.#lines.delete(line)
+    for (const line of source.lines) {
+      const places = line === null || isShort(line) ? undefined : this.#lines.get(line)
+      const at = places?.findIndex(place => place.source === source) ?? -1
+      if (at >= 0) places!.splice(at, 1)
+      if (places?.length === 0) this.#lines.delete(line!)
     }
   }
 
@@ -78,7 +79,7 @@ export class LineIndex<T> {
     let length = 0
     let item: T | undefined
     const first = lines[from]!
-    if (first.trim().length < SHORTEST_LINE_CHARS) return { length, item }
+    if (isShort(first)) return { length, item }
     for (const { source, at } of this.#lines.get(first) ?? []) {
       let n = 0
       while (from + n < lines.length && at + n < source.lines.length && lines[from + n] === source.lines[at + n]) n++
@@ -86,6 +87,11 @@ export class LineIndex<T> {
     }
     return { length, item }
   }
+}
+
+/** Too short to tell where it is from. */
+function isShort(line: string): boolean {
+  return line.length < SHORTEST_LINE_CHARS || line.trim().length < SHORTEST_LINE_CHARS
 }
 
 /** A line without the number that a read tool put before it. */

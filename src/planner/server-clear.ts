@@ -33,7 +33,7 @@ export function bestClear(
     freed += saves
     gain += value
     pointing.delete(part)
-    for (const pointer of part.pointers) if (pointer.mark === 'same' && !pointer.gone) pointing.add(pointer)
+    for (const pointer of part.pointers ?? []) if (pointer.mark === 'same' && !pointer.gone) pointing.add(pointer)
     if (pointing.size > 0) continue
     const first = picks[0]!.part
     const behind = items.tokensFrom(first, end) - freed

@@ -9,6 +9,7 @@
  * touched in folds only.
  */
 
+import { firstIndex } from '../model/first-index.ts'
 import { fallback } from '../policies/fallback.ts'
 import { images } from '../policies/images.ts'
 import type { Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
@@ -175,13 +176,13 @@ class Thrifty implements Planner {
     const { context, loggedTo } = draft
     const { units, fresh, calls } = context
     const boundOf = boundIn(context)
+    const { open } = this.#items
     const firstFresh = units[fresh]
     let behind = firstFresh && this.#items.firstFrom(firstFresh)
-    const { open } = this.#items
-    for (let i = open.length - 1; i >= 0; i--) {
+    const end = firstFresh ? firstIndex(open.length, i => !isBefore(open[i]!.unit, firstFresh)) : open.length
+    for (let i = end - 1; i >= 0; i--) {
       const part = open[i]!
       const { unit, tokens } = part
-      if (firstFresh && !isBefore(unit, firstFresh)) continue
       if (unit.entry <= loggedTo) return
       const bound = boundOf(part)
       const choices = bound || !this.#mayPay(part, calls, situation) ? NO_CHOICE : this.#choices(part, draft, leaving)
@@ -204,7 +205,7 @@ class Thrifty implements Planner {
     const { calls, fold } = draft.context
     const { mark, tokens } = draft.formOf(item)
     if (item.frozen || !mayDrop(item, draft.context)) return NO_CHOICE
-    for (const pointer of item.pointers.size > 0 ? item.pointers : NONE) {
+    for (const pointer of item.pointers ?? []) {
       if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return NO_CHOICE
     }
     const choices: Choice<Form>[] = []
@@ -261,7 +262,9 @@ class Thrifty implements Planner {
   #dropPointers(draft: Draft): void {
     const end = Math.max(-1, ...draft.ranges.map(({ to }) => to))
     const inside = this.#items.all.filter(({ unit }) => unit.entry <= end)
-    const outside = new Set(inside.flatMap(({ pointers }) => [...pointers]).filter(({ unit }) => unit.entry > end))
+    const outside = new Set(
+      inside.flatMap(({ pointers }) => [...(pointers ?? [])]).filter(({ unit }) => unit.entry > end),
+    )
     for (const item of outside) {
       if (draft.formOf(item).mark !== 'same' || item.frozen) continue
       const stub = this.#items.formsOf(item, draft.context.fold).find(({ mark }) => mark === 'stub')

@@ -58,8 +58,8 @@ export class SessionState {
   #lastCallAt: number | undefined
   /** Messages at the front of the view that are as they were in the last call. */
   #unchanged = 0
-  /** Messages at the front of the view that are known to be legal. */
-  #legalUpTo = 0
+  /** What of the fold is known to be legal. */
+  #legal: views.Seen = { entries: 0, touches: 0 }
   readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
   #lastDecision: string | undefined
   #lastView: View | undefined
@@ -410,7 +410,8 @@ export class SessionState {
     this.#fit = new TokenFit()
     this.#files = []
     this.#redactions = []
-    this.#unsent = this.#callsMade = this.#unchanged = this.#legalUpTo = 0
+    this.#unsent = this.#callsMade = this.#unchanged = 0
+    this.#legal = { entries: 0, touches: 0 }
     this.#lastCallAt = this.#lastDecision = this.#lastView = undefined
     await this.load()
   }
@@ -439,7 +440,6 @@ export class SessionState {
   #noteChange(event?: Event): void {
     if (event) this.#stale.note(this.#fold, event)
     this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
-    this.#legalUpTo = Math.min(this.#legalUpTo, this.#fold.changedFrom)
     this.#fold.changedFrom = Number.POSITIVE_INFINITY
   }
 
@@ -459,14 +459,14 @@ export class SessionState {
 
   #rules(): CheckOptions {
     // Only edits can bring the id of a call in twice, at any distance: then everything is looked at.
-    const from = this.#fold.callsInEdits > 0 ? 0 : Math.min(this.#legalUpTo, this.#fold.changedFrom)
-    return { dialect: this.options.model.dialect, from, open: this.#calls.open, checked: this.#checked }
+    const where = this.#fold.callsInEdits > 0 ? {} : views.changedSince(this.#fold, this.#legal)
+    return { dialect: this.options.model.dialect, ...where, open: this.#calls.open, checked: this.#checked }
   }
 
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
     const { messages, repaired } = legalize(views.peek(this.#fold), this.#rules())
     const isShown = repaired.length === 0
-    if (isShown) this.#legalUpTo = messages.length
+    if (isShown) this.#legal = { entries: this.#fold.entries.length, touches: this.#fold.touched.length }
     const tooLarge = checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)
     this.#lastView = toView(this.#fold, {
       messages: [...messages],

@@ -76,15 +76,20 @@ export function savingsOf(
   shorter: readonly number[],
   tokensIn: (messages: readonly Message[]) => number,
 ): number[] {
-  const spans = edits.map(({ target }) => entriesOf(target))
   const added = edits.map(edit => (edit.target.type === 'after' ? tokensIn(messagesOf(edit)) : 0))
+  const beside = new Map<string, { added: number; sharing: number }>()
+  const places = edits.map(({ target }, i) => {
+    const { from, to } = entriesOf(target)
+    const key = `${from}–${to}`
+    const place = beside.get(key) ?? { added: 0, sharing: 0 }
+    beside.set(key, place)
+    place.added += added[i]!
+    if (added[i] === 0) place.sharing++
+    return place
+  })
   return edits.map((_, i) => {
     if (added[i]! > 0) return -added[i]!
-    const beside = edits.flatMap((_, k) =>
-      spans[k]!.from === spans[i]!.from && spans[k]!.to === spans[i]!.to ? k : [],
-    )
-    const sharing = beside.filter(k => added[k] === 0).length
-    return Math.round(beside.reduce((sum, k) => sum + added[k]!, shorter[i]!) / sharing)
+    return Math.round((shorter[i]! + places[i]!.added) / places[i]!.sharing)
   })
 }
 

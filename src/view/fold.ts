@@ -188,6 +188,17 @@ export function indexOf(fold: Fold, entry: number): number {
   return offsetOf(fold.inner, slotOf(fold.inner, entry))
 }
 
+/** How far a fold was looked at: its entries, and the changes to them. */
+export type Seen = { entries: number; touches: number }
+
+/** The messages in view that are not as they were: those from `from` on are new, and `changed` are stretches before. */
+export function changedSince(fold: Fold, { entries, touches }: Seen): { from: number; changed: Span[] } {
+  const placeOf = (entry: number) => (entry < fold.entries.length ? indexOf(fold, entry) : fold.inner.flat.length)
+  const old = fold.touched.slice(touches).filter(({ from }) => from < entries)
+  const changed = old.map(({ from, to }) => ({ from: placeOf(from), to: placeOf(to + 1) }))
+  return { from: placeOf(entries), changed: changed.sort((a, b) => a.from - b.from) }
+}
+
 /** The entries that each message in view came from: for maps, search hits and explanations. */
 export function slots(fold: Fold): readonly Readonly<Slot>[] {
   return fold.inner.slots
@@ -207,6 +218,11 @@ export function* activeEdits(fold: Fold): Generator<Edit> {
 export function rangeAround(fold: Fold, entry: number): Edit | undefined {
   const slot = fold.inner.slots[slotOf(fold.inner, entry)]
   return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
+}
+
+/** The range edits that show, in order. */
+export function outerRanges(fold: Fold): readonly Edit[] {
+  return fold.inner.outer
 }
 
 /** Entries that show but whose content is not loaded. */

@@ -39,20 +39,46 @@ export type Violation = { rule: Rule; message: string; index?: number; ids?: str
 
 export type CheckOptions = {
   dialect?: Dialect
-  /** Check from the step before this message on; everything before is known to be legal. */
+  /** Check from the step before this message on; everything before is known to be legal, but for what has changed. */
   from?: number
+  /** Stretches of messages that have changed (`to` is behind the last), in order: they are checked with the steps around. */
+  changed?: readonly Stretch[]
   /** The calls that may still wait for a result; if it is not given, all calls of the last step. */
   open?: readonly string[]
   /** Messages whose texts were found in order, and for which dialect; whoever gives it never changes a message. */
   checked?: WeakMap<Message, Dialect | 'any'>
 }
 
+export type Stretch = { from: number; to: number }
+
 /** The rules that a list of messages breaks. Calls of the last step that still wait for results are legal. */
 export function checkView(messages: readonly Message[], options: CheckOptions = {}): Violation[] {
+  const { from = 0, changed = [] } = options
   const found: Violation[] = []
-  const start = stepStart(messages, (options.from ?? 0) - 1)
   const calls = new Set<string>()
-  for (let i = start; i < messages.length; ) {
+  let done = 0
+  for (const stretch of [...changed.filter(one => one.from < from), { from, to: messages.length }]) {
+    done = checkSteps(
+      messages,
+      { from: Math.max(done, stepStart(messages, stretch.from - 1)), to: stretch.to },
+      { calls, found, options },
+    )
+  }
+  return found
+}
+
+/** Where a check begins that looks at what is not known to be legal. */
+export function firstUnchecked(messages: readonly Message[], { from = 0, changed = [] }: CheckOptions): number {
+  return stepStart(messages, Math.min(from, changed[0]?.from ?? from) - 1)
+}
+
+type Check = { calls: Set<string>; found: Violation[]; options: CheckOptions }
+
+/** Checks the steps of a stretch, and the one behind it; gives the index after them. */
+function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: Check): number {
+  const { found, options } = check
+  let i = from
+  while (i <= to && i < messages.length) {
     const message = messages[i]!
     checkShape(message, i, options, found)
     if (message.role !== 'assistant') {
@@ -63,9 +89,9 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
     if (options.dialect === 'gemini' && beginsWithCall(messages, i)) {
       found.push(violation('call-comes-first', `message ${i} makes a call, and nobody has said anything yet`, i))
     }
-    i = checkStep(messages, i, { calls, found, options })
+    i = checkStep(messages, i, check)
   }
-  return found
+  return i
 }
 
 /** Providers limit a request by its bytes too, whatever it counts in tokens. */
@@ -106,11 +132,7 @@ export function firstSpoken(messages: readonly Message[]): number {
 }
 
 /** Checks one assistant message (or several in a row) with the results behind it; gives the index after them. */
-function checkStep(
-  messages: readonly Message[],
-  start: number,
-  { calls, found, options }: { calls: Set<string>; found: Violation[]; options: CheckOptions },
-): number {
+function checkStep(messages: readonly Message[], start: number, { calls, found, options }: Check): number {
   const open = new Set<string>()
   let i = start
   for (; messages[i]?.role === 'assistant'; i++) {

@@ -14,11 +14,11 @@ import {
   callsIn,
   checkView,
   firstSpoken,
+  firstUnchecked,
   isBlank,
   isWellFormed,
   mayWait,
   resultsIn,
-  stepStart,
   type Violation,
 } from './legality.ts'
 import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
@@ -37,7 +37,7 @@ export function legalize(messages: readonly Message[], options: CheckOptions = {
   const repaired = checkView(messages, options)
   if (repaired.length === 0) return { messages, repaired }
   const { dialect } = options
-  const start = stepStart(messages, (options.from ?? 0) - 1)
+  const start = firstUnchecked(messages, options)
   const sound = messages.slice(start).flatMap(message => repairShape(message, dialect))
   const legal = [...messages.slice(0, start), ...repairSteps(sound, options)]
   const first = firstSpoken(legal)

@@ -44,9 +44,9 @@ export function extendUnits(units: Units, fold: Fold): number {
   const first = units.all.length
   for (; units.entries < fold.entries.length; units.entries++) {
     const { message, role, at } = fold.entries[units.entries]!
-    for (const [part, original] of message?.parts.entries() ?? []) {
+    message?.parts.forEach((original, part) => {
       units.all.push(toUnit(units, original, { entry: units.entries, part, role, at }))
-    }
+    })
     if (role === 'assistant') units.turn++
   }
   return first
@@ -63,13 +63,14 @@ export function unitText(unit: Unit): string {
 
 type Place = Pick<Unit, 'entry' | 'part' | 'role' | 'at'>
 
-function toUnit(units: Units, original: Part, place: Place): Unit {
+function toUnit(units: Units, original: Part, { entry, part, role, at }: Place): Unit {
+  const { turn } = units
   const chars = leavesOf(original).reduce((total, text) => total + text.length, 0)
-  const unit: Unit = { ...place, original, turn: units.turn, chars }
   if (original.type === 'tool-call') {
-    return { ...unit, tool: original.name, callId: original.id, call: units.calls.call(original) }
+    const call = units.calls.call(original)
+    return { entry, part, role, original, turn, at, tool: original.name, callId: original.id, call, chars }
   }
-  if (original.type !== 'tool-result') return unit
+  if (original.type !== 'tool-result') return { entry, part, role, original, turn, at, chars }
   const { name, info } = units.calls.result(original)
-  return { ...unit, tool: name, callId: original.id, call: info }
+  return { entry, part, role, original, turn, at, tool: name, callId: original.id, call: info, chars }
 }

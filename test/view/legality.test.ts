@@ -69,6 +69,19 @@ describe('rules on messages: each is broken alone', () => {
     assert.deepEqual(checkView(step.toSpliced(3, 1), { from: 3 }).length, 1)
   })
 
+  test('of what is known to be legal, the stretches are checked that have changed, each step once', () => {
+    const broken = [go, assistant(call('x')), go, ...step.toSpliced(3, 1), go]
+    assert.deepEqual(rules(broken), ['call-without-result', 'call-without-result'])
+    const found = (...changed: { from: number; to: number }[]) =>
+      checkView(broken, { from: broken.length, changed }).map(({ index }) => index)
+    assert.deepEqual(found(), [])
+    assert.deepEqual(found({ from: 1, to: 2 }), [1])
+    assert.deepEqual(found({ from: 5, to: 6 }, { from: 5, to: 7 }), [4])
+    assert.deepEqual(found({ from: 1, to: 2 }, { from: 4, to: 5 }), [1, 4])
+    assert.deepEqual(found({ from: 2, to: 2 }), [1], 'what was taken out leaves the step before it without its results')
+    assert.deepEqual(found({ from: 4, to: 4 }), [4], 'and the step behind it without what it began with')
+  })
+
   test('T13: bytes have a limit of their own: too-many-bytes', () => {
     assert.deepEqual(checkSize(10, 10), [])
     assert.deepEqual(
