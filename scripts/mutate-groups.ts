@@ -47,7 +47,7 @@ export const GROUPS: readonly Group[] = [
     tests: [
       'test/session/*.test.ts',
       'test/laws/*.test.ts',
-      'test/view/server-clears.test.ts',
+      'test/view/{server-clears,sync}.test.ts',
       'test/policies/{stale,summary}.test.ts',
       'test/doors/commands/redact.test.ts',
     ],

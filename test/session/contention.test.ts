@@ -124,3 +124,29 @@ test('an undo whose write fails leaves the edit in force', async () => {
   assert.equal(isActive(session, id), false)
   await close()
 })
+
+test('what is asked of one session at once happens one after the other, in the order of asking', async () => {
+  const { store, session, id, close } = await open()
+  store.attempts = 0
+  const target = { type: 'part', entry: 3, part: 0 } as const
+  const [, , edits] = await Promise.all([
+    session.undo(id),
+    session.append(says('a long answer '.repeat(20))),
+    session.apply([{ target, replacement: 'short', why: 'test' }]),
+    session.redo(id),
+    session.append(user('on')),
+  ])
+  assert.equal(store.attempts, 5, 'nothing was tried twice')
+  assert.deepEqual(
+    (await session.events()).slice(-5).map(({ event }) => event.type),
+    ['revert', 'entry', 'edit', 'reapply', 'entry'],
+  )
+  assert.deepEqual(
+    session.edits().map(({ edit, active }) => [edit.id, active]),
+    [
+      [id, true],
+      [edits[0]!.id, true],
+    ],
+  )
+  await close()
+})
