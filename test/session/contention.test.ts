@@ -150,3 +150,12 @@ test('what is asked of one session at once happens one after the other, in the o
   )
   await close()
 })
+
+test('what is wrong with the messages of a client is passed on at once, not tried again', async () => {
+  const { store, session, close } = await open()
+  store.attempts = 0
+  const sent = [user('a long question '.repeat(20)), says('an answer'), user('more'), user('half \ud800')]
+  await assert.rejects(session.sync(sent), { code: 'INVALID_UNICODE' })
+  assert.equal(store.attempts, 0)
+  await close()
+})
