@@ -374,14 +374,16 @@ function describeIssue(issue: Issue, value: unknown): Problem {
       text: `${unknown.join(', ')} is not known; allowed in ${at}: ${allowed.join(', ')}`,
     }
   }
-  if (issue.code === 'invalid_union') {
-    const isUse = issue.path.at(-1) === 'use'
-    const allowed = isUse
-      ? [...policyNames, 'module']
-      : [...presets.map(preset => preset.name), 'or an object with "policies"']
-    return { key, text: `${at} is ${show(valueAt(value, issue.path))}; allowed: ${allowed.join(', ')}` }
-  }
-  return { key, text: `${at} is ${show(valueAt(value, issue.path))}: ${issue.message}` }
+  const allowed = issue.code === 'invalid_union' ? allowedValues(issue.path.at(-1)) : undefined
+  const problem = allowed ? `; allowed: ${allowed.join(', ')}` : `: ${issue.message}`
+  return { key, text: `${at} is ${show(valueAt(value, issue.path))}${problem}` }
+}
+
+function allowedValues(key: PropertyKey | undefined): string[] | undefined {
+  if (key === 'use') return [...policyNames, 'module']
+  if (key === 'keep') return [...Object.keys(KEEP_LEVELS), `or a number up to ${MAX_KEEP}`]
+  if (key === 'policy') return [...presetSchema.options, 'or an object with "policies"']
+  return undefined
 }
 
 /** Of a union that fits in no way, the problem in the way that was most likely meant. */

@@ -104,8 +104,13 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
   test('an unknown preset', () => {
     wrong(
       { policy: 'smart' },
-      /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, agent, or/,
+      /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, agent, seed-000, .*, or an object/,
     )
+  })
+
+  test('a knob that is neither a word of its own nor a number', () => {
+    wrong({ keep: 'lots' }, /^palimpsest\.json: keep is "lots"; allowed: least, less, normal, more, most, or a number/)
+    wrong({ byAgent: { claude: { keep: 'lots' } } }, /byAgent\.claude\.keep is "lots"; allowed: least, less/)
   })
 
   test('an unknown policy', () => {

@@ -169,7 +169,8 @@ export async function testCalls(changes: readonly [string, SettingsChange][], ba
     const answer = await fetch(url, { headers: provider === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {} })
     const text = await answer.text()
     if (answer.status === 502) {
-      const message = `The test call to ${provider} through the service failed: ${text.slice(0, 200)}.`
+      const reason = /"message":"([^"]+?)\.?"/.exec(text)?.[1] ?? text.slice(0, 200)
+      const message = `The test call to ${provider} through the service failed: ${reason}.`
       throw new PalimpsestError('UNSUPPORTED', `${message} Nothing was changed. Go ahead without it: --no-test`, {
         url,
       })
