@@ -115,11 +115,11 @@ async function largestLines(session: Look, width: number): Promise<Line[]> {
   const rows = parts
     .slice(0, LARGEST)
     .map(
-      ({ entry, tool, tokens, preview }): Line => [
-        span(`  ${padStart(`#${entry}`, 5)} ${padStart(withCommas(tokens), 8)}  `, 'dim'),
+      ({ hash, entry, tool, tokens, preview }): Line => [
+        span(`  ${padStart(`#${entry}`, 5)}  ${hash} ${padStart(withCommas(tokens), 8)}  `, 'dim'),
         span(`${printable(tool ?? 'text')} `, 'bold'),
-        span(oneLine(preview, Math.max(20, width - 40)), 'dim'),
+        span(oneLine(preview, Math.max(20, width - 50)), 'dim'),
       ],
     )
-  return [[span('largest:', 'dim')], ...rows]
+  return [[span('largest (/context ID: what taking it out costs):', 'dim')], ...rows]
 }

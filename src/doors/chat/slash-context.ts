@@ -10,6 +10,7 @@ import type { Session } from '../../session/session.ts'
 import { stretchBefore } from '../../view/cuts.ts'
 import { tokensOf } from '../../view/fold.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
+import { context } from '../commands/context.ts'
 import { edit, edits, pin, redo, undo, unpin } from '../commands/edits.ts'
 import { recall } from '../commands/recall.ts'
 import { renderBlock } from '../terminal/markdown.ts'
@@ -23,10 +24,13 @@ import { unfoldedLines } from './folds.ts'
 export const contextCommands: readonly Slash[] = [
   {
     name: 'context',
-    usage: '',
-    about: 'what fills the window, by kind, and what edits save',
-    async run({ screen, agent }) {
-      screen.print(...(await contextLines(agent.session, screen)))
+    usage: '[ID... [--yes]]',
+    about: 'what fills the window, and what edits save; with ids, what taking these out costs; with --yes, do it',
+    async run(desk, args) {
+      const { screen, agent } = desk
+      const ids = args.filter(arg => arg !== '--yes')
+      if (ids.length === 0) return screen.print(...(await contextLines(agent.session, screen)))
+      await runCommand(desk, context, { args: [agent.session.id, ...ids], values: { yes: args.includes('--yes') } })
     },
   },
   {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPalimpsest } from '../../../src/session/engine.ts'
+import { partId } from '../../../src/view/shown-texts.ts'
 import { runCli } from '../../cli.ts'
 import { startUpstream, type Turn } from '../../upstream.ts'
 import { freshPlace, type Place, startChat, untilThere } from './driven-chat.ts'
@@ -41,6 +42,20 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(versions[0].by, 'user:ann')
     const { edits } = await json(place, ['edits', 'tour'])
     assert.equal(edits.filter((edit: { active: boolean }) => !edit.active).length, 1)
+  })
+
+  test('takes a part out after it has said the price, and puts it back', async () => {
+    await using upstream = await startUpstream([command('seq 1 3000'), said('counted'), said('short'), said('long')])
+    const chat = startChat(freshPlace(upstream), ['--yes'])
+    const id = partId(3, 0, { type: 'tool-result' })
+    for (const line of ['count', '/context', `/context ${id}`, `/context ${id} --yes`, 'and?', '/undo', 'and now?'])
+      chat.line(line)
+    chat.end()
+    assert.equal(await chat.ended, 0, chat.errors)
+    assert.match(chat.output, new RegExp(`#3 {2}${id} +[\\d,]+ {2}run_command`))
+    assert.match(chat.output, /1 part of \S+: [\d,]+ tokens less, \$[\d.]+ less with every call\.[\s\S]*Done\./)
+    const has = upstream.requests.map(({ body }) => body.includes('\\n2999\\n'))
+    assert.deepEqual(has, [false, true, false, true])
   })
 
   test('shows Markdown as it was written, for whoever reads the pipe', async () => {
