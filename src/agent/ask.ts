@@ -16,7 +16,7 @@ import type {
 } from '@ai-sdk/provider'
 import { fromAiSdk, toAiSdk } from '../formats/adapters/ai-sdk.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { parseJson } from '../model/json.ts'
+import { isRecord, tryJson } from '../model/json.ts'
 import type { Message, Usage } from '../model/types.ts'
 import type { AgentEvent } from './events.ts'
 import type { AgentModel } from './model.ts'
@@ -157,18 +157,13 @@ class Heard {
   }
 }
 
-/** Under this name stand arguments that are no JSON object: providers take nothing else back. */
+/** The name for arguments that are no JSON object: providers take nothing else back, and the model is told what it wrote. */
 export const MALFORMED = 'malformed_arguments'
 
 function parseInput(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
-  try {
-    const value: unknown = parseJson(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  } catch {
-    // The model is told what it wrote.
-  }
-  return { [MALFORMED]: text }
+  const value = tryJson(text)
+  return isRecord(value) ? value : { [MALFORMED]: text }
 }
 
 /** Marks for Anthropic's cache: the system prompt, the end, and the end of the call before, which it knows. */

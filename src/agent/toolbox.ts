@@ -8,6 +8,7 @@
 
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import { PalimpsestError } from '../model/errors.ts'
+import { isRecord } from '../model/json.ts'
 import { headOf } from '../model/text.ts'
 import type { ToolCallPart } from '../model/types.ts'
 import { memoryTool, textEditorTool } from '../tools/anthropic.ts'
@@ -100,7 +101,7 @@ export class Toolbox {
   async run(call: ToolCallPart, tell: (event: AgentEvent) => void, signal: AbortSignal): Promise<ToolResult> {
     const tool = this.#tools.get(call.name)
     if (!tool) return failed(`There is no tool ${call.name}. There are: ${[...this.#tools.keys()].join(', ')}.`)
-    const input = isObject(call.input) ? withOwnNames(call.input, tool) : {}
+    const input = isRecord(call.input) ? withOwnNames(call.input, tool) : {}
     if (MALFORMED in input) return failed(malformed(call.name, String(input[MALFORMED])))
     try {
       return await this.#runPlaced(tool, { ...call, input }, tell, signal)
@@ -207,8 +208,4 @@ function failed(text: string): ToolResult {
 
 function isGroup(name: string): name is ToolGroup {
   return TOOL_GROUPS.some(group => group === name)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,7 +3,8 @@
  * found by lines and in one pass, whatever the text; lines over 2,000 characters are looked at by their beginning.
  */
 
-import { parseJson } from '../model/json.ts'
+import { tryJson } from '../model/json.ts'
+import { endOfValue } from '../model/json-text.ts'
 import { headOf } from '../model/text.ts'
 
 export type Stretch = { from: number; to: number; reason: string; replacement: string }
@@ -83,37 +84,15 @@ function* largeJson(text: string): Generator<Stretch> {
   for (const { index } of text.matchAll(/^[[{]/gm)) {
     if (index < done || text.length - index < LARGE_JSON) continue
     if (++tried > TRIED) return
-    const to = jsonEnd(text, index)
-    const value = to - index < LARGE_JSON ? undefined : parsed(text.slice(index, to))
-    if (value === undefined) continue
+    const to = endOfValue(text, index)
+    const value = to - index < LARGE_JSON ? undefined : tryJson(text.slice(index, to))
+    if (typeof value !== 'object' || value === null) continue
     done = to
     const shape = Array.isArray(value)
       ? `array of ${value.length}`
       : `keys ${headOf(Object.keys(value).slice(0, 8).join(', '), 120)}`
     yield { from: index, to, reason: 'large JSON', replacement: `[JSON: ${shape}; ${to - index} chars]` }
   }
-}
-
-/** Behind the bracket that closes the one at `from`; −1 where none does. */
-function jsonEnd(text: string, from: number): number {
-  let depth = 0
-  for (let at = from; at < text.length; at++) {
-    const char = text[at]
-    if (char === '"') {
-      at = closingQuote(text, at)
-      if (at < 0) return -1
-    } else if (char === '{' || char === '[') depth++
-    else if ((char === '}' || char === ']') && --depth === 0) return at + 1
-  }
-  return -1
-}
-
-function closingQuote(text: string, open: number): number {
-  for (let at = open + 1; at < text.length; at++) {
-    if (text[at] === '\\') at++
-    else if (text[at] === '"') return at
-  }
-  return -1
 }
 
 /** Ten or more lines in a row that differ only in numbers, times and ids. */
@@ -153,13 +132,4 @@ function* runs(lines: readonly Line[], belongs: (line: Line) => boolean): Genera
 
 function whole(run: readonly Line[], reason: string, describe: (lines: number) => string): Stretch {
   return { from: run[0]!.from, to: run.at(-1)!.to, reason, replacement: describe(run.length) }
-}
-
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = parseJson(text)
-    return value !== null && typeof value === 'object' ? value : undefined
-  } catch {
-    return undefined
-  }
 }

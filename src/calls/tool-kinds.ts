@@ -7,7 +7,7 @@
  * that is not in the table is 'other'. Nothing here throws: arguments of the wrong shape give fewer fields.
  */
 
-import { parseJson } from '../model/json.ts'
+import { isRecord, tryJson } from '../model/json.ts'
 import { normalizePath } from '../model/paths.ts'
 import type { ToolKind } from '../model/types.ts'
 import { describeShell, patchPaths, type ShellInfo } from './shell-kinds.ts'
@@ -219,23 +219,11 @@ function findSpec(name: string, extra: ToolTable | undefined): ToolSpec {
 type Arguments = Record<string, unknown>
 
 function asArguments(input: unknown, kind: ToolKind): Arguments {
-  if (isArguments(input)) return input
+  if (isRecord(input)) return input
   if (typeof input !== 'string') return Array.isArray(input) && kind === 'shell' ? { command: input } : {}
-  const parsed = input.startsWith('{') ? parse(input) : undefined
-  if (isArguments(parsed)) return parsed
+  const parsed = input.startsWith('{') ? tryJson(input) : undefined
+  if (isRecord(parsed)) return parsed
   return kind === 'shell' ? { command: input } : { input }
-}
-
-function isArguments(value: unknown): value is Arguments {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function parse(source: string): unknown {
-  try {
-    return parseJson(source)
-  } catch {
-    return undefined
-  }
 }
 
 function describeShellCall(spec: ToolSpec, args: Arguments): CallInfo {
@@ -287,7 +275,7 @@ function placed(paths: string[]): Pick<CallInfo, 'path' | 'paths'> {
 
 function textEdits(args: Arguments): TextEdit[] {
   const list = Array.isArray(args['edits']) ? args['edits'] : [args]
-  return list.filter(isArguments).flatMap(edit => {
+  return list.filter(isRecord).flatMap(edit => {
     const oldText = text(edit, OLD_TEXT)
     const newText = text(edit, NEW_TEXT)
     if (oldText === undefined) return []
@@ -301,7 +289,7 @@ function pathArguments(args: Arguments, own: string | readonly string[] | undefi
   const values = own === undefined ? [first(args, PATH)] : named(own, PATH).map(name => args[name])
   const paths = values
     .flat()
-    .map(value => (isArguments(value) ? value['path'] : value))
+    .map(value => (isRecord(value) ? value['path'] : value))
     .filter(value => typeof value === 'string' && value !== '')
   return [...new Set(paths.map(path => normalizePath(String(path))))]
 }

@@ -6,7 +6,7 @@
  * are reached; that is all that the agents need.
  */
 import { PalimpsestError } from '../model/errors.ts'
-import { parseJson } from '../model/json.ts'
+import { tryJson } from '../model/json.ts'
 import { BOM, lineEndings } from './text.ts'
 
 export type SettingsForm = 'json' | 'toml' | 'env'
@@ -33,12 +33,8 @@ export function readSetting(form: SettingsForm, text: string, at: SettingPath): 
 }
 
 function stringIn(raw: string): string | undefined {
-  try {
-    const value = parseJson(raw)
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = tryJson(raw)
+  return typeof value === 'string' ? value : undefined
 }
 
 export function writeSetting(form: SettingsForm, text: string, at: SettingPath, value: string): string {

@@ -10,6 +10,8 @@
  * cannot stand in a text otherwise (a quote, a line feed) as a mark and its code, until it is read. Pure.
  */
 
+import { endOfString, skipBlank } from './json-text.ts'
+
 /** Gets each value with its key, innermost first, as from `JSON.parse`; but no `this`. */
 export type Reviver = (key: string, value: unknown) => unknown
 
@@ -62,16 +64,7 @@ function hasMarked(value: object, mark: string): boolean {
   return false
 }
 
-const BACKSLASH = 0x5c
-
-/** Behind the quote that closes the string which begins at `start`; 0 where none does. */
-export function endOfString(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1)
-  while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
-  return quote + 1
-}
-
-/** What stands between two quotes of JSON. */
+/** The string that is between two quotes of JSON. */
 export function unquoted(string: string): string {
   return string.includes('\\') ? JSON.parse(string) : string.slice(1, -1)
 }
@@ -92,9 +85,7 @@ function hasEscapedKey(text: string): boolean {
 
 /** Whether a string that ends here is the key of something. */
 function isKey(text: string, end: number): boolean {
-  let at = end
-  while (isBlank(text.charCodeAt(at))) at++
-  return text.charCodeAt(at) === COLON
+  return text[skipBlank(text, end)] === ':'
 }
 
 /**
@@ -126,7 +117,6 @@ function respell(text: string): { plain: string; mark: string | undefined } | un
   return { plain: plain + text.slice(done), mark: isMarked ? mark : undefined }
 }
 
-const COLON = 0x3a
 const NOT_PLAIN = /[\0-\x1f"\\]/
 
 function keyIn(string: string): string | undefined {
@@ -164,16 +154,4 @@ export function renameKeys(value: Record<string, unknown>, rename: (key: string)
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Whether an odd number of backslashes stands before a quote. */
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1
-  while (text.charCodeAt(at) === BACKSLASH) at--
-  return (quote - at) % 2 === 0
-}
-
-/** Whether JSON allows a character between its tokens. */
-export function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

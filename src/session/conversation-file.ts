@@ -15,7 +15,7 @@ import { diagnose } from '../formats/doctor.ts'
 import { type Problem, readTranscript } from '../formats/transcripts/read-transcript.ts'
 import { type WireDialect, type WireForm, wireFormOf } from '../formats/wire-form.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { parseJson } from '../model/json.ts'
+import { tryJson } from '../model/json.ts'
 import type { Dialect, Message, Part } from '../model/types.ts'
 import { isKnownModel, modelInfo } from '../providers/models.ts'
 import type { Violation } from '../view/legality.ts'
@@ -76,7 +76,7 @@ async function readAgentFile(path: string): Promise<ConversationFile> {
 }
 
 async function readWireIfAny(path: string): Promise<ConversationFile | undefined> {
-  const value = parse(await readFile(path, 'utf8').catch(() => ''))
+  const value = tryJson(await readFile(path, 'utf8').catch(() => ''))
   const form = value === undefined ? undefined : wireFormOf(value)
   return form && toFile(path, form)
 }
@@ -90,7 +90,7 @@ async function readWire(path: string, dialect: WireDialect): Promise<Conversatio
       cause,
     )
   })
-  const value = parse(text)
+  const value = tryJson(text)
   if (value === undefined) throw new PalimpsestError('FORMAT_BROKEN', `${path} is not valid JSON.`, { path })
   const form = wireFormOf(value, dialect)
   if (form) return toFile(path, form)
@@ -152,14 +152,6 @@ function writeForm({ dialect, around, key }: WireForm, messages: readonly Messag
 function unmarked({ at, ...message }: Message): Message {
   const parts = message.parts.map(({ edit: _, ...part }): Part => part)
   return { ...message, parts, ...(at ? { at } : {}) }
-}
-
-function parse(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
 }
 
 function fail(error: unknown): never {

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { readSources } from '../../scripts/check-layers.ts'
-import { endOfString, parseJson, type Reviver, unquoted } from '../../src/model/json.ts'
+import { parseJson, type Reviver, unquoted } from '../../src/model/json.ts'
+import { endOfString, endOfValue } from '../../src/model/json-text.ts'
 import * as fc from '../property.ts'
 
 /** A reader that nobody would use and nobody can doubt: one character after the other; the engine's parser gets single words alone. */
@@ -254,6 +255,18 @@ describe('strings of JSON', () => {
       fc.property(quoted, fc.string(), (string, behind) => {
         assert.equal(endOfString(`[${string}${behind}`, 1), 1 + string.length)
         assert.equal(unquoted(string), slowly(string))
+      }),
+    )
+  })
+
+  test('a value ends where it ends, and one that is cut off does not', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom('', ' ', ',1', ']', '}', '\n"'), (value, behind) => {
+        const text = JSON.stringify(value)
+        assert.equal(endOfValue(`[${text}${behind}`, 1), 1 + text.length)
+        if (/^[[{"]/.test(text)) {
+          for (let end = 1; end < text.length; end++) assert.equal(endOfValue(text.slice(0, end), 0), 0)
+        }
       }),
     )
   })

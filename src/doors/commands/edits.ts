@@ -3,6 +3,7 @@
 import { type ContextTarget, type EditOperation, toOperations } from '../../asked/context-edits.ts'
 import type { Suggestion } from '../../asked/suggest.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { isRecord } from '../../model/json.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { EditResult, Session } from '../../session/session.ts'
 import { describeTarget } from '../../view/edits.ts'
@@ -106,7 +107,7 @@ function distillOf(text: string): EditOperation {
 }
 
 function targetsOf(value: unknown): ContextTarget[] {
-  const list = isObject(value) && 'targets' in value ? value['targets'] : value
+  const list = isRecord(value) && 'targets' in value ? value['targets'] : value
   if (Array.isArray(list) && list.every(isTarget)) return list
   throw new PalimpsestError(
     'INVALID_INPUT',
@@ -117,11 +118,7 @@ function targetsOf(value: unknown): ContextTarget[] {
 function isTarget(value: unknown): value is ContextTarget {
   if (Array.isArray(value))
     return value.length >= 1 && value.length <= 2 && value.every(item => typeof item === 'string')
-  return isObject(value) && ['start', 'end', 'replacement'].every(key => typeof value[key] === 'string')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isRecord(value) && ['start', 'end', 'replacement'].every(key => typeof value[key] === 'string')
 }
 
 function reportEdit({ id }: Session, result: EditResult): Report {

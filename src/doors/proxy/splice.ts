@@ -6,7 +6,8 @@
  * included. How counterparts are found only decides how much is kept, never what the result says.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
-import { endOfString, isBlank, isRecord, unquoted } from '../../model/json.ts'
+import { isRecord, unquoted } from '../../model/json.ts'
+import { endOfString, endOfValue, skipBlank } from '../../model/json-text.ts'
 
 export function splice(text: string, from: unknown, to: unknown): string {
   return rewrite(text, spanAt(text, skipBlank(text, 0)), from, to)
@@ -99,44 +100,7 @@ function elementsOf(text: string, start: number): Span[] {
   return elements
 }
 
-const QUOTE = 0x22
-
-/** Where the value that begins at `start` ends. The text is known to be valid JSON. */
+/** Where the value that begins at `start` is. The text is known to be valid JSON. */
 function spanAt(text: string, start: number): Span {
-  let depth = 0
-  let at = start
-  do {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(text, at)
-    else if (isOpening(code)) {
-      depth++
-      at++
-    } else if (isClosing(code)) {
-      depth--
-      at++
-    } else if (depth > 0) at++
-    else return { start, end: endOfWord(text, at) }
-  } while (depth > 0)
-  return { start, end: at }
-}
-
-/** A number, true, false or null. */
-function endOfWord(text: string, start: number): number {
-  let at = start
-  while (at < text.length && !isBlank(text.charCodeAt(at)) && !isClosing(text.charCodeAt(at)) && text[at] !== ',') at++
-  return at
-}
-
-function skipBlank(text: string, start: number): number {
-  let at = start
-  while (isBlank(text.charCodeAt(at))) at++
-  return at
-}
-
-function isOpening(code: number): boolean {
-  return code === 0x7b || code === 0x5b
-}
-
-function isClosing(code: number): boolean {
-  return code === 0x7d || code === 0x5d
+  return { start, end: endOfValue(text, start) }
 }

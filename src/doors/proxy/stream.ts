@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import type { Wire } from '../../formats/adapters/original.ts'
-import { isRecord, parseJson } from '../../model/json.ts'
+import { isRecord, tryJson } from '../../model/json.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
 import type { Chunk, NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
@@ -171,7 +171,7 @@ export class BodyReader {
   }
 
   #whole(text: string): void {
-    const value = json(text)
+    const value = tryJson(text)
     if (isRecord(value)) this.dialect.whole(this.answer, value)
     // A stream of events may also come as one list.
     else if (Array.isArray(value)) for (const data of value) if (isRecord(data)) this.dialect.event(this.answer, data)
@@ -216,18 +216,10 @@ export function dataIn(block: string): string {
     .join('\n')
 }
 
+/** An object; nothing where the text is `[DONE]`, a cut answer or something else that is no JSON. */
 export function parsed(text: string): Wire | undefined {
-  const value = json(text)
+  const value = tryJson(text)
   return isRecord(value) ? value : undefined
-}
-
-function json(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    // `[DONE]`, a cut answer, something that is no JSON: there is nothing to learn from it.
-    return undefined
-  }
 }
 
 function flushed(decoder: Transform): Promise<void> {

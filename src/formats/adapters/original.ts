@@ -6,7 +6,7 @@
  * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
  */
 import { PalimpsestError } from '../../model/errors.ts'
-import { isRecord, parseJson } from '../../model/json.ts'
+import { isRecord, tryJson } from '../../model/json.ts'
 import type {
   Dialect,
   ImagePart,
@@ -152,11 +152,8 @@ export function rawNote({ value, provider }: RawPart): string {
 /** Arguments of a call as the model wrote them → input. What is not JSON stays a string. */
 export function inputOf(text: string): unknown {
   if (text === '') return {}
-  try {
-    return parseJson(text)
-  } catch {
-    return text
-  }
+  const input = tryJson(text)
+  return input === undefined ? text : input
 }
 
 export function argumentsOf(input: unknown): string {

@@ -4,6 +4,7 @@
  */
 
 import { tryJson } from '../../model/json.ts'
+import { endOfValue } from '../../model/json-text.ts'
 import type { Problem } from './transcript.ts'
 
 export type JsonValue = { value: unknown; line: number }
@@ -15,8 +16,8 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
     const start = nextStart(text, at)
     if (start < 0) return
     line += newlines(text, at, start)
-    const end = valueEnd(text, start)
-    const value = end < 0 ? undefined : tryJson(text.slice(start, end))
+    const end = endOfValue(text, start)
+    const value = end === 0 ? undefined : tryJson(text.slice(start, end))
     if (value !== undefined) {
       yield { value, line }
       line += newlines(text, start, end)
@@ -35,25 +36,6 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
 function nextStart(text: string, from: number): number {
   const at = text.slice(from).search(/[{[]/)
   return at < 0 ? -1 : from + at
-}
-
-/** Just behind the bracket that closes the value, or -1. */
-function valueEnd(text: string, start: number): number {
-  let depth = 0
-  const token = /["{}[\]]/g
-  token.lastIndex = start
-  for (let match = token.exec(text); match; match = token.exec(text)) {
-    if (match[0] === '"') token.lastIndex = stringEnd(text, match.index)
-    else if (match[0] === '{' || match[0] === '[') depth++
-    else if (--depth === 0) return match.index + 1
-  }
-  return -1
-}
-
-function stringEnd(text: string, start: number): number {
-  let at = start + 1
-  for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++
-  return at + 1
 }
 
 function newlines(text: string, from: number, to: number): number {

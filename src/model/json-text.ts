@@ -1,0 +1,63 @@
+/**
+ * Where values are in a text of JSON, found without parsing it. Only ASCII characters count, so bytes of UTF-8 may be
+ * given as Latin 1: places in the text are then places in the bytes. A text that ends early gives 0. Pure.
+ */
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Whether JSON allows a character between its tokens. */
+export function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+export function skipBlank(text: string, start: number): number {
+  let at = start
+  while (isBlank(text.charCodeAt(at))) at++
+  return at
+}
+
+/** Behind the quote that closes the string which begins at `start`; 0 where none does. */
+export function endOfString(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1)
+  while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  return quote + 1
+}
+
+/** Behind the value that begins at `start`; 0 where the text ends before. */
+export function endOfValue(text: string, start: number): number {
+  let depth = 0
+  let at = start
+  do {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(text, at)
+      if (at === 0) return 0
+      continue
+    }
+    const step = stepOf(code)
+    if (depth === 0 && step === 0) return endOfWord(text, at)
+    depth += step
+    at++
+  } while (depth > 0 && at < text.length)
+  return depth > 0 ? 0 : at
+}
+
+/** How a character changes the depth. */
+function stepOf(code: number): number {
+  if (code === 0x7b || code === 0x5b) return 1
+  return code === 0x7d || code === 0x5d ? -1 : 0
+}
+
+/** A number, true, false or null. */
+function endOfWord(text: string, start: number): number {
+  let at = start
+  while (at < text.length && text[at] !== ',' && !isBlank(text.charCodeAt(at)) && stepOf(text.charCodeAt(at)) >= 0) at++
+  return at
+}
+
+/** Whether an odd number of backslashes is before a quote. */
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1
+  while (text.charCodeAt(at) === BACKSLASH) at--
+  return (quote - at) % 2 === 0
+}
