@@ -1,14 +1,16 @@
 /** The ground: linter, types, layers and exports. Each can be run alone with `npm run`. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { checkExports, modulesIn } from '../scripts/check-exports.ts'
 import { checkLayers, importsOf, readSources } from '../scripts/check-layers.ts'
+import { linesIn } from '../src/model/text.ts'
 
 const ROOT = join(import.meta.dirname, '..')
+const MOST_LINES = 500
 
 async function run(program: string, ...args: string[]): Promise<string> {
   const path = join(ROOT, 'node_modules', program)
@@ -20,6 +22,16 @@ async function run(program: string, ...args: string[]): Promise<string> {
 
 test('the linter finds nothing', async () => {
   assert.equal(await run('@biomejs/biome/bin/biome', 'check', '--max-diagnostics=20', '.'), '')
+})
+
+test('no source file has more than 500 lines', () => {
+  const long = ['src', 'web/src'].flatMap(folder =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter(path => /\.tsx?$/.test(path))
+      .map(path => ({ path: `${folder}/${path}`, lines: linesIn(readFileSync(join(ROOT, folder, path), 'utf8')) }))
+      .filter(({ lines }) => lines > MOST_LINES),
+  )
+  assert.deepEqual(long, [])
 })
 
 test('the types fit', async () => {

@@ -2,7 +2,7 @@
  * The agent: a loop of `run → step → query, execute` over a session.
  *
  * The ledger is the only state. A request is in it before the model is called, an answer before its calls are run, a
- * result before the model is called again. So a process may die anywhere: whoever opens the session next goes on from
+ * result before the model is called again. So a process may die anywhere: the next one that opens the session goes on from
  * there, and a call that has no result is answered as interrupted, never run twice. What the model sees is the
  * session's view; looking after it is the engine's work, not the loop's.
  */
@@ -13,7 +13,7 @@ import type { FileStore, Files } from '../files/store.ts'
 import type { Memory } from '../memory/memory.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import type { Environment } from '../model/defaults.ts'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, messageOf, PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
 import { headOf } from '../model/text.ts'
 import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/types.ts'
@@ -34,17 +34,12 @@ import { compactSession, type Range } from './compact.ts'
 import type { AgentEvent, ContextUse, DoneReason } from './events.ts'
 import type { AgentModel } from './model.ts'
 import type { Persona } from './personas.ts'
+import { clientOf, personaOf } from './personas.ts'
 import { proposeRepeated } from './preferences.ts'
 import { buildPrompt, isOutdated, promptText } from './prompt.ts'
 import { type Cost, costOfSession, LIMITS, type Limits, Spending } from './spending.ts'
 import { type AgentTool, savingTool, Toolbox, toolsNamed } from './toolbox.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'
-
-export type { AllowRules, ApprovalRequest, Approve } from './approval.ts'
-export type { AgentEvent, ContextUse, DoneReason } from './events.ts'
-export type { AgentModel } from './model.ts'
-export type { Persona } from './personas.ts'
-export type { Cost, Limits } from './spending.ts'
 
 export type AgentOptions = {
   pal: Palimpsest
@@ -87,7 +82,7 @@ type Events<R = void> = AsyncGenerator<AgentEvent, R>
 type Turn = { signal: AbortSignal; spent: Spending }
 
 const AGENT_POLICY = 'agent'
-const MOST_WAITING = 100
+const MAX_PROPOSALS_TOLD = 100
 
 /** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
@@ -107,7 +102,7 @@ export async function openAgent(session: string, options: AgentOptions): Promise
     ids: true,
     saveWith: savingTool(options.toolNames ?? persona.tools, options.tools),
     about,
-    asGuest: isAnothers(known?.about.client),
+    asGuest: known?.about.client !== undefined && personaOf(known.about.client) === undefined,
   })
   return new Agent(opened, options)
 }
@@ -202,8 +197,7 @@ export class Agent {
       }
     } catch (error) {
       const stopped = signal?.aborted === true
-      const message = error instanceof Error ? error.message : String(error)
-      yield this.#done(turn, stopped ? 'aborted' : 'failed', stopped ? 'Stopped.' : message)
+      yield this.#done(turn, stopped ? 'aborted' : 'failed', stopped ? 'Stopped.' : messageOf(error))
     } finally {
       this.#running = false
     }
@@ -314,10 +308,8 @@ export class Agent {
     const [first] = (await this.session.view({ plan: false })).messages
     if (first?.role !== 'system' || !isOutdated(first.parts.map(textOf).join('\n'), prompt, this.#cacheIsCold())) return
     const why = 'the persona, the memory or the workspace has changed'
-    await this.session.apply(
-      [{ target: { type: 'entry', entry: 0 }, replacement: { messages: [system] }, why }],
-      'engine',
-    )
+    const edit = { target: { type: 'entry' as const, entry: 0 }, replacement: { messages: [system] }, why }
+    await this.session.apply([edit], 'engine')
   }
 
   async *#view(): Events<readonly Message[]> {
@@ -376,7 +368,7 @@ export class Agent {
   async #openProposals(): Promise<string[]> {
     const { memory, user } = this.#options
     if (!memory || user === undefined || !this.#toolNames.includes('read_memory_block')) return []
-    return (await memory.proposals(user, { state: 'open', limit: MOST_WAITING })).map(({ id }) => id)
+    return (await memory.proposals(user, { state: 'open', limit: MAX_PROPOSALS_TOLD })).map(({ id }) => id)
   }
 
   async *#tellOfProposals(known: readonly string[]): Events {
@@ -433,7 +425,7 @@ export class Agent {
   /** One after the other, so that two of one step do not take the same name. */
   #openChild(): Promise<Agent> {
     const open = async () => {
-      const id = await freeName(this.#options.pal, `${headOf(this.session.id, LONGEST_BASE)}-sub`)
+      const id = await freeName(this.#options.pal, `${headOf(this.session.id, MAX_BASE_CHARS)}-sub`)
       const { planner = this.session.options.policy.name } = this.#options
       return openAgent(id, { ...this.#options, planner, parent: this.session.id })
     }
@@ -453,22 +445,6 @@ export class Agent {
   get #now(): () => number {
     return this.#options.clock ?? Date.now
   }
-}
-
-/** What a session's `about.client` says of our own agents. */
-const CLIENT = 'palimpsest:'
-
-export function clientOf({ name }: Pick<Persona, 'name'>): string {
-  return `${CLIENT}${name}`
-}
-
-/** The persona that a session was last run with, if it was one of ours. */
-export function personaOf(client: string | undefined): string | undefined {
-  return client?.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
-}
-
-function isAnothers(client: string | undefined): boolean {
-  return client !== undefined && personaOf(client) === undefined
 }
 
 function partsOf(request: AgentRequest): Message['parts'] {
@@ -495,7 +471,7 @@ function editsEvent(edits: readonly Edit[], decision: string | undefined): Agent
 }
 
 /** So much of a session's name is in those of its subagents. */
-const LONGEST_BASE = 180
+const MAX_BASE_CHARS = 180
 
 async function freeName(pal: Palimpsest, base: string): Promise<string> {
   for (let n = 1; ; n++) if (!(await pal.find(`${base}-${n}`))) return `${base}-${n}`
