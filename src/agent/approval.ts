@@ -22,7 +22,7 @@ export type Approve = (request: ApprovalRequest, signal?: AbortSignal) => Promis
 export type AllowRules = {
   /** Everything, as `--yes` does. */
   all?: boolean
-  /** Command lines; a `*` stands for anything that cannot begin another command. */
+  /** Command lines; a `*` matches anything that cannot begin another command. */
   commands?: readonly string[]
   /** Folders outside the root whose files may be read and written. */
   folders?: readonly string[]

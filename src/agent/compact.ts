@@ -22,14 +22,14 @@ import { createUnits, extendUnits } from '../view/units.ts'
 
 export type Range = { from?: number; to?: number }
 
-const KEPT = 6
+const KEPT_ENTRIES = 6
 
 /** The edit that was made. Throws where there is nothing to summarise. */
 export async function compactSession(session: Session, { from, to }: Range = {}): Promise<Edit> {
   await session.view({ plan: false })
   const { model, tools, summarize } = session.options
   const { fold } = session
-  const before = to === undefined ? Math.max(0, fold.entries.length - KEPT) : to + 1
+  const before = to === undefined ? Math.max(0, fold.entries.length - KEPT_ENTRIES) : to + 1
   const stretch = stretchBefore(fold, before, { model, ...(from === undefined ? {} : { start: from }) })
   if (!stretch) throw nothingThere('There is no whole step to summarise.')
   const added = await originals(session, stretch)

@@ -39,12 +39,12 @@ export async function placeConversation(pal: Palimpsest, base: string, messages:
 type Candidate = { session: Session; keys: string[] /** The entries of the requests. */; entries: number[] }
 
 async function candidates(pal: Palimpsest, base: string): Promise<Candidate[]> {
-  const rows = (await pal.find(base)) ? await pal.sessions({ contains: base, limit: MOST }) : []
+  const rows = (await pal.find(base)) ? await pal.sessions({ contains: base, limit: MAX_CANDIDATES }) : []
   const own = rows.filter(({ id }) => id === base || FORK.test(id.slice(base.length)))
   return Promise.all(own.filter(({ id }) => id.startsWith(base)).map(({ id }) => readCandidate(pal, id)))
 }
 
-const MOST = 200
+const MAX_CANDIDATES = 200
 const FORK = /^(-fork-\d+)+$/
 
 async function readCandidate(pal: Palimpsest, id: string): Promise<Candidate> {

@@ -11,7 +11,7 @@ import { type DemoTurn, demoTurn } from './demo-script.ts'
 
 export const DEMO_MODEL = 'palimpsest-demo'
 
-export type DemoServer = { url: string; close(): Promise<void> }
+type DemoServer = { url: string; close(): Promise<void> }
 
 /** `pace`: milliseconds between two words. */
 export async function startDemoModel({ pace = 0 }: { pace?: number } = {}): Promise<DemoServer> {
@@ -27,7 +27,7 @@ export async function startDemoModel({ pace = 0 }: { pace?: number } = {}): Prom
     const said = JSON.stringify(messages)
     const usage = usageOf(said, Math.max(0, ...before.map(other => sharedPrefix(other, said))), turn)
     before.unshift(said)
-    before.length = Math.min(before.length, KNOWN)
+    before.length = Math.min(before.length, MAX_KNOWN_REQUESTS)
     const answer = { id: `demo-${++answers}`, turn, usage }
     if (!stream) return send(response, 200, whole(answer))
     await play(response, answer, pace)
@@ -90,11 +90,11 @@ function callsOf({ turn }: Answer) {
 }
 
 /** Requests whose prefixes it knows still. */
-const KNOWN = 8
-const CHARS_A_TOKEN = 4
+const MAX_KNOWN_REQUESTS = 8
+const CHARS_PER_TOKEN = 4
 
 function usageOf(said: string, shared: number, turn: DemoTurn): object {
-  const tokens = (chars: number) => Math.ceil(chars / CHARS_A_TOKEN)
+  const tokens = (chars: number) => Math.ceil(chars / CHARS_PER_TOKEN)
   const output = tokens(turn.text.length + JSON.stringify(turn.calls ?? []).length)
   return {
     prompt_tokens: tokens(said.length),

@@ -11,7 +11,7 @@ import { textOf } from '../model/leaves.ts'
 import { boundedTo, headOf } from '../model/text.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 
-export type DemoCall = { name: string; input: Record<string, unknown> }
+type DemoCall = { name: string; input: Record<string, unknown> }
 export type DemoTurn = { text: string; calls?: DemoCall[] }
 
 type Scene = {

@@ -5,7 +5,7 @@
  */
 import type { Files } from '../files/store.ts'
 import { ledgerId } from '../ledger/owners.ts'
-import { PalimpsestError } from '../model/errors.ts'
+import { messageOf, PalimpsestError } from '../model/errors.ts'
 import type { Message } from '../model/types.ts'
 import type { Agent, AgentRequest } from './agent.ts'
 import type { Approve } from './approval.ts'
@@ -14,7 +14,7 @@ import type { Home } from './open.ts'
 import { type FollowedTurn, nothingWaits, RemoteTurn, shareTurn } from './remote-turn.ts'
 import type { TurnBoard } from './turn-board.ts'
 
-export type TurnInput = {
+type TurnInput = {
   session: string
   /** The user that the session belongs to; none for one of the home itself. */
   owner?: string | undefined
@@ -92,7 +92,7 @@ export class RunningTurn implements FollowedTurn {
     try {
       for await (const event of events) this.#add(event)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = messageOf(error)
       this.#add({ type: 'done', reason: 'failed', message, steps: 0, cost: 0 })
     }
     this.#done = true

@@ -2,7 +2,7 @@
  * The model that an agent asks: any OpenAI-compatible endpoint or Anthropic's, through the providers of the AI SDK.
  *
  * A model is opened from settings (provider, base URL, key, name). Its requests are guarded: a connection that sends
- * no bytes for too long is cut with an error that says so, and whoever asked may ask again. Keys go into request
+ * no bytes for too long is cut with an error that says so, and the caller may ask again. Keys go into request
  * headers and nowhere else.
  */
 

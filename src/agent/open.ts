@@ -17,16 +17,12 @@ import { DEFAULT_MODEL } from '../providers/models.ts'
 import { type AgentConfig, type Config, configPath, readConfig } from '../session/config.ts'
 import { openPalimpsest, type Palimpsest } from '../session/engine.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
-import { type Agent, type AgentOptions, openAgent, personaOf } from './agent.ts'
+import { type Agent, type AgentOptions, openAgent } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { Demo } from './demo.ts'
 import { type AgentModel, ANTHROPIC_URL, type ModelSettings, OPENAI_URL, openModel, type Provider } from './model.ts'
-import { chosenPersona, findPersona, type PersonaInfo } from './personas.ts'
+import { chosenPersona, findPersona, type PersonaInfo, personaOf } from './personas.ts'
 import { modelSummary } from './summarizer.ts'
-
-export type { Agent, AgentEvent, AgentModel, AgentOptions, ApprovalRequest, Persona } from './agent.ts'
-export { openAgent } from './agent.ts'
-export { openModel } from './model.ts'
 
 export type OpenAgentOptions = {
   /** The folder of the ledger; `.agent` unless given. */
@@ -171,7 +167,7 @@ type Sources = {
 }
 
 /** Which provider, with which key and model; `undefined` where nothing says so. */
-export function findModel({ env, config, whole, named }: Sources): ModelSettings | undefined {
+function findModel({ env, config, whole, named }: Sources): ModelSettings | undefined {
   const name = named ?? env['PALIMPSEST_MODEL'] ?? config.model ?? whole?.model
   const provider = config.provider ?? providerIn(env, name)
   if (!provider) return undefined

@@ -90,6 +90,18 @@ export async function chosenPersona(home: string): Promise<string> {
   return (await readIfThere(join(home, 'personas', CHOSEN)))?.trim() || DEFAULT_PERSONA
 }
 
+/** What a session's `about.client` says of our own agents. */
+const CLIENT = 'palimpsest:'
+
+export function clientOf({ name }: Pick<Persona, 'name'>): string {
+  return `${CLIENT}${name}`
+}
+
+/** The persona that a session was last run with, if it was one of ours. */
+export function personaOf(client: string | undefined): string | undefined {
+  return client?.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
+}
+
 function places(home: string): [folder: string, source: PersonaInfo['source']][] {
   return [
     [join(home, 'personas'), 'home'],

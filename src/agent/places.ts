@@ -3,9 +3,8 @@
  *
  * Inside the root, in the agent's workspace and in folders that are allowed, nobody is asked. A path that leads
  * elsewhere needs a yes, and so does a change of the files that Palimpsest itself keeps (ledger, memory, personas,
- * configuration) an agent must not widen
- * its own rights. (The workspace files that say who the agent is change by proposal: tools/identity.ts.) The tools below confine every path once more, links
- * included, to the folder that is chosen here.
+ * configuration): an agent must not widen its own rights. (The workspace files that say who the agent is change by
+ * proposal: tools/identity.ts.) The tools confine every path once more, links included, to the folder that is chosen here.
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -33,7 +32,7 @@ const FILE_TOOLS = new Set(['read_file', EDITOR, ...FOLDER_TOOLS, ...WRITES])
 /** What an agent is pointed to in the home. */
 const READABLE = ['overflow', 'archive']
 
-export type PlacedCall = {
+type PlacedCall = {
   root: string
   /** Where the files of that folder are in a table. */
   store?: FileStore

@@ -14,8 +14,8 @@ type Said = { text: string; session: string; entry: number }
 
 const PREFERENCES_BLOCK = 'preferences'
 const PROPOSER = 'palimpsest'
-const HITS = 20
-const HITS_PER_WORD = 300
+const MAX_HITS = 20
+const MAX_HITS_PER_WORD = 300
 const MAX_CITED = 10
 const MAX_PROPOSALS_LOOKED_AT = 1000
 
@@ -37,7 +37,7 @@ export async function proposeRepeated(where: Where, said: Said): Promise<Proposa
 export async function proposeAllRepeated(where: Where): Promise<Proposal[]> {
   const seen = new Map<string, SessionHit>()
   for (const word of PREFERENCE_WORDS) {
-    const { hits } = await where.pal.recall(word, { types: ['user'], limit: HITS_PER_WORD, distinct: true })
+    const { hits } = await where.pal.recall(word, { types: ['user'], limit: MAX_HITS_PER_WORD, distinct: true })
     for (const hit of hits) seen.set(`${hit.session} ${hit.entry}`, hit)
   }
   const made: Proposal[] = []
@@ -49,7 +49,7 @@ export async function proposeAllRepeated(where: Where): Promise<Proposal[]> {
 }
 
 async function saidElsewhere(pal: Palimpsest, statement: string, session: string): Promise<Said[]> {
-  const { hits } = await pal.recall(statement, { types: ['user'], limit: HITS, among: id => id !== session })
+  const { hits } = await pal.recall(statement, { types: ['user'], limit: MAX_HITS, among: id => id !== session })
   const found = new Map<string, Said>()
   for (const hit of hits) {
     const said = await readSaid(pal, hit)

@@ -1,6 +1,6 @@
 /**
  * The system prompt: who the agent is, how its tools are best used, what its user has approved for it to know, and the
- * workspace's knowledge. What changes least stands first, so that a provider's cache keeps as much as it can.
+ * workspace's knowledge. What changes least comes first, so that a provider's cache keeps as much as it can.
  *
  * A prompt is made when a session starts and stays as it is. It is made anew when memory or the persona have changed
  * (a user decided so), and when the cache is cold and anything else has: then it costs nothing.
@@ -16,7 +16,7 @@ import { FILE_TOOL_GUIDE } from '../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../tools/workspace.ts'
 import type { Persona } from './personas.ts'
 
-export type PromptOptions = {
+type PromptOptions = {
   persona: Persona
   /** Names of the tools that the agent has. */
   tools: readonly string[]

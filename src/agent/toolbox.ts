@@ -7,7 +7,7 @@
  */
 
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
-import { PalimpsestError } from '../model/errors.ts'
+import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import { headOf } from '../model/text.ts'
 import type { ToolCallPart } from '../model/types.ts'
@@ -28,7 +28,7 @@ import type { AgentEvent } from './events.ts'
 import { TOOL_GROUPS, type ToolGroup } from './personas.ts'
 import { type Folders, journalFor, placeCall } from './places.ts'
 
-export type AgentToolContext = ToolContext & SessionToolContext & MemoryToolContext & DelegateContext
+type AgentToolContext = ToolContext & SessionToolContext & MemoryToolContext & DelegateContext
 export type AgentTool = Tool<AgentToolContext>
 
 const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
@@ -43,7 +43,7 @@ const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
 /** Tools that Claude models know by heart, for personas that name them. `memory` alone is the group. */
 const BY_NAME: readonly AgentTool[] = [textEditorTool(), { ...memoryTool(), name: 'memory_folder' }]
 
-/** The tools that a list of groups and names stands for, in a fixed order. */
+/** The tools of a list of groups and names, in a fixed order. */
 export function toolsNamed(
   names: readonly string[] = TOOL_GROUPS,
   { extra = [], subject = 'user' }: { extra?: readonly AgentTool[]; subject?: string } = {},
@@ -67,7 +67,7 @@ export function savingTool(names: readonly string[] | undefined, extra?: readonl
   return savingToolIn(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
 }
 
-export type ToolboxOptions = {
+type ToolboxOptions = {
   tools: readonly AgentTool[]
   context: Omit<AgentToolContext, 'signal'>
   folders: Folders
@@ -107,7 +107,7 @@ export class Toolbox {
       return await this.#runPlaced(tool, { ...call, input }, tell, signal)
     } catch (error) {
       if (signal.aborted) return failed(`[No result: ${call.name} was stopped by the user]`)
-      return failed(`${call.name} failed: ${error instanceof Error ? error.message : String(error)}`)
+      return failed(`${call.name} failed: ${messageOf(error)}`)
     }
   }
 

@@ -17,7 +17,7 @@ export type RetryOptions = {
 
 export const RETRY: RetryOptions = { attempts: 6, base: 1_000, longest: 120_000 }
 
-export type Trouble = {
+type Trouble = {
   kind: 'passing' | 'lasting' | 'temperature'
   reason: string
   /** Milliseconds that the provider asks to wait. */

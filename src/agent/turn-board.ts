@@ -116,7 +116,7 @@ export class TurnBoard {
     return typeof row?.['heard'] === 'boolean' ? row['heard'] : undefined
   }
 
-  /** Hands what was said to a turn to whoever runs it, once; `take` says whether something waited for it. */
+  /** Hands what was said to a turn to the server that runs it, once; `take` says whether something waited for it. */
   async listen(turn: string, take: (word: Word) => boolean): Promise<void> {
     const rows = await this.#sql.all(
       'SELECT word, id, yes FROM turn_words WHERE turn = ? AND heard IS NULL ORDER BY at',

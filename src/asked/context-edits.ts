@@ -64,8 +64,8 @@ export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
 export const MIN_MATCH = 30
 const DISCARDED = '[Discarded: '
 /** Matches that the text of an error names, and that its data hold. */
-const NAMED = 10
-const LISTED = 1000
+const MAX_NAMED_MATCHES = 10
+const MAX_LISTED_MATCHES = 1000
 
 export function resolveOperations(fold: Fold, operations: readonly EditOperation[]): Resolved[] {
   if (!Array.isArray(operations) || operations.length === 0) {
@@ -160,9 +160,9 @@ function replace(fold: Fold, texts: readonly ShownText[], operation: ReplaceOper
   }
 }
 
-export type Match = { text: ShownText; from: number; to: number }
+type Match = { text: ShownText; from: number; to: number }
 
-/** Every place where the start stands, to the nearest end behind it in the same text; in one pass over each. */
+/** Every occurrence of the start, up to the nearest end behind it in the same text; in one pass over each text. */
 export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceOperation): Match[] {
   const matches: Match[] = []
   for (const text of texts) {
@@ -190,7 +190,7 @@ function toOriginals(
   const at = text.pieces.findIndex(piece => from < piece.to)
   const end = text.pieces.findIndex(piece => to <= piece.to)
   const [first, last] = [text.pieces[at]!, text.pieces[end]!]
-  const span: [number, number] = [originalStart(first, from), originalEnd(last, to)]
+  const span: [number, number] = [originalPlace(first, from, 0), originalPlace(last, to, 1)]
   const before = first.literal ? addedAt(text.pieces[at - 1], span[0])?.from : first.from
   const after = last.literal ? addedAt(text.pieces[end + 1], span[1])?.to : last.to
   const shown = text.text.slice(before ?? from, from) + replacement + text.text.slice(to, after ?? to)
@@ -210,12 +210,9 @@ function wholePart({ shown, leaf }: ShownText, text: string): Edit['replacement'
   return { input: changed.type === 'tool-call' ? changed.input : undefined }
 }
 
-function originalStart(piece: Piece, at: number): number {
-  return piece.literal ? piece.original[0] + (at - piece.from) : piece.original[0]
-}
-
-function originalEnd(piece: Piece, at: number): number {
-  return piece.literal ? piece.original[0] + (at - piece.from) : piece.original[1]
+/** The place in the original; at an edit, the `side` of what it replaces. */
+function originalPlace({ literal, original, from }: Piece, at: number, side: 0 | 1): number {
+  return literal ? original[0] + (at - from) : original[side]
 }
 
 function assertApart(resolved: readonly Resolved[]): void {
@@ -260,15 +257,17 @@ function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: Repla
 }
 
 function ambiguous(matches: readonly Match[]): PalimpsestError {
-  const places = matches.slice(0, LISTED).map(({ text, from, to }) => ({
+  const places = matches.slice(0, MAX_LISTED_MATCHES).map(({ text, from, to }) => ({
     entry: text.entry,
     part: text.part,
     role: text.role,
     length: to - from,
     context: cut(text.text, Math.max(0, from - 20), from + 60),
   }))
-  const list = places.slice(0, NAMED).map(({ entry, role, context }) => `entry ${entry} (${role}): ${quote(context)}`)
-  const more = matches.length > NAMED ? `; and ${matches.length - NAMED} more` : ''
+  const list = places
+    .slice(0, MAX_NAMED_MATCHES)
+    .map(({ entry, role, context }) => `entry ${entry} (${role}): ${quote(context)}`)
+  const more = matches.length > MAX_NAMED_MATCHES ? `; and ${matches.length - MAX_NAMED_MATCHES} more` : ''
   return new PalimpsestError(
     'MATCH_AMBIGUOUS',
     `The pattern matches ${matches.length} times, so nothing was changed: ${list.join('; ')}${more}. ` +

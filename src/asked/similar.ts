@@ -2,13 +2,13 @@
  * Texts that look like a given one: what to suggest when a literal match fails. Lines are compared by their pairs
  * of characters (Dice's coefficient); in a line that is much longer than the pattern, the stretches of its length
  * that share most pairs are. Looks at a bounded amount of text, in one pass over it, and suggests only what is
- * really close and stands there literally.
+ * really close, as it is written there.
  */
 import { cut, headOf } from '../model/text.ts'
 
 const MAX_CHARS = 1_000_000
 const MAX_LENGTH = 200
-const CLOSE = 0.5
+const MIN_CLOSENESS = 0.5
 
 export function similarTexts(texts: Iterable<string>, pattern: string, most = 3): string[] {
   const wanted = firstLine(pattern)
@@ -19,7 +19,7 @@ export function similarTexts(texts: Iterable<string>, pattern: string, most = 3)
     for (const candidate of candidatesIn(line.trim(), wanted.length, pairs)) {
       if (candidate.length < 4 || found.has(candidate)) continue
       const score = closeness(pairs, pairsOf(candidate))
-      if (score >= CLOSE) found.set(candidate, score)
+      if (score >= MIN_CLOSENESS) found.set(candidate, score)
     }
   }
   return [...found]
@@ -50,11 +50,11 @@ function* candidatesIn(line: string, length: number, wanted: ReadonlySet<string>
     const from = end - length
     hits += isWanted(end) - (from > 0 ? isWanted(from - 1) : 0)
     if (hits > best.hits) best = { at: Math.max(0, from), hits }
-    if (best.hits < CLOSE * length || end - best.at < 2 * length) continue
+    if (best.hits < MIN_CLOSENESS * length || end - best.at < 2 * length) continue
     yield cut(line, best.at, best.at + length).trim()
     best = { at: from, hits: 0 }
   }
-  if (best.hits >= CLOSE * length) yield cut(line, best.at, best.at + length).trim()
+  if (best.hits >= MIN_CLOSENESS * length) yield cut(line, best.at, best.at + length).trim()
 }
 
 function firstLine(text: string): string {

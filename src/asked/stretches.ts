@@ -11,10 +11,10 @@ export type Stretch = { from: number; to: number; reason: string; replacement: s
 
 /** Characters under which nothing is worth suggesting. */
 export const WORTH = 400
-const LARGE_JSON = 2000
-const LOOKED_AT = 2000
+const LARGE_JSON_CHARS = 2000
+const MAX_LINE_CHARS = 2000
 /** Beginnings of JSON that are tried in one text. */
-const TRIED = 20
+const MAX_JSON_TRIED = 20
 
 type Line = { from: number; to: number; text: string }
 
@@ -35,7 +35,7 @@ export function stretchesIn(text: string): Stretch[] {
 function linesOf(text: string): Line[] {
   let from = 0
   return text.split('\n').map(line => {
-    const own = { from, to: from + line.length, text: headOf(line, LOOKED_AT) }
+    const own = { from, to: from + line.length, text: headOf(line, MAX_LINE_CHARS) }
     from = own.to + 1
     return own
   })
@@ -82,10 +82,10 @@ function* largeJson(text: string): Generator<Stretch> {
   let done = 0
   let tried = 0
   for (const { index } of text.matchAll(/^[[{]/gm)) {
-    if (index < done || text.length - index < LARGE_JSON) continue
-    if (++tried > TRIED) return
+    if (index < done || text.length - index < LARGE_JSON_CHARS) continue
+    if (++tried > MAX_JSON_TRIED) return
     const to = endOfValue(text, index)
-    const value = to - index < LARGE_JSON ? undefined : tryJson(text.slice(index, to))
+    const value = to - index < LARGE_JSON_CHARS ? undefined : tryJson(text.slice(index, to))
     if (typeof value !== 'object' || value === null) continue
     done = to
     const shape = Array.isArray(value)

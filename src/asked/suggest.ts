@@ -18,13 +18,13 @@ import { type Stretch, stretchesIn, WORTH } from './stretches.ts'
 
 export type Suggestion = { operation: ReplaceOperation; reason: string; entry: number; part: number; tokens: number }
 
-export type SuggestOptions = { count: Counter; model: Model; most?: number }
+type SuggestOptions = { count: Counter; model: Model; most?: number }
 
 /** How long the marks may grow until they are unique. */
-const MARKS = [48, 120, 300, 800]
-const MOST = 20
+const MARK_CHARS = [48, 120, 300, 800]
+const MAX_SUGGESTIONS = 20
 
-export function suggestEdits(fold: Fold, { count, model, most = MOST }: SuggestOptions): Suggestion[] {
+export function suggestEdits(fold: Fold, { count, model, most = MAX_SUGGESTIONS }: SuggestOptions): Suggestion[] {
   const texts = [...shownTexts(fold)]
   const found: Suggestion[] = []
   for (const shown of texts) {
@@ -45,7 +45,7 @@ export function suggestEdits(fold: Fold, { count, model, most = MOST }: SuggestO
 /** The shortest marks that enclose the stretch and nothing else in view; `undefined` where there are none. */
 function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Stretch): ReplaceOperation | undefined {
   const { from, to, replacement } = stretch
-  for (const length of MARKS) {
+  for (const length of MARK_CHARS) {
     if (2 * length > to - from) return undefined
     const operation = {
       start: cut(shown.text, from, from + length),

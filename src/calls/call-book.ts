@@ -9,7 +9,7 @@ import { textOf } from '../model/leaves.ts'
 import type { ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { type CallInfo, describeCall, guessRun, mayRead, type ToolSpec, type ToolTable } from './tool-kinds.ts'
 
-export type KnownCall = { name: string; info: CallInfo }
+type KnownCall = { name: string; info: CallInfo }
 
 const READ: ToolSpec = { kind: 'read' }
 const RUN: ToolSpec = { kind: 'shell' }

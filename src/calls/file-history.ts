@@ -41,7 +41,7 @@ export type KnownWrite = {
   fits(content: string): boolean
 }
 
-export type StateOptions = { tools?: ToolTable; writes?: readonly KnownWrite[] }
+type StateOptions = { tools?: ToolTable; writes?: readonly KnownWrite[] }
 
 /** A tool call with its result, in the turn that made it. */
 export type Step = { turn: number; call: ToolCallPart; info: CallInfo; result: ToolResultPart | undefined }
@@ -337,17 +337,13 @@ function followEdits(content: string | undefined, edits: NonNullable<CallInfo['e
 }
 
 function touches(info: CallInfo, path: string): boolean {
-  const paths = [
-    ...(info.paths ?? []),
-    ...(info.path ? [info.path] : []),
-    ...(info.writes ?? []).map(write => write.path),
-  ]
+  const paths = [...(info.paths ?? []), ...(info.writes ?? []).map(write => write.path)]
   return paths.some(other => sameFile(other, path))
 }
 
 function pathsChanged(info: CallInfo): string[] {
   const written = (info.writes ?? []).map(write => write.path)
-  const own = info.kind === 'write' || info.kind === 'edit' ? (info.paths ?? (info.path ? [info.path] : [])) : []
+  const own = info.kind === 'write' || info.kind === 'edit' ? (info.paths ?? []) : []
   return [...new Set([...own, ...written])]
 }
 

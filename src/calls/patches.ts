@@ -8,12 +8,12 @@
 import { normalizePath, sameFile } from '../model/paths.ts'
 
 /** Lines that are replaced, and by which. */
-export type Hunk = {
+type Hunk = {
   before: string[]
   after: string[]
   /** First line in the old file, from 1; of a hunk that only adds, the line behind which it does. */
   line?: number
-  /** A line that stands somewhere before the hunk. */
+  /** A line that is somewhere before the hunk. */
   anchor?: string
 }
 
@@ -180,17 +180,17 @@ function findAnchor(lines: readonly string[], anchor: string, from: number): num
   return exact >= 0 ? exact : lines.findIndex((line, i) => i >= from && line.trim() === anchor.trim())
 }
 
-/** Where some lines stand: at the expected place or nearest to it; without one, the first. −1: nowhere. */
+/** Where some lines are: at the expected place or nearest to it; without one, the first. −1: nowhere. */
 function findLines(
   lines: readonly string[],
   wanted: readonly string[],
   { from, expected = from }: { from: number; expected?: number | undefined },
 ): number {
   const last = lines.length - wanted.length
-  const standsAt = (at: number) => at >= from && at <= last && wanted.every((line, i) => lines[at + i] === line)
+  const isAt = (at: number) => at >= from && at <= last && wanted.every((line, i) => lines[at + i] === line)
   for (let distance = 0; distance <= lines.length; distance++) {
-    if (standsAt(expected - distance)) return expected - distance
-    if (standsAt(expected + distance)) return expected + distance
+    if (isAt(expected - distance)) return expected - distance
+    if (isAt(expected + distance)) return expected + distance
   }
   return -1
 }

@@ -2,24 +2,22 @@
  * What a git command does: looks, brings files back, or changes the index and HEAD, from which `git checkout -- file` and
  * `git restore file` bring them back. What is not known to leave these alone may have changed them.
  */
-import { type GitEffect, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
+import { type GitEffect, nameSet, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
 import { plain } from './shell-words.ts'
 
-const set = (names: string) => new Set(names.split(' '))
-
-const GIT_LOOKS = set(
+const GIT_LOOKS = nameSet(
   'log diff status show grep ls-files ls-tree ls-remote blame rev-parse rev-list describe reflog shortlog cat-file merge-base ' +
     'check-ignore name-rev for-each-ref show-ref diff-tree whatchanged show-branch version help',
 )
-const GIT_LISTS = set('branch tag remote stash worktree config submodule notes')
+const GIT_LISTS = nameSet('branch tag remote stash worktree config submodule notes')
 /** Beside those that only look: they change neither the index nor HEAD. */
-const HARMLESS = set('fetch push remote tag branch config gc notes init blame bisect-log')
+const HARMLESS = nameSet('fetch push remote tag branch config gc notes init blame bisect-log')
 /** Options of commit that take the next word as their value. */
-const COMMIT_VALUED = set(
+const COMMIT_VALUED = nameSet(
   '-m -F -C -c -t --message --file --author --date --template --cleanup --fixup --squash --trailer --reuse-message',
 )
 /** Options of add that stage what the working folder has, and nothing less. */
-const ADD_PLAIN = set('-A --all -u --update -f --force -v --verbose --')
+const ADD_PLAIN = nameSet('-A --all -u --update -f --force -v --verbose --')
 
 export function classifyGit(words: string[]): Step {
   let at = 1
@@ -65,7 +63,7 @@ function listsOnly(verb: string, rest: string[]): boolean {
   return asks || rest.every(word => /^-[avr]+$/.test(word))
 }
 
-/** What stands behind `--`. */
+/** The words behind `--`. */
 function filesBehind(words: readonly string[]): string[] {
   const at = words.indexOf('--')
   return at < 0 ? [] : words.slice(at + 1)

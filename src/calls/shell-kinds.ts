@@ -13,6 +13,7 @@ import {
   type GitEffect,
   type LineRange,
   NEUTRAL,
+  nameSet,
   READ,
   RUN,
   SEARCH,
@@ -39,43 +40,41 @@ const MAX_SHELLS = 4
 
 const KINDS = ['shell', 'shell-read', 'shell-search', 'shell-write', 'shell'] as const
 
-const set = (names: string) => new Set(names.split(' '))
-
-const PREFIXES = set(
+const PREFIXES = nameSet(
   'do then else elif if while until ! time { command exec nohup builtin sudo env nice stdbuf timeout',
 )
-const NOTHING = set(
+const NOTHING = nameSet(
   'cd chdir pushd popd set-location echo printf true false : export set unset source . alias test [ [[ ]] read sleep wait exit ' +
     'return shift trap local declare typeset ulimit umask shopt mktemp for case select function done fi esac } write-host ' +
     'write-output start-sleep clear',
 )
-const FILTERS = set(
+const FILTERS = nameSet(
   'sort uniq cut tr column fold fmt paste rev less more cat tac nl bat batcat out-string format-table ft select-object',
 )
-const READERS = set('cat bat batcat less more tac nl zcat view type get-content gc')
-const SEARCHERS = set(
+const READERS = nameSet('cat bat batcat less more tac nl zcat view type get-content gc')
+const SEARCHERS = nameSet(
   'rg grep egrep fgrep zgrep ag ack fd fdfind ls dir eza exa tree wc stat file du df which whereis where realpath readlink ' +
     'basename dirname pwd date whoami id uname hostname env printenv ps diff cmp comm md5sum sha1sum sha256sum shasum cksum ' +
     'strings xxd od hexdump jq yq sort uniq cut column lsof pgrep tokei cloc scc select-string sls get-childitem gci ' +
     'get-item test-path resolve-path get-location get-command get-process measure-object search_dir search_file find_file ' +
     'where-object foreach-object',
 )
-const CHANGERS = set('mkdir touch ln truncate install copy-item move-item new-item')
-const MODES = set('chmod chown chgrp')
-const REMOVERS = set('rm rmdir unlink del remove-item')
-const WRITERS = set('tee set-content out-file add-content')
-const SHELLS = set('bash sh zsh dash ksh fish pwsh powershell')
+const CHANGERS = nameSet('mkdir touch ln truncate install copy-item move-item new-item')
+const MODES = nameSet('chmod chown chgrp')
+const REMOVERS = nameSet('rm rmdir unlink del remove-item')
+const WRITERS = nameSet('tee set-content out-file add-content')
+const SHELLS = nameSet('bash sh zsh dash ksh fish pwsh powershell')
 /** Options that take the next word as their value, so that it is not mistaken for a file. */
-const VALUED: Record<string, Set<string>> = {
-  rg: set('-g --glob -t --type -T -A -B -C -m -e -f -M -j --max-count --sort --max-depth -d --iglob --context'),
-  grep: set('-A -B -C -m -e -f --include --exclude --exclude-dir --context'),
-  head: set('-n -c --lines --bytes'),
-  tail: set('-n -c --lines --bytes'),
-  nl: set('-b -w -s -v -i'),
-  bat: set('-r --line-range -l --language --style --theme'),
-  tree: set('-L -I -P'),
-  ls: set('-I'),
-  'get-content': set('-totalcount -tail -head -encoding -path -first -last'),
+const VALUED: Record<string, ReadonlySet<string>> = {
+  rg: nameSet('-g --glob -t --type -T -A -B -C -m -e -f -M -j --max-count --sort --max-depth -d --iglob --context'),
+  grep: nameSet('-A -B -C -m -e -f --include --exclude --exclude-dir --context'),
+  head: nameSet('-n -c --lines --bytes'),
+  tail: nameSet('-n -c --lines --bytes'),
+  nl: nameSet('-b -w -s -v -i'),
+  bat: nameSet('-r --line-range -l --language --style --theme'),
+  tree: nameSet('-L -I -P'),
+  ls: nameSet('-I'),
+  'get-content': nameSet('-totalcount -tail -head -encoding -path -first -last'),
 }
 const SAME_OPTIONS: Record<string, string> = { egrep: 'grep', fgrep: 'grep', batcat: 'bat', gc: 'get-content' }
 
@@ -86,7 +85,7 @@ export function describeShell(command: string | string[], cwd?: string, options:
   return summarize(walk(commands, { dir: cwd, nesting: 0 }, options))
 }
 
-/** Where a command stands. `lost`: a `cd` led to a place that only the shell knows. */
+/** The folder that a command runs in. `lost`: a `cd` led to a place that only the shell knows. */
 type Place = { dir: string | undefined; lost?: boolean; nesting: number }
 
 /** `echo text | tee file`: what comes in is as certain as a heredoc. */

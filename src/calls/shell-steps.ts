@@ -22,6 +22,11 @@ export type GitEffect =
   | { type: 'commit'; all: boolean }
   | { type: 'unsure'; command: string }
 
+/** The names in a text. */
+export function nameSet(names: string): ReadonlySet<string> {
+  return new Set(names.split(' '))
+}
+
 export const NEUTRAL = 0
 export const READ = 1
 export const SEARCH = 2

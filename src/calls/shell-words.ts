@@ -15,7 +15,7 @@ export type SimpleCommand = {
   /** Files that come in by `<`. */
   in: string[]
   heredoc?: string
-  /** How many subshells it stands in: `(cd x; …)` does not move what comes after. */
+  /** How many subshells it is in: `(cd x; …)` does not move what comes after. */
   depth: number
 }
 
@@ -26,7 +26,7 @@ export type ShellOptions = {
 
 const DYNAMIC = '\0'
 
-/** True when the shell would take the word as it stands. */
+/** True when the shell would take the word as it is. */
 export function isLiteral(word: string): boolean {
   return !word.includes(DYNAMIC)
 }

@@ -44,7 +44,7 @@ export type CallInfo = {
   git?: ShellInfo['git']
 }
 
-export type TextEdit = { oldText: string; newText: string; all?: boolean }
+type TextEdit = { oldText: string; newText: string; all?: boolean }
 
 export type ToolSpec = {
   kind: ToolKind
@@ -198,8 +198,8 @@ function builtIn(): Map<string, ToolSpec> {
 
 const MCP_PREFIX = /^mcp__.*?__/
 
-/** Lower case, no separators, no MCP prefix. */
-function bareName(name: string): string {
+/** A tool's name as it is compared: lower case, no separators, no prefix of an MCP server. */
+export function bareName(name: string): string {
   return name
     .replace(MCP_PREFIX, '')
     .replace(/^functions\./, '')

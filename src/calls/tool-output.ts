@@ -14,20 +14,20 @@ const EXIT_LINES = [
 ]
 /** Codex's older form: JSON around the output. */
 const EXIT_JSON = /"metadata":\s*\{"exit_code":\s*(-?\d+)(?:[^\d{}][^{}]*)?\}\}$/
-const HEAD = 400
-const TAIL = 300
+const HEAD_CHARS = 400
+const TAIL_CHARS = 300
 
 /** The exit code that the output of a command states, in the form of any of the agents that we know. */
 export function exitCode(output: string): number | undefined {
-  const head = output.slice(0, HEAD).split('\n', 6)
-  const tail = output.slice(-TAIL).split('\n').slice(-5)
+  const head = output.slice(0, HEAD_CHARS).split('\n', 6)
+  const tail = output.slice(-TAIL_CHARS).split('\n').slice(-5)
   // Codex prints a header and closes it with this line; what comes after is the program's.
   const body = head.indexOf('Output:')
   for (const line of [...(body < 0 ? head : head.slice(0, body)), ...tail.reverse()]) {
     const code = matchFirst(EXIT_LINES, line.trim())
     if (code !== undefined) return code
   }
-  return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], output.slice(-TAIL).trim()) : undefined
+  return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], output.slice(-TAIL_CHARS).trim()) : undefined
 }
 
 function matchFirst(patterns: readonly RegExp[], line: string): number | undefined {
@@ -40,7 +40,7 @@ function matchFirst(patterns: readonly RegExp[], line: string): number | undefin
 
 type NumberForm = {
   prefix: RegExp
-  /** A form that ordinary text has too: only where nothing but an agent's own wrapper stands before it. */
+  /** A form that ordinary text has too: it counts only where nothing but an agent's own wrapper is before it. */
   ambiguous: boolean
 }
 
@@ -53,12 +53,12 @@ const NUMBER_FORMS: readonly NumberForm[] = [
 ]
 const WRAPPER = /^(?:<(?:path|type|content|file|output|returncode)\b.*|\[File: .*|\(\d+ more lines above\)|)$/
 /** Lines of an agent's own before the first numbered one. */
-const LEADING = 8
-const MOSTLY = 0.9
+const MAX_LEADING_LINES = 8
+const MIN_NUMBERED_SHARE = 0.9
 
 /** The text without the line numbers that a read tool (or `cat -n`, `nl`) put before every line. */
 export function stripLineNumbers(text: string): string {
-  const head = text.slice(0, 4000).split('\n', LEADING + 1)
+  const head = text.slice(0, 4000).split('\n', MAX_LEADING_LINES + 1)
   const form = NUMBER_FORMS.find(({ prefix, ambiguous }) => {
     const at = head.findIndex(line => prefix.test(line))
     return at >= 0 && (!ambiguous || head.slice(0, at).every(line => WRAPPER.test(line.trim())))
@@ -77,5 +77,5 @@ function isNumbered(lines: string[], form: NumberForm): boolean {
   if (start === end) return !form.ambiguous || numbers[start] === 1
   let steps = 0
   for (let at = start + 1; at <= end; at++) if (numbers[at] === (numbers[at - 1] ?? 0) + 1) steps++
-  return steps >= (end - start) * MOSTLY
+  return steps >= (end - start) * MIN_NUMBERED_SHARE
 }

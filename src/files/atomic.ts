@@ -19,6 +19,7 @@ import { withLocks } from './lock.ts'
 import {
   codeOf,
   type Folder,
+  ignoreMissing,
   keyBelow,
   notFound,
   openFile,
@@ -45,14 +46,14 @@ export type Changed = {
   after: string | null
 }
 
-export type ChangeOptions = {
+type ChangeOptions = {
   journal?: FileJournal
   intent?: string
   /** A new file is for its owner alone. */
   isPrivate?: boolean
 }
 
-const ATTEMPTS = 50
+const MAX_ATTEMPTS = 50
 const TEMPORARY = /^\.palimpsest-(\d+)-[0-9a-f]{16}\.tmp$/
 const SWEEP_EVERY_MS = 30_000
 const ABANDONED_AFTER_MS = 3_600_000
@@ -80,7 +81,7 @@ export async function readWhole(where: Where): Promise<Whole> {
 }
 
 /**
- * Replaces a file's text by what `change` makes of it (null stands for no file, in and out).
+ * Replaces a file's text by what `change` makes of it (null means no file, in and out).
  * Contract: `change` is called again when the file changed meanwhile; what it throws is passed on, nothing is done.
  */
 export async function changeFile(where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
@@ -113,7 +114,7 @@ export async function changeOwnFile(
 
 async function changePlace(place: Place, options: ChangeOptions, change: Change): Promise<Changed> {
   return withLocks([await lockKey(place)], async () => {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const found = await find(place)
       const before = found?.text ?? null
       const after = await change(before, place.key)
@@ -271,8 +272,4 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return codeOf(error) === 'EPERM'
   }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
 }

@@ -9,9 +9,9 @@ import { openRoot, withFolder } from './root.ts'
 import type { ChangedText, ChangeText, FileStore, Files, HomeFiles, StoredFile } from './store.ts'
 import { walk } from './walk.ts'
 
-const DEEPEST = 3
+const MAX_DEPTH = 3
 
-export class FolderFiles implements FileStore {
+class FolderFiles implements FileStore {
   readonly folder: string
   readonly isTable = false
 
@@ -41,7 +41,7 @@ export class FolderFiles implements FileStore {
     if (!existsSync(join(this.folder, below))) return []
     const found: string[] = []
     await withFolder({ root: await openRoot(this.folder), path: below }, async open => {
-      for await (const { kind, parts } of walk(open, DEEPEST)) {
+      for await (const { kind, parts } of walk(open, MAX_DEPTH)) {
         if (kind === 'file') found.push([...open.parts, ...parts].join('/'))
       }
     })

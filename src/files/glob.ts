@@ -1,7 +1,7 @@
 /**
  * Globs, matched in time linear in path and glob. Node's own matcher backtracks: `+(a|aa)b` takes it exponential time.
  * Here a glob is a small automaton, and all its states advance together. It knows `*` and `?` within a name, `**` over
- * folders, `[a-z]`, `[!a]`, `{a,b}` and `\` before a sign that stands for itself; everything else is text. As in a shell,
+ * folders, `[a-z]`, `[!a]`, `{a,b}` and `\` before a sign that means itself; everything else is text. As in a shell,
  * a dot at the beginning of a name must be written. Pure.
  */
 
@@ -59,7 +59,7 @@ class GlobReader {
     }
   }
 
-  /** Adds what the next signs stand for behind a state, and gives the state behind that. */
+  /** Adds what the next signs mean behind a state, and gives the state behind that. */
   #piece(from: number, depth: number): number {
     const char = this.#glob[this.#at++]!
     if (char === '*') return this.#star(from)

@@ -20,7 +20,7 @@ export type Heading = {
   end: number
 }
 
-export type SectionResult =
+type SectionResult =
   | { text: string; header: string; removed: string; inserted: string; subsections: string[] }
   | { problem: string; code: 'PATTERN_NOT_FOUND' | 'MATCH_AMBIGUOUS' | 'INVALID_INPUT' }
 

@@ -8,7 +8,7 @@ import { isPalimpsestError } from '../model/errors.ts'
 import { find, lockKey } from './atomic.ts'
 import { type FileJournal, hashContent, NO_FILE } from './journal.ts'
 import { withLocks } from './lock.ts'
-import { codeOf, notFound, type Place, type Root, refusal, type Where, withPlace } from './root.ts'
+import { codeOf, ignoreMissing, notFound, type Place, type Root, refusal, type Where, withPlace } from './root.ts'
 
 /** False when the destination exists. */
 export async function moveEntry(root: Root, from: string, to: string, journal: FileJournal): Promise<boolean> {
@@ -74,11 +74,8 @@ async function moveFile(source: Place, destination: Place, journal: FileJournal)
   return true
 }
 
-async function stat(place: Place) {
-  return lstat(place.folder.at(place.name)).catch(error => {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  })
+function stat(place: Place) {
+  return lstat(place.folder.at(place.name)).catch(ignoreMissing)
 }
 
 /** Undefined for a file that is not text: it can be moved and removed, not brought back. */

@@ -29,7 +29,7 @@ export function replaceUnique(text: string, oldText: string, newText: string): R
 }
 
 /**
- * All offsets at which `part` stands, overlapping ones too. Knuth, Morris and Pratt's search, so that a long
+ * All offsets at which `part` occurs, overlapping ones too. Knuth, Morris and Pratt's search, so that a long
  * run of one character costs no more than any other text.
  */
 export function matchesOf(text: string, part: string): number[] {

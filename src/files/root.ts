@@ -82,10 +82,7 @@ export async function withFolder<T>(where: Where, use: (folder: Folder) => Promi
 /** Which way to go, no more: what is opened afterwards is checked again. */
 export async function isFolder({ root, path }: Where): Promise<boolean> {
   if (root.store) return (await root.store.list(path)).length > 0
-  const stat = await lstat(join(root.folder, ...(await resolveInRoot(root, path)))).catch(error => {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  })
+  const stat = await lstat(join(root.folder, ...(await resolveInRoot(root, path)))).catch(ignoreMissing)
   return stat?.isDirectory() ?? false
 }
 
@@ -111,7 +108,7 @@ export async function openFile(place: Place): Promise<FileHandle | undefined> {
   }
 }
 
-/** Opens a folder that stands in an open one. The caller closes it. */
+/** Opens a folder inside an open one. The caller closes it. */
 export async function openFolderIn(parent: Folder, name: string): Promise<Folder> {
   const handle = await open(parent.at(name), FOLDER_FLAGS)
   const base = PROC ? `/proc/self/fd/${handle.fd}` : parent.at(name)
@@ -131,6 +128,11 @@ export function keyBelow(root: Root, path: string): string {
 
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}
+
+/** For `catch`: nothing where something is missing. */
+export function ignoreMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
 }
 
 export function notFound(path: string): PalimpsestError {

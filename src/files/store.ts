@@ -3,7 +3,7 @@
  * servers share. Every implementation passes test/contracts/file-store.ts.
  *
  * A text is always an old or a new version, never a mix, and no change that was acknowledged is lost to another one.
- * The version of a text is its SHA-256, so whoever holds the version that is there also knows the text.
+ * The version of a text is its SHA-256, so a caller who has the version that is there also knows the text.
  */
 export interface FileStore {
   /** The folder that people and models name them by. In a table nothing lies there: only our tools reach them. */
@@ -12,7 +12,7 @@ export interface FileStore {
   /** Undefined where there is no such file. */
   read(path: string): Promise<StoredFile | undefined>
   /**
-   * Puts what `change` makes of a text in its place (null stands for no file, in and out).
+   * Puts what `change` makes of a text in its place (null means no file, in and out).
    * Contract: `change` is called again when somebody else was faster; what it throws is passed on, nothing is done.
    */
   change(path: string, change: ChangeText): Promise<ChangedText>

@@ -27,14 +27,14 @@ const MIGRATIONS: PgMigrations = [
 
 /** No user has this name. */
 const HOME = ''
-const ATTEMPTS = 200
+const MAX_ATTEMPTS = 200
 const LONGEST_PAUSE_MS = 50
-const DEEPEST = 3
+const MAX_DEPTH = 3
 const LAST = '\u{10ffff}'
 
 type Place = { owner: string; folder: string; part: string }
 
-export class TableFiles implements FileStore {
+class TableFiles implements FileStore {
   readonly folder: string
   readonly isTable = true
   readonly #sql: Sql
@@ -54,7 +54,7 @@ export class TableFiles implements FileStore {
   }
 
   async change(path: string, change: ChangeText): Promise<ChangedText> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const now = await this.read(path)
       const before = now?.text ?? null
       const after = await change(before)
@@ -73,7 +73,7 @@ export class TableFiles implements FileStore {
     const range = 'owner = ? AND path >= ? AND path < ?'
     const rows = await this.#sql.all(`SELECT path FROM files WHERE ${range} ORDER BY path`, [this.#owner, from, to])
     const paths = rows.map(row => String(row['path']).slice(this.#part.length))
-    return paths.filter(path => path.slice(from.length - this.#part.length).split('/').length <= DEEPEST)
+    return paths.filter(path => path.slice(from.length - this.#part.length).split('/').length <= MAX_DEPTH)
   }
 
   /** False where the row is not as it was found. */

@@ -43,7 +43,7 @@ export function checkContent(argument: string, text: string): void {
   }
 }
 
-export type LineEndings = 'none' | 'lf' | 'crlf' | 'mixed'
+type LineEndings = 'none' | 'lf' | 'crlf' | 'mixed'
 
 export function lineEndings(text: string): LineEndings {
   let crlf = 0

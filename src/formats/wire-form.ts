@@ -8,7 +8,7 @@ import type { Wire } from './adapters/original.ts'
 export const WIRE_DIALECTS = ['anthropic', 'openai-chat', 'openai-responses'] as const
 export type WireDialect = (typeof WIRE_DIALECTS)[number]
 
-/** `around` is the request that the list stands in, under `key`; without a key the list stands alone. */
+/** `around` is the request that has the list under `key`; without a key the list is the whole value. */
 export type WireForm = { dialect: WireDialect | 'neutral'; list: unknown[]; around: Wire; key?: 'messages' | 'input' }
 
 export function isWireDialect(name: string): name is WireDialect {

@@ -1,5 +1,7 @@
 /** A store that tells of what is written through it: which session, what happened to it, its events, and when. */
+
 import type { LedgerStore } from './store.ts'
+import { earlyOf } from './store.ts'
 
 /**
  * `session` is the id in the ledger. `described`: it was made, or what its meta says was changed. What was read of one
@@ -17,7 +19,7 @@ export function announced(store: LedgerStore, tell: (change: SessionChange) => v
     const row = await store.find(session)
     if (row) tell({ session, what, length: row.length, at: row.updatedAt })
   }
-  const telling: LedgerStore = {
+  return {
     async open(id, init) {
       const row = await store.open(id, init)
       tell({ session: id, what: 'described', length: row.length, at: row.updatedAt })
@@ -51,12 +53,6 @@ export function announced(store: LedgerStore, tell: (change: SessionChange) => v
     tombstones: from => store.tombstones(from),
     index: scope => store.index(scope),
     close: () => store.close(),
+    ...earlyOf(store, inner => announced(inner, tell)),
   }
-  const { early } = store
-  if (!early) return telling
-  telling.early = () => {
-    const { store: inner, synced } = early.call(store)
-    return { store: announced(inner, tell), synced }
-  }
-  return telling
 }

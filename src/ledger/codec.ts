@@ -17,11 +17,11 @@ export const GENESIS = '0'.repeat(64)
 
 const KEY = '$content'
 const MARK = `${KEY}"`
-const LARGE = 16_384
+const LARGE_CHARS = 16_384
 const REFERENCE = /\{"\$content":"([0-9a-f]{64})"\}/g
 
 /** What is known of an entry without its content. */
-export type LightEntry = { role: Message['role']; calls?: { id: string; name: string }[]; results?: string[] }
+type LightEntry = { role: Message['role']; calls?: { id: string; name: string }[]; results?: string[] }
 
 /** What is known of a file event without its content: of what a write replaced, the hash (null: no file). */
 export type LightFile = { action: 'read' | 'write'; path: string; hash: string; before?: string | null }
@@ -33,6 +33,19 @@ export function encodeEvent(event: Event, { prev, seq, at }: { prev: string; seq
   const type = event.type
   const hash = chainHash(prev, { seq, at, type, light, body })
   return { seq, at, type, light, body, hash, ...(contents.size > 0 ? { contents } : {}) }
+}
+
+/** The rows of events that follow one another, from a place and the hash before it. */
+export function encodeEvents(
+  events: readonly { event: Event; at: number }[],
+  { prev, seq }: { prev: string; seq: number },
+): NewRow[] {
+  let hash = prev
+  return events.map(({ event, at }, i) => {
+    const row = encodeEvent(event, { prev: hash, seq: seq + i, at })
+    hash = row.hash
+    return row
+  })
 }
 
 export function chainHash(prev: string, row: Omit<Row, 'hash'>): string {
@@ -97,7 +110,7 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
   }
   return JSON.stringify(event, (_, value: unknown) => {
     // A lone surrogate would not survive as text of its own; as JSON it does.
-    if (typeof value === 'string' && value.length > LARGE && value.isWellFormed()) {
+    if (typeof value === 'string' && value.length > LARGE_CHARS && value.isWellFormed()) {
       const hash = contentHash(value)
       contents.set(hash, value)
       return { [KEY]: hash }
@@ -108,7 +121,7 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
 }
 
 function holdsLarge(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > LARGE
+  if (typeof value === 'string') return value.length > LARGE_CHARS
   if (value === null || typeof value !== 'object') return false
   return Object.values(value).some(holdsLarge)
 }
@@ -130,11 +143,9 @@ function lightOf(event: Event): string {
 function lightEntry(message: Message): string {
   const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
   const results = resultsIn(message).map(result => result.id)
-  const light: LightEntry = {
-    role: message.role,
-    ...(calls.length > 0 ? { calls } : {}),
-    ...(results.length > 0 ? { results } : {}),
-  }
+  const light: LightEntry = { role: message.role }
+  if (calls.length > 0) light.calls = calls
+  if (results.length > 0) light.results = results
   return JSON.stringify(light)
 }
 

@@ -41,7 +41,7 @@ type RowsToCopy = {
   values?: readonly SqlValue[]
 }
 
-const AT_ONCE = 200
+const ROWS_PER_PAGE = 200
 
 /** Copies rows of a table, in the order of their key. */
 export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: CopyTally): Promise<void> {
@@ -49,7 +49,7 @@ export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: Copy
   const order = key.map(quoted).join(', ')
   for (let after: SqlValue[] | undefined; ; ) {
     const beyond = after ? ` AND (${order}) > (${after.map(() => '?').join(', ')})` : ''
-    const sql = `SELECT * FROM ${table} WHERE ${where}${beyond} ORDER BY ${order} LIMIT ${AT_ONCE}`
+    const sql = `SELECT * FROM ${table} WHERE ${where}${beyond} ORDER BY ${order} LIMIT ${ROWS_PER_PAGE}`
     const page = await from.all(sql, [...values, ...(after ?? [])])
     const puts = await to.transaction(function* () {
       const done: Put[] = []
@@ -58,7 +58,7 @@ export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: Copy
     })
     for (const [i, row] of page.entries()) tally.note(puts[i]!, nameOf(table, row, key), textOf(row))
     const last = page.at(-1)
-    if (!last || page.length < AT_ONCE) return
+    if (!last || page.length < ROWS_PER_PAGE) return
     after = valuesIn(last, key)
   }
 }
@@ -83,7 +83,7 @@ export function nameOf(table: string, row: SqlRow, key: readonly string[]): stri
 }
 
 /** A database gives back what it takes. */
-export function valuesIn(row: SqlRow, columns: readonly string[]): SqlValue[] {
+function valuesIn(row: SqlRow, columns: readonly string[]): SqlValue[] {
   return columns.map(column => (row[column] ?? null) as SqlValue)
 }
 

@@ -13,7 +13,7 @@ import type { LedgerStore, NewRow, Row, SessionRow } from './store.ts'
 import { checkTombstones, type Tombstone } from './tombstones.ts'
 
 /** A store that takes over the record of removed sessions. */
-export type CopyStore = LedgerStore & { addTombstones(tombstones: readonly Tombstone[]): Promise<void> }
+type CopyStore = LedgerStore & { addTombstones(tombstones: readonly Tombstone[]): Promise<void> }
 
 export type Copied = {
   sessions: number
@@ -23,7 +23,7 @@ export type Copied = {
   removed: number
 }
 
-export type CopyOptions = {
+type CopyOptions = {
   /** Only the sessions of this user. */
   user?: string | undefined
   progress?: (session: string, done: number, all: number) => void
@@ -31,11 +31,11 @@ export type CopyOptions = {
 
 const EVENTS_AT_ONCE = 200
 const CHARS_AT_ONCE = 1_000_000
-const EVERY = 2 ** 31 - 1
+const NO_LIMIT = 2 ** 31 - 1
 
 export async function copyLedger(from: LedgerStore, to: CopyStore, options: CopyOptions = {}): Promise<Copied> {
   const { user, progress } = options
-  const all = await from.list({ limit: EVERY })
+  const all = await from.list({ limit: NO_LIMIT })
   const chosen = parentsFirst(user === undefined ? all : all.filter(({ id }) => ownerIn(id).owner === user))
   const ids = new Set(chosen.map(({ id }) => id))
   const copied: Copied = { sessions: 0, events: 0, already: 0, removed: 0 }

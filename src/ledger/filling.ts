@@ -97,11 +97,10 @@ export function* indexSome(tables: IndexTables, key: number): Steps<boolean> {
 
 /** Merges segments of one size class, where there are enough of them; `false` where there are not. */
 export function* mergeSome(tables: IndexTables): Steps<boolean> {
-  const classes = new Map<string, { id: number; documents: number }[]>()
-  for (const one of yield* ask(tables.small(LARGEST_SEGMENT / 2))) {
-    const size = `${Math.floor(Math.log2(one.documents) / Math.log2(MERGED_AT_ONCE))} ${one.group}`
-    classes.set(size, [...(classes.get(size) ?? []), one])
-  }
+  const small = yield* ask(tables.small(LARGEST_SEGMENT / 2))
+  const classes = Map.groupBy(small, ({ documents, group }) => {
+    return `${Math.floor(Math.log2(documents) / Math.log2(MERGED_AT_ONCE))} ${group}`
+  })
   const many = [...classes.values()].find(segments => segments.length >= MERGED_AT_ONCE)
   if (!many) return false
   let sum = 0
@@ -253,7 +252,7 @@ function* mergeAll(tables: IndexTables, ids: readonly number[]): Steps<void> {
   )
 }
 
-/** With the large texts that stand elsewhere, by a guess: they are read only when they are indexed. */
+/** With a guess for the large texts that are kept elsewhere: they are read only when they are indexed. */
 function charsIn(body: string): number {
   return body.length + referencesIn(body).length * USUAL_LARGE_TEXT
 }

@@ -27,7 +27,7 @@ export function headsFile(sessions: readonly PrintedHead[], removed: RemovedHead
   return { format: FORMAT, version: 1, sessions, removed }
 }
 
-export type Heads = { sessions: Head[]; removed: RemovedHead }
+type Heads = { sessions: Head[]; removed: RemovedHead }
 
 /** What `headsFile` made, read from outside. */
 export function parseHeads(value: unknown, path: string): Heads {

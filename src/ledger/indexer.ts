@@ -23,7 +23,7 @@ const STEPS_AT_ONCE = 4
 /** A search of all sessions takes so many steps at most before it answers from what is there. */
 const STEPS_BEFORE_SEARCH = 24
 /** How often a search asks again, and after what time, while another process writes. */
-const TRIES = 50
+const MAX_SEARCH_TRIES = 50
 const WAIT_MS = 100
 
 export class Indexer {
@@ -122,7 +122,7 @@ export class Indexer {
       try {
         return await this.#advance(sessions, { steps, merge: false })
       } catch (error) {
-        if (!isPalimpsestError(error) || error.code !== 'STORE_LOCKED' || tries >= TRIES) throw error
+        if (!isPalimpsestError(error) || error.code !== 'STORE_LOCKED' || tries >= MAX_SEARCH_TRIES) throw error
         await sleep(WAIT_MS)
       }
     }

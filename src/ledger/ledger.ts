@@ -6,7 +6,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Event, Message } from '../model/types.ts'
-import { chainHash, contentHash, decodeEvent, encodeEvent, GENESIS, referencesIn } from './codec.ts'
+import { chainHash, contentHash, decodeEvent, encodeEvents, GENESIS, referencesIn } from './codec.ts'
 import type { Head } from './head.ts'
 import type { LedgerStore, Row } from './store.ts'
 
@@ -58,12 +58,7 @@ export class Ledger {
 
   /** Events that each have a time of their own. */
   async appendTimed(events: readonly Timed[]): Promise<Placed[] | undefined> {
-    let prev = this.#hash
-    const rows = events.map(({ event, at }, i) => {
-      const row = encodeEvent(event, { prev, seq: this.#head + 1 + i, at })
-      prev = row.hash
-      return row
-    })
+    const rows = encodeEvents(events, { prev: this.#hash, seq: this.#head + 1 })
     if (!(await this.#store.append(this.id, rows))) return undefined
     this.#moveTo(rows)
     return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]!.event }))

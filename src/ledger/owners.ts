@@ -5,10 +5,12 @@
  * `ownedBy` gives a store with the sessions of one user, under their names: whatever is asked of it, it neither finds
  * nor makes anything that is not theirs. So names are one space for each user, and no door can mix them up.
  */
+
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Scope } from '../recall/index.ts'
 import type { LedgerStore, SessionRow } from './store.ts'
+import { earlyOf } from './store.ts'
 import type { Tombstone } from './tombstones.ts'
 
 const OWNED = /^@([^/]+)\/(.+)$/s
@@ -64,7 +66,7 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
     if ('session' in scope) return { session: whole(scope.session) }
     return { prefix, among: id => id.startsWith(prefix) && scope.among(own(id)) }
   }
-  const owned: LedgerStore = {
+  return {
     async open(name, { parent, ...init }) {
       const from = parent ? { parent: { ...parent, id: whole(parent.id) } } : {}
       return ownRow(await store.open(whole(name), { ...init, ...from }))
@@ -99,13 +101,6 @@ export function ownedBy(owner: string, store: LedgerStore): LedgerStore {
       return { ...index, places }
     },
     close: () => store.close(),
+    ...earlyOf(store, inner => ownedBy(owner, inner)),
   }
-  const { early } = store
-  if (early) {
-    owned.early = () => {
-      const { store: inner, synced } = early.call(store)
-      return { store: ownedBy(owner, inner), synced }
-    }
-  }
-  return owned
 }

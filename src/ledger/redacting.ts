@@ -2,8 +2,8 @@
  * Redacting sessions of a ledger, within one transaction.
  *
  * A fork shares the rows of its parent, so a row that is changed is changed for all. Then the chains of all sessions that
- * hold a changed row are computed anew, parents first, and each gets an event that says so: whoever has the session
- * open finds that event when he appends, and reads it again.
+ * hold a changed row are computed anew, parents first, and each gets an event that says so: a process that has the
+ * session open finds that event when it appends, and reads the session again.
  */
 import { randomBytes } from 'node:crypto'
 import { parseJson } from '../model/json.ts'
@@ -53,8 +53,10 @@ export function* redactSessions(
   const keys = [...new Set([...changes.values()].map(({ key }) => key))]
   if (keys.length > 0) yield* ask(tables.forget(keys))
   return {
-    redacted: affected.map(({ session, changes: own }) => ({
-      ...{ session: session.id, changed: own.length, kinds: kindsOf(own) },
+    redacted: affected.map(one => ({
+      session: one.session.id,
+      changed: one.changes.length,
+      kinds: kindsOf(one.changes),
     })),
     keys,
   }
@@ -118,10 +120,16 @@ function* rechain(
 
 function recordOf({ changes, head, link }: Affected, prev: string, { removal: { at, by }, salt }: Work) {
   const texts = new Map<string, RedactedText>(changes.flatMap(change => change.texts.map(text => [text.hash, text])))
-  const from = Math.min(...changes.map(({ seq }) => seq))
   const event = {
-    ...{ type: 'redact' as const, by, kinds: kindsOf(changes), from, events: head.seq + 1, head: head.hash },
-    ...{ salt, texts: [...texts.values()], link },
+    type: 'redact' as const,
+    by,
+    kinds: kindsOf(changes),
+    from: Math.min(...changes.map(({ seq }) => seq)),
+    events: head.seq + 1,
+    head: head.hash,
+    salt,
+    texts: [...texts.values()],
+    link,
   }
   return encodeEvent(event, { prev, seq: head.seq + 1, at })
 }

@@ -10,7 +10,7 @@ import { ask, type Steps } from './steps.ts'
 import { type Removal, type Tombstone, tombstoneAfter } from './tombstones.ts'
 
 /** The tombstones, and the sessions that took over events of removed ones: these are to be indexed. */
-export type Removed = { buried: Tombstone[]; heirs: number[] }
+type Removed = { buried: Tombstone[]; heirs: number[] }
 
 export function* removeSessions(tables: FamilyTables, ids: readonly string[], removal: Removal): Steps<Removed> {
   const gone = new Set<number>()

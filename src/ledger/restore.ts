@@ -4,8 +4,8 @@
  * whose parent is there shares its events again.
  */
 import type { Event } from '../model/types.ts'
-import { encodeEvent, GENESIS } from './codec.ts'
-import type { LedgerStore, NewRow } from './store.ts'
+import { encodeEvents, GENESIS } from './codec.ts'
+import type { LedgerStore } from './store.ts'
 
 export type ToRestore = {
   createdAt: number
@@ -18,11 +18,11 @@ export type ToRestore = {
 export type Restored = { added: number; differs?: number }
 
 /** So many events are written at once; an interrupted restore goes on where it stopped. */
-const BATCH = 1000
+const EVENTS_PER_BATCH = 1000
 
 export async function restoreEvents(store: LedgerStore, id: string, given: ToRestore): Promise<Restored> {
   const { createdAt: at, meta, parent, events } = given
-  const rows = toRows(events)
+  const rows = encodeEvents(events, { prev: GENESIS, seq: 0 })
   if (!(await store.find(id))) {
     const isShared = parent !== undefined && (await hashAt(store, parent)) === rows[parent.seq]?.hash
     await store.open(id, { at, meta, ...(isShared ? { parent } : {}) })
@@ -30,19 +30,11 @@ export async function restoreEvents(store: LedgerStore, id: string, given: ToRes
   const there = await store.read(id, { lightType: 'entry' })
   const differs = there.findIndex(({ hash }, i) => rows[i] && rows[i].hash !== hash)
   if (differs >= 0) return { added: 0, differs }
-  for (let from = there.length; from < rows.length; from += BATCH) {
-    if (!(await store.append(id, rows.slice(from, from + BATCH)))) return { added: from - there.length, differs: from }
+  for (let from = there.length; from < rows.length; from += EVENTS_PER_BATCH) {
+    if (!(await store.append(id, rows.slice(from, from + EVENTS_PER_BATCH))))
+      return { added: from - there.length, differs: from }
   }
   return { added: Math.max(0, rows.length - there.length) }
-}
-
-function toRows(events: ToRestore['events']): NewRow[] {
-  let prev = GENESIS
-  return events.map(({ event, at }, seq) => {
-    const row = encodeEvent(event, { prev, seq, at })
-    prev = row.hash
-    return row
-  })
 }
 
 async function hashAt(store: LedgerStore, { id, seq }: { id: string; seq: number }): Promise<string | undefined> {

@@ -5,6 +5,7 @@
  * short description that is read without the body. An append is atomic and durable before it resolves, and is
  * refused when somebody else has appended since: the caller then reads on and tries again.
  */
+import { PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope } from '../recall/index.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
 import type { Removal, Tombstone } from './tombstones.ts'
@@ -89,12 +90,40 @@ export interface LedgerStore {
    */
   index(scope: Scope): Promise<RecallIndex>
   close(): Promise<void>
-  /** For one who waits for the disk himself; a store that gains nothing by it leaves it out. */
+  /** For callers who wait for the disk themselves; a store that gains nothing by it leaves it out. */
   early?(): EarlyStore
 }
 
 /** A store whose writes resolve when they outlive this process, and a promise of those so far outliving the machine. */
 export type EarlyStore = { store: LedgerStore; synced(): Promise<void> }
+
+/** The `early` of a store that wraps another one, wrapped in the same way; nothing where the other has none. */
+export function earlyOf(store: LedgerStore, wrap: (store: LedgerStore) => LedgerStore): Pick<LedgerStore, 'early'> {
+  if (!store.early) return {}
+  const early = store.early.bind(store)
+  return {
+    early: () => {
+      const { store: inner, synced } = early()
+      return { store: wrap(inner), synced }
+    },
+  }
+}
+
+export function noSession(id: string): PalimpsestError {
+  return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
+}
+
+/** An event from its row in a database. */
+export function toRow(row: Record<string, unknown>, seq = Number(row['seq'])): Row {
+  return {
+    seq,
+    type: String(row['type']),
+    at: Number(row['at']),
+    hash: String(row['hash']),
+    light: String(row['light']),
+    body: row['body'] === null ? undefined : String(row['body']),
+  }
+}
 
 /** A session from its row in a database; `length` is a column of that row. */
 export function toSession(row: Record<string, unknown>): SessionRow {

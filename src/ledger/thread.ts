@@ -1,6 +1,6 @@
 /** The thread of ThreadedLedger, for what takes long: one request after the other, each answered when it is on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { isPalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, messageOf } from '../model/errors.ts'
 import { SqliteLedger } from './sqlite.ts'
 import type { Answered, Asked, ThreadError } from './threaded.ts'
 
@@ -28,6 +28,6 @@ async function close(): Promise<void> {
 }
 
 function toPlain(error: unknown): ThreadError {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return isPalimpsestError(error) ? { message, code: error.code, data: error.data } : { message }
 }

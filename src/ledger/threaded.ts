@@ -3,16 +3,17 @@
  *
  * A commit is made here, which takes a tenth of a millisecond, and leaves the log unsynced; then the log is synced
  * by the system's own threads, once for all commits that wait for it, and only after that the write resolves. So it
- * promises what every store promises, and the main thread never stands still for the disk. What would stand in line
- * goes to a thread of our own: a write while another process holds the database, and moving the log into the file.
+ * promises what every store promises, and the main thread never waits for the disk. What would have to wait goes to a
+ * thread of our own: a write while another process holds the database, and moving the log into the file.
  * A database in memory cannot be shared by two connections: use SqliteLedger for that.
  */
+
 import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import type { RecallIndex, Scope } from '../recall/index.ts'
+import { type RecallIndex, type Scope, sessionIn } from '../recall/index.ts'
 import { Indexer } from './indexer.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
@@ -126,8 +127,7 @@ export class ThreadedLedger implements LedgerStore {
 
   /** The thread fills the index; it is read here. */
   async index(scope: Scope): Promise<RecallIndex> {
-    const session = typeof scope === 'object' && 'session' in scope ? scope.session : undefined
-    return this.#here.readIndex(scope, { behind: await this.#indexer.catchUp(session) })
+    return this.#here.readIndex(scope, { behind: await this.#indexer.catchUp(sessionIn(scope)) })
   }
 
   /** Resolves when everything that was asked for is written. */

@@ -50,7 +50,12 @@ export function checkTombstones(tombstones: readonly Tombstone[]): void {
 export function toTombstone(row: Record<string, unknown>): Tombstone {
   const { seq, session, at, by, events, head, hash: own } = row
   return {
-    ...{ seq: Number(seq), session: String(session), at: Number(at), by: String(by) },
-    ...{ events: Number(events), head: String(head), hash: String(own) },
+    seq: Number(seq),
+    session: String(session),
+    at: Number(at),
+    by: String(by),
+    events: Number(events),
+    head: String(head),
+    hash: String(own),
   }
 }

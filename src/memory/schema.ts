@@ -6,7 +6,7 @@
  * schema and generates no code, because on a server schemas are written by users.
  */
 import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
-import { PalimpsestError } from '../model/errors.ts'
+import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Content } from './store.ts'
@@ -70,5 +70,5 @@ function describe(errors: readonly OutputUnit[]): string[] {
 }
 
 function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }

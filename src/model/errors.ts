@@ -105,6 +105,11 @@ export class PalimpsestError extends Error {
   }
 }
 
+/** What an error says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** True for our own errors, whichever copy of the package made them. */
 export function isPalimpsestError(error: unknown): error is PalimpsestError {
   return error instanceof Error && error.name === 'PalimpsestError' && 'code' in error

@@ -6,8 +6,8 @@
  *     JSON.parse('{"a":1,"\\n":2}')      // { a: 1, '\\': 2 } too, where { a: 1, '\n': 2 } is right
  *
  * An engine that reads the second line right has no such fault. Only keys that are written with an escape can be
- * misread; texts without one are parsed as they are. In the others those keys are spelled without escapes, and what
- * cannot stand in a text otherwise (a quote, a line feed) as a mark and its code, until it is read. Pure.
+ * misread; texts without one are parsed as they are. In the others those keys are spelled without escapes: a character that
+ * needs one (a quote, a line feed) becomes a mark and its code until the text is read. Pure.
  */
 
 import { endOfString, skipBlank } from './json-text.ts'
@@ -15,7 +15,7 @@ import { endOfString, skipBlank } from './json-text.ts'
 /** Gets each value with its key, innermost first, as from `JSON.parse`; but no `this`. */
 export type Reviver = (key: string, value: unknown) => unknown
 
-/** The value of a JSON text; whoever asks knows its type. A `SyntaxError` where the text is none. */
+/** The value of a JSON text, of the type that the caller expects. A `SyntaxError` where the text is no JSON. */
 export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
   const respelled = hasEscapedKey(text) ? respell(text) : undefined
   if (!respelled) return JSON.parse(text, reviver)

@@ -78,7 +78,7 @@ export function eachString(value: unknown, visit: (text: string, key: string) =>
   }
 }
 
-/** The value with its strings changed; `key` is the name under which a string, or the list that it is in, stands. */
+/** The value with its strings changed; `key` is the name of the string, or of the list that it is in. */
 export function mapStrings(value: unknown, change: (text: string, key: string) => string, key = ''): unknown {
   if (typeof value === 'string') return change(value, key)
   if (Array.isArray(value)) return value.map(item => mapStrings(item, change, key))

@@ -41,6 +41,11 @@ export function withCommas(number: number): string {
   return number.toLocaleString('en-US')
 }
 
+/** 2026-05-18 09:30, in UTC. */
+export function minuteOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+}
+
 /** "1 call", "2,000 calls". */
 export function amount(count: number, thing: string, several = `${thing}s`): string {
   return `${withCommas(count)} ${count === 1 ? thing : several}`

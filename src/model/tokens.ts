@@ -6,24 +6,26 @@
  * a run of 32,768 characters without a blank (base64) is sampled: a count always takes time linear in the text,
  * and depends on nothing but the text. Ordinary text is exact. Images and opaque blocks are estimated.
  */
+
 import { BytePairs } from './byte-pairs.ts'
-import { leavesOf } from './leaves.ts'
+import { bytesOfImage, leavesOf } from './leaves.ts'
 import { PieceCounts } from './piece-counts.ts'
 import { Pieces } from './pieces.ts'
+import { characterStart } from './text.ts'
 import type { Message, Part } from './types.ts'
 
 export type Counter = (text: string) => number
 
-const LONG_PIECE = 256
+const LONG_PIECE_CHARS = 256
 const DENSE_RUN = /(?<!\S)\S{32768,}/g
 const ANY_BLANK = /\s/g
-const SAMPLE = 1024
+const SAMPLE_CHARS = 1024
 const SAMPLES = 32
 /** Texts are cut into blocks of about this length, so that the list of pieces stays short. */
-const BLOCK = 262_144
+const BLOCK_CHARS = 262_144
 const REMEMBERED_CHARS = 8_000_000
 /** A shorter text is counted as fast as it is found. */
-const WORTH_REMEMBERING = 64
+const MIN_REMEMBERED_CHARS = 64
 const IMAGE_TOKENS = 1600
 const CHARS_PER_RAW_TOKEN = 4
 
@@ -45,7 +47,7 @@ export function guarded(tokenize: Counter): Counter {
   const texts = new Map<string, number>()
   let remembered = 0
   return text => {
-    if (text.length < WORTH_REMEMBERING) return countText(text, countPieces)
+    if (text.length < MIN_REMEMBERED_CHARS) return countText(text, countPieces)
     const before = texts.get(text)
     if (before !== undefined) return before
     const count = countText(text, countPieces)
@@ -61,7 +63,7 @@ export function guarded(tokenize: Counter): Counter {
 
 /** Tokenizes each distinct piece once. */
 function remembering(tokenize: Counter): Counter {
-  const pieces = new Pieces(BLOCK)
+  const pieces = new Pieces(BLOCK_CHARS)
   const counts = new PieceCounts(pieces.codes, tokenize)
   return text => {
     pieces.read(text)
@@ -69,8 +71,8 @@ function remembering(tokenize: Counter): Counter {
     for (let from = 0; from < text.length; ) {
       const end = pieces.end(from)
       total +=
-        end - from > LONG_PIECE
-          ? inStretches(text.slice(from, end), LONG_PIECE, tokenize)
+        end - from > LONG_PIECE_CHARS
+          ? inStretches(text.slice(from, end), LONG_PIECE_CHARS, tokenize)
           : counts.countOf(text, from, end)
       from = end
     }
@@ -79,7 +81,7 @@ function remembering(tokenize: Counter): Counter {
 }
 
 function countText(text: string, countPieces: Counter): number {
-  if (text.length < SAMPLE * SAMPLES) return countPieces(text)
+  if (text.length < SAMPLE_CHARS * SAMPLES) return countPieces(text)
   if (!mayBeDense(text)) return countBlocks(text, countPieces)
   let total = 0
   let done = 0
@@ -92,7 +94,7 @@ function countText(text: string, countPieces: Counter): number {
 
 /** Whether a long stretch is without a blank: a dense run has at least one whole such stretch. */
 function mayBeDense(text: string): boolean {
-  const length = (SAMPLE * SAMPLES) / 2
+  const length = (SAMPLE_CHARS * SAMPLES) / 2
   for (let from = 0; from + length <= text.length; from += length) {
     ANY_BLANK.lastIndex = from
     const blank = ANY_BLANK.exec(text)
@@ -105,9 +107,9 @@ function mayBeDense(text: string): boolean {
 function countBlocks(text: string, countPieces: Counter): number {
   let total = 0
   let done = 0
-  while (text.length - done > BLOCK) {
-    const next = text.slice(done + BLOCK - 8192, done + BLOCK).search(/\n[A-Za-z0-9]/)
-    const end = wholeCharacters(text, next < 0 ? done + BLOCK : done + BLOCK - 8192 + next + 1)
+  while (text.length - done > BLOCK_CHARS) {
+    const next = text.slice(done + BLOCK_CHARS - 8192, done + BLOCK_CHARS).search(/\n[A-Za-z0-9]/)
+    const end = characterStart(text, next < 0 ? done + BLOCK_CHARS : done + BLOCK_CHARS - 8192 + next + 1)
     total += countPieces(text.slice(done, end))
     done = end
   }
@@ -117,7 +119,7 @@ function countBlocks(text: string, countPieces: Counter): number {
 function inStretches(text: string, length: number, count: Counter): number {
   let total = 0
   for (let done = 0; done < text.length; ) {
-    const end = wholeCharacters(text, done + length)
+    const end = characterStart(text, done + length)
     total += count(text.slice(done, end))
     done = end
   }
@@ -129,18 +131,12 @@ function sampled(run: string, countPieces: Counter): number {
   let tokens = 0
   let seen = 0
   for (let i = 0; i < SAMPLES; i++) {
-    const from = wholeCharacters(run, Math.floor(i * stride))
-    const sample = run.slice(from, wholeCharacters(run, from + SAMPLE))
+    const from = characterStart(run, Math.floor(i * stride))
+    const sample = run.slice(from, characterStart(run, from + SAMPLE_CHARS))
     tokens += countPieces(sample)
     seen += sample.length
   }
   return Math.ceil((tokens / seen) * run.length)
-}
-
-/** The place itself, or one before it where it would cut a surrogate pair in two. */
-function wholeCharacters(text: string, at: number): number {
-  const inside = at > 0 && at < text.length && (text.charCodeAt(at) & 0xfc00) === 0xdc00
-  return inside && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 ? at - 1 : at
 }
 
 /** The tokens of a part as the model reads it; remembered on the part object itself. */
@@ -171,7 +167,7 @@ export function messageBytes(message: Message): number {
 }
 
 function partBytes(part: Part): number {
-  if (part.type === 'image') return part.data?.length ?? part.url?.length ?? 0
+  if (part.type === 'image') return bytesOfImage(part)
   if (part.type === 'raw') return JSON.stringify(part.value)?.length ?? 0
   if (part.type === 'tool-result' && typeof part.output !== 'string') {
     return part.output.reduce((total, inner) => total + partBytes(inner), 0)
@@ -202,7 +198,7 @@ function measure(part: Part, count: Counter): number {
 function rawTokens(value: unknown): number {
   let files = 0
   const text = JSON.stringify(value, function (this: object, key, inner: unknown) {
-    if (typeof inner !== 'string' || inner.length < LONG_PIECE || !isFile(this, key, inner)) return inner
+    if (typeof inner !== 'string' || inner.length < LONG_PIECE_CHARS || !isFile(this, key, inner)) return inner
     files++
     return ''
   })

@@ -59,11 +59,11 @@ export type PartTarget = {
   span?: [start: number, end: number]
 }
 export type RangeTarget = { type: 'range'; from: number; to: number }
-export type AfterTarget = { type: 'after'; entry: number }
+type AfterTarget = { type: 'after'; entry: number }
 
 /**
- * What is shown instead. Text stands for the text of a part, a leaf or a span; messages for whole entries and
- * insertions; `input` for the arguments of a tool call; `null` drops a part (reasoning or an image).
+ * What is shown instead. A text replaces the text of a part, a leaf or a span; messages replace whole entries, or are
+ * inserted; `input` replaces the arguments of a tool call; `null` drops a part (reasoning or an image).
  */
 export type Replacement = string | null | { messages: Message[] } | { input: unknown }
 

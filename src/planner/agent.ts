@@ -8,15 +8,8 @@
  */
 import { type AnchorOptions, anchor } from '../policies/anchor.ts'
 import { offload } from '../policies/offload.ts'
-import {
-  everyTurn,
-  type PlanContext,
-  type PlannerFactory,
-  placeOf,
-  textMessage,
-  tokensNow,
-} from '../policies/policy.ts'
-import { followRecords } from '../policies/reach.ts'
+import { everyTurn, insertion, type PlanContext, type PlannerFactory, placeOf, tokensNow } from '../policies/policy.ts'
+import { newRecords } from '../policies/reach.ts'
 import { CRITICAL_TOOLS } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
 import { canInsert, warningText } from '../policies/warn.ts'
@@ -87,7 +80,7 @@ const WARN = 'warn'
 
 /** Once before each summary, at the tail; never beside another message there, also when it is asked for again. */
 function startWarning(budget: number, from: number) {
-  let records: ReturnType<typeof followRecords> | undefined
+  const records = newRecords()
   let warned = false
   let summarised = false
   /** Where in the ledger the last message was inserted, or a range replaced. */
@@ -99,8 +92,7 @@ function startWarning(budget: number, from: number) {
   }
   return (context: PlanContext, proposals: readonly Proposal[]): Proposal | undefined => {
     const { fold, model } = context
-    records ??= followRecords(fold)
-    for (const record of records()) follow(record)
+    for (const record of records(fold)) follow(record)
     const limit = Math.round(budget * model.window)
     const tokens = tokensNow(context)
     // A summary that leaves the window as full as before is no reason to warn again.
@@ -110,12 +102,7 @@ function startWarning(budget: number, from: number) {
     if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
     warned = true
     const percentage = Math.round((100 * tokens) / limit)
-    return {
-      policy: WARN,
-      target: { type: 'after', entry: fold.entries.length - 1 },
-      replacement: { messages: [textMessage('user', warningText(percentage, context.saveWith))] },
-      why: `${tokens} of ${limit} tokens: old steps are summarised soon`,
-      mark: 'warning',
-    }
+    const why = `${tokens} of ${limit} tokens: old steps are summarised soon`
+    return insertion(context, warningText(percentage, context.saveWith), { policy: WARN, why, mark: 'warning' })
   }
 }

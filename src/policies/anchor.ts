@@ -1,17 +1,16 @@
 /**
  * Reminds the agent of its goal: every `every` tool calls since the user's last request, a message behind the
- * results says what that request was. It is one of the user, because a system message in the middle of a
- * conversation is not legal everywhere, so the anchor goes where a whole step has ended.
+ * results says what that request was. The anchor goes where a whole step has ended.
  */
 
 import { requestIn } from '../calls/requests.ts'
 import { textOf } from '../model/leaves.ts'
 import { boundedTo } from '../model/text.ts'
-import type { Edit, Message } from '../model/types.ts'
+import { messagesOf } from '../view/edits.ts'
 import { activeEdits, type Fold } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import { type PlanContext, type Policy, type PolicyRun, placeOf, textMessage } from './policy.ts'
+import { insertion, type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { newUnits, placesEdited } from './reach.ts'
 import { canInsert } from './warn.ts'
 
@@ -57,18 +56,10 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
       const due = Math.floor(calls / every) > Math.floor(anchored / every)
       if (!due || goal === undefined || !canInsert(context) || fold.entries.at(-1)?.role !== 'tool') return []
       anchored = calls
-      const target = { type: 'after' as const, entry: fold.entries.length - 1 }
-      if (edited.has(placeOf(target))) return []
-      const messages = [textMessage('user', anchorText(boundedTo(goal, goalChars), calls))]
-      return [
-        {
-          policy: NAME,
-          target,
-          replacement: { messages },
-          why: `${calls} tool calls for this request`,
-          mark: 'anchor',
-        },
-      ]
+      const why = `${calls} tool calls for this request`
+      const text = anchorText(boundedTo(goal, goalChars), calls)
+      const proposal = insertion(context, text, { policy: NAME, why, mark: 'anchor' })
+      return edited.has(placeOf(proposal.target)) ? [] : [proposal]
     },
   }
 
@@ -110,10 +101,4 @@ function lastAnchor(fold: Fold): { after: number; calls: number } | undefined {
       .join('\n'),
   )
   return told ? { after: own.target.entry, calls: Number(told[1]) } : undefined
-}
-
-function messagesOf({ replacement }: Edit): readonly Message[] {
-  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-    ? replacement.messages
-    : []
 }

@@ -9,9 +9,19 @@ import type { EditRecord } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf, tokensNow } from './policy.ts'
-import { followRecords, isReachable, isWhole, newUnits, placesEdited, Queue, targetOf, toolNames } from './reach.ts'
+import {
+  canEdit,
+  isReachable,
+  newRecords,
+  newUnits,
+  pairCalls,
+  placesEdited,
+  Queue,
+  targetOf,
+  toolNames,
+} from './reach.ts'
 
-export type ClearResultsOptions = {
+type ClearResultsOptions = {
   /** When to clear: at more tokens, or at more results that are not cleared yet. */
   trigger: { type: 'input_tokens' | 'tool_uses'; value: number }
   /** How many of the last results stay. */
@@ -42,7 +52,7 @@ export const CLEAR_RESULTS: ClearResultsOptions = {
 export const CLEAR_RESULTS_NAME = 'clear-results'
 export const CLEARED = 'cleared'
 /** Share of the window from which clearing does not wait for a warning. */
-const URGENT = 0.9
+const URGENT_SHARE = 0.9
 
 type Use = { result: Unit; call: Unit | undefined; saves: number }
 
@@ -55,22 +65,23 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
   const isExcluded = toolNames(options.exclude_tools)
   const clearsInput = inputRule(options.clear_tool_inputs)
   const fresh = newUnits()
-  const calls = new Map<string, Unit>()
+  const callOf = pairCalls()
+  const records = newRecords()
   const recent = new Queue<Use>()
   const old = new Queue<Use>()
   let oldTokens = 0
   /** Results that are not cleared, those of excluded tools too. */
   let whole = 0
   let warned = false
-  let memory: { edited: Set<string>; records: ReturnType<typeof followRecords> } | undefined
+  let edited: Set<string> | undefined
 
   return { plan }
 
   function plan(context: PlanContext): Proposal[] {
     const { fold } = context
-    memory ??= { edited: placesEdited(fold, CLEAR_RESULTS_NAME, CLEARED), records: followRecords(fold) }
-    for (const record of memory.records()) follow(record)
-    for (const unit of fresh(context.units)) note(unit, context, memory.edited)
+    edited ??= placesEdited(fold, CLEAR_RESULTS_NAME, CLEARED)
+    for (const record of records(fold)) follow(record)
+    for (const unit of fresh(context.units)) note(unit, context, edited)
     if (!isTriggered(context) || old.length === 0) return []
     const { clear_at_least: least } = options
     if (least && (oldTokens < least.value || dropUnreachable(context) < least.value)) return []
@@ -83,12 +94,8 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
   }
 
   function note(unit: Unit, context: PlanContext, before: Set<string>): void {
-    const { original, callId = '' } = unit
-    if (original.type === 'tool-call') calls.set(callId, unit)
-    if (original.type !== 'tool-result') return
-    const call = calls.get(callId)
-    calls.delete(callId)
-    if (before.has(placeOf(targetOf(unit)))) return
+    const call = callOf(unit)
+    if (unit.original.type !== 'tool-result' || before.has(placeOf(targetOf(unit)))) return
     whole++
     recent.push({ result: unit, call, saves: unitTokens(unit, context.fold) - context.fold.count(options.placeholder) })
     if (recent.length > options.keep.value) age(recent.shift()!)
@@ -104,7 +111,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
     const { type, value } = options.trigger
     const tokens = tokensNow(context)
     const reached = type === 'input_tokens' ? tokens > value : whole > value
-    return reached && (!options.after_warning || warned || tokens > URGENT * context.model.window)
+    return reached && (!options.after_warning || warned || tokens > URGENT_SHARE * context.model.window)
   }
 
   /** Forgets results that have gone out of reach; gives what clearing the rest would free. */
@@ -136,7 +143,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
     return recent.items().flatMap(({ result }) => {
       const { chars, tool } = result
       if (chars <= options.max_result_chars || isExcluded(tool)) return []
-      if (!isReachable(context, result) || !isWhole(context, result)) return []
+      if (!canEdit(context, result)) return []
       return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result that stays', 'cut')]
     })
   }

@@ -9,7 +9,7 @@ import type { Part, Role } from '../model/types.ts'
 import type { Fold } from '../view/fold.ts'
 import { type Unit, unitTokens } from '../view/units.ts'
 import { type PlanContext, type Policy, placeOf, tokensNow } from './policy.ts'
-import { isReachable, isWhole, placesEdited, targetOf } from './reach.ts'
+import { canEdit, placesEdited, targetOf } from './reach.ts'
 
 /** One part of the session as it happened. */
 export type PolicyPart = {
@@ -67,19 +67,13 @@ export function definePolicy(name: string, plan: (context: PolicyContext) => rea
           const { units, fold, model } = context
           edited ??= placesEdited(fold, name)
           for (let i = parts.length; i < units.length; i++) parts.push(toPart(units[i]!, fold))
-          const turn = parts.at(-1)?.turn ?? 0
-          const given = {
-            parts,
-            fresh: parts.slice(context.fresh),
-            turn,
-            tokens: tokensNow(context),
-            window: model.window,
-          }
-          return plan(given).flatMap(edit => {
-            const place = placeOf(targetOf(edit.part))
-            if (edited!.has(place) || !mayEdit(context, edit.part)) return []
-            edited!.add(place)
-            return { policy: name, target: targetOf(edit.part), replacement: edit.replacement, why: edit.why }
+          const [fresh, turn] = [parts.slice(context.fresh), parts.at(-1)?.turn ?? 0]
+          const given = { parts, fresh, turn, tokens: tokensNow(context), window: model.window }
+          return plan(given).flatMap(({ part, replacement, why }) => {
+            const target = targetOf(part)
+            if (edited!.has(placeOf(target)) || !mayEdit(context, part)) return []
+            edited!.add(placeOf(target))
+            return { policy: name, target, replacement, why }
           })
         },
       }
@@ -115,11 +109,5 @@ function toPart(unit: Unit, fold: Fold): PolicyPart {
 /** Never edited: the user's own words, and parts that are pinned, hidden or edited already. */
 function mayEdit(context: PlanContext, part: PolicyPart): boolean {
   const unit = unitOf.get(part)
-  return (
-    unit !== undefined &&
-    part.role !== 'user' &&
-    part.role !== 'system' &&
-    isReachable(context, unit) &&
-    isWhole(context, unit)
-  )
+  return unit !== undefined && part.role !== 'user' && part.role !== 'system' && canEdit(context, unit)
 }

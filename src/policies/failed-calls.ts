@@ -8,9 +8,9 @@ import { withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
+import { canEdit, editedBefore, newUnits, pairCalls, Queue, targetOf } from './reach.ts'
 
-export type FailedCallsOptions = {
+type FailedCallsOptions = {
   /** Turns (calls of the model) for which the input stays. */
   after: number
   /** Texts of the input up to this length stay. */
@@ -40,7 +40,7 @@ export function shortenInput(unit: Unit, keepChars: number, note: (chars: number
 
 function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
   const fresh = newUnits()
-  const calls = new Map<string, Unit>()
+  const callOf = pairCalls()
   const waiting = new Queue<{ unit: Unit; from: number }>()
   const isEdited = editedBefore(NAME)
 
@@ -50,20 +50,17 @@ function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
       const proposals: Proposal[] = []
       while (waiting.first && waiting.first.from <= context.calls) {
         const { unit } = waiting.shift()!
-        if (isReachable(context, unit) && isWhole(context, unit)) proposals.push(...toProposal(unit))
+        if (canEdit(context, unit)) proposals.push(...toProposal(unit))
       }
       return proposals
     },
   }
 
-  /** Calls are kept only until their result comes. */
   function note(unit: Unit, context: PlanContext): void {
-    const { original, callId = '' } = unit
-    if (original.type === 'tool-call') calls.set(callId, unit)
-    if (original.type !== 'tool-result') return
-    const call = calls.get(callId)
-    calls.delete(callId)
-    if (call && original.isError && !isEdited(context, call)) waiting.push({ unit: call, from: unit.turn + after })
+    const { original, turn } = unit
+    const call = callOf(unit)
+    const failed = original.type === 'tool-result' && original.isError === true
+    if (call && failed && !isEdited(context, call)) waiting.push({ unit: call, from: turn + after })
   }
 
   function toProposal(unit: Unit): Proposal[] {

@@ -4,17 +4,17 @@
  */
 
 import { withCommas } from '../model/text.ts'
-import { messageTokens } from '../model/tokens.ts'
+import { messagesTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import { firstEntry, lastCutBefore, type Stretch, stretchBefore } from '../view/cuts.ts'
-import { entriesOf } from '../view/edits.ts'
+import { entriesOf, messagesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
-import { followRecords } from './reach.ts'
-import { followRequests, messagesOf, type Request } from './summarize.ts'
+import { newRecords } from './reach.ts'
+import { followRequests, type Request } from './summarize.ts'
 
-export type FallbackOptions = {
+type FallbackOptions = {
   /** The tokens from which it acts. */
   threshold: number
   /** How many entries stay: as many as fit, from `most` down to `least`. */
@@ -38,14 +38,13 @@ export function leftOutText(entries: number): string {
 function startFallback(options: FallbackOptions): PolicyRun {
   const requests = followRequests()
   const own: EditRecord[] = []
-  let records: ReturnType<typeof followRecords> | undefined
+  const records = newRecords()
 
   return {
     plan(context: PlanContext): Proposal[] {
       const { fold } = context
       requests.follow(context)
-      records ??= followRecords(fold)
-      for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
+      for (const record of records(fold)) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const over = tokensNow(context) - options.threshold
       // A user who undoes this edit wants everything, at any price.
       if (over <= 0 || own.some(({ active }) => !active)) return []
@@ -78,16 +77,15 @@ function toProposal(
   const entries = stretch.to - stretch.from + 1
   const around = rangeAround(fold, stretch.to)
   if (around && entriesOf(around.target).from === stretch.from) return undefined
-  const made = replacing.flatMap(proposal => messagesOf(proposal) ?? [])
+  const made = replacing.flatMap(messagesOf)
   const earlier = made.length > 0 ? made : earlierMessages(fold, stretch)
   const messages = [
     ...(earlier ? earlier.slice(0, 1) : asked(stretch, requests.first)),
     textMessage('user', leftOutText(entries)),
     ...lastAsked(stretch, requests, earlier),
   ]
-  const size = messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
   const replaced = tokensOf(fold, stretch.from, stretch.to)
-  if (size >= replaced) return undefined
+  if (messagesTokens(messages, fold.count) >= replaced) return undefined
   const why = `${entries} entries, ${withCommas(replaced)} tokens: nothing else brought the context under the mark`
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
@@ -105,12 +103,10 @@ function lastAsked(
   earlier: readonly Message[] | undefined,
 ): readonly Message[] {
   if (!last)
-    return (
-      earlier
-        ?.slice(1)
-        .filter(message => !isLeftOut(message))
-        .slice(-1) ?? []
-    )
+    return (earlier ?? [])
+      .slice(1)
+      .filter(message => !isLeftOut(message))
+      .slice(-1)
   return last === first && !earlier ? [] : asked(stretch, last)
 }
 

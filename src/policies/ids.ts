@@ -7,12 +7,11 @@
  */
 
 import { leavesOf } from '../model/leaves.ts'
-import { entriesOf, isRange } from '../view/edits.ts'
+import { contains, isRange } from '../view/edits.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { partId } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
-import type { PlanContext, Planner, PlannerFactory } from './policy.ts'
-import { placeOf } from './policy.ts'
+import { type PlanContext, type Planner, type PlannerFactory, placeOf } from './policy.ts'
 import { isWhole, placesEdited, targetOf } from './reach.ts'
 
 const NAME = 'ids'
@@ -23,10 +22,7 @@ export const IDS_OVER = 2000
 export function withIds(factory: PlannerFactory, over = IDS_OVER): PlannerFactory {
   return {
     name: factory.name,
-    start() {
-      const planner = factory.start()
-      return followedByIds(planner, over)
-    },
+    start: () => followedByIds(factory.start(), over),
   }
 }
 
@@ -49,10 +45,7 @@ function followedByIds(planner: Planner, over: number): Planner {
 function isLeftWhole(unit: Unit, context: PlanContext, proposals: readonly Proposal[]): boolean {
   if (unit.original.type !== 'tool-result' || leavesOf(unit.original).length === 0) return false
   const taken = new Set(proposals.map(({ target }) => placeOf(target)))
-  const folded = proposals.some(({ target }) => {
-    const { from, to } = entriesOf(target)
-    return isRange(target) && from <= unit.entry && unit.entry <= to
-  })
+  const folded = proposals.some(({ target }) => isRange(target) && contains(target, unit.entry))
   return !folded && isWhole({ ...context, taken }, unit)
 }
 

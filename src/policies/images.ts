@@ -9,9 +9,9 @@ import type { Part } from '../model/types.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
+import { canEdit, editedBefore, newUnits, Queue, targetOf } from './reach.ts'
 
-export type ImagesOptions = {
+type ImagesOptions = {
   /** Most images in view. */
   count: number
   /** Most bytes of images in view. */
@@ -44,7 +44,7 @@ function startImages(budget: ImagesOptions): PolicyRun {
         const oldest = shown.shift()!
         count -= oldest.count
         bytes -= oldest.bytes
-        if (isReachable(context, oldest.unit) && isWhole(context, oldest.unit)) proposals.push(toProposal(oldest))
+        if (canEdit(context, oldest.unit)) proposals.push(toProposal(oldest))
       }
       return proposals
     },

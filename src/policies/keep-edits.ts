@@ -11,9 +11,9 @@ import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
-import { editedBefore, isReachable, newUnits, Queue, targetOf } from './reach.ts'
+import { editedBefore, isReachable, newUnits, pairCalls, Queue, targetOf } from './reach.ts'
 
-export type KeepEditsOptions = {
+type KeepEditsOptions = {
   /** Turns (calls of the model) from which a session is very long. */
   veryLong: number
   /** Turns for which an edit always stays as it is. */
@@ -48,7 +48,7 @@ export function editsText(path: string, edits: readonly { turn: number; intent: 
 
 function startKeepEdits(options: KeepEditsOptions): PolicyRun {
   const fresh = newUnits()
-  const calls = new Map<string, Unit>()
+  const callOf = pairCalls()
   const kept = new Set<string>()
   const waiting = new Queue<Made>()
   const aged = new Map<string, Made[]>()
@@ -64,14 +64,12 @@ function startKeepEdits(options: KeepEditsOptions): PolicyRun {
   }
 
   function note(unit: Unit, context: PlanContext): void {
-    const { original, callId = '', call } = unit
+    const { original, call } = unit
     if (call?.kind !== 'edit' && call?.kind !== 'write') return
     kept.add(placeOf(targetOf(unit)))
-    if (original.type === 'tool-call') calls.set(callId, unit)
-    if (original.type !== 'tool-result') return
-    const made = calls.get(callId)
-    calls.delete(callId)
-    if (!made || !call.path || original.isError || isEdited(context, made)) return
+    const made = callOf(unit)
+    const failed = original.type === 'tool-result' && original.isError === true
+    if (!made || !call.path || failed || isEdited(context, made)) return
     waiting.push({ call: made, result: unit, path: call.path })
   }
 
@@ -104,8 +102,6 @@ function startKeepEdits(options: KeepEditsOptions): PolicyRun {
 }
 
 function intentOf({ call, tool }: Unit): string {
-  return boundedTo(
-    onOneLine(call?.intent || (call?.kind === 'write' ? `Written by ${tool}` : `Edited by ${tool}`)),
-    120,
-  )
+  const done = call?.kind === 'write' ? 'Written' : 'Edited'
+  return boundedTo(onOneLine(call?.intent || `${done} by ${tool}`), 120)
 }

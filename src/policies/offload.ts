@@ -8,10 +8,10 @@ import { headOf, withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { bringsBack, editedBefore, isReachable, isWhole, newUnits, targetOf, toolNames } from './reach.ts'
+import { bringsBack, canEdit, editedBefore, newUnits, targetOf, toolNames } from './reach.ts'
 import { CRITICAL_TOOLS } from './stale-output.ts'
 
-export type OffloadOptions = {
+type OffloadOptions = {
   /** Characters from which a result goes to a file, and how many of them stay in view. */
   limit: number
   preview: number
@@ -53,7 +53,7 @@ function startOffload(options: OffloadOptions): PolicyRun {
       const proposals: Proposal[] = []
       for (const unit of fresh(context.units)) {
         if (unit.entry < firstNew || !isLong(unit) || isEdited(context, unit)) continue
-        if (isReachable(context, unit) && isWhole(context, unit)) proposals.push(toProposal(unit, context))
+        if (canEdit(context, unit)) proposals.push(toProposal(unit, context))
       }
       return proposals
     },

@@ -7,7 +7,7 @@
  */
 
 import { leavesOf } from '../model/leaves.ts'
-import { messageTokens, partTokens } from '../model/tokens.ts'
+import { messagesTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, PartTarget, RangeTarget, Target } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { onlyAdds } from '../view/edits.ts'
@@ -138,8 +138,7 @@ function planAll(runs: readonly PolicyRun[], guards: readonly PolicyRun[], conte
 }
 
 function pendingOf(runs: readonly PolicyRun[]): Pending[] {
-  const lists = runs.map(run => run.pending?.() ?? []).filter(list => list.length > 0)
-  return lists.flat()
+  return runs.flatMap(run => run.pending?.() ?? [])
 }
 
 /** A name for the place of an edit: two edits of one part share it. */
@@ -201,12 +200,22 @@ function tokensIn(fold: Fold, replacement: Edit['replacement']): number {
   if (replacement === null) return 0
   if (typeof replacement === 'string') return fold.count(replacement)
   if ('input' in replacement) return fold.count(JSON.stringify(replacement.input) ?? '')
-  return replacement.messages.reduce((total, message) => total + messageTokens(message, fold.count), 0)
+  return messagesTokens(replacement.messages, fold.count)
 }
 
 /** A message of plain text, as policies insert them. */
 export function textMessage(role: Message['role'], text: string): Message {
   return { role, parts: [{ type: 'text', text }] }
+}
+
+/** A message of the user behind the last one: a system message in the middle is not legal everywhere. */
+export function insertion(
+  { fold }: PlanContext,
+  text: string,
+  about: Pick<Proposal, 'policy' | 'why' | 'mark'>,
+): Proposal {
+  const target = { type: 'after' as const, entry: fold.entries.length - 1 }
+  return { ...about, target, replacement: { messages: [textMessage('user', text)] } }
 }
 
 /** `none`: everything is sent as it happened. */

@@ -6,6 +6,7 @@
  * user has undone that edit: undoing is an answer.
  */
 
+import { bareName } from '../calls/tool-kinds.ts'
 import type { Target } from '../model/types.ts'
 import { lastRunningReasoning } from '../view/binding.ts'
 import { onlyAdds } from '../view/edits.ts'
@@ -40,6 +41,11 @@ export function isWhole(context: PlanContext, { entry, part }: Pick<Unit, 'entry
   )
 }
 
+/** Whether a part may be edited, and no edit has been made or proposed in it. */
+export function canEdit(context: PlanContext, unit: Unit): boolean {
+  return isReachable(context, unit) && isWhole(context, unit)
+}
+
 /** Whether another proposal of this call edits or hides a part. */
 function isTaken({ taken, ranges = [] }: PlanContext, entry: number, part: number): boolean {
   return (
@@ -63,10 +69,11 @@ export function editedBefore(policy: string): (context: PlanContext, unit: Pick<
 }
 
 /** The edits that are new since it was last asked: each is given once. */
-export function followRecords(fold: Fold): () => Generator<EditRecord> {
-  const records = fold.records.values()
+export function newRecords(): (fold: Fold) => Generator<EditRecord> {
+  let records: Iterator<EditRecord> | undefined
   let seen = 0
-  return function* () {
+  return function* (fold) {
+    records ??= fold.records.values()
     for (; seen < fold.records.size; seen++) {
       const { value } = records.next()
       if (value) yield value
@@ -116,21 +123,25 @@ export function newUnits(): (units: readonly Unit[]) => Generator<Unit> {
   }
 }
 
+/** Gives the unit of the call that a result answers. Calls are kept only until their result comes. */
+export function pairCalls(): (unit: Unit) => Unit | undefined {
+  const calls = new Map<string, Unit>()
+  return unit => {
+    const { original, callId = '' } = unit
+    if (original.type === 'tool-call') calls.set(callId, unit)
+    if (original.type !== 'tool-result') return undefined
+    const call = calls.get(callId)
+    calls.delete(callId)
+    return call
+  }
+}
+
 export function targetOf({ entry, part }: Pick<Unit, 'entry' | 'part'>): Target {
   return { type: 'part', entry, part }
 }
 
-const SEPARATORS = /[-_. ]/g
-
-/** Tool names as agents spell them: without case, separators and the prefix of an MCP server. */
+/** Whether a tool is one of some names, as agents spell them. */
 export function toolNames(names: readonly string[]): (tool: string | undefined) => boolean {
-  const known = new Set(names.map(plainName))
-  return tool => tool !== undefined && known.has(plainName(tool))
-}
-
-function plainName(name: string): string {
-  return name
-    .replace(/^mcp__.*?__/, '')
-    .replace(SEPARATORS, '')
-    .toLowerCase()
+  const known = new Set(names.map(bareName))
+  return tool => tool !== undefined && known.has(bareName(tool))
 }

@@ -6,9 +6,9 @@
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { editedBefore, isReachable, isWhole, newUnits, Queue, targetOf, toolNames } from './reach.ts'
+import { canEdit, editedBefore, newUnits, Queue, targetOf, toolNames } from './reach.ts'
 
-export type RecentOnlyOptions = {
+type RecentOnlyOptions = {
   keep: number
   /** Further tools to be treated as light; those that list files are anyway. */
   tools: readonly string[]
@@ -40,7 +40,7 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
       while (waiting.first && waiting.first.number <= results - keep) {
         const { unit } = waiting.shift()!
         const replacement = oldResultText(unit.tool ?? 'tool')
-        if (replacement.length >= unit.chars || !isReachable(context, unit) || !isWhole(context, unit)) continue
+        if (replacement.length >= unit.chars || !canEdit(context, unit)) continue
         const why = `a light tool, and ${keep} results have come since`
         proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'old' })
       }

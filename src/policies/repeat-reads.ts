@@ -6,15 +6,15 @@
  * the choice depends on the number of reads alone, and a read that became a pointer is never needed again.
  * A pointer names a copy that is whole and in view. When that goes, the pointer is moved to another.
  */
-import { entriesOf } from '../view/edits.ts'
+import { contains, entriesOf } from '../view/edits.ts'
 import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
 import { placeOf } from './policy.ts'
-import { followRecords, isReachable, isWhole, newUnits, placesEdited, targetOf } from './reach.ts'
+import { isReachable, isWhole, newRecords, newUnits, placesEdited, targetOf } from './reach.ts'
 
-export type RepeatReadsOptions = {
+type RepeatReadsOptions = {
   /** Most reads that are kept between the first and the last. */
   samples: number
 }
@@ -60,15 +60,12 @@ function startRepeatReads(samples: number): PolicyRun {
   const targets = new Map<number, Set<File>>()
   const fresh = newUnits()
   let edited: Set<string> | undefined
-  let records: ReturnType<typeof followRecords>
+  const records = newRecords()
 
   return { plan }
 
   function plan(context: PlanContext): Proposal[] {
-    if (!edited) {
-      edited = placesEdited(context.fold, NAME)
-      records = followRecords(context.fold)
-    }
+    edited ??= placesEdited(context.fold, NAME)
     const grown = new Set<File>()
     for (const unit of fresh(context.units)) {
       const file = isRead(unit) ? note(unit) : undefined
@@ -81,8 +78,8 @@ function startRepeatReads(samples: number): PolicyRun {
   }
 
   /** The files whose copy may be in view no longer. */
-  function lostTargets({ ranges = [] }: PlanContext): Set<File> {
-    const changed = [...records()].map(({ edit }) => edit.target)
+  function lostTargets({ fold, ranges = [] }: PlanContext): Set<File> {
+    const changed = [...records(fold)].map(({ edit }) => edit.target)
     return new Set([...changed, ...ranges].flatMap(target => [...filesNaming(target)]))
   }
 
@@ -96,8 +93,10 @@ function startRepeatReads(samples: number): PolicyRun {
 
   /** Turns the reads that need not stay into pointers to one that does. */
   function shrink(context: PlanContext, file: File, before: Set<string>): Proposal[] {
-    const [stay, go] = partition(file.kept, ({ number }) => staysWhole(number, file.reads, samples))
-    file.kept = stay
+    const { keep = [], go = [] } = Object.groupBy(file.kept, ({ number }) =>
+      staysWhole(number, file.reads, samples) ? 'keep' : 'go',
+    )
+    file.kept = keep
     const proposals: Proposal[] = []
     for (const { unit } of go) {
       if (before.has(placeOf(targetOf(unit)))) {
@@ -146,7 +145,7 @@ function startRepeatReads(samples: number): PolicyRun {
   function filesNaming(edited: Parameters<typeof entriesOf>[0]): Iterable<File> {
     const { from, to } = entriesOf(edited)
     if (from === to) return targets.get(from) ?? []
-    return [...targets].flatMap(([entry, found]) => (from <= entry && entry <= to ? [...found] : []))
+    return [...targets].flatMap(([entry, found]) => (contains(edited, entry) ? [...found] : []))
   }
 }
 
@@ -168,8 +167,4 @@ function isRead({ original, call }: Unit): boolean {
 /** Other lines of a file are another read. */
 function keyOf({ call }: Unit): string {
   return JSON.stringify([call?.path, call?.range?.map(String), call?.query])
-}
-
-function partition<T>(items: readonly T[], keep: (item: T) => boolean): [T[], T[]] {
-  return [items.filter(keep), items.filter(item => !keep(item))]
 }

@@ -9,7 +9,7 @@ import { type Unit, unitText } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
 import { editedBefore, isReachable, newUnits, Queue, targetOf, toolNames } from './reach.ts'
 
-export type StaleOutputOptions = {
+type StaleOutputOptions = {
   /** How many messages at the end keep their results whole. */
   after: number
   /** Characters of the preview. */

@@ -1,26 +1,27 @@
 /**
  * When the context has grown past a mark, everything but the last entries becomes one structured summary: a range
  * edit, so it can be undone and searched. It is written from the ledger (summary.ts); the engine may have a model
- * write a better one. The user's last request stands verbatim behind it. What it newly replaces goes to an archive
+ * write a better one. The user's last request follows verbatim. The entries that it newly replaces go to an archive
  * in full, and the daily log gets a line. A later summary takes the earlier one in.
  */
 
 import { requestIn } from '../calls/requests.ts'
+import { firstIndex } from '../model/first-index.ts'
 import { textOf } from '../model/leaves.ts'
 import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
-import { messageTokens } from '../model/tokens.ts'
-import type { Edit, Message } from '../model/types.ts'
+import { messagesTokens } from '../model/tokens.ts'
+import type { Message } from '../model/types.ts'
 import { writeSummary } from '../summaries/summary.ts'
 import { type Stretch, stretchBefore } from '../view/cuts.ts'
-import { entriesOf } from '../view/edits.ts'
+import { entriesOf, messagesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, rangeAround, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { safeName } from './offload.ts'
 import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
-import { followRecords, newUnits } from './reach.ts'
+import { newRecords, newUnits } from './reach.ts'
 
-export type SummarizeOptions = {
+type SummarizeOptions = {
   /** The tokens from which old entries are summarised. */
   threshold: number
   /** The same as a share of the model's window; it comes before `threshold`. */
@@ -45,14 +46,13 @@ export function summarize(options: Partial<SummarizeOptions> = {}): Policy {
 function startSummarize(options: SummarizeOptions): PolicyRun {
   const requests = followRequests()
   const own: EditRecord[] = []
-  let records: ReturnType<typeof followRecords> | undefined
+  const records = newRecords()
 
   return {
     plan(context: PlanContext): Proposal[] {
       const { fold, model } = context
       requests.follow(context)
-      records ??= followRecords(fold)
-      for (const record of records()) if (record.edit.by === `policy:${NAME}`) own.push(record)
+      for (const record of records(fold)) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const threshold = options.budget === undefined ? options.threshold : options.budget * model.window
       if (tokensNow(context) <= threshold) return []
       const start = behindUndone(fold, own)
@@ -84,7 +84,7 @@ function toProposal(
   const added = fold.entries.slice(from, stretch.to + 1).flatMap(({ message }) => message ?? [])
   const tail = requestBehind(stretch, last, told)
   const replaced = tokensOf(fold, stretch.from, stretch.to)
-  const tailTokens = tail.reduce((total, message) => total + messageTokens(message, fold.count), 0)
+  const tailTokens = messagesTokens(tail, fold.count)
   const text = writeSummary(
     {
       units: unitsBetween(context.units, from, stretch.to),
@@ -158,24 +158,7 @@ export function followRequests(): {
   }
 }
 
-export function messagesOf({ replacement }: Pick<Edit, 'replacement'>): readonly Message[] | undefined {
-  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-    ? replacement.messages
-    : undefined
-}
-
 function unitsBetween(units: readonly Unit[], from: number, to: number): Unit[] {
-  return units.slice(firstUnit(units, from), firstUnit(units, to + 1))
-}
-
-/** The index of the first unit of an entry, or of the next one that has any. */
-function firstUnit(units: readonly Unit[], entry: number): number {
-  let low = 0
-  let high = units.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (units[middle]!.entry < entry) low = middle + 1
-    else high = middle
-  }
-  return low
+  const firstOf = (entry: number) => firstIndex(units.length, i => units[i]!.entry >= entry)
+  return units.slice(firstOf(from), firstOf(to + 1))
 }

@@ -7,9 +7,9 @@ import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import { shortenInput } from './failed-calls.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { editedBefore, isReachable, isWhole, newUnits, targetOf } from './reach.ts'
+import { canEdit, editedBefore, newUnits, pairCalls, targetOf } from './reach.ts'
 
-export type SupersededOptions = {
+type SupersededOptions = {
   /** Texts up to this length stay. */
   keepChars: number
 }
@@ -29,7 +29,7 @@ function supersededText(path: string): string {
 
 function startSuperseded(keepChars: number): PolicyRun {
   const fresh = newUnits()
-  const calls = new Map<string, Unit>()
+  const callOf = pairCalls()
   /** By path: reads and writes since the last whole write, that one included. */
   const known = new Map<string, Unit[]>()
   const isEdited = editedBefore(NAME)
@@ -39,8 +39,7 @@ function startSuperseded(keepChars: number): PolicyRun {
       const proposals: Proposal[] = []
       for (const unit of fresh(context.units)) {
         for (const old of note(unit)) {
-          if (isEdited(context, old) || !isReachable(context, old) || !isWhole(context, old)) continue
-          proposals.push(...toProposal(old))
+          if (!isEdited(context, old) && canEdit(context, old)) proposals.push(...toProposal(old))
         }
       }
       return proposals
@@ -49,12 +48,9 @@ function startSuperseded(keepChars: number): PolicyRun {
 
   /** Takes a unit in; gives the ones that it makes obsolete. */
   function note(unit: Unit): Unit[] {
-    const { original, callId = '', call } = unit
-    if (original.type === 'tool-call') calls.set(callId, unit)
-    if (original.type !== 'tool-result') return []
-    const made = calls.get(callId)
-    calls.delete(callId)
-    if (!call?.path || original.isError || (call.paths?.length ?? 1) > 1) return []
+    const { original, call } = unit
+    const made = callOf(unit)
+    if (original.type !== 'tool-result' || original.isError || !call?.path || (call.paths?.length ?? 1) > 1) return []
     const before = known.get(call.path) ?? []
     if (call.kind === 'read') {
       before.push(unit)

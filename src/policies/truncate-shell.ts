@@ -12,9 +12,9 @@ import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type Pending, type PlanContext, type Policy, type PolicyRun, savingOf, tokensNow } from './policy.ts'
-import { bringsBack, editedBefore, isReachable, isWhole, newUnits, Queue, targetOf } from './reach.ts'
+import { bringsBack, canEdit, editedBefore, newUnits, Queue, targetOf } from './reach.ts'
 
-export type TruncateShellOptions = {
+type TruncateShellOptions = {
   small: number
   limit: number
   head: number
@@ -77,7 +77,7 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
   }
 
   function cut(context: PlanContext, unit: Unit, ends: { head: number; tail: number }): Proposal[] {
-    if (!isReachable(context, unit) || !isWhole(context, unit)) return []
+    if (!canEdit(context, unit)) return []
     const proposal = toProposal(unit, ends)
     return proposal.replacement.length < unit.chars ? [proposal] : []
   }
@@ -98,7 +98,7 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
     const proposals: Proposal[] = []
     while (over > 0 && marked.length > 0) {
       const { unit, proposal, saves } = marked.shift()!
-      if (!isReachable(context, unit) || !isWhole(context, unit)) continue
+      if (!canEdit(context, unit)) continue
       proposals.push(proposal)
       over -= saves
     }

@@ -1,15 +1,14 @@
 /**
  * Warns the agent before results are cleared, so that it can save what it needs: once before each clearing that brings
- * the context under the mark, behind the last message. The percentage is of the tokens at which clearing begins. The message is one of the user,
- * because a system message in the middle of a conversation is not legal everywhere.
+ * the context under the mark, behind the last message. The percentage is of the tokens at which clearing begins.
  */
 import { endsWhole } from '../view/cuts.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { CLEAR_RESULTS, CLEAR_RESULTS_NAME, CLEARED } from './clear-results.ts'
-import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow } from './policy.ts'
-import { followRecords } from './reach.ts'
+import { insertion, type PlanContext, type Policy, type PolicyRun, tokensNow } from './policy.ts'
+import { newRecords } from './reach.ts'
 
-export type WarnOptions = {
+type WarnOptions = {
   /** The tokens at which results are cleared. */
   limit: number
   /** The share of the limit from which the agent is warned. */
@@ -35,7 +34,7 @@ will be cleared soon. Save any critical information ${where} now.`
 }
 
 function startWarn(limit: number, from: number): PolicyRun {
-  let records: ReturnType<typeof followRecords> | undefined
+  const records = newRecords()
   let warned = false
   /** How many entries there were when results were last seen to be cleared. */
   let clearedAt = -1
@@ -44,8 +43,7 @@ function startWarn(limit: number, from: number): PolicyRun {
   return {
     plan(context: PlanContext): Proposal[] {
       const { fold } = context
-      records ??= followRecords(fold)
-      for (const { edit } of records()) {
+      for (const { edit } of records(fold)) {
         if (edit.by === `policy:${NAME}`) warned = true
         if (edit.by !== `policy:${CLEAR_RESULTS_NAME}` || edit.mark !== CLEARED) continue
         cleared = true
@@ -57,17 +55,8 @@ function startWarn(limit: number, from: number): PolicyRun {
       if (warned || clearedAt === fold.entries.length || tokens < from * limit || !canInsert(context)) return []
       warned = true
       const percentage = Math.round((100 * tokens) / limit)
-      const messages = [textMessage('user', warningText(percentage, context.saveWith))]
       const why = `${tokens} of ${limit} tokens: results are cleared soon`
-      return [
-        {
-          policy: NAME,
-          target: { type: 'after', entry: fold.entries.length - 1 },
-          replacement: { messages },
-          why,
-          mark: 'warning',
-        },
-      ]
+      return [insertion(context, warningText(percentage, context.saveWith), { policy: NAME, why, mark: 'warning' })]
     },
   }
 }

@@ -10,7 +10,7 @@ const BREAKPOINTS = 80
 /** Half of an interval is lost on average, where prefixes are cached at multiples of a size. */
 const INTERVAL_TOKENS = 2048
 
-export type Break = {
+type Break = {
   /** Tokens behind the first change. */
   behind: number
   /** Tokens of all messages as they are then sent. */

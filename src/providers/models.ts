@@ -24,7 +24,7 @@ export type Binding = 'none' | 'drop' | 'refuse'
 export type Band = { above: number; input: number; output: number }
 
 /** A way to keep a prefix: for how many milliseconds, and the factor for writing it. */
-export type Lifetime = { name: string; ttl: number; write: number }
+type Lifetime = { name: string; ttl: number; write: number }
 
 export type Model = {
   /** The row that it is taken from. */
@@ -111,11 +111,10 @@ const LONG_WINDOW = 1_000_000
 function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   const provider = table.providers[row.provider]!
   const prices = pricesAt(row, at === undefined ? table.asOf : new Date(at).toISOString().slice(0, 10))
-  const factor = (price: number) => (prices.input === 0 ? 1 : Number((price / prices.input).toPrecision(6)))
   const times = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
   const lifetimes = Object.entries(row.lifetimes ?? provider.lifetimes).map(([lifetime, ttl]) => {
     const write = prices.write[lifetime] ?? Math.max(...Object.values(prices.write))
-    return { name: lifetime, ttl, write: factor(write) }
+    return { name: lifetime, ttl, write: factorOf(write, prices.input) }
   })
   const binding = row.binding ?? provider.binding
   const model: Model = {
@@ -123,7 +122,7 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     window: name.endsWith('[1m]') ? LONG_WINDOW : (row.maxInput ?? row.window),
     input: prices.input * times,
     output: prices.output * times,
-    read: row.factors?.read ?? factor(prices.read),
+    read: row.factors?.read ?? factorOf(prices.read, prices.input),
     write: lifetimes[0]!.write,
     ttl: lifetimes[0]!.ttl,
     lifetimes,
@@ -140,6 +139,11 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     source: row.source,
   }
   return withLifetime(model, cacheTtl)
+}
+
+/** A price as a factor of another; 1 where that is nothing. */
+export function factorOf(price: number, of: number): number {
+  return of === 0 ? 1 : Number((price / of).toPrecision(6))
 }
 
 /** The prices that are valid on a day: the last that have begun by then. */

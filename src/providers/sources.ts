@@ -4,7 +4,7 @@
  * that our table has: what differs becomes a row of the user.
  */
 import { z } from 'zod'
-import { type Band, type Model, type ModelTable, modelInfo } from './models.ts'
+import { type Band, factorOf, type Model, type ModelTable, modelInfo } from './models.ts'
 import { type Row, table, tableSchema } from './table.ts'
 
 /** Dollars per million tokens, as a source gives them. */
@@ -79,7 +79,7 @@ function fromLiteLlm(entry: Record<string, unknown> | undefined): Listed | undef
     const above = /^input_cost_per_token_above_(\d+)k_tokens$/.exec(key)?.[1]
     const [more, out] = [dollars(key), dollars(`output_cost_per_token_above_${above}k_tokens`)]
     if (above === undefined || more === undefined) return []
-    return { above: Number(above) * 1000, input: factor(more, input), output: factor(out ?? output, output) }
+    return { above: Number(above) * 1000, input: factorOf(more, input), output: factorOf(out ?? output, output) }
   })
   return {
     input,
@@ -100,13 +100,9 @@ function differences(model: Model, { window, input, output, read, write, bands }
   const found: Partial<Model> = {}
   if (input !== model.input) found.input = input
   if (output !== model.output) found.output = output
-  if (read !== undefined && input > 0 && factor(read, input) !== model.read) found.read = factor(read, input)
-  if (write !== undefined && input > 0 && factor(write, input) !== model.write) found.write = factor(write, input)
+  if (read !== undefined && input > 0 && factorOf(read, input) !== model.read) found.read = factorOf(read, input)
+  if (write !== undefined && input > 0 && factorOf(write, input) !== model.write) found.write = factorOf(write, input)
   if (window !== undefined && window > model.window && model.bands.length === 0) found.window = window
   if (bands && JSON.stringify(bands) !== JSON.stringify(model.bands)) found.bands = bands
   return Object.keys(found).length > 0 ? found : undefined
-}
-
-function factor(some: number, of: number): number {
-  return of === 0 ? 1 : Number((some / of).toPrecision(6))
 }

@@ -5,7 +5,9 @@
  * it. Where a piece belongs (kind of part, tool, path) is held as terms of their own, which no word of a text can be,
  * so that a filter is one more list to look into.
  */
+
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
+import { characterStart } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
 import { compoundsIn, compoundTerms, countTerms, linesFor } from './words.ts'
 
@@ -24,7 +26,7 @@ export type Document = {
   print: number
 }
 
-export type FindCall = (id: string) => ToolCallPart | undefined
+type FindCall = (id: string) => ToolCallPart | undefined
 
 const PIECE_CHARS = 1200
 /** A piece ends at a line end, if there is one in its last part. */
@@ -76,10 +78,15 @@ function pathsIn(call: ToolCallPart): Set<string> {
   const paths = new Set<string>()
   for (const text of leavesOf(call)) {
     if (text.length > MAX_ARGUMENT_CHARS) continue
-    if (PATH.test(text)) paths.add(text.replace(/\\/g, '/').replace(/^(\.?\/)+/, ''))
+    if (PATH.test(text)) paths.add(plainPath(text))
     for (const compound of compoundsIn(text)) for (const term of compoundTerms(compound)) paths.add(term)
   }
   return paths
+}
+
+/** With forward slashes, and without `./` or `/` in front. */
+export function plainPath(path: string): string {
+  return path.replace(/\\/g, '/').replace(/^(\.?\/)+/, '')
 }
 
 function piecesOf(text: string): [from: number, to: number][] {
@@ -99,8 +106,7 @@ function endOf(text: string, from: number): number {
   if (line >= from + MIN_PIECE_CHARS) return line + 1
   const space = text.lastIndexOf(' ', from + PIECE_CHARS - 1)
   if (space >= from + MIN_PIECE_CHARS) return space + 1
-  const code = text.charCodeAt(from + PIECE_CHARS - 1)
-  return from + PIECE_CHARS - (code >= 0xd800 && code <= 0xdbff ? 1 : 0)
+  return characterStart(text, from + PIECE_CHARS)
 }
 
 /** FNV-1a over the text with white space taken together, in 32 bits. */

@@ -13,7 +13,7 @@ export function indexOf(texts: readonly { text: string; at: number }[]): RecallI
     const documents = documentsOf({ role: 'user', parts: [{ type: 'text', text }] }, () => undefined)
     for (const document of documents) {
       const { part, from, to, print } = document
-      // A tool result stands for itself: the texts are no talk in which one answers the other.
+      // As tool results, whose neighbours count little: the texts are no talk in which one answers the other.
       const kind = KINDS.indexOf('tool-result')
       placed.push({ document, kind, at, place: { session: '', seq, part, from, to, print } })
     }

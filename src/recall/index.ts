@@ -10,7 +10,7 @@ export type Span = { session: number; upTo: number }
 /** A document: its session's number in the store, and its own in the session. */
 export type DocumentKey = { session: number; number: number }
 
-/** Where a document stands: characters `from` to `to` of a part of an entry. */
+/** Where a document is: characters `from` to `to` of a part of an entry. */
 export type Place = { session: string; seq: number; part: number; from: number; to: number; print: number }
 
 export type Posting = { segment: number; data: Uint8Array }
@@ -29,6 +29,11 @@ export interface RecallIndex {
   termsInside(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
   /** In the order asked for; undefined for one of a session that was removed meanwhile. */
   places(documents: readonly DocumentKey[]): Promise<readonly (Place | undefined)[]>
+}
+
+/** The one session that is searched, where it is one. */
+export function sessionIn(scope: Scope): string | undefined {
+  return typeof scope === 'object' && 'session' in scope ? scope.session : undefined
 }
 
 /** Which sessions are searched. `prefix`: what the ids of all of them begin with, for a store that can look that up. */

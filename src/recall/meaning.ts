@@ -14,10 +14,10 @@ export type Embed = (texts: readonly string[], kind: 'query' | 'passage') => Pro
 /** So many of what words found are looked at by meaning, and so many of what is near are looked at by words. */
 export const MEANING_CANDIDATES = 100
 /** A search waits for so many new vectors, after those of what words found. */
-const MORE_AT_ONCE = 64
+const MAX_NEW_VECTORS = 64
 /** Some 30 MB of a small model. */
-const MOST_KEPT = 20_000
-const BATCH = 16
+const MAX_VECTORS_KEPT = 20_000
+const TEXTS_PER_BATCH = 16
 /** Of reciprocal rank fusion: how much the first places count over later ones. */
 const RANK_OFFSET = 60
 
@@ -37,7 +37,7 @@ export class Meaning {
   async nearest(query: string, pieces: readonly Place[], textOf: TextOf): Promise<number[]> {
     const [asked] = await this.#embed([query], 'query')
     const missing = pieces.filter(piece => !this.#vectors.has(keyOf(piece)))
-    const first = missing.slice(0, MEANING_CANDIDATES + MORE_AT_ONCE)
+    const first = missing.slice(0, MEANING_CANDIDATES + MAX_NEW_VECTORS)
     await this.#compute(first.map(piece => [keyOf(piece), () => textOf(piece)]))
     for (const piece of missing.slice(first.length)) this.#wanted.set(keyOf(piece), () => textOf(piece))
     this.#filling ??= this.#fill().finally(() => {
@@ -59,7 +59,7 @@ export class Meaning {
 
   async #fill(): Promise<void> {
     while (this.#wanted.size > 0) {
-      const some = [...this.#wanted].slice(0, BATCH)
+      const some = [...this.#wanted].slice(0, TEXTS_PER_BATCH)
       for (const [key] of some) this.#wanted.delete(key)
       try {
         await this.#compute(some)
@@ -71,8 +71,8 @@ export class Meaning {
   }
 
   async #compute(pieces: readonly (readonly [key: string, text: () => Promise<string>])[]): Promise<void> {
-    for (let i = 0; i < pieces.length; i += BATCH) {
-      const some = pieces.slice(i, i + BATCH)
+    for (let i = 0; i < pieces.length; i += TEXTS_PER_BATCH) {
+      const some = pieces.slice(i, i + TEXTS_PER_BATCH)
       const texts: string[] = []
       for (const [, text] of some) texts.push(await text())
       const vectors = await this.#embed(texts, 'passage')
@@ -82,11 +82,8 @@ export class Meaning {
 
   #keep(key: string, vector: Float32Array): void {
     this.#vectors.set(key, vector)
-    if (this.#vectors.size <= MOST_KEPT) return
-    for (const oldest of this.#vectors.keys()) {
-      this.#vectors.delete(oldest)
-      break
-    }
+    const [oldest] = this.#vectors.keys()
+    if (this.#vectors.size > MAX_VECTORS_KEPT) this.#vectors.delete(oldest!)
   }
 }
 

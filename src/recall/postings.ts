@@ -107,7 +107,7 @@ export function joinPostings(lists: readonly { data: Uint8Array; offset: number 
 }
 
 /** What is left of a segment when the documents of some sessions go: the runs, and a new number for each document. */
-export type Thinned = { runs: Run[]; numbers: Int32Array }
+type Thinned = { runs: Run[]; numbers: Int32Array }
 
 /** Documents that go have the number -1. */
 export function withoutSessions(runs: readonly Run[], goes: (session: number) => boolean): Thinned {

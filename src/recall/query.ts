@@ -2,7 +2,7 @@
  * What somebody asks for, as terms with weights. Any term may match; common words of English count only where there
  * is nothing else. Nothing of a query is syntax.
  */
-import { compoundsIn, compoundTerms, isSpaceless, termsOf, wordsIn } from './words.ts'
+import { compoundsIn, compoundTerms, isLoneCharacter, termsOf, wordsIn } from './words.ts'
 
 /** Terms of the query, each with the word that it comes from: a word that nothing holds is looked for by its parts. */
 export type Query = { terms: ReadonlyMap<string, { word: string; weight: number }>; words: readonly string[] }
@@ -24,6 +24,7 @@ export function parseQuery(text: string): Query {
   const terms = new Map<string, { word: string; weight: number }>()
   for (const word of words) {
     for (const [i, term] of termsOf(word).entries()) {
+      // The last character of a run without spaces is in the pair before it.
       if (i > 0 && (isCommon(term) || isLoneCharacter(term))) continue
       if (!terms.has(term)) terms.set(term, { word, weight: 1 })
     }
@@ -32,11 +33,6 @@ export function parseQuery(text: string): Query {
     for (const term of compoundTerms(compound)) terms.set(term, { word: compound, weight: 1 })
   }
   return { terms, words }
-}
-
-/** The last character of a run without spaces is in the pair before it. */
-function isLoneCharacter(term: string): boolean {
-  return isSpaceless(term) && [...term].length === 1
 }
 
 function isCommon(word: string): boolean {

@@ -9,7 +9,7 @@
 import type { DocumentKey, Posting, RecallIndex, Span } from './index.ts'
 import { eachPosting, KINDS, type Segment } from './postings.ts'
 import type { Query } from './query.ts'
-import { isSpaceless, MIN_INSIDE_CHARS, writtenIn } from './words.ts'
+import { isLoneCharacter, MIN_INSIDE_CHARS, writtenIn } from './words.ts'
 
 export type Filters = {
   /** Each list is of alternatives; a document must be in all lists. */
@@ -24,7 +24,7 @@ export type Ranked = DocumentKey & { score: number; at: number }
 /** BM25: how fast repetition stops to count, and how much long documents are held back. */
 const SATURATION = 1.2
 const LENGTH_EFFECT = 0.5
-/** What a neighbour's words count: of a talk more than of tool results, which stand for themselves. */
+/** What a neighbour's words count: in a talk more than among tool results. */
 const NEIGHBOUR_IN_TALK = 0.5
 const NEIGHBOUR = 0.25
 /** Two before and one after. */
@@ -33,13 +33,13 @@ const NEIGHBOURS = 3
 const KIND_WEIGHTS = [0, 0.75, 1, 0.5, 0.6]
 const TALK = KINDS.indexOf('text')
 /** How much the newest document of the scope gains over the oldest. */
-const NEWER = 0.02
+const GAIN_OF_NEWEST = 0.02
 /** After so many postings, terms refine what has been found and find nothing new. */
 const MAX_SCORED_POSTINGS = 20_000
 const BYTES_PER_POSTING = 1.5
 /** Bytes of postings that refining terms may read. */
 const MAX_REFINING_BYTES = 300_000
-/** A word that nothing holds stands for up to so many terms that begin with it or hold it, of so many that are tried. */
+/** A word that nothing holds is looked for by so many terms that begin with it or hold it, of so many that are tried. */
 const MAX_ALIKE = 12
 const MAX_TRIED = 100
 const MAX_PAIRS = 100
@@ -47,7 +47,7 @@ const MAX_PAIRS = 100
 const MAX_BYTES_LOOKED_AT = 1000
 const SCORE_CLASSES = 1024
 /** Documents of different sessions are no neighbours. */
-const GAP = 2
+const GAP_OF_SESSIONS = 2
 
 /** What words find, best first; and, where they are wanted, the newest of the scope. */
 export async function rankDocuments(
@@ -76,9 +76,8 @@ function newestOf(
 ): Ranked[] {
   const endOf = ({ segment, from, count }: Stretch) => segment.times[from + count - 1]!
   const newest: Ranked[] = []
-  for (const { segment, session, first, from, count, base } of limit > 0
-    ? stretches.toSorted((a, b) => endOf(b) - endOf(a) || b.base - a.base)
-    : []) {
+  const sorted = limit > 0 ? stretches.toSorted((a, b) => endOf(b) - endOf(a) || b.base - a.base) : []
+  for (const { segment, session, first, from, count, base } of sorted) {
     for (let i = count - 1; i >= 0 && newest.length < limit; i--) {
       if (allowed && allowed[base + i] !== 1) continue
       newest.push({ session, number: first + i, score: 0, at: segment.times[from + i]! * 1000 })
@@ -113,17 +112,17 @@ function layOut(segments: readonly Segment[], spans: readonly Span[] | undefined
     }
   }
   stretches.sort((a, b) => a.session - b.session || a.first - b.first)
-  let size = GAP
+  let size = GAP_OF_SESSIONS
   let last: Stretch | undefined
   let documents = 0
   for (const stretch of stretches) {
     const follows = last && last.session === stretch.session && last.first + last.count === stretch.first
-    stretch.base = follows ? size : size + GAP
+    stretch.base = follows ? size : size + GAP_OF_SESSIONS
     size = stretch.base + stretch.count
     documents += stretch.count
     last = stretch
   }
-  return { ...columns(stretches, size + GAP), stretches, documents, ...grouped(stretches) }
+  return { ...columns(stretches, size + GAP_OF_SESSIONS), stretches, documents, ...grouped(stretches) }
 }
 
 function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'lengths' | 'kinds' | 'meanLength'> {
@@ -142,12 +141,7 @@ function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'len
 }
 
 function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'segmentIds'> {
-  const bySegment = new Map<number, Stretch[]>()
-  for (const stretch of stretches) {
-    const list = bySegment.get(stretch.segment.id)
-    if (list) list.push(stretch)
-    else bySegment.set(stretch.segment.id, [stretch])
-  }
+  const bySegment = Map.groupBy(stretches, ({ segment }) => segment.id)
   for (const list of bySegment.values()) list.sort((a, b) => a.from - b.from)
   return { bySegment, segmentIds: [...bySegment.keys()] }
 }
@@ -163,11 +157,11 @@ async function listsFor(index: RecallIndex, query: Query, layout: Layout, postin
     const list = listOf(layout, postings.get(term), weight)
     if (list) lists.push(list)
     // One character of a script without spaces is found as the first of a pair.
-    if (list && !isOneLetter(word)) found.add(word)
+    if (list && !isLoneCharacter(word)) found.add(word)
   }
   for (const word of query.words) {
-    if (found.has(word) || ([...word].length < MIN_INSIDE_CHARS && !isOneLetter(word))) continue
-    const limit = isOneLetter(word) ? MAX_PAIRS : MAX_ALIKE
+    if (found.has(word) || ([...word].length < MIN_INSIDE_CHARS && !isLoneCharacter(word))) continue
+    const limit = isLoneCharacter(word) ? MAX_PAIRS : MAX_ALIKE
     const alike = await index.termsBeginning(word.toLowerCase(), { segments: layout.segmentIds, limit })
     lists.push(...(await listsOf(index, layout, alike)))
   }
@@ -185,7 +179,7 @@ async function listsInside(index: RecallIndex, { words }: Query, layout: Layout)
   return lists
 }
 
-/** The lists of some terms that stand for one word: the first few that are in scope. */
+/** The lists of the terms that one word is looked for by: the first few that are in scope. */
 async function listsOf(index: RecallIndex, layout: Layout, terms: readonly string[]): Promise<TermList[]> {
   const lists: TermList[] = []
   for (let i = 0; i < terms.length && lists.length < MAX_ALIKE; i += MAX_ALIKE) {
@@ -208,10 +202,6 @@ function listOf(layout: Layout, postings: readonly Posting[] = [], weight: numbe
     })
   }
   return isThere ? { weight, postings, bytes } : undefined
-}
-
-function isOneLetter(word: string): boolean {
-  return isSpaceless(word) && [...word].length === 1
 }
 
 /** Which positions pass the filters; undefined where there are none. */
@@ -327,7 +317,7 @@ function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums)
 function countTerm(kinds: Uint8Array, term: Term, { scores, counts }: Sums): number[] {
   const { positions, size, refines } = term
   const reached: number[] = []
-  // A term that is everywhere says nothing by standing next to a document.
+  // A term that is everywhere says nothing of the documents beside it.
   const [before, after] = size > MAX_SCORED_POSTINGS ? [0, 0] : [1, 2]
   for (let i = 0; i < size; i++) {
     const at = positions[i]!
@@ -369,7 +359,7 @@ function best(
     while (at >= stretches[next]!.base + stretches[next]!.count) next++
     const { session, first, from, base, segment } = stretches[next]!
     const time = segment.times[from + at - base]!
-    const newer = 1 + (NEWER * (time - oldest)) / span
+    const newer = 1 + (GAIN_OF_NEWEST * (time - oldest)) / span
     const value = scores[at]! * KIND_WEIGHTS[kinds[at]!]! * newer
     return { session, number: first + at - base, score: value, at: time * 1000, place: at }
   })
@@ -387,7 +377,7 @@ function thresholdOf(candidates: readonly number[], scores: Float32Array, kinds:
   for (const at of candidates) classes[Math.floor((weighted(at) / highest) * SCORE_CLASSES)]! += 1
   let lowest = SCORE_CLASSES
   for (let above = classes[lowest]!; above < limit && lowest > 0; ) above += classes[--lowest]!
-  return ((lowest / SCORE_CLASSES) * highest) / (1 + NEWER)
+  return ((lowest / SCORE_CLASSES) * highest) / (1 + GAIN_OF_NEWEST)
 }
 
 function timeRange(stretches: readonly Stretch[]): [oldest: number, newest: number] {

@@ -1,5 +1,5 @@
 /** A search from the words to the parts that hold them or mean it, best first; one hit a part, by its best piece. */
-import { filterTerm } from './documents.ts'
+import { filterTerm, plainPath } from './documents.ts'
 import type { DocumentKey, Place, RecallIndex } from './index.ts'
 import { fuse, MEANING_CANDIDATES, type Meaning } from './meaning.ts'
 import { parseQuery } from './query.ts'
@@ -32,7 +32,7 @@ const MORE_PIECES = 50
 const ROLES = ['user', 'assistant', 'tool', 'system']
 
 /** What finds by meaning, too: of so many pieces, the newest in scope, those that are near. */
-export type ByMeaning = { meaning: Meaning; most: number; textOf: (place: Place) => Promise<string> }
+type ByMeaning = { meaning: Meaning; most: number; textOf: (place: Place) => Promise<string> }
 
 export async function search(
   index: RecallIndex,
@@ -84,7 +84,7 @@ function filtersOf({ types, tools, paths, since, until }: SearchOptions): Filter
   const lists = [
     kinds,
     tools?.map(tool => filterTerm('tool', tool)),
-    paths?.map(path => filterTerm('path', path.replace(/\\/g, '/').replace(/^(\.?\/)+/, ''))),
+    paths?.map(path => filterTerm('path', plainPath(path))),
   ]
   return {
     terms: lists.filter(list => list !== undefined && list.length > 0) as string[][],

@@ -1,11 +1,10 @@
 /** The stretch of a text that holds most of what was asked for. */
 import { cut } from '../model/text.ts'
 import { parseQuery } from './query.ts'
-import { termsOf } from './words.ts'
+import { termsOf, WORDS } from './words.ts'
 
 const SNIPPET_CHARS = 240
 const BEFORE_CHARS = 40
-const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
 
 export function snippetOf(text: string, query: string): string {
   if (text.length <= SNIPPET_CHARS) return text

@@ -2,8 +2,8 @@
  * From text to the terms that the index holds and the query asks for; both go through here, so they agree.
  *
  * A word gives its stem. An identifier in camelCase or snake_case gives itself and its parts. A path or a dotted name
- * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), which stand for a phrase without positions. Scripts
- * without spaces (Chinese, Japanese, Thai, …), and Korean, give pairs of characters, and the last character alone, so that one
+ * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), so that phrases need no positions. Scripts without
+ * spaces (Chinese, Japanese, Thai, …), and Korean, give pairs of characters, and the last character alone, so that one
  * character is found as the beginning of a term. Accents and letter case do not count.
  */
 import { stem } from './stem.ts'
@@ -18,7 +18,7 @@ const MAX_REMEMBERED = 50_000
 
 const ASCII = /^[\x00-\x7f]*$/
 const ASCII_WORDS = /[A-Za-z0-9_]+/g
-const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
+export const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
 const COMPOUNDS = /(?<![A-Za-z0-9_])[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
 const MARKS = /\p{M}+/gu
 /** Scripts that put no spaces between words, or put endings on every word, as Korean does. */
@@ -74,9 +74,9 @@ export function writtenIn(word: string): readonly Written[] {
   return known(word).written
 }
 
-/** Letters that are the beginning of a term at every place where they occur, though they are a single one. */
-export function isSpaceless(word: string): boolean {
-  return SPACELESS.test(word)
+/** One character of a script without spaces: it is the beginning of a term wherever it occurs. */
+export function isLoneCharacter(word: string): boolean {
+  return SPACELESS.test(word) && [...word].length === 1
 }
 
 function known(word: string): Word {

@@ -3,6 +3,7 @@
  * the promises that every policy keeps. It calls no model and writes nothing.
  */
 
+import { MEMORY } from '../model/defaults.ts'
 import type { Edit, Message } from '../model/types.ts'
 import { type PlannerFactory, type Policy, placeOf } from '../policies/policy.ts'
 import { DEFAULT_MODEL } from '../providers/models.ts'
@@ -17,7 +18,7 @@ export type PolicyCheck = {
   saved: number
 }
 
-export type CheckPolicyOptions = { model?: string }
+type CheckPolicyOptions = { model?: string }
 
 /**
  * @example
@@ -44,7 +45,7 @@ type Played = { session: Session & { close(): Promise<void> }; problems: string[
 
 /** One view for each message, as an agent would ask for it. */
 async function play(policy: Policy | PlannerFactory, messages: readonly Message[], model: string): Promise<Played> {
-  const pal = await openPalimpsest({ home: ':memory:', clock: () => 0, keepFile: async () => undefined })
+  const pal = await openPalimpsest({ home: MEMORY, clock: () => 0, keepFile: async () => undefined })
   const session = await pal.session('check', { planner: policy, model })
   const problems: string[] = []
   for (const [index, message] of messages.entries()) {

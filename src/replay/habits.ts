@@ -5,18 +5,19 @@
  */
 
 import { textOf } from '../model/leaves.ts'
+import { withCommas } from '../model/text.ts'
 import { partTokens } from '../model/tokens.ts'
 import type { CacheMiss, Message } from '../model/types.ts'
 import type { Timeline } from '../view/timeline.ts'
 import { whyOf } from './why.ts'
 
-export type HabitKind = 'repeated' | 'huge' | 'cold' | 'busts' | 'switches' | 'front'
+type HabitKind = 'repeated' | 'huge' | 'cold' | 'busts' | 'switches' | 'front'
 export type Habit = { name: string; about: string; fix: string; times: number; tokens: number; dollars: number }
 export type Habits = Record<HabitKind, Habit>
 
 const HUGE_TOKENS = 8000
-const LONG_FRONT = 20_000
-const SMALL_TOKENS = 100
+const MANY_OVERHEAD_TOKENS = 20_000
+const MIN_REPEATED_TOKENS = 100
 
 const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'about' | 'fix'>> = {
   repeated: {
@@ -26,7 +27,7 @@ const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'about' | 'fix'>> = {
   },
   huge: {
     name: 'Very long results',
-    about: `results had more than ${HUGE_TOKENS.toLocaleString('en-US')} tokens; this is for what is beyond that size`,
+    about: `results had more than ${withCommas(HUGE_TOKENS)} tokens; this is for what is beyond that size`,
     fix: 'ask for the part that you need (a line range, grep, head); thrifty shortens what is not quoted again.',
   },
   cold: {
@@ -47,7 +48,7 @@ const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'about' | 'fix'>> = {
   },
   front: {
     name: 'A long system prompt and many tools',
-    about: `calls carried more than ${LONG_FRONT.toLocaleString('en-US')} tokens of system prompt and tools; this is for what is beyond`,
+    about: `calls carried more than ${withCommas(MANY_OVERHEAD_TOKENS)} tokens of system prompt and tools; this is for what is beyond`,
     fix: 'switch off the MCP servers and skills that this project does not need.',
   },
 }
@@ -60,15 +61,8 @@ const HABIT_OF: Partial<Record<CacheMiss['cause'], HabitKind>> = {
 }
 
 function noHabits(): Habits {
-  const none = (kind: HabitKind): Habit => ({ ...WORDS[kind], times: 0, tokens: 0, dollars: 0 })
-  return {
-    repeated: none('repeated'),
-    huge: none('huge'),
-    cold: none('cold'),
-    busts: none('busts'),
-    switches: none('switches'),
-    front: none('front'),
-  }
+  const kinds = Object.entries(WORDS).map(([kind, words]) => [kind, { ...words, times: 0, tokens: 0, dollars: 0 }])
+  return Object.fromEntries(kinds)
 }
 
 export function addHabits(all: readonly Habits[]): Habits {
@@ -91,7 +85,7 @@ export function habitsIn(timeline: Timeline): Habits {
   }
   for (const call of timeline.calls) {
     const { read, input } = timeline.modelOf(call)
-    const tokens = (call.overhead - LONG_FRONT) * timeline.scale
+    const tokens = (call.overhead - MANY_OVERHEAD_TOKENS) * timeline.scale
     if (tokens > 0 && !call.inherited) note(habits.front, { times: 1, tokens, dollars: (tokens * read * input) / 1e6 })
   }
   addResults(habits, timeline)
@@ -119,7 +113,7 @@ function* resultsIn({ parts }: Message, seen: Set<string>, { fold }: Timeline): 
     if (part.type !== 'tool-result') continue
     const tokens = partTokens(part, fold.count)
     const text = textOf(part)
-    if (seen.has(text) && tokens > SMALL_TOKENS) yield [tokens, 'repeated']
+    if (seen.has(text) && tokens > MIN_REPEATED_TOKENS) yield [tokens, 'repeated']
     else if (tokens > HUGE_TOKENS) yield [tokens - HUGE_TOKENS, 'huge']
     seen.add(text)
   }

@@ -1,7 +1,7 @@
 /**
  * Plots as SVG text, without a dependency: lines and points in one or more panels, one below the other.
  *
- * The picture stands for itself: no script, no font and no image from elsewhere; light and dark by the reader's
+ * The picture needs nothing else: no script, no font and no image from elsewhere; light and dark by the reader's
  * setting; a title and a description for those who cannot see it; series differ by colour and by dash or shape.
  * Every text is escaped. The same data gives the same bytes.
  */
@@ -19,7 +19,7 @@ export type Series = {
   colour?: number
 }
 
-export type Axis = {
+type Axis = {
   label: string
   min?: number
   max?: number

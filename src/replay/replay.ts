@@ -7,10 +7,10 @@
  */
 
 import { heal } from '../formats/doctor.ts'
+import { DEFAULT_PLANNER, MEMORY } from '../model/defaults.ts'
 import type { Message } from '../model/types.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
-import type { ModelTable } from '../providers/models.ts'
-import { DEFAULT_MODEL, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { DEFAULT_MODEL, type ModelTable, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
 
@@ -37,13 +37,13 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
   const { messages: healed } = heal([...messages])
   let now = healed.find(message => message.at)?.at ?? 0
   const pal = await openPalimpsest({
-    home: ':memory:',
+    home: MEMORY,
     clock: () => now,
     keepFile: async () => undefined,
     ...(options.models ? { models: options.models } : {}),
   })
   const session = await pal.session('replay', {
-    planner: options.policy ?? 'thrifty',
+    planner: options.policy ?? DEFAULT_PLANNER,
     model: options.model ?? DEFAULT_MODEL,
     overhead: options.overhead ?? TYPICAL_OVERHEAD,
     ...(options.cacheTtl === undefined ? {} : { cacheTtl: options.cacheTtl }),

@@ -16,7 +16,7 @@ export const PALETTE = [
   'kind-system',
 ] as const
 
-const NAMES = 5
+const MAX_NAMES = 5
 const OTHERS = 'other'
 const MOST_BARS = 45
 const DAY_MS = 86_400_000
@@ -56,7 +56,7 @@ function namesOf(lines: readonly { name: string; billedUsd: number }[]): string[
   const sums = new Map<string, number>()
   for (const { name, billedUsd } of lines) sums.set(name, (sums.get(name) ?? 0) + billedUsd)
   const sorted = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name)
-  return sorted.length <= NAMES + 1 ? sorted : [...sorted.slice(0, NAMES), OTHERS]
+  return sorted.length <= MAX_NAMES + 1 ? sorted : [...sorted.slice(0, MAX_NAMES), OTHERS]
 }
 
 type Drawing = { title: string; dateAt: (place: number) => string; names: readonly string[] }

@@ -23,11 +23,11 @@ export type PageOptions = {
   hidesNames?: boolean
 }
 
-const HABITS = 3
+const MAX_HABITS = 3
 const COUNTS = ['', '', 'Two', 'Three']
-const LIST = 7
-const MOSAIC = 8
-const MOST_ROWS = 100
+const MAX_LIST_ROWS = 7
+const MAX_TILES = 8
+const MAX_SESSION_ROWS = 100
 const AGENTS: Record<string, string> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
@@ -126,12 +126,12 @@ function lists(sessions: readonly SessionReport[]): string {
   const { projects, agents, models } = billsBy(sessions)
   const column = (title: string, bills: readonly NamedBill[], nameOf: (name: string) => string) => {
     const most = max(bills.map(({ billedUsd }) => billedUsd))
-    const rows = bills.slice(0, LIST).map(({ name, billedUsd, savedUsd }) => {
+    const rows = bills.slice(0, MAX_LIST_ROWS).map(({ name, billedUsd, savedUsd }) => {
       const could = Math.max(0, Math.min(savedUsd, billedUsd))
       const width = (dollars: number) => `${most > 0 ? (100 * dollars) / most : 0}%`
       return `<li><div class="row"><span title="${escapeXml(name)}">${escapeXml(nameOf(name))}</span><b>${money(billedUsd)}</b></div><div class="meter"><i class="paid" style="width:${width(billedUsd - could)}"></i><i class="could" style="width:${width(could)}"></i></div></li>`
     })
-    const more = bills.slice(LIST)
+    const more = bills.slice(MAX_LIST_ROWS)
     if (more.length > 0)
       rows.push(
         `<li class="row dim"><span>${more.length} more</span>${money(sum(more.map(bill => bill.billedUsd)))}</li>`,
@@ -142,26 +142,20 @@ function lists(sessions: readonly SessionReport[]): string {
 }
 
 function habits(sessions: readonly SessionReport[]): string {
-  const worst = worstHabits(totalsOf(sessions).waste, HABITS)
+  const worst = worstHabits(totalsOf(sessions).waste, MAX_HABITS)
   if (worst.length === 0) return ''
-  const card = ({
-    name,
-    about,
-    fix,
-    times,
-    tokens,
-    dollars,
-  }: Habit) => `<div class="card"><p class="sum">${money(dollars)}</p><h3>${name}</h3>
+  const card = ({ name, about, fix, times, tokens, dollars }: Habit) =>
+    `<div class="card"><p class="sum">${money(dollars)}</p><h3>${name}</h3>
 <p>${withCommas(times)} ${about}: ${short(tokens)} tokens.</p><p class="do"><b>Do:</b> ${fix}</p></div>`
   return `<section><div class="head"><h2>${worst.length === 1 ? 'The habit that costs most' : `${COUNTS[worst.length]} habits that cost most`}</h2><span class="dim small">kinds overlap a little</span></div><div class="cards">${worst.map(card).join('')}</div></section>`
 }
 
 function rent(whole: Rent): string {
-  const tiles = largestRows(whole.kind, MOSAIC).map(({ name, dollars }, i) => {
+  const tiles = largestRows(whole.kind, MAX_TILES).map(({ name, dollars }, i) => {
     return `<div style="flex:${Math.max(dollars, whole.dollars / 50)};background:var(--${PALETTE[i % PALETTE.length]})" title="${escapeXml(name)} ${money(dollars)}"><b>${money(dollars)}</b>${escapeXml(name)}</div>`
   })
   const column = (title: string, rows: Rent['kind'], nameOf = (name: string) => name) => {
-    const items = largestRows(rows, LIST).map(({ name, dollars }) => {
+    const items = largestRows(rows, MAX_LIST_ROWS).map(({ name, dollars }) => {
       return `<li class="row"><span title="${escapeXml(name)}">${escapeXml(nameOf(name))}</span><b>${money(dollars)}</b></li>`
     })
     return `<div><h3>${title}</h3><ul>${items.join('')}</ul></div>`
@@ -189,7 +183,7 @@ function knob({ points, sessions }: NonNullable<PageOptions['knob']>, all: numbe
 
 function table(sessions: readonly SessionReport[]): string {
   const expensive = sessions.toSorted((a, b) => b.billedUsd - a.billedUsd)
-  const rows = expensive.slice(0, MOST_ROWS).map(one => {
+  const rows = expensive.slice(0, MAX_SESSION_ROWS).map(one => {
     const badge = one.isSubagent
       ? ' <span class="badge">subagent</span>'
       : one.parent
@@ -199,7 +193,9 @@ function table(sessions: readonly SessionReport[]): string {
     return `<tr><td><span class="title" title="${escapeXml(one.title)}">${escapeXml(one.title)}</span><span class="dim small">${escapeXml(AGENTS[one.format] ?? one.format)}${where}</span>${badge}</td><td class="wide">${one.at > 0 ? dayOf(one.at) : ''}</td><td class="num wide">${withCommas(one.calls)}</td><td class="num wide">${short(one.peak)}</td><td class="num">${money(one.billedUsd)}</td><td class="num">${money(one.billedUsd - one.savedUsd)}</td></tr>`
   })
   const more =
-    expensive.length > MOST_ROWS ? `<p class="dim small">${expensive.length - MOST_ROWS} more are not listed.</p>` : ''
+    expensive.length > MAX_SESSION_ROWS
+      ? `<p class="dim small">${expensive.length - MAX_SESSION_ROWS} more are not listed.</p>`
+      : ''
   return `<section><div class="head"><h2>Sessions, most expensive first</h2></div><div class="scroll"><table><thead><tr><th>session</th><th class="wide">day</th><th class="num wide">calls</th><th class="num wide">most tokens</th><th class="num">cost</th><th class="num">with thrifty</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>${more}</section>`
 }
 

@@ -131,14 +131,9 @@ export async function knobOf(
 
 export function addKnobs(all: readonly KnobPoint[][]): KnobPoint[] {
   return LEVELS.map((keep, i) => {
-    const total = (key: 'billedUsd' | 'savedUsd' | 'kept' | 'quotes') => sum(all.map(points => points[i]![key]))
-    return {
-      keep,
-      billedUsd: total('billedUsd'),
-      savedUsd: total('savedUsd'),
-      kept: total('kept'),
-      quotes: total('quotes'),
-    }
+    const keys = ['billedUsd', 'savedUsd', 'kept', 'quotes'] as const
+    const [billedUsd, savedUsd, kept, quotes] = keys.map(key => sum(all.map(points => points[i]![key])))
+    return { keep, billedUsd: billedUsd!, savedUsd: savedUsd!, kept: kept!, quotes: quotes! }
   })
 }
 
@@ -203,16 +198,8 @@ function grouped(
   sessions: readonly SessionReport[],
   nameOf: (session: SessionReport, line: BillLine) => string,
 ): NamedBill[] {
-  const groups = new Map<string, BillLine[]>()
-  for (const session of sessions) {
-    for (const line of session.bill) {
-      const name = nameOf(session, line)
-      const group = groups.get(name)
-      if (group) group.push(line)
-      else groups.set(name, [line])
-    }
-  }
-  return [...groups].map(([name, lines]) => ({ name, ...billOf(lines) }))
+  const named = sessions.flatMap(session => session.bill.map(line => ({ ...line, name: nameOf(session, line) })))
+  return [...Map.groupBy(named, ({ name }) => name)].map(([name, lines]) => ({ name, ...billOf(lines) }))
 }
 
 function byCost(bills: NamedBill[]): NamedBill[] {

@@ -7,7 +7,7 @@
  */
 import { covered, withTexts } from '../ledger/redaction.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
-import { amount, asDollars, headOf, onOneLine, withCommas } from '../model/text.ts'
+import { amount, asDollars, headOf, minuteOf, onOneLine, withCommas } from '../model/text.ts'
 import type { ImagePart, Message, Part } from '../model/types.ts'
 import { secretsIn } from '../recall/secrets.ts'
 import type { SessionInfo } from '../session/engine.ts'
@@ -17,7 +17,7 @@ import type { Summary } from '../view/totals.ts'
 import { escapeXml } from './plot.ts'
 import { REPORT_STYLE } from './report-style.ts'
 
-export type ShareOptions = {
+type ShareOptions = {
   info: Pick<SessionInfo, 'id' | 'model' | 'about' | 'owner'>
   summary: Summary
   hidesNames?: boolean
@@ -26,8 +26,8 @@ export type ShareOptions = {
 /** `secrets`: how many were covered. */
 export type Shared = { html: string; secrets: number }
 
-const SHORT = 1200
-const FIRST_LINE = 140
+const SHORT_CHARS = 1200
+const FIRST_LINE_CHARS = 140
 
 export async function sharePage(session: Look, options: ShareOptions): Promise<Shared> {
   await session.view({ plan: false })
@@ -78,7 +78,7 @@ class Writer {
     const { calls, money, tokens, edits } = summary
     const times = happened.map(({ at }) => at)
     const about = [
-      ...(times.length > 0 ? [[...new Set([times[0]!, times.at(-1)!].map(dateOf))].join(' to ')] : []),
+      ...(times.length > 0 ? [[...new Set([times[0]!, times.at(-1)!].map(minuteOf))].join(' to ')] : []),
       ...[info.about.client ?? '', info.model, hidesNames ? '' : (info.about.project ?? '')],
     ]
     const notes = [
@@ -122,7 +122,7 @@ class Writer {
   }
 
   #entry(message: Message, { name, at }: { name: string; at: number }): string {
-    return `<li class="entry role-${message.role}"><h3>${message.role} <span class="dim">${name} · ${dateOf(at)}</span></h3>${this.#parts(message)}</li>`
+    return `<li class="entry role-${message.role}"><h3>${message.role} <span class="dim">${name} · ${minuteOf(at)}</span></h3>${this.#parts(message)}</li>`
   }
 
   #parts(message: Message): string {
@@ -138,7 +138,7 @@ class Writer {
     if (part.type === 'tool-result')
       return folded(`${part.isError ? '✗' : '←'} ${this.#hide(part.name)}`, textOf(part)) + pictures
     if (part.type === 'reasoning') return folded('reasoning', part.text)
-    return isFolded || part.text.length > SHORT ? folded('', part.text) : `<pre>${escapeXml(part.text)}</pre>`
+    return isFolded || part.text.length > SHORT_CHARS ? folded('', part.text) : `<pre>${escapeXml(part.text)}</pre>`
   }
 
   /** A text of anybody on the page. */
@@ -159,15 +159,16 @@ class Writer {
 
 function jsonOf(input: unknown): string {
   const short = JSON.stringify(input) ?? ''
-  return short.length <= FIRST_LINE ? short : JSON.stringify(input, null, 2)
+  return short.length <= FIRST_LINE_CHARS ? short : JSON.stringify(input, null, 2)
 }
 
 /** A label, the first line, and the whole behind it. */
 function folded(label: string, text: string): string {
-  const line = onOneLine(headOf(text, FIRST_LINE * 2)).trim()
+  const line = onOneLine(headOf(text, FIRST_LINE_CHARS * 2)).trim()
   const head = label === '' ? '' : `<b>${escapeXml(label)}</b> `
-  if (line === text && line.length <= FIRST_LINE) return `<p class="line">${head}<code>${escapeXml(line)}</code></p>`
-  const cut = line.length > FIRST_LINE ? `${headOf(line, FIRST_LINE)} …` : line
+  if (line === text && line.length <= FIRST_LINE_CHARS)
+    return `<p class="line">${head}<code>${escapeXml(line)}</code></p>`
+  const cut = line.length > FIRST_LINE_CHARS ? `${headOf(line, FIRST_LINE_CHARS)} …` : line
   return `<details><summary>${head}<code>${escapeXml(cut)}</code></summary><pre>${escapeXml(text)}</pre></details>`
 }
 
@@ -177,10 +178,6 @@ const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 function pictureOf({ mediaType, data }: ImagePart): string {
   if (!data || !PICTURES.has(mediaType) || !/^[A-Za-z0-9+/=]+$/.test(data)) return '<p class="dim">An image.</p>'
   return `<img alt="An image of the conversation" src="data:${mediaType};base64,${data}">`
-}
-
-function dateOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 const SHORTEST_NAME = 3

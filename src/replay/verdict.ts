@@ -41,7 +41,7 @@ export async function verdictOf(timeline: Timeline, events: readonly Placed[]): 
 async function quotesIn({ fold }: Timeline, events: readonly Placed[]): Promise<{ quotes: number; lost: number }> {
   const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   const evidence = findQuotes(messages)
-  if (fold.records.size === 0) return { quotes: countOf(evidence.quotes), lost: 0 }
+  if (fold.records.size === 0) return { quotes: [...evidence.quotes.values()].flat().length, lost: 0 }
   const meter = new Meter(messages, { count: await loadCounter(), prices: {}, evidence: { quotes: evidence } })
   const replayed = createFold(fold.count)
   for (const { seq, at, event } of events) {
@@ -50,10 +50,6 @@ async function quotesIn({ fold }: Timeline, events: readonly Placed[]): Promise<
   }
   const { kept, quotes } = meter.result().evidence.quotes
   return { quotes, lost: quotes - kept }
-}
-
-function countOf(quotes: ReadonlyMap<number, readonly unknown[]>): number {
-  return [...quotes.values()].reduce((total, own) => total + own.length, 0)
 }
 
 /** What each edit saved: its tokens at every call since, at the price of that call; undone ones as if they were in force. */

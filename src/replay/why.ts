@@ -6,6 +6,7 @@
  * cache, and in parts that were never sent. What they would have saved is the difference of two replays, as in Compare.
  */
 
+import { withCommas } from '../model/text.ts'
 import type { CacheMiss } from '../model/types.ts'
 import { thrifty } from '../planner/thrifty.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
@@ -57,7 +58,7 @@ export type Free = {
   evidence: number
 }
 
-const MOMENTS = 5
+const MAX_MOMENTS = 5
 
 export function whyOf(timeline: Timeline): Why {
   const all = timeline.calls.map((call, i) => explained(timeline, call, i))
@@ -67,7 +68,7 @@ export function whyOf(timeline: Timeline): Why {
     predictedUsd: sum(calls.map(call => call.predictedUsd)),
     calls,
     causes: causesOf(calls),
-    moments: calls.toSorted((a, b) => b.billedUsd - a.billedUsd).slice(0, MOMENTS),
+    moments: calls.toSorted((a, b) => b.billedUsd - a.billedUsd).slice(0, MAX_MOMENTS),
   }
 }
 
@@ -116,7 +117,7 @@ export function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before:
     case 'start':
       return 'the first call writes everything'
     case 'none':
-      return `${Math.round(sent.written).toLocaleString('en-US')} new tokens`
+      return `${withCommas(Math.round(sent.written))} new tokens`
   }
 }
 
@@ -170,7 +171,7 @@ export async function freeEditsOf(timeline: Timeline): Promise<Free> {
   }
 }
 
-/** `thrifty`, for whom a warm cache costs too much to break and the window is never full. */
+/** `thrifty` with a warm cache that costs too much to break and a window that is never full. */
 const onlyFree: PlannerFactory = {
   name: 'free',
   start() {

@@ -1,5 +1,7 @@
 /** The thread of a model: opens it, then answers one request after the other. */
+
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../model/errors.ts'
 import { type EmbedTexts, type OnnxAnswer, type OnnxAsked, type OnnxModel, OPENED, openOnnx } from './onnx.ts'
 
 const port = parentPort!
@@ -18,6 +20,6 @@ async function answer(n: number, work: () => Promise<Float32Array[]>): Promise<v
   try {
     port.postMessage({ n, vectors: await work() } satisfies OnnxAnswer)
   } catch (error) {
-    port.postMessage({ n, problem: error instanceof Error ? error.message : String(error) } satisfies OnnxAnswer)
+    port.postMessage({ n, problem: messageOf(error) } satisfies OnnxAnswer)
   }
 }

@@ -6,7 +6,9 @@
  * the few messages that we send. Nothing is sent unless an endpoint is set. A failure is told once and then counted:
  * telemetry never stops anything.
  */
+
 import type { Environment } from '../model/defaults.ts'
+import { messageOf } from '../model/errors.ts'
 
 export type Attributes = Record<string, string | number | boolean | undefined>
 type Value = { stringValue: string } | { intValue: string } | { doubleValue: number } | { boolValue: boolean }
@@ -149,7 +151,7 @@ export class OtlpExporter {
       await answer.arrayBuffer()
       if (!answer.ok) this.#fail(`${new URL(url).host} answers ${answer.status}`)
     } catch (error) {
-      this.#fail(error instanceof Error ? error.message : String(error))
+      this.#fail(messageOf(error))
     }
   }
 

@@ -4,14 +4,14 @@
  */
 
 import { textOf } from '../model/leaves.ts'
-import { messageTokens } from '../model/tokens.ts'
+import { messagesTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
-import { entriesOf } from '../view/edits.ts'
+import { entriesOf, messagesOf } from '../view/edits.ts'
 import { type Fold, indexOf, peek, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { checkSummary } from './summary.ts'
 
-export type SummaryRequest = {
+type SummaryRequest = {
   /** What is shown now of the entries that the summary is to replace. */
   messages: Message[]
   /** Our own summary: the form is binding (its first line, its five sections). */
@@ -35,16 +35,13 @@ export async function withModelSummaries(
 }
 
 async function withModelSummary(proposal: Proposal, fold: Fold, write: WriteSummary): Promise<Proposal> {
-  const { replacement, summary, target } = proposal
-  if (!summary || replacement === null || typeof replacement !== 'object' || !('messages' in replacement))
-    return proposal
-  const [own, ...others] = replacement.messages
-  if (!own) return proposal
+  const { summary, target } = proposal
+  const [own, ...others] = messagesOf(proposal)
+  if (!summary || !own) return proposal
   const { from, to } = entriesOf(target)
   const end = to + 1 < fold.entries.length ? indexOf(fold, to + 1) : undefined
   const messages = peek(fold).slice(indexOf(fold, from), end)
-  const taken = others.reduce((total, message) => total + messageTokens(message, fold.count), 0)
-  const room = tokensOf(fold, from, to) - taken
+  const room = tokensOf(fold, from, to) - messagesTokens(others, fold.count)
   try {
     const text = await write({ messages, draft: own.parts.map(textOf).join('\n'), goal: summary.goal })
     const wrong = checkSummary(text, room, fold.count)

@@ -8,7 +8,7 @@ import { exitCode } from '../calls/tool-kinds.ts'
 import { headOf, onOneLine } from '../model/text.ts'
 import { type Unit, unitText } from '../view/units.ts'
 
-export type FileNotes = Map<string, { times: number; intents: string[] }>
+type FileNotes = Map<string, { times: number; intents: string[] }>
 
 export type Notes = {
   changed: FileNotes
@@ -25,8 +25,8 @@ const DECIDED =
   /\b(?:decided|because|root cause|turns out|instead of|found that|the (?:problem|issue|bug|cause|reason) (?:is|was)|works? now|fixed|must not|cannot)\b/i
 const PLANNED = /\b(?:next(?: step)?s?\b|then I|remaining|still (?:need|have|missing)|to ?do\b|afterwards|left to)/i
 const WISHED = /\b(?:always|never|do ?n[o']t|must|should|prefer|only|make sure|please use|without|keep)\b/i
-const SAID_AT_ONCE = 2
-const NAMED = 90
+const MAX_SAID_AT_ONCE = 2
+const NAME_CHARS = 90
 
 export function collectNotes(units: Iterable<Unit>): Notes {
   const notes: Notes = {
@@ -61,7 +61,7 @@ function take(working: Working, unit: Unit): void {
   if (original.type === 'tool-call' && unit.call?.kind === 'todo') working.todo = original.input
   if (original.type !== 'text') return
   if (role === 'assistant') {
-    working.notes.said.push(...sentences(original.text, DECIDED).slice(0, SAID_AT_ONCE).map(quoted('said')))
+    working.notes.said.push(...sentences(original.text, DECIDED).slice(0, MAX_SAID_AT_ONCE).map(quoted('said')))
     if (original.text.trim() !== '') working.lastText = original.text
   }
   if (role === 'user' && requestIn({ role, parts: [original] }) !== undefined) {
@@ -140,7 +140,7 @@ function nameOf({ tool, call }: Unit): string {
 }
 
 function shorten(text: string): string {
-  return headOf(onOneLine(text), NAMED)
+  return headOf(onOneLine(text), NAME_CHARS)
 }
 
 /** The line of an output that says most about what went wrong. */

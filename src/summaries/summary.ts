@@ -3,7 +3,7 @@
  *
  * It has five sections and is marked as a record, so that nobody takes an old plan for an order. A stretch that
  * begins with an earlier summary is told from that summary and from what is new, so a summary never needs the whole
- * session. `checkSummary` holds for every summary, whoever wrote it: five sections, marked, smaller than what it
+ * session. `checkSummary` holds for every summary, ours or a model's: five sections, marked, smaller than what it
  * replaces.
  */
 import { boundedTo, headOf, trimEndOf } from '../model/text.ts'
@@ -23,7 +23,7 @@ export const SECTIONS = [
 
 export type Section = (typeof SECTIONS)[number]
 
-export type SummarySource = {
+type SummarySource = {
   /** The parts that are new, oldest first. */
   units: Iterable<Unit>
   /** The requests among them, verbatim, oldest first. */

@@ -18,7 +18,7 @@ import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { headOf, trimEndOf } from '../model/text.ts'
+import { headOf, trimEndOf, withCommas } from '../model/text.ts'
 import { unread } from './edit-files.ts'
 import { defineTool, rootOf, type Tool, type ToolContext } from './tool.ts'
 
@@ -52,7 +52,7 @@ export function textEditorTool({ maxCharacters }: { maxCharacters?: number } = {
   })
 }
 
-/** `memory`, where `/memories` stands for a folder: `memories` in the workspace unless one is given. */
+/** `memory`, where `/memories` names a folder: `memories` in the workspace unless one is given. */
 export function memoryTool({ folder: given }: { folder?: string } = {}): Tool {
   return defineTool({
     name: 'memory',
@@ -161,7 +161,7 @@ async function viewFile(input: Input, target: Target, show: (line: NumberedLine)
   const { text, hash, key } = await readWhole(target)
   const lines = numberLines(text)
   if (lines.length > MAX_LINES) {
-    throw said(`File ${target.path} exceeds maximum line limit of ${MAX_LINES.toLocaleString('en-US')} lines.`)
+    throw said(`File ${target.path} exceeds maximum line limit of ${withCommas(MAX_LINES)} lines.`)
   }
   const [from = 1, to = -1] = input.view_range ?? []
   const last = to === -1 ? lines.length : to

@@ -17,14 +17,13 @@ import type { Edit, ImagePart } from '../model/types.ts'
 import { type LiveContext, timelineOf } from '../session/live-context.ts'
 import { momentOf, priceOf } from '../session/moment.ts'
 import type { EditResult, Session } from '../session/session.ts'
-import { describeTarget, entriesOf } from '../view/edits.ts'
+import { contains, describeTarget } from '../view/edits.ts'
 import type { Dropped } from '../view/figures.ts'
 import type { EditRecord } from '../view/fold.ts'
-import { hiddenByUser } from '../view/hidden.ts'
-import { quote, recallTool, type SessionToolContext } from './recall.ts'
+import { checkNotHidden, quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
 
-const LISTED = 30
+const MAX_LISTED = 30
 const RESTORED_CHARS = 50_000
 const TARGETS = 'a target is [id], [id, summary] or { start, end, replacement }'
 
@@ -168,14 +167,8 @@ function describeEdits({ edits, replacements, tokensSaved }: EditResult): string
 
 async function describePrice(session: Session, ids: readonly string[]): Promise<string> {
   const timeline = await timelineOf(session)
-  const {
-    tokens: less,
-    perCallUsd,
-    rewritten,
-    onceUsd,
-    paysAfter,
-    quotes,
-  } = priceOf(timeline, ids, session.options.clock())
+  const price = priceOf(timeline, ids, session.options.clock())
+  const { tokens: less, perCallUsd, rewritten, onceUsd, paysAfter, quotes } = price
   const once =
     rewritten === 0
       ? 'It costs nothing now: the cache is cold, or nothing behind them is cached.'
@@ -190,7 +183,7 @@ async function describePrice(session: Session, ids: readonly string[]): Promise<
 
 function describeDropped({ before, parts }: Dropped): string {
   if (parts.length === 0) return `Nothing of ${before} is missing here.`
-  const lines = parts.slice(0, LISTED).map(({ id, kind, tokens: size, preview }) => {
+  const lines = parts.slice(0, MAX_LISTED).map(({ id, kind, tokens: size, preview }) => {
     return `- ${id}: ${kind}, ${amount(size, 'token')}: ${quote(preview)}`
   })
   return [`${amount(parts.length, 'part')} of ${before} are no longer here. put_back shows them again:`, ...lines].join(
@@ -217,13 +210,13 @@ async function describeContext(session: Session): Promise<string> {
   const { parts, isCold, nextUsd } = momentOf(await timelineOf(session), session.options.clock())
   const named = parts.filter(({ kind }) => kind === 'text' || kind === 'tool-result')
   const total = parts.reduce((sum, part) => sum + part.tokens, 0)
-  const lines = named.slice(0, LISTED).map(({ id, tool, entry, tokens: size, preview }) => {
+  const lines = named.slice(0, MAX_LISTED).map(({ id, tool, entry, tokens: size, preview }) => {
     return `- ${id}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
   })
   const cold = isCold ? ' The cache is cold: any edit is free now.' : ''
-  const more = named.length > LISTED ? [`[${withCommas(named.length - LISTED)} smaller ones]`] : []
+  const more = named.length > MAX_LISTED ? [`[${withCommas(named.length - MAX_LISTED)} smaller ones]`] : []
   const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
-  const shown = edits.slice(-LISTED).map(({ edit }) => {
+  const shown = edits.slice(-MAX_LISTED).map(({ edit }) => {
     return `- ${edit.id} by ${edit.by} (${quote(edit.why)}), ${describeTarget(edit.target)}, ${tokens(edit.saved)}`
   })
   const inForce =
@@ -236,9 +229,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
   const texts: string[] = []
   for (const id of ids) {
     const { entry, part, text, images } = await session.original(id)
-    const hider = hiddenByUser(session.fold, entry, part)
-    if (hider)
-      throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
+    checkNotHidden(session, { id, entry, part })
     const note =
       text.length > RESTORED_CHARS
         ? `\n[The first ${withCommas(RESTORED_CHARS)} of ${withCommas(text.length)} characters. Read on: recall(text="${id}", from=${RESTORED_CHARS})]`
@@ -253,8 +244,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
 function imageNote(session: Session, { entry, part }: { entry: number; part: number }, images: ImagePart[]): string {
   const what = images.map(imageStub).join('\n')
   const edits = session.edits().filter(({ active, edit: { target, mark } }) => {
-    const { from, to } = entriesOf(target)
-    const isHere = from <= entry && entry <= to && (target.type !== 'part' || target.part === part)
+    const isHere = contains(target, entry) && (target.type !== 'part' || target.part === part)
     return active && isHere && target.type !== 'after' && mark !== 'id'
   })
   if (edits.length === 0) return `${what}\n[in view, in entry ${entry}]`

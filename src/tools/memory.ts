@@ -9,7 +9,7 @@ import { titleOf } from '../memory/checks.ts'
 import type { Duplicate } from '../memory/facts.ts'
 import type { AgentMemory, ProposalInput } from '../memory/memory.ts'
 import type { EntryLink, Proposal } from '../memory/store.ts'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, messageOf, PalimpsestError } from '../model/errors.ts'
 import { quote } from './recall.ts'
 import { defineTool, type Tool, type ToolResult } from './tool.ts'
 
@@ -230,7 +230,7 @@ function inWordsOf(tool: Tool<MemoryToolContext>, subject: string): Tool<MemoryT
 
 const OF_USER = /(for the current |exist for this )user/
 
-export type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
+type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
   title?: string | undefined
   confidence?: Proposal['confidence'] | undefined
   said: string
@@ -296,6 +296,6 @@ async function orError(doing: string, work: () => Promise<ToolResult | string>):
   try {
     return await work()
   } catch (error) {
-    return { text: `${doing}: ${error instanceof Error ? error.message : String(error)}`, isError: true }
+    return { text: `${doing}: ${messageOf(error)}`, isError: true }
   }
 }

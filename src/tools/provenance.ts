@@ -11,10 +11,10 @@ import type { RecallHit } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
 
-/** The share of a fact's words that stand together in its source: users say it in other words, tools are copied from. */
-const SHARE = { user: 0.5, tool: 0.75 }
+/** The share of a fact's words that its source must hold together: users say it in other words, tools are copied from. */
+const MIN_SHARE = { user: 0.5, tool: 0.75 }
 const MAX_FACTS = 20
-const HITS = 5
+const HITS_PER_FACT = 5
 /** Tools that show memory itself: what they print was approved before. */
 const MEMORY_TOOL = /memory_block|search_memory|propose_memory/
 
@@ -34,9 +34,9 @@ export async function sourcesOf(session: Session, text: string): Promise<EntryLi
 }
 
 async function entriesWith(session: Session, fact: string, role: 'user' | 'tool'): Promise<number[]> {
-  const hits = await session.recall(fact, { types: [role], limit: HITS })
+  const hits = await session.recall(fact, { types: [role], limit: HITS_PER_FACT })
   const found: number[] = []
-  for (const hit of hits) if (await holds(session, hit, { fact, share: SHARE[role] })) found.push(hit.entry)
+  for (const hit of hits) if (await holds(session, hit, { fact, share: MIN_SHARE[role] })) found.push(hit.entry)
   return [...new Set(found)]
 }
 

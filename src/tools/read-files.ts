@@ -15,10 +15,10 @@ import { defineTool, rootOf } from './tool.ts'
 
 const READ_LINES = 2_000
 const READ_CHARS = 50_000
-const LISTED = 500
-const FOUND = 100
-const FOUND_WIDTH = 200
-const DEEPEST = 40
+const MAX_LISTED_FILES = 500
+const MAX_FOUND_LINES = 100
+const MAX_FOUND_CHARS = 200
+const MAX_DEPTH = 40
 
 export const readFile = defineTool({
   name: 'read_file',
@@ -55,7 +55,7 @@ export const listFiles = defineTool({
   ].join(' '),
   input: z.object({
     path: z.string().optional().describe('The folder; the working folder unless given.'),
-    depth: z.number().int().min(1).max(DEEPEST).optional().describe('How many levels to show; 2 unless given.'),
+    depth: z.number().int().min(1).max(MAX_DEPTH).optional().describe('How many levels to show; 2 unless given.'),
     glob: z.string().optional().describe('Only files whose path fits.'),
   }),
   annotations: { readOnly: true },
@@ -66,7 +66,7 @@ export const listFiles = defineTool({
       const lines: string[] = []
       let more = 0
       for await (const entry of glob ? fittingFiles(folder, glob, depth) : walk(folder, depth ?? 2)) {
-        if (lines.length < LISTED) lines.push(listed(folder, entry))
+        if (lines.length < MAX_LISTED_FILES) lines.push(listed(folder, entry))
         else more++
       }
       if (lines.length === 0) return glob ? `No file fits ${glob}.` : 'The folder is empty.'
@@ -96,7 +96,7 @@ export const searchFiles = defineTool({
     const root = await rootOf(context)
     const found = (where: string, text: string) => {
       for (const hit of matchesIn(text, query, ignore_case)) {
-        if (hits.length < FOUND) hits.push(`${where}:${hit}`)
+        if (hits.length < MAX_FOUND_LINES) hits.push(`${where}:${hit}`)
         else seen.more++
       }
     }
@@ -126,7 +126,7 @@ async function storedPaths(store: FileStore, path: string, glob: string | undefi
   return (await store.list(path)).filter(one => fits(one.split('/')))
 }
 
-async function* fittingFiles(folder: Folder, glob: string | undefined, depth = DEEPEST): AsyncGenerator<Entry> {
+async function* fittingFiles(folder: Folder, glob: string | undefined, depth = MAX_DEPTH): AsyncGenerator<Entry> {
   const fits = globFilter(glob)
   for await (const entry of walk(folder, depth)) if (entry.kind === 'file' && fits(entry.parts)) yield entry
 }
@@ -203,9 +203,9 @@ async function textOf({ folder, name }: Entry): Promise<string | undefined> {
 }
 
 function aroundMatch(line: string, at: number): string {
-  if (line.length <= FOUND_WIDTH) return line
-  const from = Math.max(0, at - FOUND_WIDTH / 2)
-  return (from > 0 ? '…' : '') + clip(line.slice(from).replace(/^[\udc00-\udfff]/, ''), FOUND_WIDTH)
+  if (line.length <= MAX_FOUND_CHARS) return line
+  const from = Math.max(0, at - MAX_FOUND_CHARS / 2)
+  return (from > 0 ? '…' : '') + clip(line.slice(from).replace(/^[\udc00-\udfff]/, ''), MAX_FOUND_CHARS)
 }
 
 function searchReport(query: string, hits: string[], seen: { files: number; skipped: number; more: number }): string {

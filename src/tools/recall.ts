@@ -1,5 +1,5 @@
 /**
- * The tool by which an agent finds what it is shown no longer, in three steps: hits with their costs, what stood around
+ * The tool by which an agent finds what it is shown no longer, in three steps: hits with their costs, the parts around
  * one, its text. It searches the agent's own session, or all sessions that its user may see.
  *
  * What the user has hidden stays hidden here too. Calls and results of the context tools are left out.
@@ -8,7 +8,7 @@
 import { z } from 'zod'
 
 import { PalimpsestError } from '../model/errors.ts'
-import { amount, boundedTo, cut, withCommas } from '../model/text.ts'
+import { amount, boundedTo, cut, minuteOf, withCommas } from '../model/text.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
 import { type LiveContext, liveContext } from '../session/live-context.ts'
 import { type Nearby, narrowedBy, type RecallOptions } from '../session/recall.ts'
@@ -18,7 +18,7 @@ import { isOwnTool } from '../view/shown-texts.ts'
 import { defineTool } from './tool.ts'
 
 /** The sessions that the agent's user may see, its own among them. */
-export type SeenSessions = {
+type SeenSessions = {
   recall(query: string, options: RecallOptions & { project?: string }): Promise<{ hits: SessionHit[]; behind: boolean }>
   /** The folder that a session works in, where that is known. */
   projectOf(session: string): Promise<string | undefined>
@@ -34,9 +34,9 @@ export type SessionToolContext = {
   signal?: AbortSignal
 }
 
-const HITS = 10
+const DEFAULT_HITS = 10
 const TEXT_CHARS = 20_000
-const NEAR = 3
+const NEIGHBOURS = 3
 
 /** Those of a home, or of one user of it (`pal.of`). */
 export function seenSessions(pal: Palimpsest): SeenSessions {
@@ -79,7 +79,7 @@ Narrow a query by type, tool, path, since and until. sessions: "project" searche
     path: z.string().optional().describe('Only calls about this file, and their results; the end of a path is enough.'),
     since: z.string().optional().describe('Not before this time: 2026-05-18 or 2026-05-18T09:00Z.'),
     until: z.string().optional().describe('Not after it.'),
-    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${HITS} unless given.`),
+    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${DEFAULT_HITS} unless given.`),
   }),
   annotations: { readOnly: true },
   run: async ({ query, around, text, from, session, ...more }, context: SessionToolContext) => {
@@ -101,7 +101,7 @@ type Narrowed = {
 }
 
 async function describeHits(context: SessionToolContext, query: string, narrowed: Narrowed): Promise<string> {
-  const { limit = HITS } = narrowed
+  const { limit = DEFAULT_HITS } = narrowed
   const { found, notes } = await searched(context, query, narrowed)
   const hits = found.filter(hit => !isOwnTool(hit.tool ?? '')).slice(0, limit)
   if (hits.length === 0) {
@@ -125,7 +125,7 @@ async function searched(
   query: string,
   narrowed: Narrowed,
 ): Promise<Searched> {
-  const { limit = HITS, sessions: scope = 'this', ...filters } = narrowed
+  const { limit = DEFAULT_HITS, sessions: scope = 'this', ...filters } = narrowed
   // Calls of these tools are taken out later.
   const options: RecallOptions = { limit: limit * 2, ...narrowedBy(filters) }
   const project = scope === 'project' ? await sessions?.projectOf(session.id) : undefined
@@ -146,7 +146,7 @@ async function describeHit(context: SessionToolContext, hit: SessionHit): Promis
   const session = isOther ? await context.sessions!.open(hit.session) : context.session
   const hidden = !inView && hiddenByUser(session.fold, entry, part)
   const where = [
-    `${whatIs(hit)} (${isOther ? `session ${JSON.stringify(hit.session)}, ` : ''}entry ${entry}, ${timeOf(at)})`,
+    `${whatIs(hit)} (${isOther ? `session ${JSON.stringify(hit.session)}, ` : ''}entry ${entry}, ${minuteOf(at)})`,
     isOther ? undefined : inView ? 'in view' : 'not in view',
     amount(hit.tokens, 'token'),
     copies ? `${amount(copies, 'older copy', 'older copies')}` : undefined,
@@ -156,7 +156,7 @@ async function describeHit(context: SessionToolContext, hit: SessionHit): Promis
 }
 
 async function describeNear(session: Session, id: string): Promise<string> {
-  const near = await session.around(id, { before: NEAR, after: NEAR })
+  const near = await session.around(id, { before: NEIGHBOURS, after: NEIGHBOURS })
   return near
     .filter(({ tool }) => !isOwnTool(tool ?? ''))
     .map(part => {
@@ -187,10 +187,6 @@ async function sessionOf({ session, sessions }: SessionToolContext, named: strin
 function whatIs({ role, tool, kind }: Pick<Nearby, 'role' | 'tool' | 'kind'>): string {
   if (tool) return `${kind === 'tool-result' ? 'result of' : 'call of'} ${tool}`
   return kind === 'text' ? `${role} text` : kind
-}
-
-function timeOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 export function checkNotHidden(

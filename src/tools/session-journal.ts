@@ -11,9 +11,6 @@ import type { Session } from '../session/session.ts'
 
 type Known = { read: boolean; standing: (Write & { seq: number })[] }
 
-/** A journal without a session, that lives as long as the process. */
-export { memoryJournal } from '../files/journal.ts'
-
 export function sessionJournal(session: Pick<Session, 'record' | 'files' | 'eventAt'>): FileJournal {
   const known = new Map<string, Known>()
   let seen = 0

@@ -11,7 +11,7 @@ import { openRoot, type Root } from '../files/root.ts'
 import type { FileStore, Files } from '../files/store.ts'
 import type { EntryLink } from '../memory/store.ts'
 import type { Environment } from '../model/defaults.ts'
-import { isPalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, messageOf } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
 /** `whole` is all of a long output, for the ledger; the model is shown `text`. */
@@ -37,7 +37,7 @@ export type ToolContext = {
   signal?: AbortSignal
 }
 
-export type Annotations = {
+type Annotations = {
   readOnly?: boolean
   /** Can destroy what it does not itself restore. */
   destructive?: boolean
@@ -55,7 +55,7 @@ export type Tool<Context = ToolContext> = {
   run: (input: unknown, context: Context) => Promise<ToolResult>
 }
 
-export type ToolDefinition<Shape extends z.ZodObject, Context> = {
+type ToolDefinition<Shape extends z.ZodObject, Context> = {
   name: string
   description: string
   input: Shape
@@ -137,7 +137,7 @@ export function toOpenAIResponsesTools(tools: readonly Tool<never>[]) {
   }))
 }
 
-export type AnthropicTool =
+type AnthropicTool =
   | { name: string; description: string; input_schema: { type: 'object' } & Record<string, unknown> }
   | ({ type: string; name: string } & Record<string, unknown>)
 
@@ -258,7 +258,7 @@ function parse(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: text.trim() === '' ? {} : parseJson(text) }
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) }
+    return { problem: messageOf(error) }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Opens a chat as the command line asks for it, runs it, and leaves the terminal as it was, whatever happens. */
 
-import { clientOf, personaOf } from '../../agent/agent.ts'
 import { type Home, openHome } from '../../agent/open.ts'
+import { clientOf, personaOf } from '../../agent/personas.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Io } from '../terminal/command.ts'
 import { History } from '../terminal/history.ts'

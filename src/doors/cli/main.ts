@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { homeIn } from '../../model/defaults.ts'
-import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { ERROR_CODES, isPalimpsestError, messageOf, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
@@ -219,7 +219,7 @@ function asCalled(text: string, commands: Commands, env: Io['env']): string {
 function describeError(error: unknown, { json, debug }: { json: boolean; debug: boolean }): string {
   const known = isPalimpsestError(error)
   const code = known ? error.code : 'INTERNAL'
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const stack = debug && error instanceof Error ? `${stackOf(error)}\n` : ''
   if (json) return `${printableJson({ error: { code, message, data: known ? error.data : {} } }, 0)}\n${stack}`
   const said = known ? message : `This is a mistake in palimpsest: ${message}. See where with --debug.`

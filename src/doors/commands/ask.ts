@@ -2,7 +2,9 @@
  * `ask`: one request to the agent, for scripts. The answer goes to stdout and nothing else does; what the agent does on
  * the way goes to stderr. With --json every event is a line on stdout, the last of them `done`.
  */
-import type { Agent, AgentEvent, Approve } from '../../agent/agent.ts'
+import type { Agent } from '../../agent/agent.ts'
+import type { Approve } from '../../agent/approval.ts'
+import type { AgentEvent } from '../../agent/events.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Context, defineCommand, type Io, readInput } from '../terminal/command.ts'
 import { createPaint, oneLine, type Paint, printable, wantsColour } from '../terminal/output.ts'

@@ -1,7 +1,7 @@
 /** `recall` and `restore`: find what is no longer in view, and bring it back. */
 import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
-import { amount } from '../../model/text.ts'
+import { amount, minuteOf } from '../../model/text.ts'
 import type { SessionHit } from '../../session/engine.ts'
 import { narrowedBy, type RecallOptions } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
@@ -61,7 +61,7 @@ export const recall = defineCommand({
           const tool = hit.tool ? ` ${printable(hit.tool)}` : ''
           const state = hit.inView ? paint.green('in view') : paint.yellow('not in view')
           const copies = hit.copies ? `  and ${amount(hit.copies, 'older copy', 'older copies')}` : ''
-          const cost = paint.dim(`${whenOf(hit.at)}  ${amount(hit.tokens, 'token')}${copies}`)
+          const cost = paint.dim(`${minuteOf(hit.at)}  ${amount(hit.tokens, 'token')}${copies}`)
           yield `${where}${tool}  ${paint.dim(hit.hash)}  ${cost}  ${state}`
           yield `  ${oneLine(hit.snippet, 160)}`
         }
@@ -99,10 +99,6 @@ async function showText(session: Session, id: string): Promise<Report> {
       yield printable(text)
     },
   }
-}
-
-function whenOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 function scopeOf({ project, tag }: { project?: string | undefined; tag?: string | undefined }) {

@@ -1,5 +1,6 @@
 /** `palimpsest/server`: the HTTP server, the proxy, the MCP server and the agent, for a program that runs them itself. */
-export type { Agent, AgentEvent } from '../../agent/agent.ts'
+export type { Agent } from '../../agent/agent.ts'
+export type { AgentEvent } from '../../agent/events.ts'
 export { type Home, type OpenAgentOptions, openAgentFrom, openHome } from '../../agent/open.ts'
 export { createMcpServer, type McpOptions } from '../mcp/mcp.ts'
 export { type Front, type FrontOptions, serveProxy } from '../proxy/front.ts'

@@ -10,7 +10,7 @@
 import { randomBytes } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { sameJson } from '../../formats/adapters/original.ts'
-import { isPalimpsestError } from '../../model/errors.ts'
+import { isPalimpsestError, messageOf } from '../../model/errors.ts'
 import { isRecord, parseJson } from '../../model/json.ts'
 import { headOf } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -480,5 +480,5 @@ function bytesOut(): Promise<void> {
 
 function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }

@@ -8,7 +8,7 @@
 
 import { text as readText } from 'node:stream/consumers'
 import type { Environment } from '../../model/defaults.ts'
-import { PalimpsestError } from '../../model/errors.ts'
+import { messageOf, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
@@ -124,5 +124,5 @@ export function jsonIn(text: string, path: string): unknown {
 }
 
 export function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n')[0]!.replace(/\.$/, '')
+  return messageOf(error).split('\n')[0]!.replace(/\.$/, '')
 }

@@ -4,7 +4,7 @@
  * `toAnthropic(fromAnthropic(messages, system))` is the same JSON, byte for byte. The system prompt becomes a
  * leading system message; a user message with tool results becomes a `tool` message. Thinking keeps its
  * signature; server tools, documents and everything unknown are `raw`. From other dialects: reasoning is left
- * out, messages of one role in a row are joined, so that all results of a batch stand behind their calls.
+ * out, messages of one role in a row are joined, so that all results of a batch follow their calls.
  */
 
 import { PalimpsestError } from '../../model/errors.ts'
@@ -114,7 +114,7 @@ function readBlock(block: unknown, role: Role, names: CallNames): Part {
   return readPlain(block)
 }
 
-/** What may stand in a message of the user, in a result and in the system prompt. */
+/** A block that may be in a message of the user, in a result and in the system prompt. */
 function readPlain(block: unknown): Part {
   if (isRecord(block) && block.type === 'text' && typeof block.text === 'string') {
     const part: Part = { type: 'text', text: block.text }
@@ -171,7 +171,7 @@ function readResult(block: Wire, names: CallNames): Part {
   return keep(part, block, writeResult(part), { dialect: DIALECT, value })
 }
 
-/** A system message that stands in `messages`, not in `system`. */
+/** A system message that is in `messages`, not in `system`. */
 function isInPlace(message: Message): boolean {
   return originalOf(message, DIALECT)?.role === 'system'
 }

@@ -6,7 +6,7 @@
  * never written, and a response belongs to the call with its id or else to the first open one of its name. A
  * `thoughtSignature` stays with its part and goes when that part is changed. Code execution, files other than images
  * and everything unknown are `raw`. From other dialects: reasoning is left out, messages of one role in a row are
- * joined, and what stands beside results follows as a content of its own.
+ * joined, and the parts beside results follow as a content of their own.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord, parseJson } from '../../model/json.ts'
@@ -215,7 +215,7 @@ function readSpelled(part: unknown, read: (part: Wire) => Part): Part {
   return { ...made, original: { dialect: DIALECT, value: { ...originalOf(made, DIALECT), snake } } }
 }
 
-/** What may stand in what the user says, in the system instruction and in an answer. */
+/** A part that may be in a message of the user, in the system instruction and in an answer. */
 function readPlain(given: unknown): Part {
   return readSpelled(given, readPlainCamel)
 }
@@ -227,7 +227,7 @@ function readPlainCamel(part: Wire): Part {
   return keep(read, part, writeText(read)[0], { dialect: DIALECT, value: { ...part, text: TAKEN } })
 }
 
-/** A signed image is opaque: whoever shortens an image drops it. */
+/** A signed image is opaque: an edit that shortens an image would drop it. */
 function readImage(part: Wire): Part {
   if (signatureOf(part) !== undefined) return rawPart(DIALECT, part)
   const { inlineData, fileData } = part
@@ -265,8 +265,8 @@ function readCall(part: Wire, call: Wire, calls: Calls): Part {
 }
 
 /**
- * The text of a response is what stands under one of the usual names, if nothing but numbers and the like stands
- * beside it; else the JSON of the whole.
+ * The text of a response is the string under one of the usual names, if only numbers and the like are beside it; else
+ * the JSON of the whole.
  */
 function readResult(part: Wire, given: Wire, calls: Calls): Part {
   const { response, parts } = given

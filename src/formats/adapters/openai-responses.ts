@@ -127,7 +127,7 @@ function readMessage(item: Wire, role: 'user' | 'system' | 'developer'): Message
 
 /**
  * A message item of the assistant. As several items share one neutral message, each part carries the item that
- * it stood in and its place there.
+ * it was in and its place there.
  */
 function readAnswer(item: Wire): Part[] {
   const { content } = item
@@ -211,7 +211,7 @@ function roleFor(role: Role): string {
   return role === 'system' ? 'developer' : role
 }
 
-/** The parts of the assistant as items; parts that stood in one message item go back into one. */
+/** The parts of the assistant as items; parts that were in one message item go back into one. */
 function writeAssistant(parts: readonly Part[]): Wire[] {
   const items: Wire[] = []
   let open: { own: Wire; content: unknown[] } | undefined

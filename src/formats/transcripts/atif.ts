@@ -1,6 +1,6 @@
 /**
  * ATIF, Harbor's Agent Trajectory Interchange Format (v1.x): one JSON value, a list of steps; a call and its
- * result stand in one step. Steps of a sub-agent are a session of their own.
+ * result are in one step. Steps of a sub-agent are a session of their own.
  */
 
 import { isRecord } from '../../model/json.ts'

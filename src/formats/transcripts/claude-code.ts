@@ -39,14 +39,14 @@ export const claudeCode: TranscriptReader = {
 /** A conversation in the file: the main one or a sub-agent's. */
 type Thread = {
   session: SessionRecorder
-  /** Where in the session the message of a line stands, by uuid. */
+  /** The place of a line's message in the session, by uuid. */
   places: Map<string, number>
   /** The prompt that was typed behind a message, by that message's uuid: its place. */
   prompts: Map<string, number>
   kept?: { from: number; to: number; parent: SessionRecorder }
 }
 
-/** Where a line stands: in the tree, and in the file. */
+/** Where a line is: in the tree, and in the file. */
 type Place = { type: string; uuid: string; parent: string; anchor: string; line: number }
 
 class ClaudeCodeParser implements TranscriptParser {

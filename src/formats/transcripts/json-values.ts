@@ -1,5 +1,5 @@
 /**
- * Cuts a text of JSON objects and arrays that stand one after the other, with or without line breaks inside or
+ * Cuts a text of JSON objects and arrays that follow one another, with or without line breaks inside or
  * between them. What is not JSON is skipped up to the next line that begins a value, and reported with its line.
  */
 
@@ -7,7 +7,7 @@ import { tryJson } from '../../model/json.ts'
 import { endOfValue } from '../../model/json-text.ts'
 import type { Problem } from './transcript.ts'
 
-export type JsonValue = { value: unknown; line: number }
+type JsonValue = { value: unknown; line: number }
 
 export function* splitJsonValues(text: string): Generator<JsonValue | { problem: Problem }> {
   let at = 0

@@ -26,7 +26,7 @@ export function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Text as it stands; anything else as JSON; nothing as nothing. */
+/** Text as it is; anything else as JSON; nothing as nothing. */
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)

@@ -1,8 +1,8 @@
 /**
  * mini-swe-agent: `.traj.json` files, both forms.
  *
- * In the first the model writes one bash block and the next message is its output: the block is a call here, what
- * stands around it is the text. A message with no block or several was answered by a complaint, which stays a
+ * In the first the model writes one bash block and the next message is its output: the block is a call here, the
+ * words around it are the text. A message with no block or several was answered by a complaint, which stays a
  * message of the user. The second form has tool calls as OpenAI has them.
  */
 

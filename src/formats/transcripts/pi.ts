@@ -41,7 +41,7 @@ class PiParser implements TranscriptParser {
   readonly #name: string
   #session: SessionRecorder | undefined
   #header: Fields = {}
-  /** Where the message of an entry stands in the session, or would stand: by its id, or by its index in the file. */
+  /** The place of an entry's message in the session, or where it would be: by its id, or by its index in the file. */
   #places = new Map<string | number, number>()
   #last = ''
 

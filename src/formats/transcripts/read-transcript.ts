@@ -75,8 +75,8 @@ export type ReadOptions = {
 }
 
 const MB = 1024 * 1024
-const MAX_LINE = 64 * MB
-const MAX_DOCUMENT = 256 * MB
+const MAX_LINE_BYTES = 64 * MB
+const MAX_DOCUMENT_BYTES = 256 * MB
 
 export async function readTranscript(path: string, options: ReadOptions = {}): Promise<Transcript> {
   const collector = new SessionCollector()
@@ -172,14 +172,14 @@ function choose(containers: Container[], sample: Sample, options: ReadOptions): 
 
 const SAMPLE_LINES = 2000
 const SAMPLE_VALUES = 60
-const SAMPLE_TEXT = 256 * 1024
+const SAMPLE_CHARS = 256 * 1024
 
 /** Enough of the beginning to know a format of lines: some that are JSON objects, and some text. */
 async function sampleLines(path: string, options: ReadOptions): Promise<Sample> {
   const sample: Sample = { text: '', values: [] }
   for await (const line of linesOf(path, options)) {
     const text = line.bytes?.toString('utf8').trim() ?? ''
-    if (sample.text.length < SAMPLE_TEXT) sample.text += `${text.slice(0, SAMPLE_TEXT)}\n`
+    if (sample.text.length < SAMPLE_CHARS) sample.text += `${text.slice(0, SAMPLE_CHARS)}\n`
     if (text.startsWith('{') && text.endsWith('}')) {
       const parsed = parse(text)
       if ('value' in parsed) sample.values.push(parsed.value)
@@ -199,7 +199,7 @@ async function* readLines(
     if (!bytes) {
       yield problem(
         number,
-        `The line has ${length} bytes; the limit is ${options.maxLine ?? MAX_LINE}. It is left out.`,
+        `The line has ${length} bytes; the limit is ${options.maxLine ?? MAX_LINE_BYTES}. It is left out.`,
       )
       continue
     }
@@ -227,12 +227,12 @@ async function* readWhole(
   path: string,
   options: ReadOptions,
 ): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
-  const bytes = await bytesOf(path, options.maxDocument ?? MAX_DOCUMENT)
+  const bytes = await bytesOf(path, options.maxDocument ?? MAX_DOCUMENT_BYTES)
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   const parsed = parse(text)
   const values = 'value' in parsed ? [{ value: parsed.value, line: 1 }] : [...splitJsonValues(text)]
   const sample = {
-    text: text.slice(0, SAMPLE_TEXT),
+    text: text.slice(0, SAMPLE_CHARS),
     values: values.flatMap(each => ('value' in each ? [each.value] : [])),
   }
   const reader = choose('value' in parsed ? ['json', 'json-values'] : ['json-values'], sample, options)
@@ -346,7 +346,7 @@ type Line = { number: number; bytes: Buffer | undefined; length: number }
 
 /** The lines of a file. Of one that is too long only the length is known. */
 async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line> {
-  const limit = options.maxLine ?? MAX_LINE
+  const limit = options.maxLine ?? MAX_LINE_BYTES
   let pending: Buffer[] = []
   let length = 0
   let number = 0

@@ -7,7 +7,7 @@ import type { Problem, SessionStart, TranscriptEvent } from './transcript.ts'
 
 export type TranscriptSession = SessionStart & {
   messages: Message[]
-  /** How many of the messages stand in the parent session already (a tail kept by a compaction, or up to a rewind). */
+  /** How many of the messages are in the parent session already (a tail kept by a compaction, or up to a rewind). */
   carried: number
   /** What the provider reported, each with the index of the assistant message that it was for. */
   usage: { message: number; usage: Usage }[]

@@ -3,7 +3,7 @@
  *
  * `history` is the conversation; `trajectory` repeats it step by step and is used only for the last observation,
  * which no message carries. Where the model wrote its command as text, the command is a call here and the rest
- * of what it wrote is the text, so nothing stands twice.
+ * of what it wrote is the text, so nothing is there twice.
  */
 
 import type { Part } from '../../model/types.ts'

@@ -62,7 +62,7 @@ export type SessionStart = {
 }
 
 /**
- * `carry`: here stand the messages `from` to `to` (not included) of the parent session. `end`: nothing more comes of
+ * `carry`: the messages `from` to `to` (not included) of the parent session follow here. `end`: nothing more comes of
  * this session, and nothing more is carried from it; what is still open at the end of the file has none.
  */
 export type TranscriptEvent =
@@ -145,7 +145,7 @@ type Step = {
 }
 
 /**
- * One session being read. Parts of a response join one message even where results stand between them in the file;
+ * One session being read. Parts of a response join one message even where results are between them in the file;
  * results follow the message whose calls they answer.
  */
 export class SessionRecorder {

@@ -5,20 +5,22 @@
  * place the second changes nothing: it was beaten. When the server goes away in the midst of a statement, the event that
  * lies at the place afterwards says whose it is.
  */
-import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+
+import { isPalimpsestError } from '../../model/errors.ts'
 import { referencesIn } from '../codec.ts'
 import type { NewRow } from '../store.ts'
+import { noSession } from '../store.ts'
 import { isUniqueViolation, type PgValue, type Postgres } from './database.ts'
 import { MINUTE_NOW } from './schema.ts'
 
 type Append = { id: string; rows: readonly NewRow[]; resolve: (won: boolean) => void; reject: (error: unknown) => void }
 
 /** Statements at a time: few enough that appends share one under load, so many that none waits long for the others. */
-const LANES = 8
+const MAX_STATEMENTS = 8
 const MAX_APPENDS = 128
 const MAX_CHARS = 2_000_000
 /** How often an append is sent again when nobody knows what became of it. */
-const TRIES = 3
+const MAX_APPEND_TRIES = 3
 
 const TAKEN = `WITH wanted AS (
     SELECT * FROM unnest($1::text[], $2::integer[], $3::integer[], $4::bigint[]) AS w (id, first, count, at)
@@ -60,7 +62,7 @@ export class Appends {
   }
 
   #begin(): void {
-    while (this.#busy < LANES && this.#waiting.length > 0) {
+    while (this.#busy < MAX_STATEMENTS && this.#waiting.length > 0) {
       this.#busy++
       void this.#send(this.#next()).finally(() => {
         this.#busy--
@@ -109,7 +111,7 @@ export class Appends {
         await this.#refuse(tries > 1 ? await this.#withoutDone(left) : left)
         return
       } catch (error) {
-        if (!isAwayError(error) || tries >= TRIES) throw error
+        if (!isAwayError(error) || tries >= MAX_APPEND_TRIES) throw error
         left = await this.#withoutDone(left)
         if (left.length === 0) return
       }
@@ -186,10 +188,6 @@ function statementFor(batch: readonly Append[]): { sql: string; values: PgValue[
       [...texts.values()].map(text => Buffer.from(text)),
     ],
   }
-}
-
-export function noSession(id: string): PalimpsestError {
-  return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
 }
 
 function isAwayError(error: unknown): boolean {

@@ -117,8 +117,12 @@ export class Postgres {
     const { timeoutMs, connections } = { timeoutMs: TIMEOUT_MS, connections: CONNECTIONS, ...options, ...said }
     const { default: pg } = await import('pg')
     const pool = new pg.Pool({
-      ...{ connectionString: address, max: connections, allowExitOnIdle: true },
-      ...{ connectionTimeoutMillis: timeoutMs, keepAlive: true, application_name: 'palimpsest' },
+      connectionString: address,
+      max: connections,
+      allowExitOnIdle: true,
+      connectionTimeoutMillis: timeoutMs,
+      keepAlive: true,
+      application_name: 'palimpsest',
     })
     // One that dies while it is idle leaves the pool by itself.
     pool.on('error', () => {})

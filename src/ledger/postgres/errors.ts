@@ -18,7 +18,9 @@ export function placeOf(url: string): Place {
   const [connections, timeoutMs] = [wholeIn(searchParams, 'connections'), wholeIn(searchParams, 'timeout')]
   for (const own of ['prepared', 'connections', 'timeout']) searchParams.delete(own)
   return {
-    ...{ place, address: parsed.href, prepares },
+    place,
+    address: parsed.href,
+    prepares,
     ...(connections === undefined ? {} : { connections }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }
@@ -31,16 +33,7 @@ function wholeIn(params: URLSearchParams, name: string): number | undefined {
   throw new PalimpsestError('CONFIG_INVALID', `${name} in the address of the database must be a whole number.`)
 }
 
-const GONE = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]
+const GONE = /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/
 /** Starting, shutting down, crashed, too many connections, lost on the way. */
 const AWAY = /^(?:57P0[1-5]|53300|08...)$/
 const SAID =
@@ -51,7 +44,7 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof Error) || isPalimpsestError(error)) return false
   if (error instanceof AggregateError) return error.errors.some(isAway)
   const code = codeOf(error)
-  return GONE.includes(code) || AWAY.test(code) || SAID.test(error.message)
+  return GONE.test(code) || AWAY.test(code) || SAID.test(error.message)
 }
 
 /** Whether a transaction lost against another one: nothing of it happened. */

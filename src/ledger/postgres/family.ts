@@ -1,12 +1,14 @@
 /** The tables of a PostgreSQL ledger for removing and redacting (../family.ts), on one connection in a transaction. */
+
 import { referencesIn } from '../codec.ts'
 import { type FamilySession, type FamilyTables, type StoredEvent, toFamilySession } from '../family.ts'
 import { forgetSessions } from '../filling.ts'
 import { runLater } from '../steps.ts'
 import type { NewRow } from '../store.ts'
+import { toRow } from '../store.ts'
 import { type Tombstone, toTombstone } from '../tombstones.ts'
 import { contentsIn } from './contents.ts'
-import type { PgRow, PgSession, PgValue } from './database.ts'
+import type { PgSession, PgValue } from './database.ts'
 import { PgIndexTables } from './index-tables.ts'
 import { MINUTE_NOW } from './schema.ts'
 
@@ -44,7 +46,7 @@ export class PgFamily implements FamilyTables {
   async events(key: number, from: number, to: number): Promise<StoredEvent[]> {
     const sql =
       'SELECT seq, type, at, hash, light, body FROM events WHERE session = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq'
-    return (await this.#session.rows(sql, [key, from, to])).map(toEvent)
+    return (await this.#session.rows(sql, [key, from, to])).map(row => ({ ...toRow(row), body: String(row['body']) }))
   }
 
   contents(hashes: readonly string[]): Promise<Map<string, string>> {
@@ -151,12 +153,5 @@ export class PgFamily implements FamilyTables {
     for (const hash of new Set(referencesIn(body))) {
       await this.#session.change('INSERT INTO content_uses (hash, session, seq) VALUES ($1, $2, $3)', [hash, key, seq])
     }
-  }
-}
-
-function toEvent(row: PgRow): StoredEvent {
-  return {
-    ...{ seq: Number(row['seq']), type: String(row['type']), at: Number(row['at']), hash: String(row['hash']) },
-    ...{ light: String(row['light']), body: String(row['body']) },
   }
 }

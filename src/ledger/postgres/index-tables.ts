@@ -70,9 +70,10 @@ export class PgIndexTables implements IndexTables {
        WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
       [key, seq, limit],
     )
-    return rows.map(row => ({
-      ...{ seq: Number(row['seq']), at: Number(row['at']), type: String(row['type']), body: String(row['body']) },
-    }))
+    return rows.map(row => {
+      const { seq, at, type, body } = row
+      return { seq: Number(seq), at: Number(at), type: String(type), body: String(body) }
+    })
   }
 
   contents(hashes: readonly string[]): Promise<Map<string, string>> {

@@ -5,7 +5,7 @@
  * `synchronous_commit` says. Events lie in partitions by their session; strings over 16 KB are stored once, by their
  * hash. A fork shares its parent's rows. Nothing is kept here between two calls that another server could change.
  */
-import type { RecallIndex, Scope, Span } from '../../recall/index.ts'
+import { type RecallIndex, type Scope, type Span, sessionIn } from '../../recall/index.ts'
 import { LAST_SEQ } from '../family.ts'
 import { indexSome, mergeSome } from '../filling.ts'
 import { type Advance, Indexer } from '../indexer.ts'
@@ -18,15 +18,17 @@ import {
   type LedgerStore,
   type ListOptions,
   type NewRow,
+  noSession,
   type ReadOptions,
   type Row,
   type SessionRow,
+  toRow,
   toSession,
 } from '../store.ts'
 import { type Removal, type Tombstone, toTombstone } from '../tombstones.ts'
-import { Appends, noSession } from './appends.ts'
+import { Appends } from './appends.ts'
 import { contentsIn } from './contents.ts'
-import { isUniqueViolation, type PgOptions, type PgRow, type PgValue, Postgres } from './database.ts'
+import { isUniqueViolation, type PgOptions, type PgValue, Postgres } from './database.ts'
 import { PgFamily } from './family.ts'
 import { LINEAGE, PgIndexTables } from './index-tables.ts'
 import { PgRecall } from './recall.ts'
@@ -39,7 +41,7 @@ const BEHIND_AT_ONCE = 200
 /** Steps cost the server more than they cost SQLite, so appends are collected for longer; a search does not wait for it. */
 const INDEXED_AFTER_MS = 1000
 /** How often two removals that want the same place among the tombstones are tried again. */
-const TRIES = 20
+const MAX_REMOVAL_TRIES = 20
 
 export class PostgresLedger implements LedgerStore {
   readonly #db: Postgres
@@ -148,7 +150,7 @@ export class PostgresLedger implements LedgerStore {
     if (rows.length === 0) throw noSession(id)
     return rows
       .filter(row => row['seq'] !== null)
-      .map(toRow)
+      .map(row => toRow(row))
       .sort((a, b) => a.seq - b.seq)
   }
 
@@ -183,7 +185,7 @@ export class PostgresLedger implements LedgerStore {
   }
 
   async index(scope: Scope): Promise<RecallIndex> {
-    const session = typeof scope === 'object' && 'session' in scope ? scope.session : undefined
+    const session = sessionIn(scope)
     if (session !== undefined && !(await this.find(session))) throw noSession(session)
     const behind = await this.#indexer.catchUp(session)
     const owner = ownerIn(scope)
@@ -214,7 +216,7 @@ export class PostgresLedger implements LedgerStore {
       try {
         return await this.#db.transaction(session => runLater(steps(new PgFamily(session))))
       } catch (error) {
-        if (!isUniqueViolation(error) || tries >= TRIES) throw error
+        if (!isUniqueViolation(error) || tries >= MAX_REMOVAL_TRIES) throw error
       }
     }
   }
@@ -287,15 +289,4 @@ function ownerIn(scope: Scope): string | undefined {
   if (scope === 'all') return undefined
   if ('session' in scope) return ownerPrefix(scope.session)
   return ownerPrefix(scope.prefix ?? '') || undefined
-}
-
-function toRow(row: PgRow): Row {
-  return {
-    seq: Number(row['seq']),
-    type: String(row['type']),
-    at: Number(row['at']),
-    hash: String(row['hash']),
-    light: String(row['light']),
-    body: row['body'] === null ? undefined : String(row['body']),
-  }
 }

@@ -42,11 +42,8 @@ export class PgRecall {
   #keep(segment: Segment): void {
     this.#segments.delete(segment.id)
     this.#segments.set(segment.id, segment)
-    if (this.#segments.size <= MAX_SEGMENTS_KEPT) return
-    for (const id of this.#segments.keys()) {
-      this.#segments.delete(id)
-      break
-    }
+    const [oldest] = this.#segments.keys()
+    if (this.#segments.size > MAX_SEGMENTS_KEPT) this.#segments.delete(oldest!)
   }
 
   async postings(terms: readonly string[], segments: readonly number[]): Promise<Map<string, Posting[]>> {

@@ -33,7 +33,7 @@ export type Evidence = {
   normalize: (text: string) => string
 }
 
-export type QuoteOptions = {
+type QuoteOptions = {
   /** Characters that a quote has at least. */
   span?: number
   /** Blanks and line numbers of every form do not count. */
@@ -42,11 +42,11 @@ export type QuoteOptions = {
   newest?: boolean
 }
 
-const SPAN = 40
+const MIN_QUOTE_CHARS = 40
 
 export function findQuotes(
   messages: readonly Message[],
-  { span = SPAN, near = false, newest = false }: QuoteOptions = {},
+  { span = MIN_QUOTE_CHARS, near = false, newest = false }: QuoteOptions = {},
 ): Evidence {
   const normalize = near ? withoutLayout : withoutNumbers
   const heard = new GramIndex(span)
@@ -87,7 +87,7 @@ function longest(index: GramIndex, written: string, at: number, hash: number): Q
   return { text, sources: places.map(place => place.text).filter(number => index.text(number).includes(text)) }
 }
 
-export type Gathering = {
+type Gathering = {
   normalize: (text: string) => string
   /** Something that the user or the agent said. */
   hear: (text: string) => unknown

@@ -6,7 +6,7 @@
  * units of one uncached input token; after a pause longer than the provider keeps a prefix, everything is written.
  * Evidence kept: the share of quotes that the view of that call still shows. Effective cost: cost, and for every
  * quote that is lost a re-fetch of its source (once in 20 calls): one more call on the view, the result written again
- * and read for 20 calls. The method and its limits stand in docs/benchmarks.md.
+ * and read for 20 calls. The method and its limits are in docs/benchmarks.md.
  */
 
 import { isReport } from '../../calls/requests.ts'
@@ -19,14 +19,14 @@ import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
 /** What a call costs, as factors of the price of an uncached input token. */
 export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }
 
-export type MeasureOptions<T extends string = string, E extends string = string> = {
+type MeasureOptions<T extends string = string, E extends string = string> = {
   count: Counter
   prices: Record<T, Prices>
   /** By name; the first is the one that effective cost goes by. */
   evidence: Record<E, Evidence>
   /** Tokens in front of the messages. */
   overhead?: number
-  /** Inserted texts do not count as evidence: only what stands in a tool result or a tool input. */
+  /** Inserted texts do not count as evidence: only what is in a tool result or a tool input. */
   inPlace?: boolean
 }
 
@@ -50,13 +50,13 @@ export type Measures<T extends string = string, E extends string = string> = {
   evidence: Record<E, Kept>
   /** Share of the users' words that were in view, over all calls. */
   said: number
-  /** Tokens of reasoning of running turns over all calls, and those that were gone or stood behind a change made since. */
+  /** Tokens of reasoning of running turns over all calls, and those that were gone or behind a change made since. */
   reasoning: { running: number; lost: number }
   perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
 }
 
-const REFETCH_EVERY = 20
-const REFETCH_OUTPUT = 150
+const REFETCH_CALLS = 20
+const REFETCH_OUTPUT_TOKENS = 150
 
 export function pricesOf({ read, write, ttl, input, output }: Model): Prices {
   return { read, write, ttl, output: output / input }
@@ -169,10 +169,10 @@ export class Meter<T extends string = string, E extends string = string> {
     let cost = 0
     for (const { source, tokens: size } of lost) {
       const last = refetched.get(source)
-      if (last !== undefined && now - last < REFETCH_EVERY) continue
+      if (last !== undefined && now - last < REFETCH_CALLS) continue
       refetched.set(source, now)
       this.#result.costs[name].refetches++
-      cost += tokens * read + size * write + REFETCH_OUTPUT * output + size * read * REFETCH_EVERY
+      cost += tokens * read + size * write + REFETCH_OUTPUT_TOKENS * output + size * read * REFETCH_CALLS
     }
     return cost
   }
