@@ -262,7 +262,8 @@ function eachPosition(
   }
 }
 
-type Scores = { scores: Float32Array; touched: number[] }
+/** Sums in double precision: the order of the terms depends on the segments, and must not show in a score. */
+type Scores = { scores: Float64Array; touched: number[] }
 
 function score(layout: Layout, lists: readonly TermList[]): Scores {
   const { kinds, documents } = layout
@@ -276,7 +277,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
     rarity: 0,
     refines: false,
   }
-  const sums: Sums = { scores: new Float32Array(kinds.length), counts: new Float32Array(kinds.length), touched: [] }
+  const sums: Sums = { scores: new Float64Array(kinds.length), counts: new Float32Array(kinds.length), touched: [] }
   const holds = new Uint8Array(kinds.length)
   let scored = 0
   let refined = 0
@@ -300,7 +301,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
 /** The postings of a term as positions in the layout. One that refines counts only where something was found. */
 type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: number; refines: boolean }
 /** `counts` is all zero between two terms. */
-type Sums = { scores: Float32Array; counts: Float32Array; touched: number[] }
+type Sums = { scores: Float64Array; counts: Float32Array; touched: number[] }
 
 function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums): void {
   const { scores, counts, touched } = sums
@@ -360,7 +361,7 @@ function best(
     const { session, first, from, base, segment } = stretches[next]!
     const time = segment.times[from + at - base]!
     const newer = 1 + (GAIN_OF_NEWEST * (time - oldest)) / span
-    const value = scores[at]! * KIND_WEIGHTS[kinds[at]!]! * newer
+    const value = Math.fround(scores[at]!) * KIND_WEIGHTS[kinds[at]!]! * newer
     return { session, number: first + at - base, score: value, at: time * 1000, place: at }
   })
   ranked.sort((a, b) => b.score - a.score || b.at - a.at || b.place - a.place)
@@ -368,7 +369,7 @@ function best(
 }
 
 /** A score that at least `limit` candidates have, found by counting them in classes. */
-function thresholdOf(candidates: readonly number[], scores: Float32Array, kinds: Uint8Array, limit: number): number {
+function thresholdOf(candidates: readonly number[], scores: Float64Array, kinds: Uint8Array, limit: number): number {
   if (candidates.length <= 4 * limit) return 0
   const weighted = (at: number) => scores[at]! * KIND_WEIGHTS[kinds[at]!]!
   let highest = 0
