@@ -5,7 +5,8 @@
  * windows of three lines, since a view may show its halves in two places.
  */
 
-import { describeCall, sameFile } from '../src/calls/tool-kinds.ts'
+import { describeCall } from '../src/calls/tool-kinds.ts'
+import { sameFile } from '../src/model/paths.ts'
 import type { Message, ToolCallPart } from '../src/model/types.ts'
 import { type Evidence, gather, withoutLayout } from '../src/replay/measure/evidence.ts'
 

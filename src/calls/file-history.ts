@@ -5,18 +5,12 @@
  * is based on, and says that it cannot know rather than guess. A turn is a call of the model, counted from 1.
  */
 import { textOf } from '../model/leaves.ts'
+import { normalizePath, sameFile } from '../model/paths.ts'
 import { amount } from '../model/text.ts'
 import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { applyPatchTo } from './patches.ts'
-import {
-  type CallInfo,
-  describeCall,
-  exitCode,
-  normalizePath,
-  sameFile,
-  stripLineNumbers,
-  type ToolTable,
-} from './tool-kinds.ts'
+import { type CallInfo, describeCall, type ToolTable } from './tool-kinds.ts'
+import { exitCode, stripLineNumbers } from './tool-output.ts'
 
 export type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
 

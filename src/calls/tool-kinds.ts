@@ -13,10 +13,6 @@ import type { ToolKind } from '../model/types.ts'
 import { describeShell, patchPaths, type ShellInfo } from './shell-kinds.ts'
 import type { FileWrite, LineRange } from './shell-steps.ts'
 
-export { normalizePath, sameFile } from '../model/paths.ts'
-export type { FileWrite, LineRange } from './shell-steps.ts'
-export { exitCode, stripLineNumbers } from './tool-output.ts'
-
 export type CallInfo = {
   kind: ToolKind
   /** The file or folder, normalised; the first of `paths`. */

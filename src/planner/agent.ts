@@ -1,6 +1,6 @@
 /**
  * `agent`: how our own agent's sessions are looked after. `thrifty` shortens what is unlikely to be needed, when that
- * pays; around it stand what an agent needs to stay with its task: its goal every few calls, very large results in a
+ * pays; around it is what an agent needs to stay with its task: its goal every few calls, very large results in a
  * file, a warning before old steps go, and a summary of them when a share of the window is full.
  *
  * Marks are shares of the model's window, so that a small local model and a large one are treated alike. Where a
@@ -37,7 +37,7 @@ const WHOLE_LIMIT = 64_000
 const WHOLE_PREVIEW = 32_000
 
 /** `goal`: how often the agent is reminded of its goal; `false` for never. */
-export type AgentKnob = ThriftyKnob & { goal?: Partial<AnchorOptions> | false }
+type AgentKnob = ThriftyKnob & { goal?: Partial<AnchorOptions> | false }
 
 export function agentPlanner(
   options: Partial<AgentOptions> = {},

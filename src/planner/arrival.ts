@@ -1,5 +1,5 @@
 /**
- * The form in which a new part is first sent, where an edit costs no cache: what stands above already becomes a pointer,
+ * The form in which a new part is first sent, where an edit costs no cache: what is above already becomes a pointer,
  * a huge output of a run is cut to head, tail and the lines that tell of errors. Everything that is shown in full can be
  * pointed to from then on.
  */
@@ -13,7 +13,7 @@ import { withoutNumber } from './same-lines.ts'
 import type { ThriftyOptions } from './tuning.ts'
 
 /** With the lines that it shows, where these can be pointed to. */
-export type ArrivalForm = Pick<Form, 'mark' | 'tokens' | 'replacement'> & { lines?: (string | null)[] }
+type ArrivalForm = Pick<Form, 'mark' | 'tokens' | 'replacement'> & { lines?: (string | null)[] }
 
 /** `undefined`: it is sent as it came. */
 export function arrivalOf(item: Item, items: Items, fold: Fold, options: ThriftyOptions): ArrivalForm | undefined {

@@ -104,7 +104,7 @@ const MODULE = z.strictObject({
 
 export type ModuleConfig = z.infer<typeof MODULE>
 
-export type PolicyName = keyof typeof OPTIONS
+type PolicyName = keyof typeof OPTIONS
 
 export const policyNames = Object.keys(OPTIONS) as PolicyName[]
 
@@ -126,7 +126,7 @@ const policySchema = z.discriminatedUnion('use', [
   MODULE,
 ])
 
-export type PolicyConfig = z.infer<typeof policySchema>
+type PolicyConfig = z.infer<typeof policySchema>
 
 export const compositionSchema = z.strictObject({
   name: z.string().min(1).max(60).optional().describe('What sessions remember it by'),
@@ -154,7 +154,7 @@ export function makeComposition(
   return apply === 'thrifty' ? whenItPays(name, made) : everyTurn(name, made)
 }
 
-/** What may stand in the options of a policy, or in one of its options. */
+/** What the options of a policy may hold, or one of its options. */
 export function optionNames(policy: string, path: readonly PropertyKey[] = []): string[] {
   if (policy === 'module') return Object.keys(MODULE.shape)
   if (!isPolicyName(policy)) return ['use']

@@ -1,6 +1,6 @@
 /**
  * Shorter forms of a text that are honest about what is gone: an excerpt of head, tail and the lines that tell of
- * errors, and a cut in the middle of a string. Deterministic, and never longer than what they stand for.
+ * errors, and a cut in the middle of a string. Deterministic, and never longer than what they replace.
  */
 import { characterStart, headOf, lineAt, tailOf } from '../model/text.ts'
 import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } from './tuning.ts'

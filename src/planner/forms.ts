@@ -37,7 +37,7 @@ export type Form = {
 }
 
 /** `recallWith`: as in PlanContext. */
-export type FormOptions = { lookKeep: Keep; minInput: number; recallWith?: string | false | undefined }
+type FormOptions = { lookKeep: Keep; minInput: number; recallWith?: string | false | undefined }
 
 const NEVER: Form[] = []
 

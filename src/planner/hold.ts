@@ -21,7 +21,7 @@ import type { Proposal } from '../view/proposal.ts'
 import { type Horizon, horizonOf, isCold } from './planner.ts'
 import { THRIFTY } from './tuning.ts'
 
-export type HoldOptions = Horizon & {
+type HoldOptions = Horizon & {
   /** Share of the window from which nothing waits. */
   pressure: number
 }

@@ -5,7 +5,7 @@
  *
  * What agents use again of old steps are mostly commands and paths, so a line has the command word for word and the path
  * as it was spelled, and folders that many calls name in full are said once. What the agent said on the way is a line
- * with another sign. Folds stand side by side. When there are many, one fold around all of them keeps the newest lines
+ * with another sign. Folds follow one another. When there are many, one fold around all of them keeps the newest lines
  * of the log, of those on the way none, and of those that leave the files that they name. What a client reports in the
  * user's name is a line of the log. There is a bound to users' words: past it, what somebody pasted is shortened first,
  * and of very many things that users said the oldest but the first.
@@ -66,7 +66,7 @@ const TAG = /<\/?[a-z][\w-]*>/gi
 /** How each call went, in a word or two, by the call's id. */
 export type Outcomes = ReadonlyMap<string, string>
 
-/** The messages that stand for some units: users' own words whole and in place, a log of the rest between them. */
+/** The messages in place of some units: users' own words whole and in place, a log of the rest between them. */
 export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWith?: RecallWith): Message[] {
   const chunks: Chunk[] = []
   const onTheWay = saidOnTheWay(units)
@@ -82,7 +82,7 @@ export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWi
   return toMessages(chunks, [headerWith(recallWith), ...toLines({ folders: foldersIn(units), files: [], gone: 0 })])
 }
 
-/** How many of the newest things that users said are whole; how much of it all may stand in a fold, and how that is counted. */
+/** How many of the newest things that users said are whole; how much of it all a fold may hold, and how that is counted. */
 export type Room = {
   whole: number
   most: number
@@ -145,7 +145,7 @@ function toChunk(message: Message): Chunk {
   return header === undefined ? { said: message } : { lines: text.slice(header.length).split(NEXT_LINE) }
 }
 
-/** What stands before the first line of a log: often named folders, files that only older steps name, and how many these are. */
+/** What comes before the first line of a log: often named folders, files that only older steps name, and how many these are. */
 type Head = { folders: readonly string[]; files: readonly string[]; gone: number }
 
 function toLines({ folders, files, gone }: Head): string[] {

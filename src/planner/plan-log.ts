@@ -4,7 +4,7 @@
  * goes around the older ones.
  */
 
-import { exitCode } from '../calls/tool-kinds.ts'
+import { exitCode } from '../calls/tool-output.ts'
 import { firstIndex } from '../model/first-index.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
 import { amount } from '../model/text.ts'

@@ -152,7 +152,7 @@ export function orderQuantity(setup: number, growth: number, { read }: Pick<Mode
   return Math.sqrt((2 * setup * growth) / read)
 }
 
-export type Due = 'cold' | 'pressure' | 'band' | 'batch' | undefined
+type Due = 'cold' | 'pressure' | 'band' | 'batch' | undefined
 
 export type Timing = {
   /** The window is filling. */

@@ -13,7 +13,7 @@ export type Source<T> = { item: T; lines: (string | null)[] }
 
 type Occurrence<T> = { source: Source<T>; at: number }
 
-export type Pointed<T> = { text: string; lines: (string | null)[]; targets: Set<T> }
+type Pointed<T> = { text: string; lines: (string | null)[]; targets: Set<T> }
 
 export class LineIndex<T> {
   readonly #lines = new Map<string, Occurrence<T>[]>()

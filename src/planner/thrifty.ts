@@ -1,7 +1,7 @@
 /**
  * `thrifty`, the default: shorten what is unlikely to be needed, when that costs less than keeping it.
  *
- * Before a part is first sent, edits are free: blocks that stand above already become pointers, huge outputs of runs
+ * Before a part is first sent, edits are free: blocks that are above already become pointers, huge outputs of runs
  * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
  * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
  * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,

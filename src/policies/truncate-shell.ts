@@ -6,7 +6,7 @@
  * command line and the exit code always stay.
  */
 
-import { exitCode } from '../calls/tool-kinds.ts'
+import { exitCode } from '../calls/tool-output.ts'
 import { headOf, linesIn, onOneLine, tailOf, withCommas } from '../model/text.ts'
 import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'

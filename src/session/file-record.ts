@@ -5,8 +5,9 @@
  * ledger (MCP). Calls come second: they tell of tools that are not ours. A write that was undone is no change.
  */
 import { type Change, changesIn, type FileState, fileStateAt, type KnownWrite } from '../calls/file-history.ts'
-import { sameFile, type ToolTable } from '../calls/tool-kinds.ts'
+import type { ToolTable } from '../calls/tool-kinds.ts'
 import { hashContent, NO_FILE, pileWrite, type Write } from '../files/journal.ts'
+import { sameFile } from '../model/paths.ts'
 import type { Event, Message } from '../model/types.ts'
 import type { Fold } from '../view/fold.ts'
 

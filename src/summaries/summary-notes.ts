@@ -4,7 +4,7 @@
  */
 
 import { requestIn } from '../calls/requests.ts'
-import { exitCode } from '../calls/tool-kinds.ts'
+import { exitCode } from '../calls/tool-output.ts'
 import { headOf, onOneLine } from '../model/text.ts'
 import { type Unit, unitText } from '../view/units.ts'
 

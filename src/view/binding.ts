@@ -30,7 +30,7 @@ export class StaleReasoning {
   /** Takes in an event, behind the fold. */
   note(fold: Fold, event: Event): void {
     for (const edit of editsOf(fold, event)) {
-      // What the engine edits the client has changed already, or nothing stands behind it. A provider's clear is not sent.
+      // What the engine edits the client has changed already, or nothing is behind it. A provider's clear is not sent.
       if (edit.by === 'engine' || isServerClear(edit)) continue
       const byPolicy = edit.by.startsWith('policy:')
       const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
@@ -106,7 +106,7 @@ function partOf(target: Target): number | [] {
   return target.type === 'part' ? target.part : []
 }
 
-/** Where a change begins: whole entries begin before their first part, and what is inserted stands behind the last. */
+/** Where a change begins: whole entries begin before their first part, and an insertion is behind the last. */
 function placeOf(target: Target): Place {
   switch (target.type) {
     case 'part':

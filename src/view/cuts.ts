@@ -128,7 +128,7 @@ type Ends = { seen: number; ends: number[]; open: Set<string>; answering: boolea
 const known = new WeakMap<Fold, Ends>()
 
 /**
- * The entries that end a step, all of its calls answered: what stands behind them is not a tool result. A step
+ * The entries that end a step, all of its calls answered: the entry behind them is not a tool result. A step
  * that was interrupted has its results inserted behind it, so the cut comes after the next entry.
  */
 function stepEnds(fold: Fold): readonly number[] {

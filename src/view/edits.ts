@@ -1,5 +1,5 @@
 /**
- * Where edits stand and how two of them relate.
+ * Where edits are and how two of them relate.
  *
  * Every target is an interval over originals: (entry, part, leaf, character), compared in that order. The
  * active edits form a laminar family: two of them are disjoint or nested, the outer one shows, and of two with
@@ -18,12 +18,12 @@ type Interval = { start: Place; end: Place }
 
 const FIRST = -1
 const LAST = Number.MAX_SAFE_INTEGER
-/** Behind everything in an entry, yet before the next entry: where insertions stand. */
+/** Behind everything in an entry, yet before the next entry: the place of insertions. */
 const BEHIND = Number.POSITIVE_INFINITY
 
-export type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
+type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
 
-/** How `a` stands to `b`. */
+/** How `a` relates to `b`. */
 export function relate(a: Target, b: Target): Relation {
   const x = intervalOf(a)
   const y = intervalOf(b)

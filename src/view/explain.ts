@@ -1,5 +1,5 @@
 /**
- * The view with its reasons: what stands for which entries, and which edits made it so.
+ * The view with its reasons: what is shown for which entries, and which edits made it so.
  *
  * Every door that shows a session to people (CLI, server, UI) shows this. It reads the fold and changes nothing.
  */
@@ -20,7 +20,7 @@ export type ExplainedMessage = {
   ids: (string | undefined)[]
 }
 
-/** What stands for the entries `from`–`to`: no message at all where everything is hidden. */
+/** What is shown for the entries `from`–`to`: no message at all where everything is hidden. */
 export type ExplainedSlot = {
   from: number
   to: number

@@ -93,6 +93,6 @@ export type EditPrice = {
 }
 
 /** What the client's own compaction took out of a conversation. */
-export type DroppedPart = { id: string; kind: string; tokens: number; preview: string }
+type DroppedPart = { id: string; kind: string; tokens: number; preview: string }
 
 export type Dropped = { session: string; before: string; parts: DroppedPart[] }

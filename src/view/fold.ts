@@ -168,7 +168,7 @@ export function peek(fold: Fold): readonly Message[] {
   return fold.inner.flat
 }
 
-/** Tokens of what stands for some entries. */
+/** Tokens of what is shown for some entries. */
 export function tokensOf(fold: Fold, from: number, to: number): number {
   countNew(fold.inner, fold.count)
   const { slots } = fold.inner
@@ -183,7 +183,7 @@ export function isVisible(fold: Fold, entry: number): boolean {
   return slot !== undefined && slot.range === undefined
 }
 
-/** The index in the view of the first message that stands for an entry. */
+/** The index in the view of the first message that is shown for an entry. */
 export function indexOf(fold: Fold, entry: number): number {
   return offsetOf(fold.inner, slotOf(fold.inner, entry))
 }

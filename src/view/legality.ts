@@ -45,7 +45,7 @@ export type CheckOptions = {
   changed?: readonly Stretch[]
   /** The calls that may still wait for a result; if it is not given, all calls of the last step. */
   open?: readonly string[]
-  /** Messages whose texts were found in order, and for which dialect; whoever gives it never changes a message. */
+  /** Messages whose texts were found in order, and for which dialect; a caller that gives it never changes a message. */
   checked?: WeakMap<Message, Dialect | 'any'>
 }
 
@@ -113,7 +113,7 @@ export function waitingCalls(messages: readonly Message[]): string[] {
   return open
 }
 
-/** The first message of the step that holds the message at `index`: an assistant message or what stands alone. */
+/** The first message of the step that holds the message at `index`: an assistant message, or one that belongs to no step. */
 export function stepStart(messages: readonly Message[], index: number): number {
   let i = Math.max(0, Math.min(index, messages.length - 1))
   while (i > 0 && messages[i]!.role === 'tool') i--

@@ -26,7 +26,7 @@ import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
 /** What a conversation is given in front of a call that it begins with. */
 const OPENING: Message = { role: 'user', parts: [{ type: 'text', text: '[The conversation begins with a tool call]' }] }
 
-export type Legal = {
+type Legal = {
   messages: readonly Message[]
   /** The rules that were broken before the repair. */
   repaired: Violation[]

@@ -12,11 +12,11 @@ import { textOf } from '../model/leaves.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, Part, Role, ToolKind } from '../model/types.ts'
-import { entriesOf, isRange, outermost } from './edits.ts'
+import { entriesOf, isRange, messagesOf, outermost } from './edits.ts'
 import { editsInside, type Fold, rangeAround } from './fold.ts'
 import { shownParts } from './shown-texts.ts'
 
-/** What a bar of the map stands for: who spoke, or what the tool does. */
+/** What a bar of the map shows: who spoke, or what the tool does. */
 export type PartKind = 'system' | 'user' | 'assistant' | 'reasoning' | 'image' | 'raw' | 'inserted' | ToolKind
 
 /** One bar: a part of an entry, or a message that an edit shows. */
@@ -115,12 +115,12 @@ export class PartMap {
   }
 
   /** The messages of an edit get bars of their own, which show for as long as it does. */
-  #insert({ id, target, replacement }: Edit): void {
-    if (replacement === null || typeof replacement !== 'object' || !('messages' in replacement)) return
+  #insert(edit: Edit): void {
+    const { id, target } = edit
     const { from } = entriesOf(target)
     const { inserted } = this.#entries[from]!
-    if (inserted.some(({ edit }) => edit === id)) return
-    for (const message of replacement.messages) {
+    if (inserted.some(known => known.edit === id)) return
+    for (const message of messagesOf(edit)) {
       const [first] = message.parts
       const label = first ? wordsOf(first) : ''
       const track: Track = {
@@ -175,7 +175,7 @@ export class PartMap {
 
 const HIDDEN: State = { shown: 0, edits: [] }
 
-/** How a part stood before a call: as it happened, unless a change says otherwise. */
+/** How a part was shown before a call: as it happened, unless a change says otherwise. */
 function stateAt({ raw, part, changes }: Track, call: number): State {
   return changes.findLast(change => change.call <= call) ?? { shown: part === undefined ? 0 : raw, edits: [] }
 }

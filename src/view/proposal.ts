@@ -2,7 +2,7 @@
 import type { Edit } from '../model/types.ts'
 
 /** A file in the home; the path is relative to it. */
-export type KeptFile = { path: string; text: string }
+type KeptFile = { path: string; text: string }
 
 /** An edit that a policy would like; the engine gives it an id and counts what it saves. */
 export type Proposal = Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'> & {

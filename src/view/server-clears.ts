@@ -12,7 +12,7 @@ import { editsInside, type Fold, recordOf, slots } from './fold.ts'
 /** Marks these edits. */
 export const SERVER = 'server'
 
-/** What stands for a result that the provider has cleared. */
+/** What is shown for a result that the provider has cleared. */
 export const CLEARED = '[cleared by the provider]'
 
 export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {

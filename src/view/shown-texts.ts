@@ -1,7 +1,7 @@
 /**
  * The texts that the model sees, each with the way back to the original it came from.
  *
- * Texts of entries come in pieces: literal ones that stand as they were, and ones that an edit put there. What a
+ * Texts of entries come in pieces: literal ones that are as they were, and ones that an edit put there. What a
  * range edit shows has no single original and is left out, as are insertions: those are undone, not edited. A
  * part has a short id by which an agent can name it.
  */
@@ -11,7 +11,7 @@ import type { Message, Part } from '../model/types.ts'
 import { type ActiveEdit, outermost, renderEntry } from './edits.ts'
 import { editsInside, type Fold, isVisible, slots } from './fold.ts'
 
-/** A stretch of shown text and the stretch of the original that it stands for. */
+/** A stretch of shown text and the stretch of the original that it replaces. */
 export type Piece = { from: number; to: number; original: [start: number, end: number]; literal: boolean }
 
 export type ShownText = {
@@ -21,7 +21,7 @@ export type ShownText = {
   role: Message['role']
   text: string
   pieces: Piece[]
-  /** What stands here is one edit's: of the whole part, or of the whole leaf. */
+  /** The text is one edit's: of the whole part, or of the whole leaf. */
   replaced?: 'part' | 'leaf'
   /** The part as it is shown. */
   shown: Part
@@ -107,7 +107,7 @@ export function* shownByEdits(fold: Fold): Generator<{ edit: string; text: strin
 }
 
 const TYPES: Part['type'][] = ['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']
-/** Entries have 23 bits, parts 6, types 3: what is left over of a part's number stands behind a dash. */
+/** Entries have 23 bits, parts 6, types 3: what is left over of a part's number follows a dash. */
 const PARTS = 64
 const KINDS = 8
 const MIX = 0x9e3779b1

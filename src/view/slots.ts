@@ -1,5 +1,5 @@
 /**
- * The slots of a view: what stands for each entry or outermost range edit, in order, with the sums that are kept of them.
+ * The slots of a view: what is shown for each entry or outermost range edit, in order, with the sums that are kept of them.
  * An event rebuilds only the slots that it touches, and only new ones are counted.
  */
 import { firstIndex } from '../model/first-index.ts'
@@ -7,7 +7,7 @@ import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
 
-/** What stands for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
+/** What is shown for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
 export type Slot = {
   from: number
   to: number

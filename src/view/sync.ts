@@ -9,12 +9,12 @@ import { editsInside, type Fold, slots } from './fold.ts'
 import { isServerClear } from './server-clears.ts'
 import type { Slot } from './slots.ts'
 
-export type SyncPlan =
+type SyncPlan =
   | { kind: 'append'; append: Message[]; edit?: Pick<Edit, 'target' | 'replacement'> }
   /** The last entry that both share; −1 when they share none. */
   | { kind: 'fork'; at: number }
 
-/** `system` is what now stands for the first entry, where the client has changed its system prompt before. */
+/** `system` is what is now shown for the first entry, where the client has changed its system prompt before. */
 export function syncPlan(
   known: readonly Message[],
   incoming: readonly Message[],

@@ -3,7 +3,7 @@
  * the same calls would have cost with nothing edited.
  *
  * A fold of the ledger that only goes forward, so that a session which grows is followed at the cost of what is new.
- * A call is an assistant message; what stood in view before it was sent. `sent` and `raw` are of input, by the price
+ * A call is an assistant message; what was in view before it was sent. `sent` and `raw` are of input, by the price
  * table, on the assumption that the provider caches as documented, with and without our edits alike: the difference is
  * what the edits did, and nothing that the provider does anyway. `paid` is the account that every door shows: what the
  * provider reported for the call, priced; where it reported nothing, the model of costs, marked as estimated.
@@ -57,10 +57,10 @@ export type TimelineCall = {
 }
 
 /** When an edit was made, before which call, and the sentence that it was made with. */
-export type EditMoment = { at: number; call: number; decision?: string }
+type EditMoment = { at: number; call: number; decision?: string }
 
-/** What the next call would find: how much of the prefix still stands, and whether the provider has forgotten it. */
-export type CacheState = { tokens: number; cold: boolean; lastCallAt: number | undefined }
+/** What the next call would find: how much of the prefix is still cached, and whether the provider has forgotten it. */
+type CacheState = { tokens: number; cold: boolean; lastCallAt: number | undefined }
 
 type Placed = { seq: number; at: number; event: Event }
 type TimelineOptions = {
@@ -357,7 +357,7 @@ export class Timeline {
     else this.#since.ids.push(...ids)
   }
 
-  /** What the provider counted beyond our messages stands in front of them: system prompt and tools. */
+  /** What the provider counted beyond our messages is the system prompt and tools. */
   #report({ usage, shown, miss: told }: Extract<Event, { type: 'usage' }>): void {
     const last = this.calls.at(-1)!
     const before = this.calls.at(-2)

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  type CallInfo,
-  defineTools,
-  describeCall,
-  exitCode,
-  normalizePath,
-  sameFile,
-  stripLineNumbers,
-} from '../../src/calls/tool-kinds.ts'
+import { type CallInfo, defineTools, describeCall } from '../../src/calls/tool-kinds.ts'
+import { exitCode, stripLineNumbers } from '../../src/calls/tool-output.ts'
+import { normalizePath, sameFile } from '../../src/model/paths.ts'
 import * as fc from '../property.ts'
 
 type Case = [name: string, input: unknown, expected: Partial<CallInfo>]

@@ -13,9 +13,8 @@ import {
   readTranscript,
   readTranscriptStream,
   type SessionRead,
-  type TranscriptSession,
 } from '../../src/formats/transcripts/read-transcript.ts'
-import { SessionCollector } from '../../src/formats/transcripts/sessions.ts'
+import { SessionCollector, type TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { TranscriptEvent, TranscriptReader } from '../../src/formats/transcripts/transcript.ts'
 import type { Message, Part } from '../../src/model/types.ts'
 import { Calls, checkMessage } from '../../src/view/messages.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exitCode } from '../../src/calls/tool-kinds.ts'
+import { exitCode } from '../../src/calls/tool-output.ts'
 import { recentOnly } from '../../src/policies/recent-only.ts'
 import { truncateOutput, truncateShell } from '../../src/policies/truncate-shell.ts'
 import { bash, editsBy, openWith, play, shown, step, user } from './talk.ts'

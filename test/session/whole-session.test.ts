@@ -1,7 +1,7 @@
 /** A session exported, imported into another home and exported again is the same, byte for byte. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { TranscriptSession } from '../../src/formats/transcripts/read-transcript.ts'
+import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import { openPalimpsest, type Palimpsest } from '../../src/session/engine.ts'
 import { everySession } from '../../src/session/every-session.ts'
 import { importSession } from '../../src/session/import-transcript.ts'

@@ -3,7 +3,8 @@
  * Everything in a line comes from models and tools, so it is made printable and cut to the width.
  */
 
-import { type CallInfo, describeCall, exitCode } from '../../calls/tool-kinds.ts'
+import { type CallInfo, describeCall } from '../../calls/tool-kinds.ts'
+import { exitCode } from '../../calls/tool-output.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import { beginning, oneLine } from '../terminal/output.ts'
 import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'

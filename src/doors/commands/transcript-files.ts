@@ -4,7 +4,8 @@
  */
 import { stat } from 'node:fs/promises'
 import type { FoundFile as OnDisk } from '../../formats/transcripts/find-sessions.ts'
-import type { Problem, SessionRead, Transcript } from '../../formats/transcripts/read-transcript.ts'
+import type { SessionRead, Transcript } from '../../formats/transcripts/read-transcript.ts'
+import type { Problem } from '../../formats/transcripts/transcript.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import { printable } from '../terminal/output.ts'
 

@@ -6,8 +6,8 @@ export {
   readTranscriptStream,
   type SessionRead,
   type Transcript,
-  type TranscriptEvent,
-  type TranscriptSession,
 } from '../../formats/transcripts/read-transcript.ts'
+export type { TranscriptSession } from '../../formats/transcripts/sessions.ts'
+export type { TranscriptEvent } from '../../formats/transcripts/transcript.ts'
 export type { Message } from '../../model/types.ts'
 export { type ReplayOptions, type ReplayStep, replay } from '../../replay/replay.ts'

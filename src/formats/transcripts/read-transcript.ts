@@ -41,9 +41,6 @@ import type {
 } from './transcript.ts'
 import { repairUnicode } from './unicode.ts'
 
-export type { TranscriptSession } from './sessions.ts'
-export type { Format, Problem, SessionReason, TranscriptEvent } from './transcript.ts'
-
 export const READERS: readonly TranscriptReader[] = [
   claudeCode,
   codex,

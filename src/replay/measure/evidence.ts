@@ -7,7 +7,7 @@
  * shape, so one meter (measure.ts) can say how much of each a view still shows.
  */
 
-import { stripLineNumbers } from '../../calls/tool-kinds.ts'
+import { stripLineNumbers } from '../../calls/tool-output.ts'
 import { leavesOf, stringsIn, textOf } from '../../model/leaves.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { GramIndex } from './grams.ts'
