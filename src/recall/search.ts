@@ -62,9 +62,14 @@ export async function search(
 
 type Nearby = { words: readonly Ranked[]; newest: readonly Ranked[]; by: ByMeaning }
 
-/** What words found first and what is newest, in the order of nearness; the far ones are left out. */
+/**
+ * What words found first, in the order of nearness; the far ones are left out. Where words find little, what is newest is
+ * looked at too; where they find enough, that would push down better hits.
+ */
 async function nearest(index: RecallIndex, text: string, { words, newest, by }: Nearby): Promise<Ranked[]> {
-  const looked = new Map([...words.slice(0, MEANING_CANDIDATES), ...newest].map(one => [keyOf(one), one]))
+  const found = words.slice(0, MEANING_CANDIDATES)
+  const others = found.length < MEANING_CANDIDATES ? newest : []
+  const looked = new Map([...found, ...others].map(one => [keyOf(one), one]))
   const placed = await index.places([...looked.values()])
   const known = [...looked.values()].flatMap((one, i) => (placed[i] ? [{ one, place: placed[i] }] : []))
   const near = await by.meaning.nearest(
