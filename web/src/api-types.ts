@@ -200,10 +200,6 @@ export type Hit = {
   copies?: number
 }
 
-export type Nearby = Pick<Hit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'inView' | 'hash' | 'tokens'> & {
-  preview: string
-}
-
 /** What a policy would have done. */
 export type Would = {
   policy: string

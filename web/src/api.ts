@@ -19,17 +19,17 @@ export class ApiError extends Error {
 }
 
 type Query = Record<string, string | number | boolean | undefined>
-type Sent = { query?: Query; signal?: AbortSignal | undefined }
+type Sent = { query?: Query; signal?: AbortSignal }
 
 export function getJson<T>(path: string, { query, signal }: Sent = {}): Promise<T> {
-  return request<T>(path + queryText(query), { method: 'GET', ...(signal ? { signal } : {}) })
+  return request<T>(path + queryText(query), { method: 'GET', signal })
 }
 
 /** A write; it carries a key, so that one that is sent twice is done once. */
 export function sendJson<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { 'idempotency-key': crypto.randomUUID() }
   if (body !== undefined) headers['content-type'] = 'application/json'
-  return request<T>(path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  return request<T>(path, { method, headers, body: JSON.stringify(body) })
 }
 
 /** The address of something under a session, each name escaped. */

@@ -65,34 +65,33 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
   }
 }
 
-async function readEvents({ body }: Response, signal: AbortSignal): Promise<void> {
-  if (!body) return
-  let rest = ''
-  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+async function readEvents(response: Response, signal: AbortSignal): Promise<void> {
+  for await (const { id, data } of blocksIn(response)) {
     if (signal.aborted) return
-    const blocks = (rest + text).split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) takeBlock(block)
+    if (id !== undefined) lastId = id
+    if (data === undefined) continue
+    const event = JSON.parse(data) as LiveEvent
+    for (const listener of listeners) listener(event)
   }
 }
 
-function takeBlock(block: string): void {
-  const { id, data } = parseBlock(block)
-  if (id !== undefined) lastId = id
-  if (data === undefined) return
-  const event = JSON.parse(data) as LiveEvent
-  for (const listener of listeners) listener(event)
+/** The events of a stream; comments have neither id nor data. */
+export async function* blocksIn({ body }: Response): AsyncGenerator<{ id?: string; data?: string }> {
+  let rest = ''
+  for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const blocks = (rest + text).split('\n\n')
+    rest = blocks.pop() ?? ''
+    yield* blocks.map(parseBlock)
+  }
 }
 
-/** One event of the stream; comments have neither id nor data. */
-export function parseBlock(block: string): { id?: string; data?: string } {
+function parseBlock(block: string): { id?: string; data?: string } {
   const fields: Record<string, string> = {}
   for (const line of block.split('\n')) {
     const colon = line.indexOf(':')
     if (colon > 0) fields[line.slice(0, colon)] = line.slice(colon + 1).replace(/^ /, '')
   }
-  const { id, data } = fields
-  return { ...(id === undefined ? {} : { id }), ...(data === undefined ? {} : { data }) }
+  return fields
 }
 
 function change(next: Connection, signal: AbortSignal): void {

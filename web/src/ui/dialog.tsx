@@ -1,17 +1,15 @@
-/** A modal dialog: the browser's own, which keeps the focus inside, closes with Escape and gives the focus back. */
+/**
+ * A modal dialog: the browser's own, which keeps the focus inside, closes with Escape and gives the focus back. With an
+ * `action` it is a form: Enter or the button does it.
+ */
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { Button } from './button.tsx'
 
-export type DialogProps = {
-  title: string
-  onClose(): void
-  children: ReactNode
-  /** The buttons at the foot; closing is there anyway. */
-  actions?: ReactNode
-  wide?: boolean
-}
+type DialogAction = { label: string; run(): unknown; kind?: 'primary' | 'danger'; disabled?: boolean }
 
-export function Dialog({ title, onClose, children, actions, wide }: DialogProps) {
+type DialogProps = { title: string; onClose(): void; children: ReactNode; action?: DialogAction; wide?: boolean }
+
+export function Dialog({ title, onClose, children, action, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
   useEffect(() => {
@@ -19,6 +17,7 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
     element?.showModal()
     return () => element?.close()
   }, [])
+  const body = <div className="dialog-body">{children}</div>
   return (
     <dialog ref={dialog} className={wide ? 'dialog dialog-wide' : 'dialog'} aria-labelledby={heading} onClose={onClose}>
       <header className="dialog-head">
@@ -27,8 +26,24 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
           ✕
         </Button>
       </header>
-      <div className="dialog-body">{children}</div>
-      {actions && <footer className="dialog-foot">{actions}</footer>}
+      {action ? (
+        <form
+          onSubmit={event => {
+            event.preventDefault()
+            void action.run()
+          }}
+        >
+          {body}
+          <footer className="dialog-foot">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" kind={action.kind ?? 'primary'} disabled={action.disabled}>
+              {action.label}
+            </Button>
+          </footer>
+        </form>
+      ) : (
+        body
+      )}
     </dialog>
   )
 }

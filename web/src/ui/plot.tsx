@@ -7,6 +7,7 @@
 import { type PointerEvent, useState } from 'react'
 import { maxOf, type Point, thin, ticksTo } from './plot-points.ts'
 import { useWidth } from './size.ts'
+import { toneStyle } from './tone.ts'
 
 export type Series = { name: string; values: readonly (number | null)[]; tone: number; fill?: boolean; step?: boolean }
 export type PlotMark = { at: number; label: string; tone: 'bad' | 'note' }
@@ -54,7 +55,7 @@ export function Plot({ title, series, format, marks = [], limit, height = 96, at
         <span className="plot-legend">
           {length > 0 && <span className="plot-place">{placeName?.(place) ?? place + 1}</span>}
           {series.map(({ name, values, tone }) => (
-            <span key={name} className={`plot-key tone-${tone}`}>
+            <span key={name} className="plot-key" style={toneStyle(tone)}>
               <i aria-hidden="true" />
               {name} <b>{text(values[place], format)}</b>
             </span>
@@ -92,7 +93,7 @@ export function Plot({ title, series, format, marks = [], limit, height = 96, at
             {series.map(({ name, values, tone, fill, step }) => {
               const points = thin(values, width)
               return (
-                <g key={name} className={`tone-${tone}`}>
+                <g key={name} style={toneStyle(tone)}>
                   {fill && <path className="plot-fill" d={areaPath(points, x, y, height - BOTTOM)} />}
                   <path className="plot-line" d={linePath(points, x, y, step)} />
                 </g>

@@ -3,19 +3,21 @@ import { createContext, type ReactNode, useCallback, useContext, useMemo, useSta
 import { ApiError, messageOf } from '../api.ts'
 import { Button } from './button.tsx'
 
-export type Notice = { text: string; kind?: 'done' | 'failed'; action?: { label: string; run(): void } }
+type Notice = { text: string; kind?: 'done' | 'failed'; action?: { label: string; run(): void } }
 
 type Toasts = {
   show(notice: Notice): void
   /** Tells of a failure; the answer of a refused sign-in is told by the sign-in page. */
   fail(error: unknown): void
+  /** Does something and tells of a failure; says whether it was done. */
+  attempt(work: () => Promise<unknown>): Promise<boolean>
 }
 
 const SHOWN_MS = 6000
 const FAILED_MS = 15_000
 const MOST = 4
 
-const Context = createContext<Toasts>({ show: () => {}, fail: () => {} })
+const Context = createContext<Toasts>({ show: () => {}, fail: () => {}, attempt: async () => false })
 
 export function useToasts(): Toasts {
   return useContext(Context)
@@ -34,7 +36,15 @@ export function ToastProvider({ children }: { children: ReactNode }) {
       if (error instanceof ApiError && error.status === 401) return
       show({ text: messageOf(error), kind: 'failed' })
     }
-    return { show, fail }
+    const attempt = (work: () => Promise<unknown>) =>
+      work().then(
+        () => true,
+        error => {
+          fail(error)
+          return false
+        },
+      )
+    return { show, fail, attempt }
   }, [dismiss])
   const act = (id: string, action: { run(): void }) => {
     dismiss(id)

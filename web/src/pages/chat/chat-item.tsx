@@ -127,7 +127,7 @@ function Question({ text, onAnswer }: { text: string; onAnswer(yes: boolean): vo
   return (
     <div ref={box} className="chat-approval" role="alertdialog" aria-label="The agent asks for leave" tabIndex={-1}>
       <Text text={text} />
-      <div className="chat-approval-actions">
+      <div className="actions">
         <Button small kind="primary" onClick={() => onAnswer(true)}>
           Allow <kbd>y</kbd>
         </Button>

@@ -1,25 +1,16 @@
 /** What the agent's model is shown, beside the chat: how full its window is, the map, and what was edited and why. */
-import { getJson, sessionPath } from '../../api.ts'
 import type { ContextMap as MapData, Summary } from '../../api-types.ts'
-import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Bar } from '../../ui/bar.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { ContextMap } from '../session/context-map.tsx'
+import { useSessionPart } from '../session/session-part.ts'
 
 const FULL = 0.65
 
 export function ContextSide({ session, round }: { session: string; round: number }) {
-  const map = useResource(
-    `${session} ${round}`,
-    signal => getJson<MapData>(sessionPath(session, 'map'), { query: { max: 400 }, signal }),
-    { keep: true },
-  )
-  const summary = useResource(
-    `${session} ${round}`,
-    signal => getJson<Summary>(sessionPath(session, 'summary'), { signal }),
-    { keep: true },
-  )
+  const map = useSessionPart<MapData>('map', { session, length: round, query: { max: 400 } })
+  const summary = useSessionPart<Summary>('summary', { session, length: round })
   const shown = map.value
   const sum = summary.value
   if (!shown) return null
@@ -43,7 +34,7 @@ export function ContextSide({ session, round }: { session: string; round: number
       </div>
       <ContextMap map={shown} />
       {sum && (
-        <dl className="chat-facts">
+        <dl className="facts">
           <div>
             <dt>calls</dt>
             <dd>{count(sum.calls)}</dd>

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { AgentEvent } from '../../../../src/agent/events.ts'
 import { ApiError, fetchApi, sendJson } from '../../api.ts'
-import { parseBlock } from '../../live.ts'
+import { blocksIn } from '../../live.ts'
 import { type ChatItem, withEvent } from './chat-items.ts'
 
 export type Turn = {
@@ -102,7 +102,7 @@ export function agentPath(session: string, ...rest: string[]): string {
 type Request = Parameters<Turn['send']>[0]
 
 function startTurn({ session, text, persona }: Request, signal: AbortSignal): Promise<Response> {
-  const body = JSON.stringify({ text, ...(persona === undefined ? {} : { persona }) })
+  const body = JSON.stringify({ text, persona })
   const headers = { 'content-type': 'application/json' }
   return fetchApi(agentPath(session, 'turns'), { method: 'POST', body, headers, signal })
 }
@@ -117,14 +117,6 @@ async function findTurn(session: string, signal: AbortSignal): Promise<Response 
   }
 }
 
-async function follow({ body }: Response, take: (event: AgentEvent) => void): Promise<void> {
-  let rest = ''
-  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    const blocks = (rest + piece).split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const { data } = parseBlock(block)
-      if (data !== undefined) take(JSON.parse(data) as AgentEvent)
-    }
-  }
+async function follow(response: Response, take: (event: AgentEvent) => void): Promise<void> {
+  for await (const { data } of blocksIn(response)) if (data !== undefined) take(JSON.parse(data) as AgentEvent)
 }

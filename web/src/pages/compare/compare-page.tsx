@@ -3,16 +3,16 @@
  * what the agent needed later. The replay runs on the server; no model is called. Rows come one by one, as they are done.
  */
 import { useEffect, useMemo, useState } from 'react'
-import { ApiError, getJson, messageOf, sendJson, sessionPath } from '../../api.ts'
+import { getJson, sendJson, sessionPath } from '../../api.ts'
 import type { SessionInfo, Summary } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
-import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { money, percent, tokens } from '../../ui/format.ts'
 import { Plot, type Series } from '../../ui/plot.tsx'
 import { InlineText } from '../../ui/text.tsx'
+import { TONE_COUNT, toneStyle } from '../../ui/tone.ts'
 import { CompareTable } from './compare-table.tsx'
 import { bestOf, type Costs, KEEPS, LIMIT, nameOf } from './costs.ts'
 import { Scatter } from './scatter.tsx'
@@ -22,8 +22,6 @@ type Policy = { name: string; about: string }
 
 const BASE = 'none'
 const KNOBBED = 'thrifty'
-/** How many colours the plots have. */
-const TONES = 6
 const FIRST = ['none', 'thrifty', 'clear-tool-uses']
 
 export function ComparePage({ session }: { session: string }) {
@@ -56,7 +54,7 @@ export function ComparePage({ session }: { session: string }) {
       <p className="compare-state" role="status">
         {stateOf(running, isDone)}
       </p>
-      {error !== undefined && <Refused error={error} onRetry={run} />}
+      {error !== undefined && <Failure error={error} retry={run} />}
       {shown.length > 0 && shown[0]!.calls === 0 && (
         <EmptyState title="There is nothing to replay yet.">
           <p>A comparison needs at least one answer of a model in the session.</p>
@@ -103,18 +101,6 @@ function Head({ session, info, title }: HeadProps) {
   )
 }
 
-function Refused({ error, onRetry }: { error: unknown; onRetry(): void }) {
-  return (
-    <div className="failure" role="alert">
-      <p>{messageOf(error)}</p>
-      {error instanceof ApiError && <code>{error.code}</code>}
-      <Button small onClick={onRetry}>
-        Try again
-      </Button>
-    </div>
-  )
-}
-
 type ChoiceProps = { policies: readonly Policy[]; chosen: readonly string[]; onToggle(name: string): void }
 
 function Choice({ policies, chosen, onToggle }: ChoiceProps) {
@@ -122,7 +108,7 @@ function Choice({ policies, chosen, onToggle }: ChoiceProps) {
     <fieldset className="compare-policies">
       <legend className="visually-hidden">Planners to compare</legend>
       {policies.map(({ name, about }) => (
-        <label key={name} className={`card compare-policy tone-${toneOf(policies, name)}`}>
+        <label key={name} className="card compare-policy" style={toneStyle(toneOf(policies, name))}>
           <input
             type="checkbox"
             checked={chosen.includes(name)}
@@ -145,7 +131,7 @@ function stateOf(running: string | undefined, isDone: boolean): string {
 }
 
 function toneOf(policies: readonly Policy[], name: string): number {
-  return policies.findIndex(policy => policy.name === name) % TONES
+  return policies.findIndex(policy => policy.name === name) % TONE_COUNT
 }
 
 /** What is asked for: each planner that is ticked, and thrifty at every setting of its knob. */
@@ -176,7 +162,7 @@ function useComparison(session: string, chosen: readonly string[]) {
     let left = false
     setRunning(next)
     const [policy, keep] = next.split('@')
-    const body = { policies: [policy], ...(keep === undefined ? {} : { keep }) }
+    const body = { policies: [policy], keep }
     sendJson<{ policies: Costs[] }>('POST', sessionPath(session, 'compare'), body)
       .then(({ policies: [row] }) => {
         if (!left && row) setRows(old => new Map([...old, [next, row]]))

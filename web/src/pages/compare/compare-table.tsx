@@ -26,8 +26,8 @@ export function CompareTable({ rows, best, own }: TableProps) {
   const common = { best, own, onOpen: setOpen }
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-    <section className="compare-scroll card" aria-label="Sums of each planner" tabIndex={0}>
-      <table className="compare-table">
+    <section className="data-scroll card" aria-label="Sums of each planner" tabIndex={0}>
+      <table className="data-table compare-table">
         <thead>
           <tr>
             <th scope="col">Planner</th>

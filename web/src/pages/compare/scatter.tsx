@@ -2,6 +2,7 @@
 import { money, percent } from '../../ui/format.ts'
 import { ticksTo } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
+import { toneStyle } from '../../ui/tone.ts'
 import { LIMIT, nameOf, type Point } from './costs.ts'
 import './scatter.css'
 
@@ -64,7 +65,7 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
               />
             )}
             {rows.map(row => (
-              <g key={nameOf(row)} className={`tone-${toneOf(row.policy)}`}>
+              <g key={nameOf(row)} style={toneStyle(toneOf(row.policy))}>
                 {row === best && <circle className="scatter-ring" cx={x(row.evidence)} cy={y(row.dollars)} r={10} />}
                 <circle
                   className="scatter-point"

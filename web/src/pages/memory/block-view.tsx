@@ -30,33 +30,31 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
     history.reload()
     onChanged()
   }
-  const restore = async (version: string) => {
-    try {
+  const done = () => {
+    setEditing(false)
+    changed()
+  }
+  const restore = (version: string) =>
+    toasts.attempt(async () => {
       await restoreVersion(user, label, version)
       toasts.show({ text: `${label} is as it was then.` })
       changed()
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
-  const remove = async (version: string) => {
-    try {
+    })
+  const remove = (version: string) =>
+    toasts.attempt(async () => {
       await deleteBlock(user, label, version)
       toasts.show({ text: `Deleted ${label}.`, action: { label: 'Bring it back', run: () => void restore(version) } })
       changed()
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
+    })
   return (
     <article className="block">
-      <div className="card block-card">
-        <header className="block-head">
+      <div className="card detail-card">
+        <header className="detail-head">
           <h2>
             <InlineText text={block?.title || label} />
           </h2>
           {block && !editing && (
-            <div className="page-actions">
+            <div className="actions">
               <Button small onClick={() => setEditing(true)}>
                 Edit
               </Button>
@@ -82,17 +80,7 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
           </div>
         )}
         {block && !editing && (block.body === '' ? <p className="dim">Empty.</p> : <Text text={block.body} whole />)}
-        {block && editing && (
-          <EditBlock
-            user={user}
-            block={block}
-            onDone={() => {
-              setEditing(false)
-              changed()
-            }}
-            onCancel={() => setEditing(false)}
-          />
-        )}
+        {block && editing && <EditBlock user={user} block={block} onDone={done} onCancel={() => setEditing(false)} />}
       </div>
       <section className="history" aria-label="History">
         <h2>History</h2>

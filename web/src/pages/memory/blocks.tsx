@@ -50,7 +50,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
         <Split
           label="Blocks"
           head={
-            <div className="blocks-head">
+            <div className="split-head">
               <input
                 type="search"
                 aria-label="Search blocks"

@@ -9,26 +9,18 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
   const toasts = useToasts()
   const takeBack = async (proposals: readonly Proposal[]) => {
     for (const { id } of proposals) {
-      const done = await revert(user, id).then(isDone, toasts.fail)
-      if (done) toasts.show({ text: 'Taken back.' })
+      if (await toasts.attempt(() => revert(user, id))) toasts.show({ text: 'Taken back.' })
     }
     reload()
   }
   const approveOne = async (proposal: Proposal, own?: OwnWords): Promise<boolean> => {
-    try {
+    const action = { label: 'Revert', run: () => void takeBack([proposal]) }
+    const done = toasts.attempt(async () => {
       await approve(user, proposal.id, own)
       leave([proposal])
-      toasts.show({
-        text: `Approved: ${proposal.label}.`,
-        action: { label: 'Revert', run: () => void takeBack([proposal]) },
-      })
-      return true
-    } catch (error) {
-      toasts.fail(error)
-      return false
-    } finally {
-      reload()
-    }
+      toasts.show({ text: `Approved: ${proposal.label}.`, action })
+    })
+    return done.finally(reload)
   }
   return {
     approveOne,
@@ -51,14 +43,14 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
       leave(done)
       toasts.show({
         text: `Approved ${done.length}.${rest}`,
-        ...(done.length > 0 ? { action: { label: 'Revert', run: () => void takeBack(done.toReversed()) } } : {}),
+        action: done.length > 0 ? { label: 'Revert', run: () => void takeBack(done.toReversed()) } : undefined,
       })
       reload()
     },
     async reject(proposals: readonly Proposal[], why: string) {
       const done: Proposal[] = []
       for (const proposal of proposals) {
-        if (await reject(user, proposal.id, why).then(isDone, toasts.fail)) done.push(proposal)
+        if (await toasts.attempt(() => reject(user, proposal.id, why))) done.push(proposal)
       }
       leave(done)
       if (done.length > 0) toasts.show({ text: done.length === 1 ? 'Rejected.' : `Rejected ${done.length}.` })
@@ -72,5 +64,3 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
     },
   }
 }
-
-const isDone = () => true

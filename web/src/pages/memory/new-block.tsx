@@ -1,7 +1,6 @@
 /** A new block, written by the person: its label is how agents name it. */
-import { type FormEvent, useId, useState } from 'react'
+import { useState } from 'react'
 import { messageOf } from '../../api.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { writeBlock } from './memory-api.ts'
 
@@ -12,11 +11,9 @@ export function NewBlockDialog({ user, onClose, onMade }: NewBlockProps) {
   const [title, setTitle] = useState('')
   const [body, setBody] = useState('')
   const [problem, setProblem] = useState<string>()
-  const form = useId()
-  const send = async (event: FormEvent) => {
-    event.preventDefault()
+  const send = async () => {
     try {
-      await writeBlock(user, label.trim(), { body, ...(title.trim() ? { title: title.trim() } : {}) })
+      await writeBlock(user, label.trim(), { body, title: title.trim() || undefined })
       onMade(label.trim())
     } catch (error) {
       setProblem(messageOf(error))
@@ -26,30 +23,21 @@ export function NewBlockDialog({ user, onClose, onMade }: NewBlockProps) {
     <Dialog
       title="A new block"
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={form} kind="primary" disabled={label.trim() === ''}>
-            Write it
-          </Button>
-        </>
-      }
+      action={{ label: 'Write it', run: send, disabled: label.trim() === '' }}
     >
-      <form id={form} onSubmit={event => void send(event)} className="block-form">
-        <label>
-          <span>Label, such as goals</span>
-          <input autoFocus value={label} maxLength={100} onChange={event => setLabel(event.target.value)} required />
-        </label>
-        <label>
-          <span>Title, if it should have one</span>
-          <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
-        </label>
-        <label>
-          <span>Text</span>
-          <textarea rows={8} value={body} onChange={event => setBody(event.target.value)} />
-        </label>
-        {problem && <p className="notice notice-bad">{problem}</p>}
-      </form>
+      <label>
+        Label, such as goals
+        <input autoFocus value={label} maxLength={100} onChange={event => setLabel(event.target.value)} required />
+      </label>
+      <label>
+        Title, if it should have one
+        <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
+      </label>
+      <label>
+        Text
+        <textarea rows={8} value={body} onChange={event => setBody(event.target.value)} />
+      </label>
+      {problem && <p className="notice notice-bad">{problem}</p>}
     </Dialog>
   )
 }

@@ -33,8 +33,8 @@ export function OwnWordsEditor({ label, text, onChange, now, title, onTitle, pro
   return (
     <div className="own-words">
       {onTitle && (
-        <label className="own-title">
-          <span>Title</span>
+        <label>
+          Title
           <input value={title} maxLength={200} onChange={event => onTitle(event.target.value)} />
         </label>
       )}
@@ -49,7 +49,7 @@ export function OwnWordsEditor({ label, text, onChange, now, title, onTitle, pro
         </p>
       )}
       {problem && <p className="notice notice-bad">{problem}</p>}
-      <div className="own-actions">{children}</div>
+      <div className="actions">{children}</div>
       {problem === undefined && (
         <>
           <h3>What this changes</h3>

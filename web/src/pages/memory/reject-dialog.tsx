@@ -1,6 +1,5 @@
 /** Rejecting, with a word to the agent if one likes: a proposal that was rejected does not come back by itself. */
-import { type FormEvent, useId, useState } from 'react'
-import { Button } from '../../ui/button.tsx'
+import { useState } from 'react'
 import { Dialog } from '../../ui/dialog.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import type { Proposal } from './memory-api.ts'
@@ -9,39 +8,25 @@ type RejectDialogProps = { proposals: readonly Proposal[]; onClose(): void; onRe
 
 export function RejectDialog({ proposals, onClose, onReject }: RejectDialogProps) {
   const [why, setWhy] = useState('')
-  const form = useId()
-  const send = (event: FormEvent) => {
-    event.preventDefault()
-    onReject(why.trim())
-  }
   const [only] = proposals
   return (
     <Dialog
       title={proposals.length === 1 ? 'Reject this proposal' : `Reject ${proposals.length} proposals`}
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={form} kind="danger">
-            Reject
-          </Button>
-        </>
-      }
+      action={{ label: 'Reject', run: () => onReject(why.trim()), kind: 'danger' }}
     >
-      <form id={form} onSubmit={send} className="reject-form">
-        {proposals.length === 1 && only && (
-          <p>
-            <b>
-              <InlineText text={only.label} />
-            </b>{' '}
-            stays as it is.
-          </p>
-        )}
-        <label>
-          <span>Why, if you like to say</span>
-          <input autoFocus value={why} maxLength={2000} onChange={event => setWhy(event.target.value)} />
-        </label>
-      </form>
+      {proposals.length === 1 && only && (
+        <p>
+          <b>
+            <InlineText text={only.label} />
+          </b>{' '}
+          stays as it is.
+        </p>
+      )}
+      <label>
+        Why, if you like to say
+        <input autoFocus value={why} maxLength={2000} onChange={event => setWhy(event.target.value)} />
+      </label>
     </Dialog>
   )
 }

@@ -36,7 +36,7 @@ export function ProposalReview(props: ReviewProps) {
   const { proposal, hidden, diff, title_diff: titleDiff, problem, duplicates, from_tools: fromTools } = review.value
   const isOpen = proposal.state === 'open'
   return (
-    <article className="review card" aria-label={`Proposal for ${proposal.label}`}>
+    <article className="card detail-card" aria-label={`Proposal for ${proposal.label}`}>
       <ReviewHead review={review.value} />
       {fromTools && (
         <p className="notice notice-warn">
@@ -169,7 +169,7 @@ function Decide({ review, ...props }: ReviewProps & { review: Review }) {
     )
   }
   return (
-    <footer className="review-actions">
+    <footer className="actions">
       <Button kind="primary" disabled={busy || problem !== null} onClick={() => void approve()}>
         Approve
       </Button>
@@ -239,7 +239,7 @@ function Decided({ proposal, now, onRevert }: { proposal: Proposal; now: string 
         </p>
       )}
       {state === 'approved' && !conflict && (
-        <footer className="review-actions">
+        <footer className="actions">
           <Button disabled={busy} onClick={() => void takeBack()}>
             Revert
           </Button>

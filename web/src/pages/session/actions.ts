@@ -32,10 +32,11 @@ export type Replacement = { start: string; end: string; replacement: string }
 type Done = { edits: Edit[]; tokensSaved: number }
 
 export function useActions(session: string, reload: () => void): Actions {
-  const { show, fail } = useToasts()
+  const { show, attempt } = useToasts()
   return useMemo(() => {
     const post = <T>(body: unknown, ...path: string[]) => sendJson<T>('POST', sessionPath(session, ...path), body)
-    const run = (work: () => Promise<void>) => tryOut(work, { fail, reload })
+    // The page reads anew in any case: what failed may have met a change by others.
+    const run = (work: () => Promise<void>) => attempt(work).finally(reload)
     const undo = async (edit: string) => {
       await run(async () => {
         await post({}, 'edits', edit, 'undo')
@@ -52,7 +53,7 @@ export function useActions(session: string, reload: () => void): Actions {
       const undoAll = async () => {
         for (const edit of edits) if (edit) await undo(edit.id)
       }
-      show({ text, ...(edits[0] ? { action: { label: 'Undo', run: () => void undoAll() } } : {}) })
+      show({ text, action: edits[0] && { label: 'Undo', run: () => void undoAll() } })
     }
     const change = (what: string, body: unknown) =>
       run(async () => {
@@ -94,7 +95,7 @@ export function useActions(session: string, reload: () => void): Actions {
       },
       pin: async (entry, part) => {
         await run(async () => {
-          await post({ entry, ...(part === undefined ? {} : { part }) }, 'pin')
+          await post({ entry, part }, 'pin')
           show({ text: `Entry ${entry} is pinned: only you can change it.` })
         })
       },
@@ -110,20 +111,7 @@ export function useActions(session: string, reload: () => void): Actions {
           made(`Entries ${from}–${to} are compacted: ${count(edit.saved)} tokens fewer.`, edit)
         }),
     }
-  }, [session, reload, show, fail])
-}
-
-/** Says whether it was done. The page reads anew in any case: what failed may have met a change by others. */
-async function tryOut(work: () => Promise<void>, after: { fail(error: unknown): void; reload(): void }) {
-  try {
-    await work()
-    return true
-  } catch (error) {
-    after.fail(error)
-    return false
-  } finally {
-    after.reload()
-  }
+  }, [session, reload, show, attempt])
 }
 
 /** What rows deep in the conversation need. */

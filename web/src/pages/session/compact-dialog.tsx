@@ -3,7 +3,6 @@ import { useState } from 'react'
 import { messageOf, sendJson, sessionPath } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { count, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
@@ -48,14 +47,7 @@ export function CompactDialog({ session, last, actions, onClose, ...chosen }: Co
       wide
       title="Compact a stretch"
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" disabled={busy || preview.loading || !shown || !!problem} onClick={apply}>
-            Use this summary
-          </Button>
-        </>
-      }
+      action={{ label: 'Use this summary', run: apply, disabled: busy || preview.loading || !shown || !!problem }}
     >
       <div className="compact-range">
         <EntryInput label="From entry" value={range.from} max={range.to} onChange={from => change({ from })} />

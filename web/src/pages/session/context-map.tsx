@@ -7,6 +7,7 @@ import type { Bar, ContextMap as MapData, Turn } from '../../api-types.ts'
 import { count, percent, plural, tokens } from '../../ui/format.ts'
 import { useWidth } from '../../ui/size.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { kindStyle } from '../../ui/tone.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { drawMap, GAP, HEIGHT, ROW, readPalette, TOP } from './map-drawing.ts'
 import {
@@ -119,6 +120,7 @@ function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts
   const canvas = useRef<HTMLCanvasElement>(null)
   const round = useThemeRounds()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new round has other colours
+  const palette = useMemo(readPalette, [round])
   useLayoutEffect(() => {
     const element = canvas.current
     const context = element?.getContext('2d')
@@ -127,8 +129,8 @@ function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts
     element.width = layout.width * ratio
     element.height = HEIGHT * ratio
     context.scale(ratio, ratio)
-    drawMap(context, layout, { palette: readPalette(element), only, chosen, cold })
-  }, [layout, only, chosen, cold, round])
+    drawMap(context, layout, { palette, only, chosen, cold })
+  }, [layout, only, chosen, cold, palette])
   return <canvas ref={canvas} style={{ width: layout.width }} />
 }
 
@@ -184,7 +186,10 @@ function Tip({ box: { bar, group }, x, width }: { box: Box; x: number; width: nu
   const side = x > width / 2 ? { right: width - x } : { left: x }
   return (
     <div className="map-tip" style={side} aria-hidden="true">
-      <span className={`kind kind-${group}`}>{nameOf(bar, group)}</span> <InlineText text={bar.label} />
+      <span className="kind" style={kindStyle(group)}>
+        {nameOf(bar, group)}
+      </span>{' '}
+      <InlineText text={bar.label} />
       <span className="map-tip-numbers">
         {bar.raw === bar.shown ? (
           `${count(bar.raw)} tokens`
@@ -230,7 +235,8 @@ function Legend({ map, only, onOnly }: { map: MapData; only: KindGroup | undefin
         <li key={group}>
           <button
             type="button"
-            className={`kind kind-${group}`}
+            className="kind"
+            style={kindStyle(group)}
             aria-pressed={only === group}
             onClick={() => onOnly(only === group ? undefined : group)}
           >

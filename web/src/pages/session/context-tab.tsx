@@ -3,9 +3,7 @@
  * could go, a stretch of one's own, and what the client's own compaction dropped. Everything is an edit, to be undone.
  */
 import { useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
 import type { EditPrice, Moment, PricedPart } from '../../api-types.ts'
-import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { price as cents, count, money, percent, plural, tokens } from '../../ui/format.ts'
@@ -13,6 +11,7 @@ import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
 import { DroppedParts } from './dropped-parts.tsx'
+import { useSessionPart } from './session-part.ts'
 import { Stretches } from './stretches.tsx'
 import './context-tab.css'
 
@@ -106,23 +105,16 @@ type PriceBarProps = { session: string; length: number; ids: readonly string[]; 
 /** What taking these out costs and saves, before it is done. */
 function PriceBar({ session, length, ids, isCold, onDone }: PriceBarProps) {
   const { actions } = useSteering()
-  const drop = ids.join(',')
-  const asked = useResource(
-    `${session}\n${length}\n${drop}`,
-    signal =>
-      getJson<{ price: EditPrice }>(sessionPath(session, 'now'), { query: { drop }, signal }).then(
-        ({ price }) => price,
-      ),
-    { keep: true },
-  )
+  const query = { drop: ids.join(',') }
+  const asked = useSessionPart<{ price: EditPrice }>('now', { session, length, query })
   const take = async () => {
     if (await actions.takeOut(ids)) onDone()
   }
   return (
     <section className="editor-price card" aria-label="Price">
       {asked.error !== undefined && <Failure error={asked.error} retry={asked.reload} />}
-      {asked.value && <PriceText price={asked.value} isCold={isCold} />}
-      <p className="editor-actions">
+      {asked.value && <PriceText price={asked.value.price} isCold={isCold} />}
+      <p className="actions">
         <Button kind="primary" small disabled={asked.loading} onClick={() => void take()}>
           Take out {plural(ids.length, 'part')}
         </Button>

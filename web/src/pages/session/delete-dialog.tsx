@@ -1,8 +1,7 @@
 /** Deleting a session for good: says first what goes and what stays. */
 import { sendJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
-import { hrefOf } from '../../route.ts'
-import { Button } from '../../ui/button.tsx'
+import { hrefOf, navigate } from '../../route.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
@@ -15,27 +14,17 @@ const askFor = (session: string, preview: boolean) =>
 export function DeleteDialog({ session, onClose }: { session: string; onClose(): void }) {
   const toasts = useToasts()
   const preview = useResource(`delete ${session}`, () => askFor(session, true))
-  const remove = async () => {
-    try {
+  const remove = () =>
+    toasts.attempt(async () => {
       await askFor(session, false)
-      location.hash = hrefOf('sessions')
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
+      navigate(hrefOf('sessions'))
+    })
   const events = preview.value?.sessions[0]?.events
   return (
     <Dialog
       title="Delete the session for good"
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="danger" disabled={events === undefined} onClick={remove}>
-            Delete for good
-          </Button>
-        </>
-      }
+      action={{ label: 'Delete for good', run: remove, kind: 'danger', disabled: events === undefined }}
     >
       <p>
         {events === undefined ? 'Its events' : `Its ${plural(events, 'event')}`}, the files that only it points to, and

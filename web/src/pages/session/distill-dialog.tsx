@@ -1,6 +1,5 @@
 /** A part is replaced by a summary in the user's own words. */
 import { useState } from 'react'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Text } from '../../ui/text.tsx'
 import type { Actions, Place } from './actions.ts'
@@ -20,14 +19,7 @@ export function DistillDialog({ place, text, actions, onClose }: DistillDialogPr
       wide
       title={`Shorten a part of entry ${place.entry}`}
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" disabled={busy || summary.trim() === ''} onClick={apply}>
-            Show this instead
-          </Button>
-        </>
-      }
+      action={{ label: 'Show this instead', run: apply, disabled: busy || summary.trim() === '' }}
     >
       <label>
         What the model should keep of it

@@ -9,15 +9,12 @@ import { Failure } from '../../ui/failure.tsx'
 import { count, plural } from '../../ui/format.ts'
 import { InlineText, Text } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
+import { useSessionPart } from './session-part.ts'
 
 type Answer = Omit<Dropped, 'before'> & { before: string | null }
 
 export function DroppedParts({ session, length }: { session: string; length: number }) {
-  const found = useResource(
-    `${session}\n${length}`,
-    signal => getJson<Answer>(sessionPath(session, 'dropped'), { signal }),
-    { keep: true },
-  )
+  const found = useSessionPart<Answer>('dropped', { session, length })
   const { actions } = useSteering()
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [looked, setLooked] = useState<string>()

@@ -1,9 +1,10 @@
-/** One entry of the conversation: its parts, what stands for it where it is hidden, and what was put behind it. */
+/** One entry of the conversation: its parts, what is shown instead where it is hidden, and what was put behind it. */
 import { memo } from 'react'
 import type { Bar, EditState, Entry, Message } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { dateTime } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { kindStyle } from '../../ui/tone.ts'
 import { useSteering } from './actions.ts'
 import type { CallNames } from './call-names.ts'
 import { type EditIndex, messagesOf, partStates, type Stretch } from './edit-index.ts'
@@ -123,9 +124,9 @@ function StretchCard({ stretch: { from, to, edit } }: { stretch: Stretch }) {
 function InsertedCard({ edit, title }: { edit: EditState; title: string }) {
   const messages = messagesOf(edit)
   return (
-    <article className="part inserted kind-inserted" aria-label={title}>
+    <article className="part inserted" style={kindStyle('inserted')} aria-label={title}>
       <header className="part-head">
-        <span className="kind kind-inserted">{title}</span>
+        <span className="kind">{title}</span>
       </header>
       <div className="part-body">
         {messages.length === 0 && <p className="dim">Nothing is shown.</p>}

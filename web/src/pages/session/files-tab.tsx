@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { InlineText, Text } from '../../ui/text.tsx'
+import { useSessionPart } from './session-part.ts'
 
 type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
 type FileState = { path: string; turn: number; content: string | null; basis: string[] }
@@ -15,11 +16,7 @@ const DONE: Record<Change['kind'], string> = { write: 'written', edit: 'edited',
 type FilesTabProps = { session: string; length: number; calls: number }
 
 export function FilesTab({ session, length, calls }: FilesTabProps) {
-  const found = useResource(
-    `${session}\n${length}`,
-    signal => getJson<{ changes: Change[] }>(sessionPath(session, 'changelog'), { signal }),
-    { keep: true },
-  )
+  const found = useSessionPart<{ changes: Change[] }>('changelog', { session, length })
   const [looked, setLooked] = useState<{ path: string; turn: number }>()
   if (found.error !== undefined) return <Failure error={found.error} retry={found.reload} />
   if (!found.value) return <p className="dim">Reading …</p>
@@ -28,7 +25,7 @@ export function FilesTab({ session, length, calls }: FilesTabProps) {
     <div className="editor">
       <FileForm key={`${looked?.path} ${looked?.turn}`} given={looked} calls={calls} onLook={setLooked} />
       {looked && <FileAt session={session} {...looked} />}
-      <section aria-label="Changes" className="file-changes">
+      <section aria-label="Changes">
         <h3>What was changed, and why</h3>
         {changes.length === 0 && <EmptyState title="No file was changed." />}
         <ol className="editor-stretches">

@@ -11,7 +11,7 @@ import { type Band, bandsOf, turnName } from './map-scope.ts'
 export const ROW = 30
 export const GAP = 26
 export const TOP = 16
-export const CACHE_LINE = 12
+const CACHE_LINE = 12
 const AXIS = 16
 export const HEIGHT = TOP + ROW + GAP + ROW + CACHE_LINE + AXIS
 const SHOWN_Y = TOP + ROW + GAP
@@ -23,20 +23,20 @@ const SEPARATE_FROM = 4
 
 export type Palette = Record<KindGroup | 'sheet' | 'accent' | 'bad' | 'line' | 'ink', string>
 
-/** The colours of the page as it is now, light or dark. */
-export function readPalette(element: Element): Palette {
-  const style = getComputedStyle(element)
-  const read = (name: string) => style.getPropertyValue(name).trim()
+/** The colours of the page as it is now, light or dark: an element has them as the browser has resolved them. */
+export function readPalette(): Palette {
+  const probe = document.body.appendChild(document.createElement('i'))
+  const read = (name: string) => {
+    probe.style.color = `var(${name})`
+    return getComputedStyle(probe).color
+  }
   const groups = Object.keys(KIND_NAMES) as KindGroup[]
   const kinds = Object.fromEntries(groups.map(group => [group, read(`--kind-${group}`)])) as Record<KindGroup, string>
-  return {
-    ...kinds,
-    sheet: read('--sheet'),
-    accent: read('--accent'),
-    bad: read('--bad'),
-    line: read('--line-strong'),
-    ink: read('--ink-2'),
-  }
+  const [sheet, accent, bad, line, ink] = ['sheet', 'accent', 'bad', 'line-strong', 'ink-2'].map(name =>
+    read(`--${name}`),
+  )
+  probe.remove()
+  return { ...kinds, sheet: sheet!, accent: accent!, bad: bad!, line: line!, ink: ink! }
 }
 
 export type DrawOptions = { palette: Palette; only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }

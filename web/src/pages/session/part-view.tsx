@@ -13,6 +13,7 @@ import { TextDiff } from '../../ui/diff.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count, dateTime } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { kindStyle } from '../../ui/tone.ts'
 import { useSteering } from './actions.ts'
 import { authorName, type PartState } from './edit-index.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
@@ -41,11 +42,15 @@ export const PartView = memo(function PartView(props: PartViewProps) {
   const [face, setFace] = useState<Face>('shown')
   const [why, setWhy] = useState(false)
   const [isFolded, setFolded] = useState(role === 'system')
-  const classes = ['part', `kind-${group}`, isEdited && 'part-edited', shown === null && 'part-hidden']
+  const classes = ['part', isEdited && 'part-edited', shown === null && 'part-hidden']
   return (
-    <article className={classes.filter(Boolean).join(' ')} aria-label={`${nameOf(props)}, entry ${entry}`}>
+    <article
+      className={classes.filter(Boolean).join(' ')}
+      style={kindStyle(group)}
+      aria-label={`${nameOf(props)}, entry ${entry}`}
+    >
       <header className="part-head">
-        <span className={`kind kind-${group}`}>{nameOf(props)}</span>
+        <span className="kind">{nameOf(props)}</span>
         {label && (
           <span className="part-label">
             <InlineText text={label} />

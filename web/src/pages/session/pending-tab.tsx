@@ -1,25 +1,15 @@
 /** What the policy would do at the next call and what it holds back, with the sum behind it in its own words. */
-import { getJson, sessionPath } from '../../api.ts'
 import type { Held, Pending } from '../../api-types.ts'
-import { useResource } from '../../resource.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { useSessionPart } from './session-part.ts'
 
-export function PendingTab({
-  session,
-  length,
-  onOpen,
-}: {
-  session: string
-  length: number
-  onOpen(entry: number): void
-}) {
-  const key = `${session}\n${length}`
-  const pending = useResource(key, signal => getJson<Pending>(sessionPath(session, 'pending'), { signal }), {
-    keep: true,
-  })
+type PendingTabProps = { session: string; length: number; onOpen(entry: number): void }
+
+export function PendingTab({ session, length, onOpen }: PendingTabProps) {
+  const pending = useSessionPart<Pending>('pending', { session, length })
   if (pending.error !== undefined) return <Failure error={pending.error} retry={pending.reload} />
   if (!pending.value) return <p className="dim">Asking the policy …</p>
   const { policy, decision, now, later, saves } = pending.value

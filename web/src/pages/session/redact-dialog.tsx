@@ -31,20 +31,20 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   const [text, setText] = useState('')
   /** The text that was looked for, and how often it is there. */
   const [seen, setSeen] = useState<{ text: string; times: number }>()
-  const attempt = (work: () => Promise<void>) => () => void work().catch(error => toasts.fail(error))
   const cover = (what: What) =>
-    attempt(async () => {
+    toasts.attempt(async () => {
       const done = await askFor(session, what, false)
       toasts.show({ text: `${plural(timesIn(done), 'place')} covered for good.` })
       setSeen(undefined)
       found.reload()
       onChanged()
     })
-  const look = attempt(async () => setSeen({ text, times: timesIn(await askFor(session, { text }, true)) }))
+  const look = () =>
+    toasts.attempt(async () => setSeen({ text, times: timesIn(await askFor(session, { text }, true)) }))
   const secrets = found.value?.secrets
   const times = seen?.text === text ? seen.times : undefined
   return (
-    <Dialog wide title="Secrets in this session" onClose={onClose} actions={<Button onClick={onClose}>Close</Button>}>
+    <Dialog wide title="Secrets in this session" onClose={onClose}>
       <p className="dim">
         A mask of the same length takes the place of what is covered: in messages, edits, kept files and the search. It
         cannot be undone. Replace a leaked key at its provider as well.
@@ -58,7 +58,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
               <SecretRow key={`${place.event} ${place.part} ${place.kind} ${place.hint}`} {...{ session, place }} />
             ))}
           </ul>
-          <Button kind="danger" onClick={cover({ secrets: true })}>
+          <Button kind="danger" onClick={() => void cover({ secrets: true })}>
             Cover {secrets.length === 1 ? 'it' : `all ${secrets.length}`} for good
           </Button>
         </>
@@ -66,20 +66,20 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
       <form
         onSubmit={event => {
           event.preventDefault()
-          look()
+          void look()
         }}
       >
         <label>
           Cover another text
           <input value={text} onChange={event => setText(event.target.value)} autoComplete="off" />
         </label>
-        <p className="dialog-row">
+        <p className="actions">
           <Button type="submit" disabled={text.length < SHORTEST_TEXT}>
             Look for it
           </Button>
           {times === 0 && <span>It is nowhere in this session.</span>}
           {times !== undefined && times > 0 && (
-            <Button kind="danger" onClick={cover({ text })}>
+            <Button kind="danger" onClick={() => void cover({ text })}>
               Cover {plural(times, 'place')} for good
             </Button>
           )}

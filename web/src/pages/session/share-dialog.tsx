@@ -3,7 +3,6 @@ import { useState } from 'react'
 import { fetchApi, getJson, sessionPath } from '../../api.ts'
 import type { SecretPlace } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
@@ -18,28 +17,19 @@ export function ShareDialog({ session, onClose }: { session: string; onClose(): 
   const secrets = found.value?.secrets.length
   const save = async () => {
     setBusy(true)
-    try {
+    const done = await toasts.attempt(async () => {
       const response = await fetchApi(`${sessionPath(session, 'share')}?hide_names=${hides}`)
       const name = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? 'session.html'
       saveAs(await response.blob(), name)
-      onClose()
-    } catch (error) {
-      toasts.fail(error)
-      setBusy(false)
-    }
+    })
+    if (done) onClose()
+    else setBusy(false)
   }
   return (
     <Dialog
       title="Share the session as a file"
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" disabled={busy || secrets === undefined} onClick={save}>
-            Download
-          </Button>
-        </>
-      }
+      action={{ label: 'Download', run: save, disabled: busy || secrets === undefined }}
     >
       <p>
         One HTML file to read: the conversation, what the model was shown instead, and why. It opens offline, loads
@@ -52,7 +42,7 @@ export function ShareDialog({ session, onClose }: { session: string; onClose(): 
             : `${plural(secrets, 'place')} with what looks like a key or token will be covered.`}
         </p>
       )}
-      <label className="dialog-row">
+      <label className="actions">
         <input type="checkbox" checked={hides} onChange={event => setHides(event.target.checked)} />
         Hide the title, the project and names of users
       </label>

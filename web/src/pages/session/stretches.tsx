@@ -1,28 +1,23 @@
 /** Stretches inside texts that could go at little loss, and a stretch of one's own: from here to there, replaced. */
 import { type FormEvent, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { count } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { type Replacement, useSteering } from './actions.ts'
+import { useSessionPart } from './session-part.ts'
 
 type Suggestion = { operation: Replacement; reason: string; entry: number; part: number; tokens: number }
 type StretchesProps = { session: string; length: number; onOpen(entry: number): void }
 
 export function Stretches({ session, length, onOpen }: StretchesProps) {
-  const found = useResource(
-    `${session}\n${length}`,
-    signal => getJson<{ suggestions: Suggestion[] }>(sessionPath(session, 'suggestions'), { signal }),
-    { keep: true },
-  )
+  const found = useSessionPart<{ suggestions: Suggestion[] }>('suggestions', { session, length })
   const { actions } = useSteering()
   const suggestions = found.value?.suggestions ?? []
   return (
     <section aria-label="Suggestions">
       <h3>Stretches that could go</h3>
       {found.value && suggestions.length === 0 && (
-        <p className="dim">No log, trace or other noise stands out inside a text.</p>
+        <p className="dim">No text has a log, a trace or other noise in it.</p>
       )}
       <ul className="editor-stretches">
         {suggestions.map(({ operation, reason, entry, part, tokens }) => (

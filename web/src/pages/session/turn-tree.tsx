@@ -7,6 +7,7 @@ import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
 import { count, dateTime, money, plural, price, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { kindStyle } from '../../ui/tone.ts'
 import { groupOf } from './kinds.ts'
 
 export type TurnTreeProps = {
@@ -126,7 +127,9 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
             </button>
             {step.tools.map(tool => (
               <button key={tool.part} type="button" className="step step-tool" onClick={() => onOpen(tool.entry)}>
-                <span className={`kind kind-${groupOf(tool.kind)}`}>{tool.name}</span>
+                <span className="kind" style={kindStyle(groupOf(tool.kind))}>
+                  {tool.name}
+                </span>
                 <span className="step-about">
                   <InlineText text={tool.about} />
                 </span>
@@ -146,7 +149,9 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
                 href={hrefOf('sessions', agent.session)}
                 title={tipOf({ ...agent, agents: 0, saved: 0 })}
               >
-                <span className="kind kind-agent">subagent</span>
+                <span className="kind" style={kindStyle('agent')}>
+                  subagent
+                </span>
                 <span className="step-about">
                   <InlineText text={agent.title || agent.session} />
                 </span>

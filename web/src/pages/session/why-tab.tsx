@@ -7,6 +7,7 @@ import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
+import { useSessionPart } from './session-part.ts'
 import './why-tab.css'
 
 type Cause = 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider' | 'start' | 'none'
@@ -46,9 +47,8 @@ const RENT_NAMES: Record<RentBy, string> = {
 const ROWS = 10
 
 export function WhyTab({ session, length, onAt }: { session: string; length: number; onAt(at: number): void }) {
-  const key = `${session}\n${length}`
-  const why = useResource(key, signal => getJson<Why>(sessionPath(session, 'why'), { signal }), { keep: true })
-  const rent = useResource(key, signal => getJson<Rent>(sessionPath(session, 'rent'), { signal }), { keep: true })
+  const why = useSessionPart<Why>('why', { session, length })
+  const rent = useSessionPart<Rent>('rent', { session, length })
   if (why.error !== undefined) return <Failure error={why.error} retry={why.reload} />
   if (!why.value) return <p className="dim">Adding up …</p>
   const { calls, billedUsd, predictedUsd, causes, moments } = why.value
@@ -91,13 +91,9 @@ export function WhyTab({ session, length, onAt }: { session: string; length: num
   )
 }
 
-function Moment({
-  moment: { call, billedUsd, predictedUsd, cause, text },
-  onAt,
-}: {
-  moment: WhyCall
-  onAt(at: number): void
-}) {
+type MomentProps = { moment: WhyCall; onAt(at: number): void }
+
+function Moment({ moment: { call, billedUsd, predictedUsd, cause, text }, onAt }: MomentProps) {
   return (
     <li>
       <button type="button" className="link" onClick={() => onAt(call)}>

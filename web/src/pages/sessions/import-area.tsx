@@ -40,7 +40,7 @@ export type Imports = {
   /** Imports a file with many sessions after all, or not. */
   decide(job: Job, yes: boolean): void
   dismiss(): void
-  takeBack(): Promise<void>
+  takeBack(): Promise<unknown>
 }
 
 /** Calls `done` after every file that was taken in. */
@@ -90,16 +90,13 @@ export function useImports(done: () => void): Imports {
         later(() => run(job))
       },
       dismiss: () => setJobs(old => old.filter(job => !isOver(job))),
-      takeBack: async () => {
-        try {
+      takeBack: () =>
+        toasts.attempt(async () => {
           for (const id of new Set(jobs.filter(isOver).map(job => job.import)))
             await sendJson('POST', '/deletions', { import: id })
           setJobs(old => old.filter(job => !isOver(job)))
           done()
-        } catch (error) {
-          toasts.fail(error)
-        }
-      },
+        }),
     }
   }, [jobs, asking, change, done, toasts])
 }
@@ -210,7 +207,7 @@ function Jobs({ imports: { jobs, asking, answer, decide, dismiss, takeBack } }: 
 
 function Question({ what, onAnswer }: { what: string; onAnswer(yes: boolean): void }) {
   return (
-    <p className="dialog-row">
+    <p className="actions">
       {what}.
       <Button small kind="primary" onClick={() => onAnswer(true)}>
         Import them

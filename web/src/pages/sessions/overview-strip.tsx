@@ -31,7 +31,7 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
             </>
           )}
         </p>
-        <dl className="strip-numbers">
+        <dl className="facts">
           <Amount name="Sessions" value={count(week.sessions)} note={plural(week.calls, 'call')} />
           <Amount
             name="Read from cache"

@@ -1,7 +1,6 @@
 /** A title of one's own for a session, where an empty one takes it back, and tags. */
 import { useState } from 'react'
 import { sendJson, sessionPath } from '../../api.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
@@ -12,44 +11,23 @@ export function RenameDialog({ session, onClose }: { session: Renamed; onClose(r
   const [title, setTitle] = useState(session.title)
   const [tags, setTags] = useState(before)
   const toasts = useToasts()
-  const save = async () => {
-    try {
+  const save = () =>
+    toasts.attempt(async () => {
       if (title !== session.title) await sendJson('PUT', sessionPath(session.id, 'title'), { title: title.trim() })
       if (tags !== before) await sendJson('PUT', sessionPath(session.id, 'tags'), { tags: tags.split(',') })
       onClose(true)
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
+    })
   return (
-    <Dialog
-      title="Rename and tag the session"
-      onClose={() => onClose(false)}
-      actions={
-        <>
-          <Button onClick={() => onClose(false)}>Cancel</Button>
-          <Button kind="primary" onClick={save}>
-            Save
-          </Button>
-        </>
-      }
-    >
-      <form
-        onSubmit={event => {
-          event.preventDefault()
-          void save()
-        }}
-      >
-        <label>
-          Title
-          <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
-        </label>
-        <label>
-          Tags, separated by commas
-          <input value={tags} onChange={event => setTags(event.target.value)} />
-        </label>
-        <p className="dim">Its name stays {session.id}. Without a title it is called by its first request.</p>
-      </form>
+    <Dialog title="Rename and tag the session" onClose={() => onClose(false)} action={{ label: 'Save', run: save }}>
+      <label>
+        Title
+        <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
+      </label>
+      <label>
+        Tags, separated by commas
+        <input value={tags} onChange={event => setTags(event.target.value)} />
+      </label>
+      <p className="dim">Its name stays {session.id}. Without a title it is called by its first request.</p>
     </Dialog>
   )
 }

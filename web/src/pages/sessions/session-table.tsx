@@ -14,18 +14,23 @@ import type { Wanted } from './session-filters.tsx'
 
 export type TableProps = { rows: readonly Family[]; wanted: Wanted; onRename(row: SessionRow): void }
 
-const COLUMNS = 8
+/** Pixels; the name of the session takes the rest. */
+const WIDTHS = { session: undefined, project: 112, agent: 190, calls: 74, spark: 124, cost: 104, saved: 116, used: 112 }
+const COLUMNS = Object.entries(WIDTHS)
 
 export function SessionTable({ rows, wanted, onRename }: TableProps) {
   const [now] = useState(() => Date.now())
   return (
     <table className="sessions card">
+      <colgroup>
+        {COLUMNS.map(([name, width]) => (
+          <col key={name} style={{ width }} className={`column-${name}`} />
+        ))}
+      </colgroup>
       <thead>
         <tr>
           <Head name="title" label="Session" wanted={wanted} />
-          <th scope="col" className="column-project">
-            Project
-          </th>
+          <th scope="col">Project</th>
           <th scope="col" className="column-agent">
             Agent and model
           </th>
@@ -53,7 +58,7 @@ export function SessionTable({ rows, wanted, onRename }: TableProps) {
             <Fragment key={row.id}>
               {isFirst && (
                 <tr className="session-group">
-                  <th colSpan={COLUMNS} scope="colgroup">
+                  <th colSpan={COLUMNS.length} scope="colgroup">
                     {group}
                   </th>
                 </tr>
@@ -176,7 +181,7 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
           </Button>
         </div>
       </td>
-      <td className="column-project">
+      <td>
         {project && (
           <span className="chip" title={about.project}>
             <InlineText text={project} />
@@ -184,8 +189,7 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
         )}
       </td>
       <td className="column-agent">
-        {about.client && <span className="chip chip-agent">{about.client}</span>}{' '}
-        <span className="dim">{row.model}</span>
+        {about.client && <span className="chip">{about.client}</span>} <span className="dim">{row.model}</span>
       </td>
       {sums && summary ? (
         <Numbers sums={sums} summary={summary} />
@@ -204,7 +208,7 @@ function Numbers({ sums, summary: { series } }: { sums: Sums; summary: Summary }
   const isSaving = Math.abs(sums.saved) >= 0.005
   return (
     <>
-      <td className="number session-calls">
+      <td className="number">
         <span className="on-phone">{plural(sums.calls, 'call')}</span>
         <span className="on-desk">{count(sums.calls)}</span>
       </td>

@@ -117,7 +117,6 @@ export function SessionsPage() {
   )
 }
 
-/** Calls now and then while something is on its way. */
 function NoneFits({ onClear }: { onClear: () => void }) {
   return (
     <div className="sessions-none dim">
@@ -129,6 +128,7 @@ function NoneFits({ onClear }: { onClear: () => void }) {
   )
 }
 
+/** Calls now and then while something is on its way. */
 function useWhile(isWaiting: boolean, ask: () => void): void {
   const latest = useRef(ask)
   latest.current = ask
@@ -185,13 +185,11 @@ function OwnSessions() {
   const { sessions, agents, last } = found.value
   const look = async () => {
     setBusy(true)
-    try {
+    const done = await toasts.attempt(async () => {
       const { session } = await sendJson<{ session: string }>('POST', '/own-sessions/last')
       navigate(hrefOf('sessions', session))
-    } catch (error) {
-      toasts.fail(error)
-      setBusy(false)
-    }
+    })
+    setBusy(done)
   }
   return (
     <section className="welcome-own card" aria-label="Your own sessions">

@@ -35,8 +35,8 @@ export function Choices({ agents, projects, ...common }: ChoicesProps) {
       {rows.length === 0 && <p className="dim">There is no session of an agent yet.</p>}
       {rows.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-        <section className="card settings-scroll" aria-label="Settings by agent and project" tabIndex={0}>
-          <table className="settings-table">
+        <section className="card data-scroll" aria-label="Settings by agent and project" tabIndex={0}>
+          <table className="data-table">
             <thead>
               <tr>
                 <th scope="col">For</th>

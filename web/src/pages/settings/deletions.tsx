@@ -92,18 +92,7 @@ function DeletionDialog({ planned: { what, sessions }, onClose, onDelete }: Dele
   const events = sessions.reduce((sum, one) => sum + one.events, 0)
   const more = sessions.length - MOST_NAMED
   return (
-    <Dialog
-      title={what}
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="danger" onClick={onDelete}>
-            Delete for good
-          </Button>
-        </>
-      }
-    >
+    <Dialog title={what} onClose={onClose} action={{ label: 'Delete for good', kind: 'danger', run: onDelete }}>
       <p>
         {plural(sessions.length, 'session')} with {plural(events, 'event')} would go. This cannot be undone.
       </p>

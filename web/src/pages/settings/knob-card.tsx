@@ -33,7 +33,7 @@ export function KnobCard({ settings, change, knobs, left, policies }: CardProps)
           <PlannerChoice setting={policy} policies={policies} change={change} />
           <KnobSlider keep={keep} levels={levels} onKeep={setTried} isFixed={set?.settable === false} />
           <Outcome knobs={knobs} left={left} keep={keep} inForce={inForce} levels={levels} />
-          <div className="settings-actions">
+          <div className="actions settings-actions">
             <Button kind="primary" disabled={tried === undefined || tried === inForce} onClick={() => void save()}>
               Keep this setting
             </Button>

@@ -23,8 +23,8 @@ export function Models({ models, asOf }: { models: readonly ModelRow[]; asOf: st
       {models.length === 0 && <p className="dim">There is no session yet.</p>}
       {models.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-        <section className="card settings-scroll" aria-label="Models" tabIndex={0}>
-          <table className="settings-table">
+        <section className="card data-scroll" aria-label="Models" tabIndex={0}>
+          <table className="data-table">
             <thead>
               <tr>
                 <th scope="col">Model</th>

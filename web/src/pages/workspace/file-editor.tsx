@@ -1,6 +1,6 @@
 /**
- * One knowledge file: read it, edit it, save it. While one writes, the text stands for the version that it began
- * with; when the file is changed underneath, the change is shown, and taken in by hand.
+ * One knowledge file: read it, edit it, save it. The draft remembers the version that it began with: a
+ * change underneath is shown, and taken in by hand.
  */
 import { useDeferredValue, useState } from 'react'
 import { ApiError, getJson, sendJson } from '../../api.ts'
@@ -38,8 +38,8 @@ export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
     onSaved()
   }
   return (
-    <article className="card file" aria-label={path}>
-      <header className="file-head">
+    <article className="card detail-card" aria-label={path}>
+      <header className="detail-head">
         <h2>
           <InlineText text={path} />
         </h2>
@@ -78,15 +78,12 @@ function AddedByAgents({ file, onSaved }: { file: WorkspaceFile; onSaved(file: W
     return session === '' ? [] : [{ at, session, entry, text: row.replace(MARK, '').replace(/^- /, '') }]
   })
   if (added.length === 0) return null
-  const undo = async (at: number) => {
-    const text = rows.toSpliced(at, 1).join('\n')
-    try {
+  const undo = (at: number) =>
+    toasts.attempt(async () => {
+      const text = rows.toSpliced(at, 1).join('\n')
       onSaved(await sendJson<WorkspaceFile>('PUT', filePath(file.path), { text, version: file.version }))
       toasts.show({ text: 'Taken out.' })
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
+    })
   return (
     <section aria-label="Added by agents">
       <h3>Added by agents</h3>
@@ -119,6 +116,11 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
   // The newest that is known: from looking now and then, or from a save that was refused.
   const now = file.version === base.version ? seen : file
   const isOld = now.version !== base.version
+  const rebase = (on: string) => {
+    setBase(now)
+    setSeen(now)
+    setText(on)
+  }
   const save = async () => {
     setBusy(true)
     try {
@@ -132,7 +134,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
     }
   }
   return (
-    <div className="draft">
+    <div className="own-words">
       {isOld && (
         <section className="notice notice-warn" role="alert">
           <p>
@@ -140,25 +142,11 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
             into your text, then save.
           </p>
           <TextDiff before={base.text} after={now.text} label="What changed underneath" />
-          <div className="draft-actions">
-            <Button
-              small
-              onClick={() => {
-                setBase(now)
-                setSeen(now)
-              }}
-            >
+          <div className="actions">
+            <Button small onClick={() => rebase(text)}>
               I have seen it: compare mine with that
             </Button>
-            <Button
-              small
-              kind="quiet"
-              onClick={() => {
-                setBase(now)
-                setSeen(now)
-                setText(now.text)
-              }}
-            >
+            <Button small kind="quiet" onClick={() => rebase(now.text)}>
               Take theirs, drop mine
             </Button>
           </div>
@@ -170,7 +158,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
         value={text}
         onChange={event => setText(event.target.value)}
       />
-      <div className="draft-actions">
+      <div className="actions">
         <Button kind="primary" disabled={busy || isOld || text === base.text} onClick={() => void save()}>
           Save
         </Button>

@@ -17,7 +17,6 @@ import { useToasts } from '../../ui/toast.tsx'
 import { FileEditor } from './file-editor.tsx'
 import { NewFileDialog } from './new-file.tsx'
 import '../../ui/notice.css'
-import './workspace.css'
 
 type FileInfo = { path: string; version: string; bytes: number }
 type Listing = { folder: string; limit: number; files: FileInfo[] }
@@ -58,7 +57,7 @@ export function WorkspacePage() {
         <Split
           label="Knowledge files"
           head={
-            <div className="workspace-head">
+            <div className="split-head">
               <span className="dim">{count(files.length)} files</span>
               <Button small onClick={() => setMaking(true)}>
                 New file
@@ -104,14 +103,7 @@ export function WorkspacePage() {
 
 function MakeFiles({ onMade }: { onMade(): void }) {
   const toasts = useToasts()
-  const make = async () => {
-    try {
-      await sendJson('POST', '/workspace')
-      onMade()
-    } catch (error) {
-      toasts.fail(error)
-    }
-  }
+  const make = () => toasts.attempt(() => sendJson('POST', '/workspace').then(onMade))
   return (
     <EmptyState title="There are no knowledge files yet.">
       <p>They are made from templates that explain themselves, the first time an agent starts; or now.</p>
