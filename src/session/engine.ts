@@ -83,7 +83,7 @@ export type OpenOptions = {
   ids?: boolean | number
   /** The tool by which the agent saves what it must not lose; warnings name it. */
   saveWith?: string
-  /** The provider can be told to clear the oldest results itself, by whoever sends the views. */
+  /** Whether the provider can be told to clear the oldest results itself. */
   serverClears?: boolean
   /** The tool by which the agent finds what was shortened (`recall`); `false` where it has none, so that no text names it. */
   recallWith?: string | false
@@ -175,7 +175,7 @@ export class Palimpsest {
     return new Palimpsest(this.home, this.#store, { ...this.#options, ...options }, this.#owner)
   }
 
-  /** Calls the listener when a session grows, whoever in this process wrote to it; the answer stops that. */
+  /** Calls the listener when a session of this process grows; the answer stops that. */
   onChange(listener: (change: SessionChange) => void): () => void {
     return this.#options.changes.listen(listener)
   }

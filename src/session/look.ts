@@ -58,7 +58,7 @@ export type Verified = {
 
 export type Restored = { entry: number; part: number; text: string; images: ImagePart[]; edit?: Edit }
 
-/** What a session is opened with, beside its state. */
+/** The parts that a session is opened with, besides its state. */
 export type LookContext = { store: LedgerStore; tools?: ToolTable; embed?: Embed }
 
 /** How an error about an unknown id begins. */

@@ -1,4 +1,4 @@
-/** What redacting a session means beside its ledger: for forks that are made later, and for reasoning. */
+/** What redacting a session changes apart from its ledger: forks that are made later, and reasoning. */
 import type { Ledger } from '../ledger/ledger.ts'
 import { lastLink, type RedactEvent } from '../ledger/redaction.ts'
 import type { Author, Edit, Message } from '../model/types.ts'

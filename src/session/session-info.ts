@@ -1,4 +1,4 @@
-/** What is known of a session beside its events: what the ledger remembers of it, and what the list says. */
+/** The facts about a session apart from its events: those in the ledger, and those in the list. */
 import { ledgerId, ownerIn } from '../ledger/owners.ts'
 import type { SessionRow } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'

@@ -15,10 +15,10 @@ import type { SessionInfo } from './engine.ts'
 import type { Look } from './look.ts'
 
 /** Timelines that are kept by default: each holds the texts of its session. */
-const KEPT = 8
+const KEPT_TIMELINES = 8
 /** New events that are read one by one; for more the ledger is read as a whole. */
-const FEW = 100
-const PORTION = 250
+const MAX_EVENTS_ONE_BY_ONE = 100
+const EVENTS_PER_PORTION = 250
 /** Raised when a summary gets other fields or other sums: those of before are made anew. */
 const SUMMARY_VERSION = 2
 
@@ -45,7 +45,7 @@ export class Timelines {
   #filling: Promise<void> | undefined
   #closed = false
 
-  constructor(models: ModelTable = {}, { most = KEPT, store }: { most?: number; store?: SummaryStore } = {}) {
+  constructor(models: ModelTable = {}, { most = KEPT_TIMELINES, store }: { most?: number; store?: SummaryStore } = {}) {
     this.#store = store
     this.#models = models
     this.#most = most
@@ -151,14 +151,14 @@ export class Timelines {
 
 async function catchUp(timeline: Timeline, session: Look, length: number): Promise<Timeline> {
   const missing = length - timeline.length
-  if (timeline.length > 0 && missing <= FEW) {
+  if (timeline.length > 0 && missing <= MAX_EVENTS_ONE_BY_ONE) {
     const seqs = Array.from({ length: Math.max(0, missing) }, (_, i) => timeline.length + i)
     for (const placed of seqs.length > 0 ? await session.eventsAt(seqs) : []) timeline.take(placed)
     return timeline
   }
   const events = await session.events()
-  for (let from = timeline.length; from < events.length; from += PORTION) {
-    for (const placed of events.slice(from, from + PORTION)) timeline.take(placed)
+  for (let from = timeline.length; from < events.length; from += EVENTS_PER_PORTION) {
+    for (const placed of events.slice(from, from + EVENTS_PER_PORTION)) timeline.take(placed)
     await new Promise(resolve => setImmediate(resolve))
   }
   return timeline

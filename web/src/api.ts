@@ -2,7 +2,7 @@
  * The API as the pages use it: JSON in, JSON out, and every failure an ApiError with the server's code and sentence.
  *
  * A token, where the server wants one, lives in sessionStorage: it ends with the tab. When the server refuses it,
- * whoever listens (the sign-in page) is told.
+ * the sign-in page is told.
  */
 
 export class ApiError extends Error {

@@ -1,5 +1,5 @@
 /**
- * The chat: reads a request, shows the turn, asks before what needs a yes, and keeps the standing of the session. It
+ * The chat: reads a request, shows the turn, asks before what needs a yes, and keeps the status of the session. It
  * holds the agent of the session it is in; slash commands may put another in its place.
  *
  * Everything that matters is in the ledger: leaving, Ctrl-C and a crash lose nothing but what was on the screen.

@@ -1,5 +1,5 @@
 /**
- * `chat`: the agent in a terminal. This file reads the options and opens what they name; the chat itself stands in
+ * `chat`: the agent in a terminal. This file reads the options and opens what they name; the chat itself is in
  * src/chat. In a pipe it reads requests line by line and ends with the input.
  */
 import { PalimpsestError } from '../../model/errors.ts'

@@ -1,4 +1,4 @@
-/** What a chat says when it opens a session: which one it is, and where it stood. */
+/** The lines with which a chat opens a session: which one it is, and how it ended. */
 
 import type { Agent } from '../../agent/agent.ts'
 import { requestIn } from '../../calls/requests.ts'

@@ -1,4 +1,4 @@
-/** The line that says how a session stands: how full the window is, what the cache saved, what it cost. Pure. */
+/** The status line of a session: how full the window is, what the cache saved, what it cost. Pure. */
 import type { ContextUse } from '../../agent/events.ts'
 import { type Line, type Look, span } from '../terminal/spans.ts'
 

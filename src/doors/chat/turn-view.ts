@@ -35,7 +35,7 @@ export class TurnView {
   #frame = 0
   #drawnAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** What was printed last, so that words and tool lines stand apart. */
+  /** What was printed last, so that there is a blank line between words and tool lines. */
   #last: 'nothing' | 'words' | 'lines' = 'nothing'
   context: ContextUse | undefined
   done: Done | undefined

@@ -114,7 +114,7 @@ function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boo
   return exit
 }
 
-/** The options of the program may stand before the name of the command; the rest behind it. */
+/** Options of the program may come before the name of the command; all others come after it. */
 function parse(argv: readonly string[], commands: Commands): Parsed {
   const { tokens } = parseArgs({
     args: [...argv],

@@ -29,7 +29,7 @@ export const ask = defineCommand({
   summary: 'give the agent one request and get its answer',
   usage: '[REQUEST...]',
   details:
-    'Without REQUEST it is read from stdin; a - in REQUEST stands for stdin. The answer goes to stdout, what the agent\n' +
+    'Without REQUEST it is read from stdin; a - in REQUEST means stdin. The answer goes to stdout, what the agent\n' +
     'does to stderr. With --json every event is a JSON object on a line of its own, and the last one is done.\n' +
     'Where nobody can be asked (a pipe), whatever needs approval is refused, unless --yes or the configuration allows it.',
   examples: [

@@ -41,13 +41,12 @@ function list(settings: readonly Setting[]): Report {
   return {
     json: { settings },
     *text(paint) {
-      const columns = [{ name: 'KEY', paint: paint.bold }, { name: 'VALUE' }, { name: 'FROM' }]
       const rows = settings.map(({ key, value, source, from }) => [
         printable(key),
         printable(asText(value)),
         from === null ? source : `${source} (${printable(from)})`,
       ])
-      yield* table(columns, rows, paint)
+      yield* table(['*KEY', 'VALUE', 'FROM'], rows, paint)
     },
   }
 }

@@ -91,14 +91,10 @@ async function reportDropped(pal: Palimpsest, name: string, given: Dropping): Pr
     json: { session: info.id, before, parts },
     *text(paint) {
       yield `${amount(parts.length, 'part')} of ${printable(before)} are no longer in ${printable(info.id)}:`
-      const columns = [{ name: 'ID' }, { name: 'WHAT' }, { name: 'TOKENS', right: true }, { name: 'BEGINS' }]
-      const rows = parts.map(part => [
-        part.id,
-        part.kind,
-        withCommas(part.tokens),
-        oneLine(printable(part.preview), 60),
-      ])
-      yield* table(columns, rows, paint)
+      const rows = parts.map(({ id, kind, tokens, preview }) => {
+        return [id, kind, withCommas(tokens), oneLine(printable(preview), 60)]
+      })
+      yield* table(['ID', 'WHAT', '>TOKENS', 'BEGINS'], rows, paint)
     },
   }
 }
@@ -114,14 +110,6 @@ function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: numbe
   if (isCold) yield paint.yellow('The cache is cold: the next call writes everything again, and any edit is free now.')
   if (isCold && free.length > 0) yield `Seldom quoted later: ${free.join(' ')}`
   yield ''
-  const columns = [
-    { name: 'ID' },
-    { name: 'WHAT' },
-    { name: 'TOKENS', right: true },
-    { name: 'A CALL', right: true },
-    { name: 'QUOTED LATER', right: true },
-    { name: 'BEGINS' },
-  ]
   const listed = parts
     .slice(0, rows)
     .map(part => [
@@ -132,7 +120,7 @@ function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: numbe
       part.quotes === null ? '' : part.quotes.toFixed(2),
       oneLine(printable(part.preview), 50),
     ])
-  yield* table(columns, listed, paint)
+  yield* table(['ID', 'WHAT', '>TOKENS', '>A CALL', '>QUOTED LATER', 'BEGINS'], listed, paint)
   if (parts.length > rows) yield paint.dim(`… and ${parts.length - rows} smaller ones`)
 }
 

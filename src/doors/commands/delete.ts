@@ -14,7 +14,7 @@ const OPTIONS = {
   yes: { type: 'boolean', short: 'y', about: 'do not ask' },
 } as const
 
-/** Whoever has the home decides. */
+/** The name under a deletion: a person with access to the home. */
 export const BY = 'admin:cli'
 
 type DeleteContext = Context<typeof OPTIONS>

@@ -30,19 +30,10 @@ export const edits = defineCommand({
     return {
       json: { session: args[0], edits: list },
       *text(paint) {
-        if (list.length === 0) return
-        const columns = [
-          { name: 'EDIT', paint: paint.bold },
-          { name: 'STATE' },
-          { name: 'BY' },
-          { name: 'SAVED', right: true },
-          { name: 'WHERE' },
-          { name: 'WHY' },
-        ]
         const rows = list.map(({ id, active, by, saved, target, why }) => {
           return [id, active ? 'in force' : 'undone', by, withCommas(saved), describeTarget(target), oneLine(why, 80)]
         })
-        yield* table(columns, rows, paint)
+        yield* table(['*EDIT', 'STATE', 'BY', '>SAVED', 'WHERE', 'WHY'], rows, paint)
       },
       notes: list.length === 0 ? ['There are no edits.'] : [],
     }
@@ -145,7 +136,7 @@ async function reportSuggestions(session: Session): Promise<Report> {
     *text(paint) {
       for (const suggestion of suggestions) yield* suggestionLines(suggestion, paint)
     },
-    notes: suggestions.length === 0 ? ['Nothing stands out that could go at little loss.'] : [],
+    notes: suggestions.length === 0 ? ['There is nothing that could go at little loss.'] : [],
   }
 }
 
@@ -221,7 +212,7 @@ export const unpin = defineCommand({
 async function switchPin({ args, values, session }: Context<typeof PIN_OPTIONS>, on: boolean): Promise<Report> {
   const entry = wholeNumber(args[1]!, 'ENTRY')
   const part = numberOption(values.part, '--part')
-  await (await session(args[0]!)).pin(entry, { on, ...(part === undefined ? {} : { part }) })
+  await (await session(args[0]!)).pin(entry, { on, part })
   const place = `#${entry}${part === undefined ? '' : `, part ${part}`}`
   return {
     json: { session: args[0], entry, part: part ?? null, pinned: on },

@@ -46,7 +46,7 @@ export const mcp = defineCommand({
       pal,
       root: resolve(values.root ?? '.'),
       tools,
-      ...(values.session === undefined ? {} : { session: values.session }),
+      session: values.session,
       workspace,
       ...(memory
         ? { memory: { memory, user, agent: values.agent ?? 'mcp', canAsk: !io.env['PALIMPSEST_AGENT'] } }

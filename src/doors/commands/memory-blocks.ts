@@ -8,7 +8,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import { jsonIn, numberOption, type Report, readInput } from '../terminal/command.ts'
 import { oneLine, printable, table, timeOf } from '../terminal/output.ts'
-import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
+import { type Action, type Desk, givenBody } from './memory-desk.ts'
 
 export const blockActions: readonly (readonly [string, Action])[] = [
   ['list', { usage: 'list', takes: [0, 0], run: list }],
@@ -26,18 +26,11 @@ async function list({ memory, user }: Desk): Promise<Report> {
   const blocks = await allBlocks(memory.store, user)
   return {
     json: { user, blocks },
-    *text(paint) {
-      if (blocks.length === 0) return
-      yield* table(
-        [{ name: 'LABEL', paint: paint.bold }, { name: 'TITLE' }, { name: 'CHARS', right: true }, { name: 'UPDATED' }],
-        blocks.map(({ label, title, body, updatedAt }) => [
-          printable(label),
-          oneLine(title, 40),
-          withCommas(body.length),
-          timeOf(updatedAt),
-        ]),
-        paint,
-      )
+    text: paint => {
+      const rows = blocks.map(({ label, title, body, updatedAt }) => {
+        return [printable(label), oneLine(title, 40), withCommas(body.length), timeOf(updatedAt)]
+      })
+      return table(['*LABEL', 'TITLE', '>CHARS', 'UPDATED'], rows, paint)
     },
     notes: blocks.length === 0 ? [`${user} has no memory blocks.`] : [],
   }
@@ -82,16 +75,16 @@ async function set({ memory, user, by, context }: Desk, [label = '']: readonly s
   }
   const block = await memory.set(user, label, {
     by,
-    ...givenWhy(context),
-    ...(body === undefined ? {} : { body }),
-    ...(title === undefined ? {} : { title }),
-    ...(schema === undefined ? {} : { schemaRef: schema === '' ? null : schema }),
+    why: context.values.why,
+    body,
+    title,
+    schemaRef: schema === '' ? null : schema,
   })
   return { json: block, text: () => `${printable(label)} is at version ${block.version}\n` }
 }
 
 async function remove({ memory, user, by, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
-  await memory.remove(user, label, { by, ...givenWhy(context) })
+  await memory.remove(user, label, { by, why: context.values.why })
   return { json: { user, label, deleted: true }, text: () => `${printable(label)} is deleted; its history stays\n` }
 }
 
@@ -100,16 +93,12 @@ async function history({ memory, user, context }: Desk, [label = '']: readonly s
   const versions = await memory.history(user, label, { limit })
   return {
     json: { user, label, versions },
-    *text(paint) {
-      if (versions.length === 0) return
-      yield* table(
-        [{ name: 'VERSION', paint: paint.bold }, { name: 'WHEN' }, { name: 'ACTION' }, { name: 'BY' }, { name: 'WHY' }],
-        versions.map(({ id, at, action, by, why, proposal }) => {
-          const reason = why || (proposal ? `proposal ${proposal}` : '')
-          return [id, timeOf(at), action, printable(by), oneLine(reason, 60)]
-        }),
-        paint,
-      )
+    text: paint => {
+      const rows = versions.map(({ id, at, action, by, why, proposal }) => {
+        const reason = why || (proposal ? `proposal ${proposal}` : '')
+        return [id, timeOf(at), action, printable(by), oneLine(reason, 60)]
+      })
+      return table(['*VERSION', 'WHEN', 'ACTION', 'BY', 'WHY'], rows, paint)
     },
     notes: versions.length === 0 ? [`Block '${label}' has no history.`] : [],
   }
@@ -119,7 +108,7 @@ async function restore(
   { memory, user, by, context }: Desk,
   [label = '', version = '']: readonly string[],
 ): Promise<Report> {
-  const block = await memory.restore(user, label, version, { by, ...givenWhy(context) })
+  const block = await memory.restore(user, label, version, { by, why: context.values.why })
   return { json: block, text: () => `${printable(label)} is what it was at ${version}, as version ${block.version}\n` }
 }
 

@@ -48,11 +48,6 @@ export async function givenBody({ values, io }: MemoryContext): Promise<string |
   return values.file === undefined ? values.body : readInput(values.file, io)
 }
 
-/** The reason that --why gives, as decisions take it. */
-export function givenWhy({ values }: MemoryContext): { why?: string } {
-  return values.why === undefined ? {} : { why: values.why }
-}
-
 /** Tells somebody at a terminal that proposals wait. */
 export function waitingNote(count: number, program = 'palimpsest'): string {
   const what = count === 1 ? '1 change to memory waits' : `${count} changes to memory wait`

@@ -8,7 +8,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import { numberOption, type Report } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, table, timeOf } from '../terminal/output.ts'
-import { type Action, type Desk, givenBody, givenWhy } from './memory-desk.ts'
+import { type Action, type Desk, givenBody } from './memory-desk.ts'
 
 export const proposalActions: readonly (readonly [string, Action])[] = [
   ['propose', { usage: 'propose LABEL --reasoning TEXT', writes: true, takes: [1, 1], run: propose }],
@@ -30,7 +30,7 @@ async function propose(desk: Desk, [label = '']: readonly string[]): Promise<Rep
   if (!confidence) throw new PalimpsestError('INVALID_INPUT', '--confidence is low, medium or high.')
   const proposal = await memory.propose(user, label, {
     ...(await wantedChange(desk, label)),
-    ...(title === undefined ? {} : { title }),
+    title,
     agentId: agent,
     reasoning,
     confidence,
@@ -65,18 +65,10 @@ async function proposals({ memory, user, context }: Desk): Promise<Report> {
   const state = STATES.find(known => known === wanted)
   if (!state && wanted !== 'all') throw new PalimpsestError('INVALID_INPUT', `--state is ${STATES.join(', ')} or all.`)
   const limit = numberOption(context.values.limit, '--limit') ?? 50
-  const found = await memory.proposals(user, { limit, ...(state ? { state } : {}) })
+  const found = await memory.proposals(user, { limit, state })
   return {
     json: { user, proposals: found },
-    *text(paint) {
-      if (found.length === 0) return
-      const names = ['ID', 'BLOCK', 'KIND', 'AGENT', 'SURE', 'WHEN', 'STATE', 'WHY']
-      yield* table(
-        names.map((name, i) => (i === 0 ? { name, paint: paint.bold } : { name })),
-        found.map(toCells),
-        paint,
-      )
-    },
+    text: paint => table(['*ID', 'BLOCK', 'KIND', 'AGENT', 'SURE', 'WHEN', 'STATE', 'WHY'], found.map(toCells), paint),
     notes: found.length === 0 ? ['There are none.'] : [],
   }
 }
@@ -113,29 +105,22 @@ async function diff({ memory, user }: Desk, [first = '', from, to]: readonly str
 async function approve({ memory, user, by, context }: Desk, [id = '']: readonly string[]): Promise<Report> {
   const body = await givenBody(context)
   const { title } = context.values
-  const done = await memory
-    .approve(user, id, {
-      by,
-      ...givenWhy(context),
-      ...(body === undefined ? {} : { body }),
-      ...(title === undefined ? {} : { title }),
-    })
-    .catch(error => {
-      if (!(error instanceof PalimpsestError) || error.code !== 'CONFLICT') throw error
-      const hint = `See both sides with: palimpsest memory diff ${id}; then approve with --body or --file.`
-      throw new PalimpsestError('CONFLICT', `The block has changed in the same place since. ${hint}`, error.data, error)
-    })
+  const done = await memory.approve(user, id, { by, why: context.values.why, body, title }).catch(error => {
+    if (!(error instanceof PalimpsestError) || error.code !== 'CONFLICT') throw error
+    const hint = `See both sides with: palimpsest memory diff ${id}; then approve with --body or --file.`
+    throw new PalimpsestError('CONFLICT', `The block has changed in the same place since. ${hint}`, error.data, error)
+  })
   return { json: done, text: () => `Approved: ${printable(done.block.label)} is at version ${done.block.version}\n` }
 }
 
 async function reject({ memory, user, by, context }: Desk, [id = '']: readonly string[]): Promise<Report> {
-  const proposal = await memory.reject(user, id, { by, ...givenWhy(context) })
+  const proposal = await memory.reject(user, id, { by, why: context.values.why })
   return { json: { proposal }, text: () => `Rejected: ${printable(proposal.label)} stays as it is\n` }
 }
 
 async function revert({ memory, user, by, context }: Desk, [id = '']: readonly string[]): Promise<Report> {
   const body = await givenBody(context)
-  const done = await memory.revert(user, id, { by, ...givenWhy(context), ...(body === undefined ? {} : { body }) })
+  const done = await memory.revert(user, id, { by, why: context.values.why, body })
   const now = done.block ? `is at version ${done.block.version}` : 'is gone again'
   return { json: done, text: () => `Reverted: ${printable(done.proposal.label)} ${now}\n` }
 }

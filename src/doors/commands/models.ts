@@ -47,11 +47,9 @@ async function list({ home }: ModelsContext): Promise<Report> {
   return {
     json: { asOf: PRICES_AS_OF, models: all },
     *text(paint) {
-      const columns = ['window', 'input', 'output', 'read', 'write', 'minutes', 'shape', 'reasoning'].map(name => ({
-        name,
-      }))
+      const columns = ['*model', 'window', 'input', 'output', 'read', 'write', 'minutes', 'shape', 'reasoning']
       const rows = all.map(model => [printable(model.id), ...cells(model)])
-      yield* table([{ name: 'model', paint: paint.bold }, ...columns], rows, paint)
+      yield* table(columns, rows, paint)
     },
     notes: [`As of ${PRICES_AS_OF}. Dollars per million tokens; read and write as factors of input.`],
   }

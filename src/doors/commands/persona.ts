@@ -45,13 +45,10 @@ async function list({ home }: PersonaContext): Promise<Report> {
   return {
     json: { chosen, personas },
     *text(paint) {
-      const columns = [{ name: 'persona', paint: paint.bold }, { name: 'from' }, { name: 'what' }]
-      const rows = personas.map(({ name, source, description = '' }) => [
-        name === chosen ? `${name} *` : name,
-        source,
-        printable(description),
-      ])
-      yield* table(columns, rows, paint)
+      const rows = personas.map(({ name, source, description = '' }) => {
+        return [name === chosen ? `${name} *` : name, source, printable(description)]
+      })
+      yield* table(['*persona', 'from', 'what'], rows, paint)
     },
     notes: ['* is the one that new sessions get.'],
   }

@@ -34,7 +34,7 @@ export const recall = defineCommand({
     path: { type: 'string', value: 'PATHS', about: 'only calls about these files, and their results' },
     since: { type: 'string', value: 'TIME', about: 'not before 2026-05-18 or 2026-05-18T09:00Z' },
     until: { type: 'string', value: 'TIME', about: 'not after it' },
-    around: { type: 'string', value: 'ID', about: 'what stood around a hit of --session' },
+    around: { type: 'string', value: 'ID', about: 'the context of a hit of --session' },
     text: { type: 'string', value: 'ID', about: 'the whole text of a hit of --session' },
   },
   async run({ args, values, session, openIfThere }) {
@@ -103,8 +103,8 @@ async function showText(session: Session, id: string): Promise<Report> {
 
 function scopeOf({ project, tag }: { project?: string | undefined; tag?: string | undefined }) {
   return {
-    ...(project === undefined ? {} : { project: /^[./]/.test(project) ? resolve(project) : project }),
-    ...(tag === undefined ? {} : { tag }),
+    project: project && /^[./]/.test(project) ? resolve(project) : project,
+    tag,
   }
 }
 

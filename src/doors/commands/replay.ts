@@ -182,26 +182,22 @@ function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generato
   for (const row of rows) yield* decisionLines(row.policy, played, explain, paint)
   yield `${amount(played.length, 'session')}, ${amount(calls, 'call')}, prices of ${printable(model)}; shares of what none comes to`
   yield ''
-  const right = true
   const columns = [
-    { name: 'POLICY', paint: paint.bold },
-    { name: 'TOKENS SENT', right },
-    { name: 'SHARE', right },
-    { name: 'COST', right },
-    { name: 'DOLLARS', right },
-    { name: 'EVIDENCE', right },
-    { name: 'EFFECTIVE', right, paint: paint.bold },
-    { name: 'WORST', right },
-    { name: 'BUSTS', right },
-    { name: 'PEAK', right },
-    { name: 'TOKENS PER CALL' },
+    '*POLICY',
+    '>TOKENS SENT',
+    '>SHARE',
+    '>COST',
+    '>DOLLARS',
+    '>EVIDENCE',
+    '*>EFFECTIVE',
+    '>WORST',
+    '>BUSTS',
+    '>PEAK',
+    'TOKENS PER CALL',
   ]
   const longest = longestOf(played)
-  yield* table(
-    columns,
-    rows.map((row, i) => [...toCells(row), sparkOf(longest, i)]),
-    paint,
-  )
+  const cells = rows.map((row, i) => [...toCells(row), sparkOf(longest, i)])
+  yield* table(columns, cells, paint)
 }
 
 function longestOf(played: readonly Played[]): Played {
@@ -211,13 +207,8 @@ function longestOf(played: readonly Played[]): Played {
 /** Tokens call by call, all policies by the scale of the one that sends most. */
 function sparkOf({ outcomes }: Played, policy: number): string {
   const most = Math.max(...outcomes.map(({ measures }) => measures.peak))
-  return sparkline(
-    inSteps(
-      outcomes[policy]!.measures.perCall.map(({ tokens }) => tokens),
-      SPARK_STEPS,
-    ),
-    most,
-  )
+  const sent = outcomes[policy]!.measures.perCall.map(({ tokens }) => tokens)
+  return sparkline(inSteps(sent, SPARK_STEPS), most)
 }
 
 function toCells(row: PricedRow): string[] {

@@ -181,25 +181,14 @@ function* lines(sessions: readonly SessionReport[], { totals, rent }: Sums, pain
   const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
   yield `With thrifty about $${(billedUsd - savedUsd).toFixed(2)}, ${paint.bold(`${share} % less`)}, with ${(totals.evidence * 100).toFixed(1)} % of later quotes still visible.`
   yield ''
-  const right = true
   const habits = Object.values(waste).sort((a, b) => b.dollars - a.dollars)
-  const columns = [{ name: 'HABIT' }, { name: 'TIMES', right }, { name: 'TOKENS', right }, { name: 'DOLLARS', right }]
-  yield* table(
-    columns,
-    habits.map(({ name, times, tokens, dollars }) => [
-      name,
-      withCommas(times),
-      withCommas(Math.round(tokens)),
-      dollars.toFixed(2),
-    ]),
-    paint,
-  )
+  const habitRows = habits.map(({ name, times, tokens, dollars }) => {
+    return [name, withCommas(times), withCommas(Math.round(tokens)), dollars.toFixed(2)]
+  })
+  yield* table(['HABIT', '>TIMES', '>TOKENS', '>DOLLARS'], habitRows, paint)
   yield ''
-  yield* table(
-    [{ name: 'RENT' }, { name: 'DOLLARS', right }],
-    rent.kind.slice(0, RENT_ROWS).map(({ name, dollars }) => [name, dollars.toFixed(2)]),
-    paint,
-  )
+  const rentRows = rent.kind.slice(0, RENT_ROWS).map(({ name, dollars }) => [name, dollars.toFixed(2)])
+  yield* table(['RENT', '>DOLLARS'], rentRows, paint)
 }
 
 const RENT_ROWS = 8

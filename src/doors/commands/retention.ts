@@ -92,6 +92,5 @@ function reportOf(retired: readonly Retired[]): Report {
     why,
   }))
   const rows = sessions.map(({ session, updatedAt, why }) => [printable(session), timeOf(updatedAt), why])
-  const columns = [{ name: 'SESSION' }, { name: 'LAST USED' }, { name: 'WHY' }]
-  return { json: { sessions }, text: paint => (rows.length === 0 ? '' : table(columns, rows, paint)) }
+  return { json: { sessions }, text: paint => table(['SESSION', 'LAST USED', 'WHY'], rows, paint) }
 }

@@ -1,8 +1,8 @@
 /**
- * The doors that the server has beside its own routes: the proxy for agents, its numbers for Prometheus, MCP, and the
+ * The doors of the server in addition to its own routes: the proxy for agents, its numbers for Prometheus, MCP, and the
  * files of the web UI.
  *
- * Over HTTP, MCP offers no file tools and no commands: whoever reaches a port is not thereby at home in a folder. It acts
+ * Over HTTP, MCP offers no file tools and no commands: a caller on a port has no right to a folder. It acts
  * as its caller: their sessions, their memory, and the workspace that their agent has.
  */
 

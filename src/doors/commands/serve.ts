@@ -96,7 +96,7 @@ export const serve = defineCommand({
         noticeInAnswers: config?.noticeInAnswers,
       }),
       requireToken: values['require-token'] === true,
-      ...(values.host === undefined ? {} : { host: values.host }),
+      host: values.host,
       allowHosts: values['allow-host'] ?? [],
       ...(values['allow-host'] === undefined ? { agentsEnv: io.env } : {}),
       given: { env: io.env, flags: flagsIn(values, home) },
@@ -135,11 +135,11 @@ function flagsIn(values: { readonly [name: string]: unknown }, home: string): No
   return Object.fromEntries('home' in values ? [...flags, ['home', { value: home, flag: '--home' }]] : flags)
 }
 
-/** The sample session, and in the inbox of whoever looks what its agent proposed to remember. */
+/** The sample session, and its agent's proposals in the inbox of the user at this machine. */
 async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
   const { offerSampleProposals, openSample, SAMPLE } = await import('../../session/sample.ts')
   const { ownName } = await import('../server/users.ts')
-  // Whoever has deleted it does not want it back.
+  // A user who has deleted it does not want it back.
   if ((await pal.tombstones()).some(({ session }) => session === SAMPLE)) return
   await openSample(pal)
   await offerSampleProposals(memory, ownName())
@@ -174,7 +174,7 @@ async function openDesk(
 /**
  * What suits a process that mostly waits and then shall answer at once. Functions are compiled when they are first
  * called, since few are called often enough to be compiled soon. And the heap may double before all of it is collected:
- * it would be every second or two, and whoever asks just then would wait.
+ * it would be every second or two, and a request at that moment would wait.
  */
 function tuneForServing(): void {
   setFlagsFromString('--always-sparkplug')

@@ -21,7 +21,7 @@ export const sessions = defineCommand({
     const pal = await openIfThere()
     const limit = numberOption(values.limit, '--limit')
     const { contains, after } = values
-    const wanted = defined({ limit, contains, after })
+    const wanted = { limit, contains, after }
     const list = !pal
       ? []
       : values.tag === undefined
@@ -29,23 +29,13 @@ export const sessions = defineCommand({
         : await tagged(pal, values.tag, wanted)
     return {
       json: { sessions: list },
-      *text(paint) {
-        if (list.length === 0) return
-        const columns = [
-          { name: 'SESSION', paint: paint.bold },
-          { name: 'LAST USED' },
-          { name: 'EVENTS', right: true },
-          { name: 'POLICY' },
-          { name: 'MODEL' },
-          { name: 'FORKED FROM' },
-          { name: 'TAGS' },
-        ]
-        yield* table(columns, list.map(toCells), paint)
-      },
+      text: paint => table(COLUMNS, list.map(toCells), paint),
       notes: list.length === 0 ? [`There are no sessions in ${home}.`] : [],
     }
   },
 })
+
+const COLUMNS = ['*SESSION', 'LAST USED', '>EVENTS', 'POLICY', 'MODEL', 'FORKED FROM', 'TAGS']
 
 type Wanted = { limit?: number; contains?: string; after?: string }
 
@@ -61,8 +51,4 @@ async function tagged(pal: Palimpsest, tag: string, { limit = 100, ...wanted }: 
 function toCells({ id, updatedAt, length, policy, model, parent, about: { tags = [] } }: SessionInfo): string[] {
   const use = [timeOf(updatedAt), withCommas(length), policy, printable(model)]
   return [printable(id), ...use, printable(parent?.id ?? ''), printable(tags.join(', '))]
-}
-
-function defined<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }

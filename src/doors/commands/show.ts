@@ -21,13 +21,13 @@ export const show = defineCommand({
   summary: 'show what the model is shown, and what is hidden, by whom and why',
   usage: 'SESSION',
   details:
-    'Every message stands under the number of its entry. The eight digits above a long text or behind a result name\n' +
+    'Every message is under the number of its entry. The eight digits above a long text or behind a result name\n' +
     'it for edit --discard, edit --distill and restore; --json has those of all texts.',
   examples: ['palimpsest show fix-login', 'palimpsest show fix-login --original --last 10'],
   options: {
     original: { type: 'boolean', about: 'show the entries as they happened, before any edit' },
     full: { type: 'boolean', about: 'show whole texts' },
-    last: { type: 'string', value: 'N', about: 'only what stands for the last N entries' },
+    last: { type: 'string', value: 'N', about: 'only what is shown for the last N entries' },
   },
   async run({ args, values, session }) {
     const opened = await session(args[0]!)

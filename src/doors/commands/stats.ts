@@ -13,7 +13,7 @@ export const stats = defineCommand({
   details: [
     'Counts what the provider reported for each call; calls that it did not report are estimated. What edits saved',
     'is after what they made the provider write again. With a holdout (see',
-    'palimpsest run --holdout) the conversations that were edited stand beside those that were not.',
+    'palimpsest run --holdout) the conversations that were edited are compared with those that were not.',
   ].join('\n'),
   examples: ['palimpsest stats', 'palimpsest stats fix-login --json', 'palimpsest stats --days 7'],
   options: {
@@ -80,12 +80,7 @@ function* describe({ all, edited, holdout }: Groups, read: readonly Read[], pain
   yield `cache lost    ${counts(all.busts)}`
   if (holdout.calls === 0) return
   yield ''
-  const columns = [
-    { name: 'GROUP' },
-    { name: 'CALLS', right: true },
-    { name: 'TOKENS/CALL', right: true },
-    { name: 'DOLLARS/CALL', right: true },
-  ]
+  const columns = ['GROUP', '>CALLS', '>TOKENS/CALL', '>DOLLARS/CALL']
   yield* table(columns, [perCall('edited', edited), perCall('holdout', holdout)], paint)
 }
 

@@ -70,15 +70,7 @@ async function list(store: ServerStore): Promise<Report> {
   }
   return {
     json: { tokens },
-    *text(paint) {
-      if (tokens.length === 0) return
-      const names = ['ID', 'ROLE', 'USER', 'NAME', 'CREATED', 'LAST USED', 'STATE']
-      yield* table(
-        names.map(name => ({ name })),
-        tokens.map(toCells),
-        paint,
-      )
-    },
+    text: paint => table(['ID', 'ROLE', 'USER', 'NAME', 'CREATED', 'LAST USED', 'STATE'], tokens.map(toCells), paint),
     notes: tokens.length === 0 ? ['There are no tokens. Make one with: palimpsest token create'] : [],
   }
 }

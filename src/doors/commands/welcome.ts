@@ -93,7 +93,7 @@ async function lastOf(own: readonly OwnSession[]): Promise<Seen['last']> {
   throw new Error('the sample cannot be read')
 }
 
-/** The session of a file with the most calls, so that a subagent does not stand for its parent. */
+/** The session of a file with the most calls, so that a subagent is not taken for its parent. */
 function longest(sessions: readonly TranscriptSession[]): TranscriptSession | undefined {
   const calls = (session: TranscriptSession) => session.messages.filter(({ role }) => role === 'assistant').length
   return sessions.filter(session => calls(session) > 0).sort((a, b) => calls(b) - calls(a))[0]

@@ -97,37 +97,18 @@ function* lines({ found, rent, free, all }: Shown, paint: Paint): Generator<stri
   yield* table(CALL_COLUMNS, (all ? calls : moments).map(callRow), paint)
   yield ''
   yield paint.bold('Where the money went, as rent')
-  yield* table(RENT_COLUMNS, rentRows(rent.kind, rent.dollars), paint)
+  yield* table(['KIND', ...RENT_COLUMNS], rentRows(rent.kind, rent.dollars), paint)
   yield ''
-  yield* table([{ name: 'TOOL' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.tool, rent.dollars), paint)
+  yield* table(['TOOL', ...RENT_COLUMNS], rentRows(rent.tool, rent.dollars), paint)
   yield ''
-  yield* table([{ name: 'FILE' }, ...RENT_COLUMNS.slice(1)], rentRows(rent.file, rent.dollars), paint)
+  yield* table(['FILE', ...RENT_COLUMNS], rentRows(rent.file, rent.dollars), paint)
   yield ''
   yield `Free: ${amount(free.edits, 'edit')} that lose no cache (${amount(free.coldCalls, 'call')} found it cold) would have saved ${paint.bold(asDollars(free.savedUsd))}, with ${(free.evidence * 100).toFixed(1)} % of later quotes still visible.`
 }
 
-const right = true
-const CAUSE_COLUMNS = [
-  { name: 'CAUSE' },
-  { name: 'CALLS', right },
-  { name: 'TOKENS LOST', right },
-  { name: 'COST OF IT', right },
-  { name: 'BILLED − PREDICTED', right },
-]
-const CALL_COLUMNS = [
-  { name: 'CALL', right },
-  { name: 'PREDICTED', right },
-  { name: 'BILLED', right },
-  { name: 'DIFFERENCE', right },
-  { name: 'CAUSE' },
-  { name: 'WHY' },
-]
-const RENT_COLUMNS = [
-  { name: 'KIND' },
-  { name: 'DOLLARS', right },
-  { name: 'SHARE', right },
-  { name: 'TOKENS × CALLS', right },
-]
+const CAUSE_COLUMNS = ['CAUSE', '>CALLS', '>TOKENS LOST', '>COST OF IT', '>BILLED − PREDICTED']
+const CALL_COLUMNS = ['>CALL', '>PREDICTED', '>BILLED', '>DIFFERENCE', 'CAUSE', 'WHY']
+const RENT_COLUMNS = ['>DOLLARS', '>SHARE', '>TOKENS × CALLS']
 
 function causeRow({ cause, times, lost, extraUsd, differenceUsd }: CauseSum): string[] {
   return [CAUSES[cause], withCommas(times), withCommas(Math.round(lost)), asDollars(extraUsd), asDollars(differenceUsd)]

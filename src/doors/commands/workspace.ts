@@ -71,20 +71,15 @@ async function added(folder: FileStore): Promise<Report> {
   return {
     json: { folder: folder.folder, lines },
     *text(paint) {
-      const names = ['ID', 'FILE', 'SESSION', 'ENTRY', 'LINE']
-      const rows = lines.map(({ id, path, session, entry, text }) => [
+      const cells = lines.map(({ id, path, session, entry, text }) => [
         id,
         path,
         session,
         `#${entry}`,
         oneLine(text, 80),
       ])
-      if (rows.length > 0)
-        yield* table(
-          names.map(name => ({ name })),
-          rows.map(row => row.map(printable)),
-          paint,
-        )
+      const rows = cells.map(row => row.map(printable))
+      yield* table(['ID', 'FILE', 'SESSION', 'ENTRY', 'LINE'], rows, paint)
     },
     notes: lines.length === 0 ? ['Agents have added nothing.'] : [],
   }

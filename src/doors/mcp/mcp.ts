@@ -113,7 +113,7 @@ export async function serveStdio(options: McpOptions): Promise<void> {
 }
 
 /**
- * Handles requests to `/mcp`. Contract: whoever mounts it has checked who is asking.
+ * Handles requests to `/mcp`. Contract: the caller has been authenticated before.
  * A page of another origin is refused, so that a web site cannot reach a server on the user's machine.
  */
 export function createMcpHandler(options: McpOptions): (request: Request) => Promise<Response> {

@@ -1,6 +1,6 @@
 /**
  * Gemini's `generateContent` for the proxy, streamed or not, at the Gemini API and under the longer paths of Vertex
- * AI. The model stands in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
+ * AI. The model is in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
  * whole. With `cachedContent` the server holds what came before: such a request goes by untouched.
  */
 

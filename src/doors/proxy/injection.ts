@@ -28,7 +28,7 @@ export async function newInjection(
 ): Promise<Injection | undefined> {
   const text = system ? await system(user) : ''
   const names = namesOfTools(body)
-  // Whoever offers no tools does not expect calls.
+  // A client that offers no tools does not expect calls.
   const added = tools && names.size > 0 ? defineLateTools(dialect, names) : undefined
   if (text === '' && !added) return undefined
   return { ...(text === '' ? {} : { system: text }), ...(added ? { tools: added } : {}) }

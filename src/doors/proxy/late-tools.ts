@@ -1,8 +1,8 @@
 /**
  * Tools of ours in a client that does not know them.
  *
- * The model is offered `context` and `recall` beside the client's tools. A call streams to the client like any other;
- * the client answers that it has no such tool; and before that answer reaches the model, ours stands in its place.
+ * The model is offered `context` and `recall` in addition to the client's tools. A call streams to the client like any other;
+ * the client answers that it has no such tool; and before that answer reaches the model, ours replaces it.
  * In the ledger the client's answer is the entry and ours an edit of it, so that both can be read, the second is sent
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
@@ -56,7 +56,7 @@ export function namesOfTools({ tools }: Wire): Set<string> {
   return names
 }
 
-/** Marks the edits by which our answers stand in place of the client's. */
+/** Marks the edits by which our answers replace the client's. */
 const MARK = 'late-tool'
 /** Marks those that show a call as the model made it. */
 const RESTORED = 'late-call'
@@ -69,7 +69,7 @@ export type LateCalls = {
   made: ReadonlyMap<string, CallMade>
 }
 
-/** Answers the calls of our tools that stand in the entries from `from` on. Gives whether there were any. */
+/** Answers the calls of our tools in the entries from `from` on. Gives whether there were any. */
 export async function answerLateCalls(session: Session, from: number, late: LateCalls): Promise<boolean> {
   const { entries } = session.fold
   let answered = false

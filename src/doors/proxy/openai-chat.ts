@@ -49,7 +49,7 @@ function usesFunctions({ functions, function_call, messages }: Wire): boolean {
   )
 }
 
-/** Into the system message that stands first: some servers take no second one. */
+/** Adds to the first system message: some servers take no second one. */
 function addSystem(body: Wire, text: string): Wire {
   const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const [first, ...rest] = messages

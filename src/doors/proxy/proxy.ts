@@ -56,7 +56,7 @@ import {
 
 const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses, gemini]
 
-/** In whose shape an error of ours is told, for requests that are no generation. */
+/** The dialect of our errors, for requests that are no generation. */
 const SHAPES: Record<UpstreamName, ProxyDialect> = { anthropic, openai: openaiChat, gemini }
 
 export type ProxyOptions = {
@@ -66,7 +66,7 @@ export type ProxyOptions = {
   policy?: string | PlannerFactory
   /** The share of conversations that are never edited, for comparison: 0 to 1. */
   holdout?: number
-  /** What new conversations get beside what their client sends; nothing by default. */
+  /** What new conversations get in addition to what their client sends; nothing by default. */
   inject?: InjectionOptions
   /** Tells users below an answer that a proposal waits; nobody by default. */
   notices?: Notices
@@ -79,7 +79,7 @@ export type ProxyOptions = {
   clock?: () => number
 }
 
-/** Who asks, where that is known: whose memory is told, and whose the session is (nobody's: the home's). */
+/** The caller, where that is known: `user` is told of proposals, `owner` has the session (undefined: the home). */
 export type Who = { user?: string | undefined; owner?: string | undefined; role?: string }
 
 /** What somebody said in a session of theirs. */
@@ -90,7 +90,7 @@ export type Totals = Omit<Statistics, 'edits'> & Counts
 
 export type PalimpsestProxy = {
   (request: Request, who?: Who): Promise<Response>
-  /** The same for one who has Node's streams already. */
+  /** The same for a caller that has Node's streams already. */
   (request: NodeRequest, who?: Who): Promise<NodeAnswer>
   readonly meter: Meter
   /** What went through since the start, by the account of the sessions. */

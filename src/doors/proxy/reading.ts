@@ -137,7 +137,7 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   return { dialect, bytes, body: whole, messages, chain, list }
 }
 
-/** The body with those elements alone that are not shared; what stands around the list is mostly as it was. */
+/** The body with only the elements that are not shared; the rest of the body is mostly as it was. */
 function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer): Wire | undefined {
   const start = behindElement(bytes, list.ends[shared - 1]!)
   const around = before.bytes.subarray(before.list!.close)
@@ -148,7 +148,7 @@ function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer)
   return { ...before.body, [before.dialect.list]: fresh }
 }
 
-/** Whether no other list of that name can stand behind this one: the last one would count. */
+/** Whether no other list of that name can follow this one: the last one would count. */
 function isOnly(bytes: Buffer, dialect: ProxyDialect, { close }: ListSpan): boolean {
   return bytes.indexOf(JSON.stringify(dialect.list), close) < 0
 }

@@ -60,7 +60,7 @@ function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, t
 
 const COMMA = Buffer.from(',')
 
-/** What stands in the list up to where nothing changes any more: `sameFrom`, in the bytes that there were. */
+/** The bytes of the list before `sameFrom`, from where nothing changes any more. */
 type Elements = { pieces: Buffer[]; sameFrom: number }
 
 function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Elements {
@@ -119,7 +119,7 @@ function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number
 /** What became of an element: nothing but itself where there are no bytes. */
 const remembered = new WeakMap<object, { to: unknown; bytes?: Buffer }>()
 
-/** Whether an element of a body says the same as what shall stand in its place. */
+/** Whether an element of a body says the same as its replacement. */
 function says(from: unknown, to: unknown): boolean {
   if (!isRecord(from)) return sameJson(from, to)
   const known = remembered.get(from)

@@ -2,7 +2,7 @@
  * Writes a changed JSON value into the text that it was read from: what did not change keeps its bytes.
  *
  * `splice(text, from, to)` is JSON text of `to`, where `from` is `parseJson(text)`. Wherever a value in `to` says
- * the same as its counterpart in `from`, the original characters stand: spacing, escapes and the spelling of numbers
+ * the same as its counterpart in `from`, the original characters stay: spacing, escapes and the spelling of numbers
  * included. How counterparts are found only decides how much is kept, never what the result says.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
@@ -50,7 +50,7 @@ function rewriteList(text: string, span: Span, from: readonly unknown[], to: rea
 }
 
 /**
- * Which element of `from` stands for one of `to`, if any: from the front as long as they say the same (`same` of
+ * Which element of `from` equals one of `to`, if any: from the front as long as they say the same (`same` of
  * them), the others from the back.
  */
 export function counterparts(from: readonly unknown[], to: readonly unknown[], says = sameJson) {

@@ -52,7 +52,7 @@ export type Turn = {
   client: ClientKey | undefined
   place: Place
   live: Live
-  /** What to send in place of the client's bytes; nothing where those stand as they are. */
+  /** What to send in place of the client's bytes; undefined where those go out as they are. */
   edited?: Spliced
   /** How many results the provider is told to clear. */
   clears?: number
@@ -341,7 +341,7 @@ function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent 
   return body && { ...sent, body }
 }
 
-/** A cache mark of the client among what is edited may have to move, by what stands behind it. */
+/** A cache mark of the client inside an edit may have to move, depending on what follows it. */
 function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
   const at = bytes.indexOf('"cache_control"', list?.open)
   return at >= 0 && at < bytes.length - same
@@ -369,7 +369,7 @@ function isClients({ by, target }: Edit): boolean {
   return by === 'engine' && target.type === 'entry'
 }
 
-/** What stands around the conversation and belongs to the cached prefix. */
+/** System prompt and tools: they belong to the cached prefix. */
 function frameOf(body: Wire): unknown[] {
   return FRAME.map(key => body[key])
 }
@@ -437,7 +437,7 @@ function explainServerEdit({ type, tokens, toolUses, thinkingTurns }: ServerEdit
 
 /**
  * An answer was given when it was streamed, not when the client brings it back: the age of the cache hangs on it.
- * After a restart the time of the last request stands in.
+ * After a restart the time of the last request is used instead.
  */
 function dateAnswers(messages: readonly Message[], { session, answeredAt }: Live): void {
   const { entries } = session.fold

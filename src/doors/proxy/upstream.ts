@@ -13,7 +13,7 @@ import { NodeHeaders, type SomeHeaders } from './node-http.ts'
 export type Upstreams = {
   /** As in ANTHROPIC_BASE_URL: without `/v1`. */
   anthropic: string
-  /** As in OPENAI_BASE_URL: with `/v1`, or whatever stands in its place. */
+  /** As in OPENAI_BASE_URL: with `/v1`, or what the provider has instead. */
   openai: string
   gemini: string
 }

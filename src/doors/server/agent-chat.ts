@@ -4,8 +4,8 @@
  *
  * A chat is one session, told by the headers that OpenWebUI sends, by `user`, or by what was said. Nobody can be asked
  * here, so what needs approval is refused unless the configuration allows it. A front end's own questions (a title,
- * tags) are answered beside the session. A client that goes away stops the turn; the session stays.
- * What an agent proposed to remember is told below the answer with a link, and decided there or by a word
+ * tags) are answered outside of the session. A client that goes away stops the turn; the session stays.
+ * A line below the answer tells of proposals to remember, with a link; the user decides there or by a word
  * (decide-by-word.ts). The link is taken out of everything that comes back, so that the model never reads it.
  */
 import { createHash, randomUUID } from 'node:crypto'
@@ -213,7 +213,7 @@ function whole(value: object): Response {
 
 /** Failures as clients of OpenAI read them. */
 function refuse(error: unknown, log: (line: string) => void): Response {
-  // What the provider said is for whoever asked; it holds no key and no path.
+  // The caller may read what the provider said: it holds no key and no path.
   if (isPalimpsestError(error) && error.code === 'MODEL_FAILED') return refusal(502, error)
   const { status, headers, body } = toRefusal(error, log)
   return refusal(status, body.error, headers)

@@ -1,6 +1,6 @@
 /**
  * Routes: turns of the agent for pages and programs that speak our own events, with approvals. A turn runs on the
- * server: whoever follows it may leave and come back. Decisions are for people: an agent's token can neither start a
+ * server: a reader may leave and come back. Decisions are for people: an agent's token can neither start a
  * turn nor approve anything.
  */
 import { z } from 'zod'
@@ -30,7 +30,7 @@ const personas = defineRoute({
       }),
     ),
     chosen: z.string().describe('The one that new sessions get.'),
-    demo: z.boolean().describe('Whether a script stands in for a model, on a sample project.'),
+    demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
   }),
   refusals: [404],
   async run({ doors }) {
@@ -82,7 +82,7 @@ const listen = defineRoute({
   method: 'get',
   path: '/agent/sessions/{session}/turns',
   summary: 'Follow the turn that runs in a session, from its beginning',
-  description: 'The same events as those of whoever started it. Where no turn runs, the stream ends at once.',
+  description: 'The same events as for the caller that started it. Where no turn runs, the stream ends at once.',
   roles: PEOPLE,
   type: 'text/event-stream',
   answer: z.string(),

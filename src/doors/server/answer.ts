@@ -1,5 +1,5 @@
 /**
- * From a request to the answer of one route: who asks, may they, does what they send fit, and only then the work.
+ * From a request to the answer of one route: find the caller, check the role, check the input, and only then do the work.
  *
  * The order is the guarantee: nothing of a body is looked at before the caller is known to be allowed, and nothing
  * is done twice under one idempotency key.
@@ -59,7 +59,7 @@ async function admit(
   return caller
 }
 
-/** Counts each caller by its token, and whoever has none that holds by where they come from. */
+/** Counts each caller by its token; a caller without a valid one by its address. */
 export async function admitCaller(
   find: () => Promise<Caller>,
   rates: RateLimiter | undefined,

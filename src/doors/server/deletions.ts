@@ -1,6 +1,6 @@
 /**
  * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that what
- * the server keeps beside the ledger (numbers of sessions, tokens, memory, files) goes with it.
+ * the server keeps outside of the ledger (numbers of sessions, tokens, memory, files) goes with it.
  */
 import { z } from 'zod'
 import type { Memory } from '../../memory/memory.ts'

@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document of a list of routes: each says by itself what it takes, what it answers and who may.
+ * The OpenAPI document of a list of routes: each route says what it takes, what it answers and which roles may use it.
  *
  * OpenAPI 3.1 speaks JSON Schema, and so does zod: schemas are translated one by one, and those with a name become
  * components. `x-roles` says who may use a route; the tests of access are made from it.
@@ -100,7 +100,7 @@ function parametersOf(shape: Route['query'], where: 'path' | 'query' | 'header',
   })
 }
 
-/** What every caller may be told, beside what the route itself names. */
+/** Refusals that any route may give, besides those that it names itself. */
 const REASONS: Record<number, string> = {
   400: 'The request is not well formed.',
   401: 'There is no token, or it is not known.',
@@ -153,7 +153,7 @@ function toSchema(schema: z.ZodType, schemas: Json): Json {
   return { $ref: `#/components/schemas/${id}` }
 }
 
-/** References point to the components; a name that a definition carries stands in its place already. */
+/** Makes references point to the components, and drops the names that definitions carry. */
 function relocated(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(relocated)
   if (typeof value !== 'object' || value === null) return value

@@ -1,5 +1,5 @@
 /**
- * Live events: what happened, to everybody who listens and may know of it.
+ * Live events: tells every listener of the changes that it may see.
  *
  * The last events are kept, so that a listener who was cut off can go on where it stopped (Last-Event-ID). Where
  * that is not possible (too long ago, or another start of the server) it is told so with `reset`, and reads the
@@ -115,7 +115,7 @@ export class EventHub {
       this.#next = Math.max(1, seq - KEPT_EVENTS + 1)
     } else if (seq < this.#next) return
     for (const { seq: number, event } of await outbox.after(this.#next - 1)) {
-      // What was removed before it was read leaves a gap: whoever is on the other side of it reads anew.
+      // Events that were removed before they were read leave a gap: listeners from before it start anew.
       if (number !== this.#next) this.#kept = []
       this.#seen(event)
       this.#place(number, event)

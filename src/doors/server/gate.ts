@@ -1,5 +1,5 @@
 /**
- * Who gets in: checks that stand before every route, mounted ones included.
+ * The checks before every route, mounted ones included.
  *
  * Host: only names under which this server is meant to be reached, so that a page whose name is pointed at this
  * machine (DNS rebinding) gets nothing. Origin: only the server's own pages, so that no other site can write or
@@ -10,33 +10,33 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { forbidden } from './refusals.ts'
 import type { Role, ServerStore } from './server-store.ts'
 
-/** Who asks. Without tokens it is the one person at this machine, who may do everything. */
+/** The caller. Without tokens it is the one person at this machine, who may do everything. */
 export type Caller = {
   /** Of the token, or `local`. */
   id: string
   role: Role
   user: string | undefined
-  /** Whose sessions they have: their user's, or, for an admin, all of the home, where their own belong to nobody. */
+  /** The user whose sessions they have; undefined for an admin, who has all of the home. */
   owner: string | undefined
   name: string
 }
 
 export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, owner: undefined, name: '' }
 
-/** Who asks where nobody is asked who they are: they may see nothing that is anybody's. */
+/** The caller of a public route: may see nothing that belongs to anybody. */
 export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, owner: undefined, name: '' }
 
 export type GateOptions = {
   store: ServerStore
   requireToken: boolean
-  /** Names beside the loopback ones under which the server may be reached, without a port. */
+  /** Further names of this server besides the loopback ones, without a port. */
   hosts: readonly string[]
-  /** Whether any address in figures is fine as a Host: where the server listens beyond loopback. */
+  /** Whether any IP address is fine as a Host: where the server listens beyond loopback. */
   anyAddress: boolean
   clock: () => number
 }
 
-/** All that the gate looks at. */
+/** The parts of a request that the gate checks. */
 export type Asked = Pick<Request, 'url' | 'method'> & { headers: Pick<Headers, 'get'> }
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])

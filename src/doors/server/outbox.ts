@@ -2,7 +2,7 @@
  * The events of all servers that share a database, in one order. A server writes what happened there, several at once;
  * every server that has listeners reads what is new.
  *
- * The numbers have no gaps that fill up later: whoever adds events holds the row of the last number until they are
+ * The numbers have no gaps that fill up later: a writer holds the row of the last number until its events are
  * committed, so a reader who has seen a number has seen all before it. Events tell that something changed and not the
  * change: one that is lost because its server died before it wrote it costs a listener nothing but the hint.
  */

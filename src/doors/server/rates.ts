@@ -1,6 +1,6 @@
 /**
- * How much at once: a bucket of requests for each caller that refills steadily, and a limit to heavy work running
- * side by side. Both are per process and forget whoever has been quiet.
+ * Rate limits: a token bucket for each caller, and a limit on heavy work that runs at the same time. Both are per
+ * process and forget callers that have been quiet.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Covering secrets or a text for good, and finding what looks like a secret. Every door redacts through here, so that the
- * titles that the server keeps beside the ledger go too.
+ * titles that the server keeps outside of the ledger go too.
  */
 import { z } from 'zod'
 import { type Redacted, SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'

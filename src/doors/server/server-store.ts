@@ -1,10 +1,10 @@
 /**
- * What the server itself must remember: tokens (as hashes), the answers to requests that came with an idempotency key,
+ * The server's own state: tokens (as hashes), the answers to requests that came with an idempotency key,
  * the key that signs links, and the numbers of sessions that were read once (a copy: the ledger has the truth). It is in
  * `server.sqlite` in the home, or in the database that all servers share.
  *
  * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
- * it well; the token itself is known only to whoever was given it.
+ * it well; only its owner knows the token itself.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -279,7 +279,7 @@ export class ServerStore {
     )
   }
 
-  /** Random bytes under a name: the same for whoever asks, at every server. */
+  /** Random bytes under a name: the same at every server. */
   async secret(name: string): Promise<Buffer> {
     const made = randomBytes(SECRET_BYTES).toString('hex')
     await this.#sql.run('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [name, made])

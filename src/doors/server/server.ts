@@ -75,9 +75,9 @@ export type ServerOptions = {
   mount?: readonly Mounted[]
   /** The knowledge files; in PALIMPSEST_WORKSPACE, in the database that has the sessions, or in `~/.agent/workspace`. */
   workspace?: Files
-  /** The environment by which sessions of the user's own agents are found, for a first start; none are looked for without. */
+  /** Where to look for sessions of the user's own agents on a first start; without it none are looked for. */
   agentsEnv?: Environment
-  /** The environment and the flags of the process, for those who ask where a setting came from. */
+  /** The environment and the flags of the process, to say where a setting came from. */
   given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Gives a user without sessions the sample. */
   sample?: boolean
@@ -279,7 +279,7 @@ function finderOf(routes: readonly Route[], mount: readonly Mounted[]): (url: UR
   return ({ pathname }) => (ours.some(({ path }) => isAt(path, pathname)) ? undefined : doorOf(pathname))
 }
 
-/** Whether the path of a request fits that of a route, step by step; `{name}` stands for one step. */
+/** Whether the path of a request fits that of a route, step by step; `{name}` matches one step. */
 function isAt(route: string, pathname: string): boolean {
   const [wanted, given] = [route.split('/'), pathname.split('/')]
   if (wanted.length !== given.length) return false
@@ -310,7 +310,7 @@ const SECURITY_HEADERS = Object.entries({
   'cache-control': 'no-store',
 })
 
-/** A page says its own policy; everything else may do nothing at all in a browser. */
+/** Adds the security headers that an answer does not set itself. */
 function withSecurity(headers: NodeAnswer['headers'], closing: boolean): [string, string][] {
   const given = new Set(headers.map(([name]) => name))
   const ours = SECURITY_HEADERS.filter(([name]) => !given.has(name))

@@ -16,16 +16,15 @@ import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
 import type { LiveEvent } from './live-event.ts'
 
-/** Opening reads the ledger, so that the sessions in use stay open. */
+/** Sessions that stay open: opening one reads its ledger. */
 const KEPT_OPEN = 32
-/** Of so many users the list of sessions is kept. */
+/** Users whose lists of sessions are kept. */
 const KEPT_CATALOGUES = 32
-/** How many sessions are looked at for news. */
+/** Sessions that are checked for changes by other processes. */
 const BATCH = 500
 
 export type OwnedSession = Omit<SessionInfo, 'owner'> & { owner: string | null }
 
-/** When it was made is known from the list. */
 type KeptSession = { opening: Promise<Session>; createdAt?: number }
 
 export class SessionDesk {
@@ -48,7 +47,7 @@ export class SessionDesk {
   /** The home as the caller has it. */
   of({ role, owner }: Caller): Palimpsest {
     if (role === 'admin') return this.#pal
-    if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions are for those who are somebody.')
+    if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions need a user: this caller has none.')
     return this.#pal.of(owner)
   }
 

@@ -153,7 +153,7 @@ async function everything(doors: Doors, caller: Caller): Promise<Listed[]> {
   return rows.map(row => listedIn(doors, caller, row))
 }
 
-/** Whoever has deleted all sessions does not want another. */
+/** A user who has deleted all sessions does not want the sample. */
 async function isNew(pal: Palimpsest): Promise<boolean> {
   return (await pal.tombstones()).length === 0
 }

@@ -1,8 +1,8 @@
 /**
  * Routes: what is set and where it came from, changing it in palimpsest.json, and what the knob does to a session.
  *
- * Only what decides how sessions are looked after can be changed here, and no policy with a module of one's own: whoever
- * reaches a port does not thereby say which program runs or where keys are sent. The rest is for `palimpsest config`.
+ * Only settings about how sessions are handled can be changed here, and no policy with a module of its own: a caller on
+ * a port must not choose which program runs or where keys are sent. The rest is for `palimpsest config`.
  */
 import { z } from 'zod'
 import { MEMORY } from '../../model/defaults.ts'
@@ -23,7 +23,7 @@ import { MAX_CALLS, tooMany } from './transcripts.ts'
 const MOST_SESSIONS = 100_000
 const MAX_NAME = 1000
 const MOST_NAMES = 5
-/** What sessions take when they are opened next, and what nobody can do harm with. */
+/** Settings that sessions take when they are opened next, and that can do no harm. */
 const SETTABLE: readonly string[] = [
   'policy',
   'keep',

@@ -1,4 +1,4 @@
-/** Routes: whose memory there is, and which policies a session can be looked after by. */
+/** Routes: the users with memory, and the policies that there are. */
 
 import { z } from 'zod'
 import { userIn } from '../../memory/open.ts'
@@ -21,8 +21,8 @@ const users = defineRoute({
     users: z.array(
       z.object({
         user: z.string(),
-        blocks: z.number().describe(`${COUNTED} stands for as many or more.`),
-        open: z.number().describe(`Proposals that wait; ${COUNTED} stands for as many or more.`),
+        blocks: z.number().describe(`${COUNTED} means as many or more.`),
+        open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
       }),
     ),
     own: z.string().describe('Whom to show first.'),

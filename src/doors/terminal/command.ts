@@ -18,7 +18,7 @@ export type Option = {
   type: 'string' | 'boolean'
   short?: string
   multiple?: boolean
-  /** What stands for the value in the help. */
+  /** The name of the value in the help. */
   value?: string
   about: string
 }
@@ -46,8 +46,8 @@ export type Context<O extends Options = Options> = {
   home: string
   io: Io
   /**
-   * The engine on the home; closed when the command is done. Reading never makes a home that is not there. Whoever
-   * serves many at once has it `threaded`: then nobody waits for another's write to reach the disk.
+   * The engine on the home; closed when the command is done. Reading never makes a home that is not there. A server
+   * opens it `threaded`: then no request waits for another's write to reach the disk.
    */
   open(options?: { create?: boolean; threaded?: boolean }): Promise<Palimpsest>
   /** The same, or nothing where there is no ledger yet. */

@@ -71,28 +71,26 @@ export function timeOf(ms: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-type Column = { name: string; right?: boolean; paint?: Style }
-
-/** Rows under a heading, in columns as wide as their widest cell. */
-export function* table(columns: readonly Column[], rows: readonly string[][], paint: Paint): Generator<string> {
-  const widths = columns.map(({ name }, i) => Math.max(name.length, ...rows.map(row => row[i]?.length ?? 0)))
-  const line = (cells: readonly string[], painted: boolean) =>
+/**
+ * Rows under a heading, in columns as wide as their widest cell; nothing where there are no rows. The name of a column
+ * may begin with `>` (numbers, aligned to the right) or `*` (bold).
+ */
+export function* table(columns: readonly string[], rows: readonly string[][], paint: Paint): Generator<string> {
+  if (rows.length === 0) return
+  const names = columns.map(column => column.replace(/^[*>]+/, ''))
+  const widths = names.map((name, i) => Math.max(name.length, ...rows.map(row => row[i]?.length ?? 0)))
+  const line = (cells: readonly string[], bold: Style) =>
     columns
-      .map(({ right, paint: own }, i) => {
+      .map((column, i) => {
         const cell = cells[i] ?? ''
-        const last = i === columns.length - 1
-        const padded = right ? cell.padStart(widths[i]!) : last ? cell : cell.padEnd(widths[i]!)
-        return painted && own ? own(padded) : padded
+        const [, marks = ''] = /^([*>]*)/.exec(column) ?? []
+        const padded = marks.includes('>') ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)
+        return marks.includes('*') ? bold(padded) : padded
       })
       .join('  ')
       .trimEnd()
-  yield paint.dim(
-    line(
-      columns.map(({ name }) => name),
-      false,
-    ),
-  )
-  for (const row of rows) yield line(row, true)
+  yield paint.dim(line(names, text => text))
+  for (const row of rows) yield line(row, paint.bold)
 }
 
 const STEPS = '▁▂▃▄▅▆▇█'

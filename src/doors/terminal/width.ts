@@ -1,6 +1,6 @@
 /**
  * How many columns a text takes on a terminal. Terminals disagree on the rarest characters; this keeps to what most
- * of them do: a picture or an East Asian wide character takes two, a mark that stands on another takes none. Pure.
+ * of them do: a picture or an East Asian wide character takes two, a combining mark takes none. Pure.
  */
 
 const PLAIN = /^[\x20-\x7e]*$/

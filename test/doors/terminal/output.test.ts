@@ -48,15 +48,11 @@ test('amounts are grouped and have their plural', () => {
 })
 
 test('a table has columns as wide as their widest cell', () => {
-  const rows = [
-    ...table(
-      [{ name: 'A' }, { name: 'N', right: true }, { name: 'B' }],
-      [
-        ['xyz', '1', 'b'],
-        ['x', '10', ''],
-      ],
-      createPaint(false),
-    ),
+  const cells = [
+    ['xyz', '1', 'b'],
+    ['x', '10', ''],
   ]
+  const rows = [...table(['A', '>N', '*B'], cells, createPaint(false))]
   assert.deepEqual(rows, ['A     N  B', 'xyz   1  b', 'x    10'])
+  assert.deepEqual([...table(['A'], [], createPaint(false))], [])
 })

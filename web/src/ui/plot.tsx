@@ -2,7 +2,7 @@
  * A plot of one or a few series over the calls of a session, as SVG in the page's own colours.
  *
  * More values than pixels are thinned to the highest of each pixel, so that a peak is never lost. A click or drag
- * chooses a call; the numbers at the chosen or pointed call stand in the caption, which also reads for screen readers.
+ * chooses a call; the numbers of the chosen call are in the caption, which also reads for screen readers.
  */
 import { type PointerEvent, useState } from 'react'
 import { maxOf, type Point, thin, ticksTo } from './plot-points.ts'

@@ -1,4 +1,4 @@
-/** The size of an element, kept up to date: for drawings that fill the space they have, and for what stands beside. */
+/** The size of an element, kept up to date: for drawings that fill their space, and for their neighbours. */
 import { type RefObject, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
 
 export function useWidth<T extends HTMLElement>(): { ref: RefObject<T | null>; width: number } {

@@ -6,7 +6,7 @@ type SplitProps = {
   label: string
   /** Rows, made with SplitItem. */
   items: ReactNode
-  /** What stands above and below the rows. */
+  /** Above and below the rows. */
   head?: ReactNode
   foot?: ReactNode
   children: ReactNode
@@ -31,7 +31,7 @@ type SplitItemProps = {
   title: ReactNode
   aside?: ReactNode
   words?: ReactNode
-  /** Stands before the row's own button, such as a checkbox. */
+  /** Before the row's own button, such as a checkbox. */
   before?: ReactNode
   badges?: ReactNode
 }

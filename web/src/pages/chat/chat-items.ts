@@ -108,7 +108,7 @@ export function withEvent(items: readonly ChatItem[], event: AgentEvent): ChatIt
   }
 }
 
-/** Events of one subagent stand together, whatever comes in between. */
+/** Keeps the events of one subagent together. */
 function withDelegated(items: readonly ChatItem[], session: string, event: AgentEvent): ChatItem[] {
   const at = items.findIndex(item => item.kind === 'delegated' && item.session === session)
   const known = items[at]

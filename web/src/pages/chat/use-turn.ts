@@ -73,7 +73,7 @@ export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn 
   const attach = useEffectEvent(() => {
     run([], signal => findTurn(session, signal))
   })
-  // A turn goes on when nobody looks: whoever opens its session again follows it from its beginning.
+  // A turn goes on when nobody looks: opening its session again follows it from its beginning.
   useEffect(() => {
     if (follows) attach()
   }, [follows])

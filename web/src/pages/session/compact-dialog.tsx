@@ -1,4 +1,4 @@
-/** "Compact from here to here": the summary that would stand there, to be read and changed before it is used. */
+/** "Compact from here to here": the summary to show instead, to be read and changed before it is used. */
 import { useState } from 'react'
 import { messageOf, sendJson, sessionPath } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'

@@ -36,7 +36,7 @@ export type ConversationProps = {
   until: number
   marks: readonly string[]
   jump: RefObject<Jump | undefined>
-  /** Whether what stands above has the size that it keeps. */
+  /** Whether the content above has its final size. */
   settled: boolean
   onVisible(from: number, to: number): void
 }

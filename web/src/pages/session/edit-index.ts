@@ -1,5 +1,5 @@
 /**
- * The edits of a session by where they show: by id, the summaries that stand for whole stretches, and what was put
+ * The edits of a session by where they show: by id, the summaries of whole stretches, and what was put
  * behind an entry. Pure.
  */
 import type { EditState, Entry, Message, Part } from '../../api-types.ts'

@@ -1,5 +1,5 @@
 /**
- * Where the bars of the context map stand: two rows on one scale, as it happened and as it is shown. The shorter the
+ * The places of the bars of the context map: two rows on one scale, as it happened and as it is shown. The shorter the
  * second row, the more the edits have saved. Pure.
  */
 import type { Bar, ContextMap } from '../../api-types.ts'
@@ -72,7 +72,7 @@ export function boxAt({ boxes }: MapLayout, row: 'raw' | 'shown', x: number): Bo
   return found && x >= found[row].x && x <= found[row].x + Math.max(1, found[row].width) ? found : undefined
 }
 
-/** Where some entries stand in a row, as one span. */
+/** The span of some entries in a row. */
 export function spanOf({ boxes }: MapLayout, row: 'raw' | 'shown', from: number, to: number): Span | undefined {
   const first = boxes.find(({ bar }) => bar.to >= from)
   const last = boxes.findLast(({ bar }) => bar.entry <= to)

@@ -401,7 +401,7 @@ function useJumps(jump: { readonly current: Jump | undefined }, entry: number | 
   }, [jump, entry, isThere])
 }
 
-/** The bars that stand for one part each. */
+/** The bars of single parts. */
 function barsByPart(map: MapData | undefined): Map<string, Bar> {
   const single = (map?.bars ?? []).filter(({ part, parts }) => part !== null && parts === 1)
   return new Map(single.map(bar => [`${bar.entry}.${bar.part}`, bar]))

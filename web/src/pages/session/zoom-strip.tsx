@@ -98,7 +98,7 @@ function startsOf({ bars }: ContextMap): { starts: number[]; total: number } {
 
 const STOPS = 240
 
-/** The kinds as stripes; of a long session, what stands at each of some places. */
+/** The kinds as stripes; of a long session, the kind at each of some places. */
 function gradientOf({ bars }: ContextMap, starts: readonly number[], total: number): string {
   const each = Math.max(1, Math.ceil(bars.length / STOPS))
   const stops: string[] = []

@@ -45,7 +45,7 @@ export function SettingsPage() {
   if (settings.error instanceof ApiError && settings.error.status === 403) {
     return (
       <EmptyState title="Settings are for admins.">
-        <p>Sign in with a token of role admin, or ask whoever runs this server.</p>
+        <p>Sign in with a token of role admin, or ask the person who runs this server.</p>
       </EmptyState>
     )
   }

@@ -74,7 +74,7 @@ export function Tokens() {
       </ul>
       {made && (
         <Dialog title={`The token of ${made.user}`} onClose={() => setMade(undefined)}>
-          <p>It is shown here and never again. Whoever has it acts as {made.user}.</p>
+          <p>It is shown here and never again. Anybody who has it can act as {made.user}.</p>
           <p>
             <code className="token-secret">{made.secret}</code>
           </p>
