@@ -75,7 +75,7 @@ export async function startUpstream(
     const received = await receive(request)
     const path = plainPath(received.path)
     if (path === '/v1/models') return send(response, 200, { object: 'list', data: [] })
-    if (path === '/v1/messages/count_tokens') {
+    if (path === '/v1/messages/count_tokens' || path === '/v1/responses/input_tokens') {
       const { status, body } = count(received)
       return send(response, status, body)
     }

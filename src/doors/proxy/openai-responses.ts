@@ -27,6 +27,7 @@ export const openaiResponses: ProxyDialect = {
   upstream: 'openai',
   // Azure has it without a version.
   path: /^(?:\/v1)?\/responses(?:\/compact)?$/,
+  counts: /^(?:\/v1)?\/responses\/input_tokens$/,
   compacts: /\/responses\/compact$/,
   list: 'input',
   read,

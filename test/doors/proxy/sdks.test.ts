@@ -7,11 +7,16 @@ import { wireFormOf } from '../../../src/formats/wire-form.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { checkView } from '../../../src/view/legality.ts'
 import { keyOf } from '../../../src/view/sync.ts'
-import { startUpstream } from '../../upstream.ts'
+import { type Received, startUpstream } from '../../upstream.ts'
 import { builder, LOOPS } from './loops.ts'
 import { entriesOf, sessionNames, setUp } from './setup.ts'
 
 const ROUNDS = 44
+/** Where a provider counts the tokens of a request; Chat Completions has nothing of the kind. */
+const COUNTS: Record<string, string> = {
+  '/v1/messages': '/v1/messages/count_tokens',
+  '/v1/responses': '/v1/responses/input_tokens',
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of three dialects
 function messagesIn(json: any): Message[] {
@@ -24,7 +29,12 @@ for (const { name, run } of LOOPS) {
   test(`${name} completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`, async () => {
     await using direct = await startUpstream(builder(ROUNDS))
     await run(direct.url)
-    await using it = await setUp(builder(ROUNDS), { policy: 'thrifty' })
+    const counted: Message[][] = []
+    const count = ({ json }: Received) => {
+      counted.push(messagesIn(json))
+      return { status: 200, body: { input_tokens: 1 } }
+    }
+    await using it = await setUp(builder(ROUNDS), { policy: 'thrifty' }, { count })
     assert.match(await run(it.url), /all of it works/)
     await it.proxy.idle()
 
@@ -44,6 +54,12 @@ for (const { name, run } of LOOPS) {
     assert.equal(totals.calls, ROUNDS + 1)
     assert.ok(totals.tokensSent < totals.tokensIn)
     assert.ok(totals.input > 0, 'usage was read')
+
+    const { path, body } = direct.requests.at(-1)!
+    const counts = COUNTS[path]
+    if (counts === undefined) return
+    assert.equal((await fetch(it.url + counts, { method: 'POST', body })).status, 200)
+    assert.deepEqual(counted, [shown.at(-1)], 'a count is of what was sent')
   })
 
   test(`${name} sends the same bytes through us when there is nothing to edit`, async () => {
