@@ -1,9 +1,10 @@
 /**
- * Tells the user of an MCP client what was just proposed for their memory, past the model where the client can.
+ * Tells the user of an MCP client what was just proposed for their memory, without going through the model if the
+ * client can.
  *
- * A client with elicitation is asked to put the question to its user, and what they answer is decided; that is for a
- * client on the user's own machine (stdio), never for the token of an agent. Every client gets a line for the user in the
- * result. The line has no signed link in it: clients show results to their model.
+ * A client with elicitation is asked to put the question to its user, and the user's answer decides. That is only for a
+ * client on the user's own machine (stdio), never for the token of an agent. Every client gets a line for the user in
+ * the result. The line has no signed link in it: clients show results to their model.
  */
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { AgentMemory } from '../../memory/memory.ts'
@@ -11,7 +12,7 @@ import type { Review } from '../../memory/review.ts'
 import type { Proposal } from '../../memory/store.ts'
 import type { MemoryOf } from './resources.ts'
 
-/** The memory of a tool, and what was proposed through it. */
+/** Wraps a memory and notes the proposals made through it. */
 export function noting(memory: AgentMemory): { memory: AgentMemory; made: Proposal[] } {
   const made: Proposal[] = []
   const propose: AgentMemory['propose'] = async (label, input) => {
@@ -24,10 +25,9 @@ export function noting(memory: AgentMemory): { memory: AgentMemory; made: Propos
 
 const MOST = 100
 const ANSWERS = ['approve', 'reject', 'later']
-/** People answer when they have time. */
+/** Users may take long to answer. */
 const PATIENCE_MS = 30 * 60_000
 
-/** The line for the user. */
 export async function waitingLine({ memory, user, where = 'palimpsest memory proposals' }: MemoryOf) {
   const count = (await memory.proposals(user, { state: 'open', limit: MOST })).length
   const what = count === 1 ? '1 change to memory waits' : `${count} changes to memory wait`
@@ -35,7 +35,7 @@ export async function waitingLine({ memory, user, where = 'palimpsest memory pro
   return { type: 'text' as const, text, annotations: { audience: ['user' as const] } }
 }
 
-/** Asks in the client's own way, and does what the user says. A client that cannot ask leaves the proposal open. */
+/** Asks through the client, and carries out the user's decision. If the client cannot ask, the proposal stays open. */
 export async function askUser(server: Server, { memory, user, canAsk }: MemoryOf, { id }: Proposal): Promise<void> {
   if (!canAsk || !server.getClientCapabilities()?.elicitation) return
   const decision = { type: 'string' as const, title: 'Decision', enum: ANSWERS }

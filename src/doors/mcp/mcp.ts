@@ -1,10 +1,10 @@
 /**
  * The MCP door: our tools, resources and prompts for any client that speaks the Model Context Protocol.
  *
- * `serveStdio` is a server for one client on stdin and stdout, which then carry the protocol and nothing else;
+ * `serveStdio` is a server for one client on stdin and stdout, which then carry the protocol and nothing else.
  * `createMcpHandler` answers streamable HTTP, one request at a time and without state, so that any number of processes
- * can stand behind one address. A client keeps its own conversation: `context` and `recall` act on the session that
- * is named here, and the journal of file reads and writes is in that session's ledger.
+ * can share one address. A client keeps its own conversation: `context` and `recall` act on the session that is named
+ * here, and the journal of file reads and writes is in that session's ledger.
  */
 
 import { readFileSync } from 'node:fs'
@@ -48,7 +48,7 @@ import {
   resourceTemplates,
 } from './resources.ts'
 
-/** `editor` and `notes` are the text editor and the memory folder that Claude models know; only where they are named. */
+/** `editor` and `notes` are the text editor and the memory folder that Claude models know; offered only if named. */
 export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory', 'editor', 'notes'] as const
 const USUAL: readonly ToolGroup[] = ['files', 'context', 'workspace', 'memory']
 export type ToolGroup = (typeof TOOL_GROUPS)[number]
@@ -57,15 +57,18 @@ export type McpOptions = {
   pal: Palimpsest
   /** The folder that file tools are confined to. */
   root: string
-  /** Which tools to offer; all unless given. Those for memory need `memory`. */
+  /** The groups of tools to offer; all unless given. Those for memory need `memory`. */
   tools?: readonly ToolGroup[]
-  /** The session that context, recall and the journal are about; made if there is none. `mcp` unless given. */
+  /** The session for `context`, `recall` and the journal; created if missing. `mcp` unless given. */
   session?: string
   /** The folder of the knowledge files. */
   workspace?: Files
-  /** Whose memory blocks the client may read and propose changes to, and in which agent's name. */
+  /** The user whose memory blocks the client may read and propose changes to, and the agent that proposes them. */
   memory?: MemoryOf
-  /** Whether `recall` may search the other sessions of `pal`, and `context` edit the one of the client's conversation. */
+  /**
+   * Whether `recall` may search the other sessions of `pal`, and `context` may edit the session of the client's
+   * conversation.
+   */
   seesSessions?: boolean
   now?: () => number
 }
@@ -83,12 +86,12 @@ const TOOLS: Record<ToolGroup, readonly Tool<Context>[]> = {
   notes: [memoryTool()],
 }
 
-/** A server that is not connected yet, for a transport of one's own. */
+/** A server that is not connected yet, for a custom transport. */
 export function createMcpServer(options: McpOptions): Server {
   return buildServer(options, { contextOf: contextFor(options) })
 }
 
-/** Serves one client on stdin and stdout until it hangs up (calls that run are finished) or we are told to stop. */
+/** Serves one client on stdin and stdout until it disconnects (running calls are finished) or we are told to stop. */
 export async function serveStdio(options: McpOptions): Promise<void> {
   const running = new Set<Promise<unknown>>()
   const follow = (answer: Promise<unknown>) => {
@@ -139,7 +142,7 @@ export function createMcpHandler(options: McpOptions): (request: Request) => Pro
 
 type Inside = {
   contextOf: () => Promise<Context>
-  /** Is told of every answer that is being worked on. */
+  /** Called with every answer that is under way. */
   follow?: (answer: Promise<unknown>) => void
 }
 
@@ -165,7 +168,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
       const { memory, made } = noting(context.memory)
       const result = toMcpResult(await runOrPropose(tool, params.arguments, { ...context, memory, signal }))
       if (!given.memory || made.length === 0) return result
-      // The user answers in their own time; a proposal that they do not decide on stays open.
+      // The user answers in their own time; an undecided proposal stays open.
       for (const proposal of made) void askUser(server, given.memory, proposal).catch(() => undefined)
       return { ...result, content: [...result.content, await waitingLine(given.memory)] }
     }),
@@ -178,7 +181,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
   return server
 }
 
-/** What tools get; the session is opened by the first call. */
+/** The context of the tools; the first call opens the session. */
 function contextFor(options: McpOptions): () => Promise<Context> {
   const { pal, root, session = 'mcp', workspace, memory, seesSessions, now = Date.now } = options
   let opened: Promise<{ session: Session; journal: FileJournal }> | undefined
@@ -204,7 +207,7 @@ function contextFor(options: McpOptions): () => Promise<Context> {
   }
 }
 
-/** Says what a client asked wrongly in the protocol's own way. */
+/** Reports a client's mistake as an error of the protocol. */
 async function asked<T>(answer: () => Promise<T>): Promise<T> {
   try {
     return await answer()

@@ -1,6 +1,6 @@
 /**
  * What an MCP client can read beside the tools: workspace files, sessions as the model sees them, one user's memory
- * blocks, and the agent instructions as a prompt. Only what is there is listed, and nothing is made by looking.
+ * blocks, and the agent instructions as a prompt. Only existing items are listed, and reading creates nothing.
  */
 
 import type { Files } from '../../files/store.ts'
@@ -14,14 +14,14 @@ import { CONTEXT_GUIDE } from '../../tools/context.ts'
 import { FILE_TOOL_GUIDE } from '../../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../../tools/workspace.ts'
 
-/** One user's memory, in one agent's hands. */
+/** One user's memory, as used by one agent. */
 export type MemoryOf = {
   memory: Memory
   user: string
   agent: string
-  /** Where the user decides on proposals: a command, or the address of a page. */
+  /** The command or page with which the user decides on proposals. */
   where?: string
-  /** The client is the user's own: it may put the question to them, and what they answer is decided. */
+  /** The client belongs to the user: it may put the question to them, and their answer decides. */
   canAsk?: boolean
 }
 
@@ -59,7 +59,7 @@ export const resourceTemplates = [
   },
 ]
 
-/** When to choose which of the tools. */
+/** The guide that says when to choose which of the tools. */
 export function guideTo(groups: readonly string[]): string {
   return groups.flatMap(group => GUIDES[group] ?? []).join('\n\n')
 }

@@ -1,6 +1,6 @@
 /**
- * The account of the sessions that went through a proxy since it started, by model. Nothing is done while requests
- * pass: the ledger is read when somebody asks, and then only what is new.
+ * The statistics, by model, of the sessions that went through a proxy since it started. They cost nothing while
+ * requests pass: the ledger is read when somebody asks for the numbers, and only the new part of it.
  */
 
 import type { SessionInfo } from '../../session/engine.ts'
@@ -8,14 +8,13 @@ import type { Session } from '../../session/session.ts'
 import { Timelines } from '../../session/timelines.ts'
 import { addStatistics, noStatistics, type Statistics, statisticsOfCall } from '../../view/statistics.ts'
 
-/** As many as the proxy keeps open are not read anew each time that somebody asks. */
+/** Sessions whose timelines are kept, so that they are not read again each time somebody asks. */
 const MOST_KEPT = 32
 
-/** A session that a proxy has seen. */
 export type Seen = {
   find(): Promise<SessionInfo | undefined>
   open(): Promise<Session>
-  /** Entries that the session had before: their calls were made before the proxy started. */
+  /** Entries that the session had when the proxy first saw it. Their calls were made before the proxy started. */
   before: number
 }
 type Touched = Seen & { known?: { length: number; byModel: Map<string, Statistics> } }
@@ -29,12 +28,11 @@ export class ProxyAccount {
     if (!this.#touched.has(key)) this.#touched.set(key, { ...seen })
   }
 
-  /** Over all models. */
   async totals(): Promise<Statistics> {
     return [...(await this.byModel({ all: true })).values()].reduce(addStatistics, noStatistics())
   }
 
-  /** Calls that may still be told about are left out unless `all` is asked for, so that no number ever falls. */
+  /** Leaves out a last call without reported usage, unless `all` is given, so that no number ever falls. */
   async byModel({ all = false }: { all?: boolean } = {}): Promise<Map<string, Statistics>> {
     const sums = new Map<string, Statistics>()
     for (const [key, touched] of this.#touched) {

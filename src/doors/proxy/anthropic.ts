@@ -1,6 +1,6 @@
 /**
- * The Anthropic Messages API for the proxy. Message threads live on the server: the SDK is told to send its whole history
- * instead. A request that carries a checksum of itself goes by untouched.
+ * The Anthropic Messages API for the proxy. The server would keep message threads, so the proxy refuses them and has
+ * the SDK send the whole history instead. A request that carries a checksum of itself passes untouched.
  */
 
 import {
@@ -74,8 +74,8 @@ function write(body: Wire, messages: readonly Message[]): Wire {
 }
 
 /**
- * Whatever the server is told to keep, it clears the oldest: so it is told how many are left of all. That stands in place
- * of what the client says about it.
+ * The server always clears the oldest results, so it is told how many to keep in total. This replaces the client's own
+ * setting.
  */
 function clear(body: Wire, calls: readonly string[]): Wire {
   const uses = usesIn(body['messages'])
@@ -95,7 +95,7 @@ function withServerEdits(body: Wire, edits: readonly unknown[]): Wire {
   return edits.length === 0 ? rest : { ...body, context_management: { ...(isRecord(managed) ? managed : {}), edits } }
 }
 
-/** What the client has the server do to the history. */
+/** The edits of the history that the client asks the server to make. */
 function serverEditsIn({ context_management: managed }: Wire): unknown[] {
   return isRecord(managed) && Array.isArray(managed['edits']) ? managed['edits'] : []
 }
@@ -104,7 +104,7 @@ function isClearing(edit: unknown): edit is Wire {
   return isRecord(edit) && edit['type'] === CLEAR_TOOL_USES
 }
 
-/** Whether the client has the server clear the oldest results, of all tools alike. */
+/** Whether the client asks the server to clear the oldest results, of all tools alike. */
 export function clearsOldest(body: Wire): boolean {
   const own = serverEditsIn(body).find(isClearing)
   return own !== undefined && own['exclude_tools'] === undefined
@@ -121,7 +121,7 @@ function usesIn(messages: unknown): string[] {
   })
 }
 
-/** A block of its own, so that the client's blocks and their cache marks stay as they are. */
+/** Adds a block of its own, so that the client's blocks and their cache marks stay as they are. */
 function addSystem(body: Wire, text: string): Wire {
   const { system } = body
   if (Array.isArray(system)) return { ...body, system: [...system, { type: 'text', text }] }
@@ -141,13 +141,13 @@ function untouchable(body: Wire): Untouchable | undefined {
   return { status: goesOn ? 404 : 400, body: { type: 'error', error: { type, message, details } } }
 }
 
-/** Claude Code can put a checksum of the request into it: then it must not be changed. */
+/** Claude Code can put a checksum of the request into the request: then the request must not be changed. */
 function isSealed({ system }: Wire): boolean {
   const first: unknown = Array.isArray(system) ? system[0] : undefined
   return isRecord(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
 }
 
-/** A message of which nothing is left goes too: Anthropic joins the user's messages around it. */
+/** A message that is empty without its reasoning is left out: Anthropic joins the user's messages around it. */
 function withoutReasoning(body: Wire): Wire {
   const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const kept = messages.flatMap(message => {
@@ -206,7 +206,7 @@ function summaryIn({ content }: Wire): { summary?: string } {
   return typeof content === 'string' && content !== '' ? { summary: content } : {}
 }
 
-/** What the server says that it did to the history, and what it thinks of its cache. */
+/** Takes in the edits of the history that the server reports, and its reason for a cache miss. */
 function takeReports(answer: Answer, data: Wire): void {
   const { context_management: managed, input_transformations: transformed, diagnostics } = data
   const reason = isRecord(diagnostics) ? diagnostics['cache_miss_reason'] : undefined
@@ -236,7 +236,7 @@ function errorBody(status: number, message: string): Wire {
   return { type: 'error', error: { type, message } }
 }
 
-/** A text block ends before the stream says that the turn does: its end waits for that. */
+/** A text block ends before the stream says whether the turn ends, so the end of the block is held until then. */
 function belowStream(line: string): (data: Wire) => Step {
   const answer = emptyAnswer()
   let from = 0

@@ -1,12 +1,12 @@
 /**
- * Cache marks on a request of Anthropic's that is edited. The client's own stay; one whose block was edited away moves
- * to the nearest block before it, so there are never more than there were, and never in another order.
+ * Cache marks on an edited request to Anthropic. The client's own marks stay. A mark whose block was edited away moves
+ * to the nearest block before it, so the number of marks never grows and their order never changes.
  *
- * One more is set before the first message that is not as it was sent last. Anthropic looks for a cached beginning at
- * marks only, and twenty blocks back from each; clients mark their system prompt and their last message. So after an edit
- * further back everything behind the system prompt would be written again. With a mark before the edit, what is in front
- * of it is read. It is set in the request that brings the edit, where the client leaves one of the four marks free, and
- * never for a client that marks nothing.
+ * One more mark is set before the first message that differs from the last request. Anthropic looks for a cached prefix
+ * only at marks and up to twenty blocks before each; clients mark their system prompt and their last message. So after
+ * an edit further back, everything behind the system prompt would be written to the cache again. With a mark before the
+ * edit, the part before it is read from the cache. The mark is set in the request that brings the edit, if the client
+ * leaves one of the four marks free, and never for a client that marks nothing.
  */
 
 import type { AnthropicMessage } from '../../formats/adapters/anthropic.ts'
@@ -16,7 +16,10 @@ import { isRecord } from '../../model/json.ts'
 const MOST_MARKS = 4
 const LOOK_BACK_BLOCKS = 20
 
-/** The body with one more mark, where that helps. `before` are the messages that the model saw last, `now` those that it sees. */
+/**
+ * The body with one more mark, if one helps. `before`: the messages that the model saw last; `now`: those it sees in
+ * this request.
+ */
 export function withFreeMark(body: Wire, before: readonly unknown[], now = listIn(body, 'messages')): Wire {
   const messages = body['messages'] as AnthropicMessage[]
   const own = marksIn(messages)
@@ -28,13 +31,13 @@ export function withFreeMark(body: Wire, before: readonly unknown[], now = listI
     .slice(first)
     .reduce((count, { content }) => count + (Array.isArray(content) ? content.length : 1), 0)
   if (first >= before.length || behind <= LOOK_BACK_BLOCKS) return body
-  // One behind it has no longer lifetime than those in front, which the provider asks for.
+  // The lifetime comes from a later mark: the provider requires that no mark outlives the marks before it.
   const mark = own.find(({ message }) => message >= first)?.mark ?? all.at(-1)
   const marked = markBefore(messages, first, mark)
   return marked ? { ...body, messages: marked } : body
 }
 
-/** How many messages in front are the same, whatever is marked in them. */
+/** The number of leading messages that are the same, apart from cache marks. */
 function firstChange(messages: readonly unknown[], before: readonly unknown[]): number {
   let same = 0
   while (same < messages.length && same < before.length && isSame(messages[same], before[same])) same++
@@ -60,7 +63,7 @@ function listIn(holder: Wire, key: string): unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-/** As many cache marks as the client set: those that were lost with their blocks are put back. */
+/** Restores the client's number of cache marks: marks that were lost with their blocks are put back. */
 export function withMarks(before: readonly AnthropicMessage[], after: AnthropicMessage[]): AnthropicMessage[] {
   const set = marksIn(before)
   const kept = marksIn(after)
@@ -73,7 +76,7 @@ export function withMarks(before: readonly AnthropicMessage[], after: AnthropicM
   return messages
 }
 
-/** A message that an edit shows in the form in which it was recorded may still carry a mark of that time. */
+/** An edit may show a message in its recorded form, which may still carry a mark from that time. */
 function withoutMarks(messages: AnthropicMessage[], surplus: readonly Marked[]): AnthropicMessage[] {
   const left = new Map<number, number>()
   for (const { message } of surplus) left.set(message, (left.get(message) ?? 0) + 1)
@@ -103,7 +106,7 @@ function marksIn(messages: readonly AnthropicMessage[]): Marked[] {
   return marks
 }
 
-/** Marks the last block in front of a message that can carry a mark and has none. */
+/** Marks the last block that can carry a mark before the message at `before`, unless it is marked already. */
 function markBefore(messages: AnthropicMessage[], before: number, mark: unknown): AnthropicMessage[] | undefined {
   for (let i = before - 1; i >= 0; i--) {
     const { content } = messages[i]!

@@ -1,10 +1,10 @@
 /**
- * What was believed of the provider's cache, and what came: each miss gets a cause.
+ * Compares the expected cache reads with the reported ones, and gives each cache miss a cause.
  *
- * After a call the provider has cached what it read and wrote. The next call is expected to read that again, but for
- * what lies behind a change. Where it reads much less, that is a miss: because the lifetime was over, the model is
- * another, we edited, the client changed something, the server edited by itself, or for a reason that only the provider
- * knows. What the provider says itself about it counts most.
+ * After a call the provider has cached the tokens that it read and wrote. The next call is expected to read them again,
+ * except those behind a change. If it reads far fewer, that is a miss: the lifetime was over, the model changed, we
+ * edited, the client changed something, the server edited by itself, or the provider had a reason of its own. A cause
+ * that the provider reports itself takes precedence.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
 import type { CacheMiss, Usage } from '../../model/types.ts'
@@ -13,13 +13,12 @@ import { cachedBy, lostTokens } from '../../providers/cache.ts'
 import type { Model } from '../../providers/models.ts'
 import type { Answer } from './dialect.ts'
 
-/** A call as it was sent. */
 export type Watched = {
   at: number
   model: string
-  /** Of system prompt, tools and other settings around the messages. */
+  /** System prompt, tools and the other settings around the messages. */
   frame: readonly unknown[]
-  /** Whether edits of ours, or the client, changed what was sent before. */
+  /** Whether our edits changed messages that had been sent before. */
   edited: boolean
   clientChanged: boolean
 }
@@ -29,7 +28,7 @@ type Call = Watched & { usage: Usage; cached: number }
 export class CacheWatch {
   #last: Call | undefined
 
-  /** Takes in a call that was answered. Gives what came otherwise than believed. */
+  /** Takes in a call that was answered. Returns how the cache differed from the expectation. */
   note(sent: Watched, answer: Answer, model: Model): Outcome {
     const { usage } = answer
     const last = this.#last
@@ -54,9 +53,9 @@ export class CacheWatch {
 
 export type Outcome = {
   miss?: CacheMiss
-  /** The provider kept a prefix for so many milliseconds, longer than was believed. */
+  /** The provider kept a prefix for this many milliseconds, longer than expected. */
   ttl?: number
-  /** What was believed and what came, where the two differ. */
+  /** The expected and the reported reads, if they differ. */
   sentence?: string
 }
 

@@ -1,8 +1,8 @@
 /**
- * What a client says about itself: which conversation a request belongs to, where it has headers for that, and
- * whether the request is a turn of the conversation or something on the side (a title, a commit message, the client's
- * own compaction, a check whether the agent goes in circles). Each rule was seen in a real client; an unknown client
- * falls through to what is said in messages.
+ * What a client's headers say: which conversation a request belongs to, if the client has headers for that, and whether
+ * the request is a turn of the conversation or a side request (a title, a commit message, the client's own compaction,
+ * a check whether the agent goes in circles). Each rule was seen in a real client. For an unknown client, the messages
+ * decide.
  */
 
 import { hash } from 'node:crypto'
@@ -18,13 +18,13 @@ export type ClientKey = {
   key: string
   /** The conversation whose agent started this one. */
   parent?: string
-  /** The header that told. */
+  /** The header that named the conversation. */
   by: string
 }
 
 type Rule = { header: string; name: string; child?: string; parent?: string }
 
-/** The first header that is there decides. */
+/** The first header that is present decides. */
 const RULES: readonly Rule[] = [
   { header: 'x-palimpsest-session', name: '' },
   {
@@ -55,7 +55,7 @@ export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
   return undefined
 }
 
-/** Two long ids together are still a name, with room for what forks and side requests add to it. */
+/** Two long ids joined must still be a valid name, with room for the suffixes of forks and side requests. */
 function childKey(base: string, agent: string): string {
   const key = `${base}.${agent}`
   return key.length <= LONGEST_KEY ? key : `${headOf(key, LONGEST_KEY - 13)}-${hash('sha1', key).slice(0, 12)}`
@@ -66,7 +66,7 @@ function idIn(headers: SomeHeaders, name: string): string | undefined {
   return value ? headOf(value, LONGEST_ID) : undefined
 }
 
-/** Programs by what their `User-Agent` begins with; SDKs say which program only here. */
+/** Programs by the beginning of their `User-Agent`; SDKs name the program only there. */
 const AGENTS: readonly [RegExp, string][] = [
   [/^claude-cli\b|^claude-code\b/i, 'claude-code'],
   [/^codex/i, 'codex'],
@@ -82,7 +82,7 @@ const AGENTS: readonly [RegExp, string][] = [
   [/^ai(?:-sdk)?\/|\bai-sdk\//, 'ai-sdk'],
 ]
 
-/** Which program asks, where its headers tell. */
+/** The program that sends the request, if its headers tell. */
 export function clientNameOf(headers: SomeHeaders): string | undefined {
   if (headers.has('x-claude-code-session-id')) return 'claude-code'
   const originator = headers.get('originator')
@@ -93,7 +93,7 @@ export function clientNameOf(headers: SomeHeaders): string | undefined {
 
 export type Side = 'title' | 'commit' | 'compaction' | 'check'
 
-/** What a client asks of a model beside the conversation, by the words that it uses for it. */
+/** Side requests, recognized by the words that clients use in them. */
 const ASKED: readonly [Side, RegExp][] = [
   [
     'compaction',
@@ -110,7 +110,7 @@ const ASKED: readonly [Side, RegExp][] = [
   ],
 ]
 
-/** What the request is for, if it is not a turn of the conversation. */
+/** The purpose of a side request; undefined for a turn of the conversation. */
 export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Message[]): Side | undefined {
   if (isCodexCompaction(headers, body) || isRecord(body['compaction'])) return 'compaction'
   const last = messages.at(-1)
@@ -119,12 +119,12 @@ export function sideOf(headers: SomeHeaders, body: Wire, messages: readonly Mess
   if (hasTools(body)) return undefined
   const system = messages[0]?.role === 'system' ? messages[0].parts.map(textOf).join('\n').slice(0, 2000) : ''
   const side = ASKED.find(([, pattern]) => pattern.test(system) || pattern.test(asked.slice(0, 2000)))?.[0]
-  // A title or a commit message is asked for in a single call: after an answer it is a conversation.
+  // A title or a commit message takes a single call: a request that holds an answer is a conversation.
   const isAnswered = messages.some(({ role }) => role === 'assistant')
   return isAnswered && (side === 'title' || side === 'commit') ? undefined : side
 }
 
-/** Newer models of OpenAI are told their tools in the list of messages. */
+/** Newer OpenAI models get their tools in the list of messages. */
 export function hasTools({ tools, input }: Wire): boolean {
   if (Array.isArray(tools) && tools.length > 0) return true
   return Array.isArray(input) && input.some(item => isRecord(item) && item['type'] === 'additional_tools')

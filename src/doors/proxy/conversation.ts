@@ -1,10 +1,11 @@
 /**
- * Which conversation is this? First what the client says in headers; then the tool calls that we streamed out and that
- * come back; then the longest beginning that we have seen before; then the text that we streamed out; else it is new.
+ * Finds the conversation that a request belongs to. In this order: the client's headers; tool calls that we streamed
+ * out and that come back; the longest beginning that we have seen before; text that we streamed out. Otherwise it is
+ * new.
  *
- * Messages are compared by what they say (keyOf): not by the form of their content or by cache marks, which clients
- * change from request to request. What is remembered here is only a guide to the ledger: after a restart it is read
- * back from there, and a wrong guess costs a fork, never a wrong view.
+ * Messages are compared by their meaning (keyOf), not by the form of their content or by cache marks, which clients
+ * change from request to request. This memory is only a guide to the ledger: after a restart it is read back from
+ * there, and a wrong guess costs a fork, never a wrong view.
  */
 import { hash } from 'node:crypto'
 import { linkOf } from '../../ledger/redaction.ts'
@@ -19,10 +20,10 @@ export type Place = {
   session: string
   by: string
   isNew: boolean
-  /** The session that this one goes on from, or was started by. */
+  /** The session that this one continues, or whose agent started it. */
   parent?: string
   side?: Side | 'other'
-  /** The hash of everything that the request says. */
+  /** The hash of all messages of the request. */
   end: string
 }
 
@@ -38,9 +39,9 @@ export type Request = {
   now: number
 }
 
-/** The same first request again is a retry for so long; later it is somebody who asks the same question. */
+/** Within this time the same first request is a retry; later it is somebody who asks the same question again. */
 const RETRY_MS = 10 * 60_000
-/** Shorter texts are said in many conversations. */
+/** Shorter texts occur in many conversations. */
 const TELLING_TEXT = 40
 const REMEMBERED = 50_000
 
@@ -67,7 +68,7 @@ export class Conversations {
     return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chain)
   }
 
-  /** The session that has seen these messages, or their beginning; nothing is remembered of the question. */
+  /** The session that has seen these messages, or their beginning. Remembers nothing. */
   whoseIs({ client, messages, chain }: Pick<Request, 'client' | 'messages' | 'chain'>): string | undefined {
     if (!client) return this.#byContent(messages, chain)?.session
     return this.#longest(chain, end => this.#chains.get(`${client.key} ${end}`))?.session
@@ -91,7 +92,7 @@ export class Conversations {
     if (!segments.includes(session)) this.#segments.set(client.key, [...segments, session])
   }
 
-  /** Remembers what was answered in a session, so that it is known when it comes back. */
+  /** Remembers an answer of a session, so that it is recognized when the client sends it back. */
   answered(session: string, { calls, text }: Pick<Answer, 'calls' | 'text'>): void {
     for (const { id } of calls) this.#calls.set(id, session)
     if (calls.length === 0 && text.trim().length >= TELLING_TEXT) this.#texts.set(digest(text.trim()), session)
@@ -169,8 +170,8 @@ export class Conversations {
 }
 
 /**
- * The hash of everything up to each message; a system prompt in front does not count, because it may change. What is
- * known of a conversation that begins with the same objects is taken over.
+ * The hash of everything up to each message. A leading system prompt is left out, because it may change. The hashes of
+ * messages that are the same objects as in `known` are reused.
  */
 export function chainOf(messages: readonly Message[], known?: { messages: readonly Message[]; chain: string[] }) {
   const first = leadingSystem(messages)
@@ -203,7 +204,7 @@ export function digest(text: string): string {
   return hash('sha1', text)
 }
 
-/** A map that forgets what was not asked for longest. */
+/** A map that forgets the least recently used entry. */
 export class Remembered<T> {
   readonly #most: number
   readonly #map = new Map<string, T>()

@@ -1,9 +1,9 @@
 /**
- * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an
- * answer tells what it used and which calls it makes, and how the provider says that something is wrong.
+ * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an answer
+ * reports its usage and its calls, and how the provider reports an error.
  *
- * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts
- * and edits.test.ts.
+ * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts and
+ * edits.test.ts.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -12,66 +12,66 @@ import type { Message, ServerEdit, Usage } from '../../model/types.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
 
-/** A tool call as the model makes it; the arguments are JSON text, or an object where they came in one piece. */
+/** A tool call as the model makes it; the arguments are JSON text, or an object if they came in one piece. */
 export type CallMade = { id: string; name: string; input: unknown }
 
-/** What an answer has told so far. */
+/** The parts of an answer that have arrived so far. */
 export type Answer = {
   calls: CallMade[]
   text: string
   usage: Usage
-  /** What the provider says itself about a cache that did not help, where it was asked. */
+  /** The provider's own reason for a cache miss, if it was asked for one. */
   diagnosis?: string
   /** Edits of the history that the server made by itself. */
   serverEdits: ServerEdit[]
   /** Blocks of reasoning that the server says it left out. */
   dropped: number
-  /** The provider's error, where one came in the middle of a stream. */
+  /** The provider's error, if one came in the middle of a stream. */
   error?: string
 }
 
 /** What to do with a request that cannot be edited: pass it on, or answer it. */
 export type Untouchable = 'pass' | { status: number; body: Wire }
 
-/** What becomes of an event: it goes on, it waits for the next one, or these go in place of it and of all that wait. */
+/** What happens to an event: it is passed on, it waits for the next one, or these replace it and all that wait. */
 export type Step = 'pass' | 'hold' | readonly Wire[]
 
-/** How a line gets below the text of an answer that ends a turn (notices.ts). Any other answer goes on as it is. */
+/** How a line is added below the text of an answer that ends a turn (notices.ts). Other answers pass unchanged. */
 export type Below = {
   /** Whether the request asks for an answer that a program reads. */
   isData(request: Wire): boolean
-  /** Takes the events of one stream. */
+  /** Handles the events of one stream. */
   stream(line: string): (data: Wire) => Step
   whole(answer: Wire, line: string): Wire | undefined
 }
 
 export type ProxyDialect = {
   name: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini'
-  /** Which upstream speaks it. */
+  /** The upstream that speaks this dialect. */
   upstream: UpstreamName
-  /** The paths of generation. */
+  /** The paths of generation requests. */
   path: RegExp
-  /** The path of requests that only count tokens: they get the same body as the generation that they are about. */
+  /** The path of requests that only count tokens. They get the same body as the generation request they ask about. */
   counts?: RegExp
-  /** The path of requests that have the server compact a conversation. */
+  /** The path of requests that ask the server to compact a conversation. */
   compacts?: RegExp
-  /** The model that a path names, where the body does not. */
+  /** The model that a path names, if the body does not. */
   modelIn?(path: string): string | undefined
   /** The list in a request that holds the conversation. */
   list: string
   /** Whether messages can be read only together with all that came before them. */
   readsWhole?: true
-  /** The conversation that a request carries; nothing where there is none. */
+  /** The conversation that a request carries; undefined if it carries none. */
   read(body: Wire): Message[] | undefined
   /** The request with these messages in place of its own. */
   write(body: Wire, messages: readonly Message[]): Wire
-  /** The request that has the server clear the results of these calls, which are the oldest. */
+  /** The request with an instruction to the server to clear the results of these calls, which are the oldest. */
   clear?(body: Wire, calls: readonly string[]): Wire
   /** The request with a text behind its system prompt. */
   addSystem(body: Wire, text: string): Wire
   /** A tool of ours as requests define it. */
   defineTool(tool: Tool<never>): Wire
-  /** The tools of a request with more of them, where a list of both would not do. */
+  /** Adds to a request's tools, for dialects in which appending to the list would not do. */
   addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
   /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
   untouchable(body: Wire): Untouchable | undefined
@@ -84,7 +84,7 @@ export type ProxyDialect = {
   /** Whether a stream may still turn out to be an error after this event: then it is not passed on yet. */
   isOpening(data: Wire): boolean
   below: Below
-  /** An error of our own, in the provider's shape. */
+  /** An error of the proxy itself, in the provider's shape. */
   error(status: number, message: string): Wire
 }
 
@@ -127,23 +127,22 @@ export function refusesClearing(status: number, text: string): boolean {
   return status === 400 && CLEARING_REFUSED.test(text)
 }
 
-/** A number field, where there is one. */
 export function numberIn(value: Wire, key: string): number | undefined {
   const found = value[key]
   return typeof found === 'number' ? found : undefined
 }
 
-/** Keeps a number that says something: absent and zero are the same. */
+/** Keeps a count above zero: absent and zero mean the same. */
 export function takeCount(usage: Usage, key: 'cacheWrite' | 'cacheWriteLong' | 'reasoning', count?: number): void {
   if (count) usage[key] = count
 }
 
-/** The tier that was billed, where it is another than the default. */
+/** Keeps the billed tier, unless it is the default. */
 export function takeTier(usage: Usage, tier: unknown): void {
   if (typeof tier === 'string' && tier !== 'standard' && tier !== 'default') usage.tier = tier
 }
 
-/** OpenAI's numbers: the total holds what was read from the cache and what was written to it. */
+/** OpenAI's total includes the tokens read from the cache and those written to it. */
 export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
   const reads = isRecord(input) ? input : {}
   const cacheRead = numberIn(reads, 'cached_tokens') ?? 0

@@ -1,5 +1,5 @@
 /**
- * A port for the proxy alone, for `palimpsest run` and for tests. Beyond loopback it asks for a token, as a header or
+ * A port for the proxy alone, for `palimpsest run` and for tests. Beyond loopback it requires a token, as a header or
  * as the beginning of the path (`/key/TOKEN/v1/…`), because many clients can be given nothing but a base URL.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -13,7 +13,7 @@ export type FrontOptions = { port?: number; host?: string; token?: string }
 
 export type Front = { url: string; port: number; close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> }
 
-/** Agents think and ask for longer than Node's five seconds: a connection that closes just then is an error to them. */
+/** Agents pause for longer than Node's five seconds, and a connection that closes just then is an error to them. */
 const KEEP_ALIVE_MS = 75_000
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
@@ -52,7 +52,7 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { hand
   await answerNode(incoming, outgoing, { url: new URL(path, 'http://proxy.local'), handle: handler })
 }
 
-/** The path without the token in it; nothing where the token is not right. */
+/** The path without the token in it; undefined if the token is wrong. */
 function admitted({ url = '/', headers }: IncomingMessage, token: string): string | undefined {
   const given = headers['x-palimpsest-token']
   if (typeof given === 'string' && isSame(given, token)) return url

@@ -1,7 +1,7 @@
 /**
- * Gemini's `generateContent` for the proxy, streamed or not, at the Gemini API and under the longer paths of Vertex
- * AI. The model is in the path. Calls may have no ids, so a conversation is told by its beginning and read as a
- * whole. With `cachedContent` the server holds what came before: such a request goes by untouched.
+ * Gemini's `generateContent` for the proxy, streamed or not, at the Gemini API and under the longer paths of Vertex AI.
+ * The model is in the path. Calls may have no ids, so a conversation is recognized by its beginning and read as a
+ * whole. With `cachedContent` the server holds the earlier messages: such a request passes untouched.
  */
 
 import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
@@ -50,7 +50,7 @@ export const gemini: ProxyDialect = {
   error: errorBody,
 }
 
-/** JSON of protocol buffers knows both spellings. */
+/** The JSON form of protocol buffers allows both spellings. */
 function systemKey(body: Wire): string {
   return 'system_instruction' in body ? 'system_instruction' : 'systemInstruction'
 }
@@ -89,7 +89,7 @@ function defineTool(tool: Tool<never>): Wire {
 
 const DECLARATIONS = ['functionDeclarations', 'function_declarations']
 
-/** Among the functions that the client declares: a second list of them is not taken everywhere. */
+/** Adds to the client's list of functions: not every server accepts a second list. */
 function addTools(tools: readonly unknown[], more: readonly Wire[]): unknown[] {
   for (const key of DECLARATIONS) {
     const at = tools.findIndex(tool => isRecord(tool) && Array.isArray(tool[key]))
@@ -112,7 +112,7 @@ function event(answer: Answer, data: Wire): void {
   for (const part of parts) if (isRecord(part) && part['thought'] !== true) takePart(answer, part)
 }
 
-/** A call without an id leads back to no conversation: its place is known only when the client brings it back. */
+/** A call without an id cannot identify its conversation: its place is known only when the client sends it back. */
 function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
   if (typeof text === 'string') answer.text += text
   if (!isRecord(call) || typeof call['id'] !== 'string' || call['id'] === '') return

@@ -1,9 +1,9 @@
 /**
- * What the proxy adds to a conversation: a text behind the system prompt (memory, workspace) and tools of ours.
+ * What the proxy adds to a conversation: a text behind the system prompt (memory, workspace) and our own tools.
  *
- * It is settled once, before the first request of a conversation, and written into the ledger; from then on every
- * request of it carries the same bytes, whatever changes meanwhile and however often the proxy is restarted. A
- * conversation that began without it never gets it. No cache mark is added or moved.
+ * The addition is fixed before the first request of a conversation and written into the ledger. From then on every
+ * request carries the same bytes, whatever changes meanwhile and however often the proxy is restarted. A conversation
+ * that began without an addition never gets one. No cache mark is added or moved.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -15,20 +15,20 @@ import { defineLateTools, type LateTool, namesOfTools } from './late-tools.ts'
 export type Injection = { system?: string; tools?: LateTool[] }
 
 export type InjectionOptions = {
-  /** Gives the text that a new conversation (of this user) gets behind its system prompt; empty for none. */
+  /** The text that a new conversation of this user gets behind its system prompt; empty for none. */
   system?: (user: string | undefined) => Promise<string>
   /** Whether new conversations get the tools `context` and `recall`. */
   tools?: boolean
 }
 
-/** What a conversation that begins with this request gets; nothing where there is nothing to add. */
+/** The addition for a conversation that begins with this request; undefined if there is nothing to add. */
 export async function newInjection(
   { dialect, body, user }: { dialect: ProxyDialect; body: Wire; user: string | undefined },
   { system, tools }: InjectionOptions,
 ): Promise<Injection | undefined> {
   const text = system ? await system(user) : ''
   const names = namesOfTools(body)
-  // A client that offers no tools does not expect calls.
+  // A client that offers no tools expects no tool calls.
   const added = tools && names.size > 0 ? defineLateTools(dialect, names) : undefined
   if (text === '' && !added) return undefined
   return { ...(text === '' ? {} : { system: text }), ...(added ? { tools: added } : {}) }
@@ -38,14 +38,14 @@ export function inject(dialect: ProxyDialect, body: Wire, { system, tools = [] }
   const told = system === undefined ? body : dialect.addSystem(body, system)
   const own = told['tools']
   const names = namesOfTools(told)
-  // A tool that the client has brought under the same name since is the client's.
+  // If the client has since added a tool of the same name, the client's tool wins.
   const added = tools.filter(({ name }) => !names.has(name)).map(({ definition }) => definition)
   if (!Array.isArray(own) || own.length === 0 || added.length === 0) return told
   return { ...told, tools: dialect.addTools?.(own, added) ?? [...own, ...added] }
 }
 
 const RECORDED = 'Added to every request of this conversation: '
-/** An injection is one of the first events, behind the one that says where the session comes from. */
+/** The injection is among the first two events, behind the one that says where the session comes from. */
 const AMONG = 2
 
 export async function recordInjection(session: Session, injection: Injection): Promise<void> {
@@ -62,7 +62,7 @@ export async function recordedInjection(session: Session): Promise<Injection | u
   return undefined
 }
 
-/** Tokens that it takes in each request, roughly. */
+/** The approximate tokens that the injection takes in each request. */
 export function injectedTokens(injection: Injection | undefined): number {
   return injection ? Math.ceil(JSON.stringify(injection).length / 4) : 0
 }

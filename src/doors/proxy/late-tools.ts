@@ -1,9 +1,9 @@
 /**
- * Tools of ours in a client that does not know them.
+ * Our own tools in a client that does not know them.
  *
- * The model is offered `context` and `recall` in addition to the client's tools. A call streams to the client like any other;
- * the client answers that it has no such tool; and before that answer reaches the model, ours replaces it.
- * In the ledger the client's answer is the entry and ours an edit of it, so that both can be read, the second is sent
+ * The model is offered `context` and `recall` in addition to the client's tools. A call streams to the client like any
+ * other. The client answers that it has no such tool, and our answer replaces that answer before it reaches the model.
+ * In the ledger the client's answer is the entry and ours is an edit of it. So both can be read, our answer is sent
  * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
  */
 
@@ -19,7 +19,7 @@ import { runTool, type Tool } from '../../tools/tool.ts'
 import { isOwnTool } from '../../view/shown-texts.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 
-/** A tool as one conversation has it: ours, the name that it goes by there, and its definition as it is sent. */
+/** One of our tools in one conversation: the name that it has there, and its definition as it is sent. */
 export type LateTool = { tool: string; name: string; definition: Wire }
 
 const TOOLS: Record<string, Tool<SessionToolContext>> = { context: contextTool, recall: recallTool }
@@ -37,7 +37,7 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
   return prefixes.map(prefix => `${prefix}_${name}`).find(other => !taken.has(other))!
 }
 
-/** The names of the tools that a request offers, those inside others included. */
+/** The names of the tools that a request offers, including nested ones. */
 export function namesOfTools({ tools }: Wire): Set<string> {
   const names = new Set<string>()
   const collect = (list: unknown) => {
@@ -58,18 +58,18 @@ export function namesOfTools({ tools }: Wire): Set<string> {
 
 /** Marks the edits by which our answers replace the client's. */
 const MARK = 'late-tool'
-/** Marks those that show a call as the model made it. */
+/** Marks the edits that show a call as the model made it. */
 const RESTORED = 'late-call'
 
 export type LateCalls = {
   tools: readonly LateTool[]
-  /** Names that the request offers itself: calls of those are the client's. */
+  /** Names that the client offers itself: calls of these tools are the client's. */
   offered: ReadonlySet<string>
   /** Calls as the model made them, by id: some clients give them back under another name. */
   made: ReadonlyMap<string, CallMade>
 }
 
-/** Answers the calls of our tools in the entries from `from` on. Gives whether there were any. */
+/** Answers the calls of our tools in the entries from `from` on. Returns whether there were any. */
 export async function answerLateCalls(session: Session, from: number, late: LateCalls): Promise<boolean> {
   const { entries } = session.fold
   let answered = false
@@ -94,7 +94,7 @@ async function answerCall(session: Session, call: Found, place: { entry: number;
   await session.apply([{ target: { type: 'part', ...place }, replacement: text, why, mark: MARK }], 'agent')
 }
 
-/** Whether our answer was given before, even if the user has taken it back since. */
+/** Whether our answer was given before, even if the user has undone it since. */
 function isAnswered(session: Session, entry: number, part: number): boolean {
   return session
     .edits()
@@ -131,7 +131,7 @@ function callOf(session: Session, id: string, { tools, offered, made }: LateCall
   return undefined
 }
 
-/** Our tool as the client has it from our MCP server. An id of this conversation is answered by this conversation. */
+/** Finds our tool under the name that our MCP server gives it in the client. */
 function fromMcp(name: string, offered: ReadonlySet<string>): LateTool | undefined {
   if (!offered.has(name) || !isOwnTool(name) || !/palimpsest/i.test(name)) return undefined
   return { tool: /recall$/i.test(name) ? 'recall' : 'context', name, definition: {} }
@@ -142,7 +142,7 @@ export function hasMcpTools(names: ReadonlySet<string>): boolean {
   return [...names].some(name => fromMcp(name, names) !== undefined)
 }
 
-/** A call that the client gave back under another name is shown to the model as it made it. */
+/** Shows a call to the model as the model made it, if the client sent it back under another name. */
 async function restoreCall(session: Session, { entry, part, own, tool, input }: Found): Promise<void> {
   if (own.name === tool.name) return
   const message = session.fold.entries[entry]!.message!
@@ -153,10 +153,10 @@ async function restoreCall(session: Session, { entry, part, own, tool, input }: 
   await session.apply([edit], 'engine')
 }
 
-/** Where the dialects keep a call inside its original, and its arguments there. */
+/** The key under which each dialect keeps a call in its original, and the key of the arguments in it. */
 const ARGUMENTS = { functionCall: 'args', function: 'arguments', item: 'arguments' }
 
-/** What else the provider gave with the call (a signature, an id) belongs to it under its own name. */
+/** Renames the call in the original, so that the provider's other fields (a signature, an id) stay with it. */
 function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCallPart, 'original'> {
   if (!original || !isRecord(original.value)) return {}
   const value: Wire = { ...original.value }
@@ -168,8 +168,8 @@ function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCal
 }
 
 /**
- * An answer of ours is no error, even though the client's was; and a message in which a call is shown as the model
- * made it is no edited one to a provider: its reasoning and signatures hold.
+ * Our answer is no error, even if the client's was. A message that shows a call as the model made it does not count as
+ * edited for a provider: its reasoning and signatures stay valid.
  */
 export function withoutErrors(messages: readonly Message[], answered: ReadonlySet<string>): Message[] {
   if (answered.size === 0) return [...messages]
@@ -179,7 +179,7 @@ export function withoutErrors(messages: readonly Message[], answered: ReadonlySe
   })
 }
 
-/** The ids of the edits that are answers of ours, or show a call as the model made it. */
+/** The ids of the edits that carry our answers, or show a call as the model made it. */
 export function lateAnswers(session: Session): Set<string> {
   const isLate = ({ edit }: { edit: Edit }) => edit.mark === MARK || edit.mark === RESTORED
   return new Set(session.edits().flatMap(record => (isLate(record) ? [record.edit.id] : [])))

@@ -1,18 +1,18 @@
 /**
- * Where the elements of one list are in the bytes of a JSON object, found without parsing them.
+ * Finds the elements of one list in the bytes of a JSON object, without parsing them.
  *
- * `scanList` walks the members of the object to the list with that name and gives its elements' ends; from one of
- * these ends, `scanOn` goes on in other bytes that agree up to there. Both expect valid JSON, and give nothing
- * where the list holds anything but objects: then the whole is parsed, as if this file did not exist.
+ * `scanList` walks the members of the object to the list with that name and gives the ends of its elements. From one of
+ * these ends, `scanOn` continues in other bytes that agree up to there. Both expect valid JSON. Both return undefined
+ * if the list holds anything but objects: then the caller parses the whole body.
  */
 import { endOfString, endOfValue, isBlank, skipBlank } from '../../model/json-text.ts'
 
 export type ListSpan = {
-  /** The place behind the opening bracket. */
+  /** The offset behind the opening bracket. */
   open: number
-  /** The place behind each element. */
+  /** The offset behind each element. */
   ends: number[]
-  /** The place of the closing bracket. */
+  /** The offset of the closing bracket. */
   close: number
 }
 
@@ -40,7 +40,7 @@ export function scanOn(bytes: Buffer, open: number, ends: readonly number[]): Li
   return { open, ends: found, close: from + at }
 }
 
-/** Where the text goes on behind an element: at the next one, or at the closing bracket. */
+/** The offset where the text continues behind an element: the next element, or the closing bracket. */
 export function behindElement(bytes: Buffer, end: number): number {
   const at = behindBlank(bytes, end)
   return bytes[at] === COMMA ? behindBlank(bytes, at + 1) : at

@@ -1,7 +1,7 @@
 /**
- * The sessions that conversations are going on in: opened when one is first heard of, kept open while it lasts, and
- * found again in the ledger after a restart. What is kept here beside the session is only what would be lost with
- * the process and can be done without.
+ * The sessions of the conversations that are under way: opened with a conversation's first request, kept open while it
+ * lasts, and found again in the ledger after a restart. The state kept beside the session is lost with the process, and
+ * the proxy can do without it.
  */
 
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
@@ -34,17 +34,17 @@ import { projectIn } from './project.ts'
 import { factsOf, type ServerEdits } from './request-facts.ts'
 import type { Spliced } from './splice-body.ts'
 
-/** A session in use, and what is known of its last turn. */
+/** A session in use, and the state of its last turn. */
 export type Live = {
   session: Session
   model: string
   policy: string | PlannerFactory
   isHoldout: boolean
   injection: Injection | undefined
-  /** What the session was opened with. */
+  /** The facts of the request that the session was opened with. */
   asked: Asked
   settings: Settings
-  /** What the provider has shown of its cache; that counts before what requests ask for. */
+  /** How the provider's cache has behaved; this takes precedence over what requests ask for. */
   seen: { cacheTtl?: string; cacheKept?: number; mayClear?: false }
   /** How many results the provider has cleared as it was asked to. */
   cleared: number
@@ -52,27 +52,29 @@ export type Live = {
   answeredAt?: number
   /** The last body, and what was sent in its place. */
   last?: { bytes: Buffer; sent: Sent | undefined }
-  /** The messages that were last written with edits in them; how many the client had sent then, and the state of edits. */
+  /**
+   * The messages that were last written with edits, the client's number of messages then, and the state of the edits.
+   */
   written?: { messages: readonly Wire[]; length: number; edited: number }
-  /** What was sent last, if it was ours: its messages are known to be legal. */
+  /** The messages that were sent last, if we wrote them: they are known to be legal. */
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
-  /** The tool by which the model finds what was shortened. */
+  /** The tool with which the model finds shortened content again. */
   recallWith: string | false
-  /** The one by which it saves what it must not lose. */
+  /** The tool with which the model saves what it must not lose. */
   saveWith: string | undefined
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
 }
 
-/** What requests say about their conversation: another one is opened anew. */
+/** Facts of a request about its conversation. If they change, the session is opened again. */
 type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits: boolean; mayClear?: boolean }
 
-/** What was sent in place of a body. */
+/** What the proxy sent in place of the client's body. */
 export type Sent = {
   body: Spliced
-  /** They are the same as long as this is so of the session's; not known where more than the edits decides. */
+  /** Valid while the session's edits are unchanged. Undefined if more than the edits decides the body. */
   edits: { fold: Readonly<Fold>; edited: number } | undefined
   /** How many results the provider is told to clear. */
   clears: number
@@ -86,7 +88,7 @@ export type LiveOptions = {
   inject: InjectionOptions
   /** When the provider is told to clear old results itself. */
   serverEdits: ServerEdits
-  /** Is told when something fails that the conversation can do without. */
+  /** Called when something fails that the conversation can do without. */
   fault: (kind: string, error: unknown) => void
 }
 
@@ -106,7 +108,7 @@ const READ_BACK = 1000
 export class LiveSessions {
   readonly #options: LiveOptions
   readonly #live = new Remembered<Live>(MOST_LIVE)
-  /** How long sessions were when they were last read. */
+  /** The length of each session when it was last read. */
   readonly #read = new Remembered<number>(READ_BACK)
 
   constructor(options: LiveOptions) {
@@ -122,12 +124,12 @@ export class LiveSessions {
     const { settings } = pal
     const known = this.#live.get(place.session)
     const asked = askedOf(opening, this.#options.serverEdits, known?.seen)
-    // One that was deleted meanwhile begins anew with all that the client says.
+    // A session that was deleted meanwhile begins again with everything that the client sends.
     const isSame = known?.settings === settings && sameJson(known.asked, asked)
     if (known && isSame && (await pal.find(place.session))) return known
     const { serverEdits, mayClear, ...told } = asked
     const isHoldout = this.#isHoldout(place)
-    // Where the server is told to edit the history itself, ours would break its cache a second time.
+    // If the server edits the history itself, our edits would break its cache a second time.
     const about = aboutOf(place, opening)
     const policy = place.side || isHoldout || serverEdits ? 'none' : (this.#options.policy ?? pal.plannerFor(about))
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
@@ -160,21 +162,21 @@ export class LiveSessions {
     return live
   }
 
-  /** The conversation goes on in another session: a fork of the one that it was in. */
+  /** Moves the conversation to another session: a fork of its old one. */
   follow({ last: _, legal: __, written: ___, ...before }: Live, session: Session): Live {
     const live = { ...before, session, lateFrom: 0 }
     this.#live.set(session.id, live)
     return live
   }
 
-  /** Reads from the ledger what would be remembered if all of it had gone on in this process. */
+  /** Reads from the ledger what this process would remember if it had served the conversations itself. */
   async recover(client: ClientKey | undefined, conversations: Conversations): Promise<void> {
     const { pal } = this.#options
     if (client && !(await pal.find(client.key))) return
     const found = await pal.sessions(client ? { contains: client.key } : { limit: LOOK_BACK })
     for (const { id, length, updatedAt } of found.reverse()) {
       if (client && !isSegment(id, client.key)) continue
-      // What goes on here is remembered, and what has not grown since it was read is known.
+      // Live sessions are remembered already, and sessions that have not grown have been read already.
       if (!client && (this.#live.has(id) || this.#read.get(id) === length)) continue
       this.#read.set(id, length)
       const session = await pal.session(id, { mustExist: true })
@@ -183,7 +185,7 @@ export class LiveSessions {
     }
   }
 
-  /** What is added to the conversation: settled when it begins, and never after. */
+  /** The injection of a conversation, fixed when it begins and never later. */
   async #injection(
     session: Session,
     { isNew, isHoldout }: { isNew: boolean; isHoldout: boolean },
@@ -200,26 +202,26 @@ export class LiveSessions {
     return injection
   }
 
-  /** Tools of ours come with ids at large results, and what is added counts. */
+  /** Opens the session again with the injection counted, and with ids at large results if our tools are added. */
   #reopened(session: Session, options: OpenOptions, injection: Injection): Promise<Session> {
     const overhead = (options.overhead ?? 0) + injectedTokens(injection)
     return this.#options.pal.session(session.id, { ...options, overhead, ids: injection.tools !== undefined })
   }
 
-  /** The same for a conversation and everything that it starts, on any day. */
+  /** Decides the same for a conversation and for everything that it starts, on any day. */
   #isHoldout({ session, parent }: Place): boolean {
     const [root = ''] = (parent ?? session).split(/\.|-fork-/)
     return Number.parseInt(digest(root).slice(0, 8), 16) / 2 ** 32 < this.#options.holdout
   }
 }
 
-/** The tool by which the model finds what was shortened: one that is added, or one of the client's. */
+/** The tool with which the model finds shortened content again: an added one, or one of the client's. */
 function recallNameIn(body: Wire, injection?: Injection): string | false {
   const added = injection?.tools?.find(({ tool }) => tool === 'recall')?.name
   return added ?? recallToolIn(namesOfTools(body)) ?? false
 }
 
-/** A deployment may have any name. What speaks these dialects is held to their providers' rules on reasoning. */
+/** A deployment may have any name, so a model behind these dialects follows their provider's rules on reasoning. */
 const FAMILIES: Partial<Record<ProxyDialect['name'], string>> = { 'openai-responses': 'gpt', gemini: 'gemini' }
 
 function modelFor({ dialect, model }: Opening): string {
@@ -228,7 +230,7 @@ function modelFor({ dialect, model }: Opening): string {
   return family && !isKnownModel(name) ? `${family}:${name}` : name
 }
 
-/** What the request says; what the provider has shown counts before it. */
+/** The facts of the request, overridden by the provider's observed behavior. */
 function askedOf(opening: Opening, wanted: ServerEdits, seen: Live['seen'] = {}): Asked {
   const { dialect, headers, body } = opening
   const { cacheTtl, longWindow, serverEdits, mayClear } = factsOf(dialect, headers, body, wanted)

@@ -1,13 +1,13 @@
 /**
- * What passed through a proxy since it started, for Prometheus: what only the proxy knows (requests, edits, faults) is
- * counted as it happens; tokens, misses and money come from the account of the sessions (statistics.ts).
+ * Counts for Prometheus since the proxy started. Requests, edits and faults are known only to the proxy and counted as
+ * they happen; tokens, misses and cost come from the statistics of the sessions (statistics.ts).
  */
 
 import type { Statistics } from '../../view/statistics.ts'
 
-/** What is counted as it happens. */
+/** Counted as they happen. */
 export type Counts = {
-  /** Requests that went by unrecorded: lists of models, token counts, dialects that we do not speak. */
+  /** Requests that passed unrecorded: lists of models, token counts, dialects that we do not speak. */
   passed: number
   edits: number
   faults: number
@@ -40,12 +40,12 @@ export class Meter {
     }
   }
 
-  /** Prometheus' text format. */
+  /** Writes Prometheus' text format. */
   text(account: ReadonlyMap<string, Statistics>): string {
     const lines: string[] = []
     const counted = accountMeter(account)
     for (const [metric, about] of Object.entries(METRICS)) {
-      // A counter that is there from the start is one whose first step can be seen.
+      // A counter starts at zero, so that Prometheus can see its first increase.
       const counts = this.#counts.get(metric) ?? counted.#counts.get(metric) ?? new Map([['', 0]])
       lines.push(`# HELP ${metric} ${about}`, `# TYPE ${metric} counter`)
       for (const [labels, value] of counts) lines.push(`${metric}${labels ? `{${labels}}` : ''} ${value}`)

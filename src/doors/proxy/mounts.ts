@@ -1,4 +1,4 @@
-/** The proxy as doors of the server: the paths under which agents find it. */
+/** The paths under which the server offers the proxy to agents. */
 import type { NodeAnswer, NodeRequest } from './node-http.ts'
 import type { PalimpsestProxy } from './proxy.ts'
 

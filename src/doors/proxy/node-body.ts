@@ -1,6 +1,6 @@
 /**
- * Bodies that come from a Node stream: passed on as they are where Node is on both sides, and as a web stream for a
- * `Response`. What is passed on is the same either way.
+ * Bodies that come from a Node stream: passed on as they are if Node is on both sides, and as a web stream for a
+ * `Response`. The bytes are the same either way.
  */
 
 import type { Readable } from 'node:stream'
@@ -12,9 +12,9 @@ export type NodeBody = {
   source: Readable
   /** Chunks that have been taken off the stream already. */
   first: readonly Chunk[]
-  /** Is shown every further chunk as it goes by. */
+  /** Called with every further chunk as it passes. */
   take?: (chunk: Uint8Array) => void
-  /** Is called once, when the stream has ended or broken off, before the reader sees it. */
+  /** Called once, when the stream has ended or broken off, before the reader sees its end. */
   end?: () => Promise<void>
 }
 
@@ -53,7 +53,7 @@ export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
 /** More than any provider takes. */
 const MOST_BODY = 128 * 1024 * 1024
 
-/** All of a stream at once. What comes after `most` bytes is read and dropped, so that the refusal can be sent. */
+/** Reads all of a stream. Bytes after `most` are read and dropped, so that the refusal can be sent. */
 export function collected(source: Readable, most = MOST_BODY): Promise<Buffer> {
   let chunks: Buffer[] = []
   let size = 0

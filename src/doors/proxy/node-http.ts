@@ -1,19 +1,19 @@
 /**
  * Node's HTTP server in front of a handler, with backpressure and aborts passed both ways.
  *
- * Requests and answers have here what the handler looks at and no more: a web `Request`, a `Response`, their headers
- * and streams would cost more than everything that the proxy does with what passes. Both can be had of each other.
+ * Requests and answers have only the fields that the handler reads. A web `Request` and `Response` with their headers
+ * and streams would cost more than all of the proxy's own work. Each form can be converted into the other.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { type NodeBody, toWebBody } from './node-body.ts'
 
-/** Headers as Node has read them: names in lower case, what is given twice joined as the web does. */
+/** Headers as Node has read them: names in lower case, repeated headers joined as the web does. */
 export class NodeHeaders implements Iterable<[string, string]> {
   readonly #pairs: [string, string][] = []
   readonly #values = new Map<string, string>()
 
-  /** `raw`: names and values by turns. */
+  /** `raw`: names and values, alternating. */
   constructor(raw: readonly string[]) {
     for (let i = 0; i < raw.length; i += 2) {
       const name = raw[i]!.toLowerCase()
@@ -38,7 +38,7 @@ export class NodeHeaders implements Iterable<[string, string]> {
   }
 }
 
-/** As much of headers as anybody asks for; those of the web are such. */
+/** The part of the `Headers` interface that is used here; web headers have it too. */
 export type SomeHeaders = Pick<Headers, 'get' | 'has'> & Iterable<[string, string]>
 
 export class NodeRequest {
@@ -46,7 +46,7 @@ export class NodeRequest {
   readonly method: string
   readonly headers: SomeHeaders
   readonly signal: AbortSignal
-  /** The body as it comes in; nothing where there is none. */
+  /** The body as it comes in; undefined if there is none. */
   readonly source: Readable | undefined
 
   constructor(given: Pick<NodeRequest, 'url' | 'method' | 'headers' | 'signal' | 'source'>) {
@@ -81,7 +81,7 @@ export function toResponse({ status, headers, body }: NodeAnswer): Response {
   })
 }
 
-/** Answers a request with what the handler gives for it. `url`: under which the handler shall see it. */
+/** Sends the handler's answer to a request. `url`: the URL that the handler sees. */
 export async function answerNode(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -106,7 +106,7 @@ async function send({ status, headers, body }: NodeAnswer, outgoing: ServerRespo
     outgoing.end(body)
     return
   }
-  // Headers leave with the first bytes, where those are here already.
+  // Headers are sent together with the first bytes, if these are here already.
   if (body.first.length === 0) outgoing.flushHeaders()
   await pump(body, outgoing)
 }
@@ -115,7 +115,7 @@ function isNodeBody(body: NonNullable<NodeAnswer['body']>): body is NodeBody {
   return typeof body === 'object' && 'source' in body
 }
 
-/** From Node to Node; breaks off on one side when the other does. */
+/** Copies from Node to Node. If one side breaks off, so does the other. */
 function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse): Promise<void> {
   for (const chunk of first) outgoing.write(chunk)
   return new Promise((resolve, reject) => {
@@ -123,7 +123,7 @@ function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse):
       await end?.()
       outgoing.end(resolve)
     }
-    // A stream of which all was taken already says so only once, before anybody listened.
+    // A stream that was read to its end emitted `end` before anybody listened here.
     if (source.readableEnded) return void ended()
     source
       .on('data', (chunk: Uint8Array) => {

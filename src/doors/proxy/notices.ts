@@ -1,10 +1,10 @@
 /**
- * The user is told that a proposal waits: a line below an answer, with a count and a link, once for each new proposal.
+ * Tells the user that a proposal waits: a line below an answer, with a count and a link, once for each new proposal.
  *
- * The line is for the user alone. It is added to what the client gets, never to what is recorded, and taken out of the
- * bytes that the client sends back before anybody reads them: the provider and the ledger see what the model said, and
- * the provider's cache holds. Only an answer that ends a turn with text gets it, in a conversation with tools that no
- * other agent has started; what a program reads (JSON that was asked for) and what is compressed does not.
+ * The line is for the user alone. It is added to the client's copy of the answer, never to the recorded one, and
+ * removed from the client's next request before anything reads it. So the provider and the ledger see only the model's
+ * words, and the provider's cache holds. Only an answer that ends a turn with text gets the line, in a conversation
+ * with tools that no other agent has started. JSON that was asked for and compressed answers never get it.
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -21,19 +21,19 @@ export type NoticeOptions = {
   memory: Memory
   links: DecisionLinks
   told: Told
-  /** Whose proposals are told to somebody whom no token names. */
+  /** The users whose proposals are told to a caller without a token. */
   users: readonly string[]
-  /** Where users reach the server, if not where agents do. */
+  /** The URL at which users reach the server, if agents use another one. */
   publicUrl?: string | undefined
 }
 
-/** Who gets the answer; an agent's own token gets no link by which it could decide. */
+/** The reader of the answer. An agent's own token gets no link with which it could decide. */
 export type Reader = { user?: string | undefined; role?: string | undefined }
 
-/** A line that may be added. `claim` says whether it still may, and takes the right to. */
+/** A line that may be added. `claim` returns whether it still may, and claims the right to add it. */
 export type Notice = { line: string; claim: () => Promise<boolean> }
 
-/** Who was told of which proposals: the same at every server of a home. */
+/** Which users were told of which proposals, shared by all servers of a home. */
 export type Told = {
   untold(user: string, proposals: readonly string[]): Promise<string[]>
   claimTelling(user: string, proposals: readonly string[]): Promise<boolean>
@@ -48,7 +48,7 @@ export class Notices {
     this.#options = options
   }
 
-  /** The line for the answer to a request; nothing where nothing new waits, or where it must not be added. */
+  /** The line for the answer to a request; undefined if nothing new waits, or if it must not be added. */
   async due({ incoming, place, client }: Found, reader: Reader, url: string): Promise<Notice | undefined> {
     const { dialect, body } = incoming
     if (place.side || client?.parent !== undefined || !hasTools(body) || dialect.below.isData(body)) return undefined
@@ -70,7 +70,7 @@ const LONGEST = 4000
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** A request without the lines that we added to answers; the same bytes where there are none. */
+/** A request without the lines that we added to answers; the same bytes if there are none. */
 export function withoutNotices(bytes: Buffer): Buffer {
   const kept: Buffer[] = []
   let from = 0
@@ -85,7 +85,7 @@ export function withoutNotices(bytes: Buffer): Buffer {
   return from === 0 ? bytes : Buffer.concat([...kept, bytes.subarray(from)])
 }
 
-/** Whether a string begins here: behind a quote that is no character of a string itself. */
+/** Whether a string begins here: behind a quote that is not itself inside a string. */
 function beginsString(bytes: Buffer, at: number): boolean {
   if (bytes[at - 1] !== QUOTE) return false
   let slashes = 0
@@ -93,7 +93,7 @@ function beginsString(bytes: Buffer, at: number): boolean {
   return slashes % 2 === 0
 }
 
-/** Gemini's clients may keep our line as a part of its own: the part goes, and a message that has no other. */
+/** Gemini's clients may keep our line as a separate part. Removes the part, and a message that has no other. */
 function withoutOwnParts(bytes: Buffer): Buffer {
   const text = bytes.toString()
   const body = parseJson(text)
@@ -115,17 +115,17 @@ function withoutLine(part: unknown): unknown[] {
   return at === 1 ? [] : [{ ...part, text: parseJson(`${written.slice(0, at)}"`) }]
 }
 
-/** An answer on its way to the client, with the line below it if it turns out to be of the right kind. */
+/** An answer on its way to the client, with the line below it if the answer qualifies. */
 export class AnswerWithNotice extends Transform {
   readonly #reader: BodyReader
   readonly #notice: Notice
   readonly #below: ProxyDialect['below']
   readonly #step: ((data: Wire) => Step) | undefined
-  /** Bytes as characters, so that what is not changed goes on byte for byte. */
+  /** Bytes as latin1 characters, so that unchanged ones are passed on byte for byte. */
   #rest = ''
   #held = ''
   #done = false
-  /** What waits for the right to tell; what comes behind it waits too. */
+  /** Pending while the right to tell is being claimed. Later output waits for it too. */
   #claiming: Promise<void> | undefined
 
   constructor(reader: BodyReader, notice: Notice) {
@@ -136,7 +136,7 @@ export class AnswerWithNotice extends Transform {
     this.#step = reader.isStream ? this.#below.stream(notice.line) : undefined
   }
 
-  /** What was taken off the stream before, and read already. */
+  /** Passes chunks that were taken off the stream and read already. */
   begin(chunks: readonly Uint8Array[]): this {
     for (const chunk of chunks) this.#pass(chunk)
     return this
@@ -160,12 +160,12 @@ export class AnswerWithNotice extends Transform {
     else done()
   }
 
-  /** Sends one text or the other, when it is known whether the user may be told. */
+  /** Sends `told` if the right to tell the user was claimed, and `otherwise` if not. */
   #sendClaimed(told: string, otherwise: string): void {
     const before = this.#claiming
     this.#claiming = (async () => {
       await before
-      // A store that is away must not cost anybody their answer.
+      // An unreachable store must not cost the client its answer.
       const isOurs = await this.#notice.claim().catch(() => false)
       this.push(Buffer.from(isOurs ? told : otherwise, 'latin1'))
     })()

@@ -1,6 +1,6 @@
 /**
- * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream tells what it used only
- * if the client asked for that; the proxy does not ask on its behalf.
+ * The OpenAI Chat Completions API for the proxy, and the many servers that speak it. A stream reports its usage only if
+ * the client asked for that; the proxy does not ask on its behalf.
  */
 
 import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
@@ -40,7 +40,7 @@ export const openaiChat: ProxyDialect = {
   error: openaiError,
 }
 
-/** The old form of tool calls, without ids: nothing in it says which result belongs to which call. */
+/** The old form of tool calls has no ids: nothing in it says which result belongs to which call. */
 function usesFunctions({ functions, function_call, messages }: Wire): boolean {
   if (functions !== undefined || function_call !== undefined) return true
   const list: unknown[] = Array.isArray(messages) ? messages : []
@@ -49,7 +49,7 @@ function usesFunctions({ functions, function_call, messages }: Wire): boolean {
   )
 }
 
-/** Adds to the first system message: some servers take no second one. */
+/** Adds to the first system message: some servers accept no second one. */
 function addSystem(body: Wire, text: string): Wire {
   const messages: unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const [first, ...rest] = messages
@@ -63,7 +63,7 @@ function addSystem(body: Wire, text: string): Wire {
   return { ...body, messages: [{ ...first, content: more }, ...rest] }
 }
 
-/** Chunks and whole completions differ in one name: `delta` and `message`. */
+/** Chunks and whole completions differ in one name: `delta` or `message`. */
 function event(answer: Answer, data: Wire): void {
   if (typeof data['model'] === 'string') answer.usage.model = data['model']
   takeTier(answer.usage, data['service_tier'])
@@ -78,7 +78,7 @@ function event(answer: Answer, data: Wire): void {
   for (const call of said['tool_calls']) if (isRecord(call)) takeCall(answer, call)
 }
 
-/** The first piece of a call has its id; the others only its place in the batch. */
+/** Only the first piece of a call has its id; the others have its index in the batch. */
 function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
   const { name, arguments: text } = isRecord(body) ? body : {}
   if (typeof id === 'string' && id !== '') answer.calls.push({ id, name: String(name), input: '' })

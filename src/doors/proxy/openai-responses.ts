@@ -1,7 +1,7 @@
 /**
- * The OpenAI Responses API for the proxy. With `previous_response_id` or `conversation` the server holds what came
- * before: such a request goes by untouched. A stream that begins may still turn out to be an overflow error, so its
- * first events wait for the one behind them.
+ * The OpenAI Responses API for the proxy. With `previous_response_id` or `conversation` the server holds the earlier
+ * messages: such a request passes untouched. A stream may still turn out to be an overflow error after it has begun, so
+ * each of its first events is held until the next one arrives.
  */
 
 import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/openai-responses.ts'
@@ -25,7 +25,7 @@ import { asksForData, openaiError } from './openai-chat.ts'
 export const openaiResponses: ProxyDialect = {
   name: 'openai-responses',
   upstream: 'openai',
-  // Azure has it without a version.
+  // Azure's path has no version.
   path: /^(?:\/v1)?\/responses(?:\/compact)?$/,
   counts: /^(?:\/v1)?\/responses\/input_tokens$/,
   compacts: /\/responses\/compact$/,
@@ -108,7 +108,7 @@ function takeUsage(answer: Answer, data: Wire): void {
   answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
 }
 
-/** The events that end a message tell its whole text: they wait until it is known whether the turn ends, too. */
+/** The events that end a message carry its whole text, so they are held until it is known whether the turn ends. */
 function belowStream(line: string): (data: Wire) => Step {
   let held: Wire[] = []
   let calls = false
@@ -123,7 +123,7 @@ function belowStream(line: string): (data: Wire) => Step {
   }
 }
 
-/** How a message with one text ends. */
+/** The events that end a message with one text. */
 const ENDS = ['response.output_text.done', 'response.content_part.done', 'response.output_item.done']
 
 function endedWith(line: string, held: readonly Wire[], completed: Wire): Wire[] | 'pass' {

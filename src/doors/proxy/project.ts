@@ -2,7 +2,7 @@
 import { isAbsolutePath } from '../../model/paths.ts'
 import { headOf } from '../../model/text.ts'
 
-/** Claude Code and opencode; Codex; Cline; Gemini CLI. A line end is `\n` here, because the text is JSON. */
+/** The phrases of Claude Code and opencode; Codex; Cline; Gemini CLI. A line end is `\n` here: the text is JSON. */
 const SAYINGS = [
   /[Ww]orking directory: ([^\\"\n]{1,500})/,
   /<cwd>([^<\\"\n]{1,500})<\/cwd>/,

@@ -2,8 +2,8 @@
  * The proxy: every agent that people already use, with one base URL.
  *
  * `createProxy` gives a handler from Request to Response that a server mounts at `/v1`, `/anthropic`, `/openai` and
- * `/gemini`. A generation request is recorded and sent on with the view in place of its messages; everything else, and
- * every request for which no edit is in force, goes by byte for byte. Whatever fails on our side, the client's own
+ * `/gemini`. A generation request is recorded and sent on with the view in place of its messages. Every other request,
+ * and every request without an edit in force, passes byte for byte. If anything fails on our side, the client's own
  * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
  */
 
@@ -56,44 +56,44 @@ import {
 
 const DIALECTS: readonly ProxyDialect[] = [anthropic, openaiChat, openaiResponses, gemini]
 
-/** The dialect of our errors, for requests that are no generation. */
+/** The dialect of our errors for requests that are not generation requests. */
 const SHAPES: Record<UpstreamName, ProxyDialect> = { anthropic, openai: openaiChat, gemini }
 
 export type ProxyOptions = {
   pal: Palimpsest
   upstreams?: Partial<Upstreams>
-  /** A preset by name, or a planner of one's own; what the configuration says for agent and project by default. */
+  /** A preset by name, or a custom planner. By default the configuration decides, for the agent and the project. */
   policy?: string | PlannerFactory
   /** The share of conversations that are never edited, for comparison: 0 to 1. */
   holdout?: number
   /** What new conversations get in addition to what their client sends; nothing by default. */
   inject?: InjectionOptions
-  /** Tells users below an answer that a proposal waits; nobody by default. */
+  /** Tells users below an answer that a proposal waits. By default nobody is told. */
   notices?: Notices
-  /** Is told what a user said, when its turn is answered and recorded. */
+  /** Called with a user's words when their turn is answered and recorded. */
   learn?: (said: Said, who: Who) => Promise<unknown>
-  /** When the provider is told to clear old results itself: where the client has the beta (`auto`), always, or never. */
+  /** When the provider is told to clear old results itself: if the client has the beta (`auto`), always, or never. */
   serverEdits?: ServerEdits
-  /** Takes one line for every fault. No header and no content is in it. */
+  /** Takes one line for every fault, without headers or content. */
   log?: (line: string) => void
   clock?: () => number
 }
 
-/** The caller, where that is known: `user` is told of proposals, `owner` has the session (undefined: the home). */
+/** The caller, if known. `user` is told of proposals; `owner` has the session (undefined: the home). */
 export type Who = { user?: string | undefined; owner?: string | undefined; role?: string }
 
-/** What somebody said in a session of theirs. */
+/** A user's words in a session of theirs. */
 export type Said = { text: string; session: string; entry: number }
 
-/** What the account says, and what the proxy itself counted. */
+/** The statistics of the sessions, and the proxy's own counts. */
 export type Totals = Omit<Statistics, 'edits'> & Counts
 
 export type PalimpsestProxy = {
   (request: Request, who?: Who): Promise<Response>
-  /** The same for a caller that has Node's streams already. */
+  /** The same for a caller that already has Node's streams. */
   (request: NodeRequest, who?: Who): Promise<NodeAnswer>
   readonly meter: Meter
-  /** What went through since the start, by the account of the sessions. */
+  /** Everything that went through since the start, from the statistics of the sessions. */
   totals(): Promise<Totals>
   /** The numbers in Prometheus' text format. */
   metrics(): Promise<string>
@@ -117,24 +117,24 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
   })
 }
 
-/** What is known of a generation request while it is under way. */
+/** The state of a generation request that is under way. */
 type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who; notice?: Notice | undefined }
 
 class Handler {
   readonly meter = new Meter()
   readonly account = new ProxyAccount()
   readonly #turns: TurnsByOwner
-  /** Resolves when what is recorded so far is on disk. */
+  /** Resolves when everything recorded so far is on disk. */
   readonly #synced: () => Promise<void>
   readonly #readings = new Readings()
   readonly #upstreams: Upstreams
   readonly #log: (line: string) => void
   readonly #notices: Notices | undefined
   readonly #learn: ProxyOptions['learn']
-  /** Whether anything is ever edited. */
+  /** Whether this proxy edits at all. */
   readonly #edits: boolean
   readonly #recording = new Set<Promise<void>>()
-  /** Until when the ledger is left alone, because somebody holds it. */
+  /** Until this time the proxy does not touch the ledger, because another process holds it. */
   #lockedUntil = 0
 
   constructor(options: ProxyOptions) {
@@ -203,7 +203,7 @@ class Handler {
     return this.#answer(call, answer, turn)
   }
 
-  /** A line below the answer needs an answer that is not compressed. What our own tools proposed in this turn counts. */
+  /** A line can be added only to an uncompressed answer. Proposals that our own tools made in this turn count too. */
   async #expectNotice(call: Call, found: Found, url: string): Promise<void> {
     try {
       call.notice = await this.#notices?.due(found, call.who, url)
@@ -213,7 +213,7 @@ class Handler {
     }
   }
 
-  /** Only counts: nothing is recorded, and what is counted is what would be sent. */
+  /** Counts the tokens of the body that would be sent. Records nothing. */
   async #count(request: NodeRequest, call: Call): Promise<NodeAnswer> {
     const { dialect, outgoing } = call
     const bytes = withoutNotices(request.source ? await collected(request.source) : Buffer.of())
@@ -235,7 +235,7 @@ class Handler {
     }
   }
 
-  /** What is only recorded goes to the provider at once; its answer waits until the record is on disk. */
+  /** A request that is only recorded goes to the provider at once; its answer waits until the record is on disk. */
   async #sendAsIs(call: Call, found: Found): Promise<NodeAnswer> {
     const sending = exchange(call.outgoing)
     const turning = bytesOut().then(() => this.#prepare(found))
@@ -244,7 +244,7 @@ class Handler {
     return this.#answer(call, answer, turn)
   }
 
-  /** No answer is passed on before its turn is on disk; until then its request is under way already. */
+  /** No answer is passed on before its turn is on disk. The request is already under way meanwhile. */
   async #keep(): Promise<void> {
     await this.#synced().catch(error => this.#fault('record', error))
   }
@@ -282,7 +282,7 @@ class Handler {
   }
 
   #unprepared(error: unknown): undefined {
-    // Each try waits for the lock. What is missed is made up for: the next request carries the whole conversation.
+    // Each attempt would wait for the lock. Nothing is lost: the next request carries the whole conversation.
     if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
     this.#fault('prepare', error)
   }
@@ -303,7 +303,7 @@ class Handler {
     return answeredWith(call.notice, answer, reader, first)
   }
 
-  /** An error of the provider: one that says what was wrong with the request is answered once by another request. */
+  /** Handles an error of the provider. If the error says what was wrong, a changed request is sent once. */
   async #refused(call: Call, turn: Turn | undefined, answer: Exchange): Promise<NodeAnswer> {
     const { taken, text } = await takeRefusal(answer.body, answer.headers.get('content-encoding'))
     if (refusesReasoning(answer.status, text)) {
@@ -325,7 +325,7 @@ class Handler {
     }
   }
 
-  /** The request once more without its reasoning: in this conversation from now on, where it is one of ours. */
+  /** Sends the request again without its reasoning. A recorded conversation leaves reasoning out from now on. */
   async #withoutReasoning(call: Call, turn: Turn | undefined): Promise<NodeAnswer | undefined> {
     const { dialect, outgoing } = call
     try {
@@ -341,7 +341,7 @@ class Handler {
     }
   }
 
-  /** The request once more with all results, and with the client's own betas. */
+  /** Sends the request again with all results, and with the client's own betas. */
   async #withAllResults(call: Call, turn: Turn): Promise<NodeAnswer> {
     this.#log(`proxy: the provider does not clear results in ${turn.live.session.id}; all are sent`)
     const body = await this.#turns.of(turn.incoming).keepResults(turn)
@@ -383,7 +383,7 @@ class Handler {
     this.#recording.add(work)
   }
 
-  /** The user's last words, where they are new in this turn; not those of a program that asks beside it, or of an agent. */
+  /** Learns from the user's last words, if they are new in this turn and no side request or other agent sent them. */
   async #learnFrom({ live, place, client, before, incoming: { user, owner } }: Turn): Promise<void> {
     const { session } = live
     const entry = session.fold.lastUser
@@ -428,17 +428,16 @@ function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoin
   return { ...reading, headers, user: who.user, owner: who.owner, model: named, compacts }
 }
 
-/** The provider's answer, with that body. */
 function answered({ status, headers }: Exchange, body: NodeAnswer['body']): NodeAnswer {
   return { status, headers: [...headers], body }
 }
 
-/** The same with the line below it. What comes compressed, although it was not asked for so, goes by. */
+/** The answer with the line below it. An answer that comes compressed, although not asked for so, passes unchanged. */
 function answeredWith(notice: Notice | undefined, answer: Exchange, reader: BodyReader, first: Chunk[]): NodeAnswer {
   const { status, headers, body } = answer
   if (!notice || headers.has('content-encoding')) return answered(answer, passOn(body, reader, first))
   const told = new AnswerWithNotice(reader, notice).begin(first)
-  // Breaks off on one side when the other does; that is told to whoever reads it.
+  // If one side breaks off, so does the other; the reader of `told` sees the error.
   pipeline(body, told, () => {})
   const kept = [...headers].filter(([name]) => name !== 'content-length')
   return { status, headers: kept, body: { source: told, first: [], end: () => reader.end() } }
@@ -459,7 +458,7 @@ function setBody(outgoing: Outgoing, edited: Spliced, clears = 0): void {
   headers['anthropic-beta'] = betas ? `${betas},${CONTEXT_MANAGEMENT}` : CONTEXT_MANAGEMENT
 }
 
-/** The client's own bytes without reasoning; nothing where there is none in them. */
+/** The client's own bytes without reasoning; undefined if they contain none. */
 function strippedBody(dialect: ProxyDialect, { body: sent }: Outgoing): Spliced | undefined {
   if (sent === undefined || sent instanceof Readable || !dialect.withoutReasoning) return undefined
   const bytes = Buffer.concat(sent instanceof Uint8Array ? [sent] : sent)
@@ -473,7 +472,7 @@ function upgradeRequired({ upstream }: Route): NodeAnswer {
   return jsonAnswer(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
 }
 
-/** Resolves when the bytes that were given to a socket just now have left: work on the ledger would hold them up. */
+/** Resolves when the bytes given to a socket have left: work on the ledger would delay them. */
 function bytesOut(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

@@ -1,10 +1,10 @@
 /**
- * Requests as what they say, at a cost for what is new in them only.
+ * Reads requests at a cost that grows only with their new part.
  *
  * A client sends its whole conversation each time, and most of it is, byte for byte, what it sent the last time. The
- * last bodies are remembered: elements that lie in a beginning shared with one of them are not parsed, read or
- * hashed again, but taken over as the same objects, so that everything that is kept by object (keys, token counts)
- * holds for them too. What is given is the same as without a memory; only the time differs.
+ * last bodies are remembered. Elements in a beginning shared with one of them are not parsed, read or hashed again.
+ * They are reused as the same objects, so that everything kept by object (keys, token counts) holds for them too. The
+ * result is the same as without a memory; only the time differs.
  */
 import { isAscii } from 'node:buffer'
 import { sameJson, UNKNOWN_TOOL, type Wire } from '../../formats/adapters/original.ts'
@@ -18,7 +18,7 @@ export type Reading = {
   dialect: ProxyDialect
   bytes: Buffer
   body: Wire
-  /** The conversation that the body carries; nothing where there is none. */
+  /** The conversation that the body carries; undefined if it carries none. */
   messages: Message[] | undefined
   /** See `chainOf`. */
   chain: string[]
@@ -29,13 +29,15 @@ const MOST_BODIES = 128
 const MOST_BYTES = 64 * 1024 * 1024
 
 export class Readings {
-  /** The last used at the end. */
+  /** In order of use, the most recent at the end. */
   readonly #known = new Set<Reading>()
-  /** The last of each sender. */
+  /** The last reading of each sender. */
   readonly #last = new Map<string, Reading>()
   #bytes = 0
 
-  /** Nothing where the body is not the JSON object that we expect. `sender`: whose last body it probably goes on with. */
+  /**
+   * Undefined if the body is not the JSON object that we expect. `sender`: whose last body this one probably continues.
+   */
   read(dialect: ProxyDialect, given: Uint8Array, sender = ''): Reading | undefined {
     const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
     const before = this.#like(dialect, bytes, sender)
@@ -46,7 +48,7 @@ export class Readings {
     return reading
   }
 
-  /** The body that shares most elements with this one, and how many those are. */
+  /** The body that shares the most elements with this one, and their number. */
   #like(dialect: ProxyDialect, bytes: Buffer, sender: string): Like | undefined {
     const last = this.#last.get(sender)
     let best = last && shared(last, dialect, bytes, 0)
@@ -76,14 +78,14 @@ export class Readings {
 
 type Like = { reading: Reading; shared: number }
 
-/** A client changes so many of its last messages when it goes on, by moving its cache marks. */
+/** The number of last messages that a client changes in its next request, by moving its cache marks. */
 const FEW = 3
 
 function goesOn({ reading, shared }: Like): boolean {
   return shared >= reading.list!.ends.length - FEW
 }
 
-/** How a body goes on with one that is known, if it shares more than so many elements with it. */
+/** Compares a body with a known one, if they share more than `most` elements. */
 function shared(reading: Reading, dialect: ProxyDialect, bytes: Buffer, most: number): Like | undefined {
   if (reading.dialect !== dialect || !sharesElement(reading, bytes, most)) return undefined
   return { reading, shared: sharedElements(reading, bytes) }
@@ -98,7 +100,7 @@ function sharesElement({ bytes: known, list }: Reading, bytes: Buffer, index: nu
 function sharedElements(reading: Reading, bytes: Buffer): number {
   let low = 1
   let high = reading.list!.ends.length
-  // Mostly nearly all of it is shared: look from the end first.
+  // Usually nearly all elements are shared: look from the end first.
   for (let i = high; i > Math.max(1, high - FEW); i--) if (sharesElement(reading, bytes, i - 1)) return i
   while (low < high) {
     const middle = (low + high + 1) >> 1
@@ -117,7 +119,7 @@ function readWhole(dialect: ProxyDialect, bytes: Buffer): Reading | undefined {
   return { dialect, bytes, body, messages, chain: chainOf(messages ?? []), list }
 }
 
-/** Nothing where it turns out that this body must be read as a whole. */
+/** Undefined if this body must be read as a whole. */
 function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undefined {
   const { dialect } = before
   const { open, ends } = before.list!
@@ -137,7 +139,7 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   return { dialect, bytes, body: whole, messages, chain, list }
 }
 
-/** The body with only the elements that are not shared; the rest of the body is mostly as it was. */
+/** Parses the body with only the elements that are not shared; the rest of the body is mostly unchanged. */
 function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer): Wire | undefined {
   const start = behindElement(bytes, list.ends[shared - 1]!)
   const around = before.bytes.subarray(before.list!.close)
@@ -148,7 +150,7 @@ function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer)
   return { ...before.body, [before.dialect.list]: fresh }
 }
 
-/** Whether no other list of that name can follow this one: the last one would count. */
+/** Whether no second list of that name can follow this one: in JSON the last one would count. */
 function isOnly(bytes: Buffer, dialect: ProxyDialect, { close }: ListSpan): boolean {
   return bytes.indexOf(JSON.stringify(dialect.list), close) < 0
 }
@@ -156,8 +158,8 @@ function isOnly(bytes: Buffer, dialect: ProxyDialect, { close }: ListSpan): bool
 type Tail = { body: Wire; old: readonly unknown[]; elements: readonly unknown[]; shared: number }
 
 /**
- * The messages without reading their beginning again: that ends where a turn of the assistant begins, because no
- * dialect joins anything across that place, and the calls that new results answer lie behind it.
+ * The messages, without reading their shared beginning again. That beginning ends before a turn of the assistant,
+ * because no dialect joins anything across that place, and the calls that new results answer lie behind it.
  */
 function readTail(before: Reading, { body, old, elements, shared }: Tail): Message[] | undefined {
   const { dialect, messages } = before
@@ -174,7 +176,7 @@ function readTail(before: Reading, { body, old, elements, shared }: Tail): Messa
   return [...leading(body), ...behind.slice(leading(before.body).length), ...tail]
 }
 
-/** Whether everything around the list is what it was, to the very object. */
+/** Whether all fields around the list are the same objects as before. */
 function sameFrame({ list }: ProxyDialect, before: Wire, body: Wire): boolean {
   const keys = Object.keys(body)
   return keys.length === Object.keys(before).length && keys.every(key => key === list || before[key] === body[key])
@@ -193,7 +195,7 @@ const assistants = new WeakMap<object, boolean>()
 
 function isAssistant(dialect: ProxyDialect, element: unknown): boolean {
   if (!isRecord(element)) return false
-  // Where an element says whose it is, nothing else has to be asked.
+  // If an element names its role, nothing else needs checking.
   if (typeof element['role'] === 'string') return element['role'] === 'assistant'
   const known = assistants.get(element)
   if (known !== undefined) return known
@@ -209,9 +211,9 @@ function isSame(one: Message, other: Message): boolean {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The bytes as text, where they are known to be UTF-8. */
+/** The bytes as text. Contract: they are valid UTF-8. */
 export function textOf(bytes: Buffer): string {
-  // Looking first is faster than decoding with care, and most requests have nothing else in them.
+  // Checking for ASCII first is faster than decoding UTF-8, and most requests are ASCII.
   return isAscii(bytes) ? bytes.toString('latin1') : bytes.toString()
 }
 
@@ -224,7 +226,7 @@ function parsed(bytes: Buffer, within = (text: string) => text): unknown {
   try {
     return parseJson(within(UTF8.decode(bytes)))
   } catch {
-    // Not UTF-8, or no JSON: whatever it is, the provider will know.
+    // Not UTF-8, or not JSON: the provider will answer it.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a request says about its cache and its window, which counts before the table of models: the lifetime that it asks
- * for (or that nothing is cached at all), a longer window, and whether the server is told to edit the history itself.
+ * What a request says about its cache and its window; this overrides the table of models. It is the lifetime that the
+ * request asks for (or that nothing is cached), a longer window, and whether the server is told to edit the history.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -9,17 +9,17 @@ import type { ProxyDialect } from './dialect.ts'
 import type { SomeHeaders } from './node-http.ts'
 
 export type RequestFacts = {
-  /** The name of the lifetime that the request asks for; `none` where it asks for no caching. */
+  /** The name of the lifetime that the request asks for; `none` if it asks for no caching. */
   cacheTtl?: string
-  /** A window of a million tokens is asked for. */
+  /** The request asks for a window of a million tokens. */
   longWindow?: true
   /** Edits of the history that the server is told to make. */
   serverEdits: string[]
-  /** The server can be told to clear old results as well: the request has the beta, and no tools that the server runs. */
+  /** The server can be told to clear old results: the request has the beta, and no tools that the server runs. */
   mayClear?: true
 }
 
-/** When the server is told to clear results: where the client's own headers allow it, always, or never. */
+/** When the server is told to clear results: if the client's own headers allow it, always, or never. */
 export type ServerEdits = 'auto' | 'always' | 'never'
 
 export function factsOf(
@@ -56,7 +56,7 @@ function anthropicFacts(headers: SomeHeaders, body: Wire, wanted: ServerEdits): 
 /** The beta under which Anthropic edits the history itself. */
 export const CONTEXT_MANAGEMENT = 'context-management-2025-06-27'
 
-/** Uses of its own tools the server may count, too: then it is not known which results it would clear. */
+/** The server may count uses of its own tools too: then it is not known which results it would clear. */
 function runsOnServer(body: Wire): boolean {
   const types = listIn(body, 'tools').map(tool => (isRecord(tool) ? tool['type'] : undefined))
   return body['mcp_servers'] !== undefined || types.some(type => RUNS_ON_SERVER.test(String(type)))
@@ -64,7 +64,7 @@ function runsOnServer(body: Wire): boolean {
 
 const RUNS_ON_SERVER = /^(?:web_search|web_fetch|code_execution|tool_search|mcp_toolset|advisor)/
 
-/** `clear_thinking` takes nothing that we would edit. */
+/** `clear_thinking` removes nothing that we would edit. */
 const SHORTENS = /^(?:clear_tool_uses|compact)_/
 
 /** The lifetime of the last mark: everything before it is kept at least as long. */

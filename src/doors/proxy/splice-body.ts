@@ -1,10 +1,10 @@
 /**
- * Writes a changed request into the bytes that it was read from: what did not change keeps its bytes.
+ * Writes a changed request into the bytes that it was read from: unchanged parts keep their bytes.
  *
  * `spliceBody(reading, to)` is JSON of `to`, as `splice` would write it, but works on the bytes of the list that holds
- * the conversation: elements that say the same are copied in long runs, and only the others are looked into. What
- * became of an element is remembered. Contract: an object that is given again as a part of another body has the same
- * bytes there, as with everything that reading.ts gives. The same edits once more cost no look at all: see `Spliced`.
+ * the conversation. Equal elements are copied in long runs, and only the others are examined. The result for each
+ * element is remembered. Contract: an object that is given again as a part of another body has the same bytes there, as
+ * with everything that reading.ts gives. Repeating the same edits needs no comparison: see `Spliced`.
  */
 
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
@@ -15,7 +15,7 @@ import { counterparts, splice } from './splice.ts'
 
 type Read = Pick<Reading, 'bytes' | 'body' | 'list'> & { dialect: { list: string } }
 
-/** What became of a body: `head`, and behind it the last `same` bytes of the body as they are. */
+/** A spliced body: `head`, followed by the last `same` bytes of the client's body. */
 export type Spliced = { bytes: Buffer; head: Buffer; same: number }
 
 export function piecesOf({ bytes, head, same }: Spliced): [Buffer, Buffer] {
@@ -30,7 +30,7 @@ export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spli
   }
   const [head, tail] = aroundList({ dialect, bytes, body, list }, to)
   const { pieces, sameFrom } = elements(bytes, list, from, now)
-  // A body that goes on begins with a comma where its list had elements: that fits only where ours has some, too.
+  // A longer body continues with a comma if its list had elements. That fits only if the written list has some, too.
   const commaFits = (from.length === 0) === (now.length === 0)
   if (commaFits && tail.equals(bytes.subarray(list.close))) {
     return { bytes, head: Buffer.concat([head, ...pieces]), same: bytes.length - sameFrom }
@@ -38,14 +38,14 @@ export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spli
   return { bytes, head: Buffer.concat([head, ...pieces, bytes.subarray(sameFrom, list.close), tail]), same: 0 }
 }
 
-/** The same edits in a body that goes on after them; nothing where it differs before. */
+/** Applies the same edits to a body that continues after them; undefined if it differs before that. */
 export function spliceOn(before: Spliced, bytes: Buffer): Spliced | undefined {
   const changed = before.bytes.length - before.same
   const goesOn = bytes.length > changed && bytes.compare(before.bytes, 0, changed, 0, changed) === 0
   return goesOn ? { bytes, head: before.head, same: bytes.length - changed } : undefined
 }
 
-/** The bytes in front of the list's elements and behind them. */
+/** The bytes before the list's elements and behind them. */
 function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, to: Wire): [Buffer, Buffer] {
   const head = bytes.subarray(0, list.open)
   const tail = bytes.subarray(list.close)
@@ -60,7 +60,7 @@ function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, t
 
 const COMMA = Buffer.from(',')
 
-/** The bytes of the list before `sameFrom`, from where nothing changes any more. */
+/** The list's bytes up to `sameFrom`; from there on nothing changes. */
 type Elements = { pieces: Buffer[]; sameFrom: number }
 
 function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: readonly unknown[]): Elements {
@@ -88,7 +88,9 @@ function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: r
   return { pieces: copy.pieces, sameFrom: span.close }
 }
 
-/** Pieces of the bytes that there were, and others between them. A stretch is taken when it is known where it ends. */
+/**
+ * Collects stretches of the original bytes, with other bytes between them. A stretch is taken when its end is known.
+ */
 class Copy {
   readonly pieces: Buffer[] = []
   readonly #bytes: Buffer
@@ -104,7 +106,7 @@ class Copy {
     this.#end = end
   }
 
-  /** Ends the stretch, puts others behind it, and goes on elsewhere where that is said. */
+  /** Ends the current stretch, adds `others`, and continues at `next` if that is given. */
   breakAt(next: number | undefined, others: Buffer[]): void {
     if (this.#end > this.start) this.pieces.push(this.#bytes.subarray(this.start, this.#end))
     this.pieces.push(...others)
@@ -116,10 +118,10 @@ function startOf(bytes: Buffer, { open, ends }: ListSpan, index: number): number
   return behindElement(bytes, index === 0 ? open : ends[index - 1]!)
 }
 
-/** What became of an element: nothing but itself where there are no bytes. */
+/** The replacement of each element; no bytes if the element is unchanged. */
 const remembered = new WeakMap<object, { to: unknown; bytes?: Buffer }>()
 
-/** Whether an element of a body says the same as its replacement. */
+/** Whether an element of a body equals its replacement. */
 function says(from: unknown, to: unknown): boolean {
   if (!isRecord(from)) return sameJson(from, to)
   const known = remembered.get(from)
@@ -129,7 +131,7 @@ function says(from: unknown, to: unknown): boolean {
   return true
 }
 
-/** The bytes of an element that was changed; nothing where it was not. */
+/** The bytes of a changed element; undefined if it is unchanged. */
 function rewritten(bytes: Buffer, span: ListSpan, at: number, from: unknown, to: unknown): Buffer | undefined {
   if (says(from, to)) return undefined
   const known = isRecord(from) ? remembered.get(from) : undefined

@@ -1,9 +1,9 @@
 /**
- * Writes a changed JSON value into the text that it was read from: what did not change keeps its bytes.
+ * Writes a changed JSON value into the text that it was read from: unchanged parts keep their bytes.
  *
- * `splice(text, from, to)` is JSON text of `to`, where `from` is `parseJson(text)`. Wherever a value in `to` says
- * the same as its counterpart in `from`, the original characters stay: spacing, escapes and the spelling of numbers
- * included. How counterparts are found only decides how much is kept, never what the result says.
+ * `splice(text, from, to)` is JSON text of `to`, where `from` is `parseJson(text)`. Wherever a value in `to` equals its
+ * counterpart in `from`, the original characters stay, including spacing, escapes and the spelling of numbers. The
+ * choice of counterparts only decides how much is kept, never what the result says.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
 import { isRecord, unquoted } from '../../model/json.ts'
@@ -50,7 +50,7 @@ function rewriteList(text: string, span: Span, from: readonly unknown[], to: rea
 }
 
 /**
- * Which element of `from` equals one of `to`, if any: from the front as long as they say the same (`same` of
+ * The element of `from` that corresponds to one of `to`, if any: from the front as long as they are equal (`same` of
  * them), the others from the back.
  */
 export function counterparts(from: readonly unknown[], to: readonly unknown[], says = sameJson) {
@@ -100,7 +100,7 @@ function elementsOf(text: string, start: number): Span[] {
   return elements
 }
 
-/** Where the value that begins at `start` is. The text is known to be valid JSON. */
+/** The span of the value that begins at `start`. Contract: the text is valid JSON. */
 function spanAt(text: string, start: number): Span {
   return { start, end: endOfValue(text, start) }
 }

@@ -1,9 +1,9 @@
 /**
  * An answer on its way to the client, and what we learn from it in passing.
  *
- * Every chunk goes on as it came, when the client asks for it; a copy is decompressed if need be and read: events of a
- * stream many at a time, anything else when it is complete. `done` is called once, when the answer has ended or broken
- * off, before the client sees its end. A fault in reading never touches what is passed on.
+ * Every chunk is passed on unchanged, when the client asks for it. A copy is decompressed if need be and read: events
+ * of a stream many at a time, any other answer when it is complete. `done` is called once, when the answer has ended or
+ * broken off, before the client sees its end. A fault in reading never affects the bytes that are passed on.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
@@ -14,22 +14,22 @@ import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
 import type { Chunk, NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
 
-/** Answers in one piece, and single events, are read only up to this size; what is longer goes by unread. */
+/** Answers in one piece, and single events, are read only up to this size; longer ones pass unread. */
 export const MOST_WHOLE = 64 * 1024 * 1024
-/** So much of a refusal is looked at, however well it was compressed. */
+/** At most this much of a refusal is read, however well it was compressed. */
 const MOST_REFUSAL = 4 * 1024 * 1024
-/** So much of a stream is held back before it is read: a thousand events at once take far less time than one by one. */
+/** At most this much of a stream waits to be read: a thousand events at once take far less time than one by one. */
 const MOST_HELD = 64 * 1024
 
-/** The answer as a body for the client; `first` are chunks that have been taken off it already. */
+/** The answer as a body for the client; `first` are the chunks that were taken off it already. */
 export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []): NodeBody {
   if (!reader) return { source, first }
   return { source, first, take: chunk => reader.take(chunk), end: () => reader.end() }
 }
 
 /**
- * Takes chunks off a stream until it is sure that it is no error in disguise: some providers answer 200 and say in
- * the second event that the request did not fit.
+ * Takes chunks off a stream until it cannot be an error in disguise: some providers answer 200 and say in the second
+ * event that the request did not fit.
  */
 export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Chunk[]> {
   const taken: Chunk[] = []
@@ -55,7 +55,7 @@ function nextChunk(body: Readable): Promise<Chunk | undefined> {
     }
     const ended = () => settle(() => resolve(undefined))
     const failed = (error: Error) => settle(() => reject(error))
-    // The end may have been told of with the last chunk, before anybody listened again.
+    // The end may have been emitted with the last chunk, before anybody listened again.
     if (body.errored) return reject(body.errored)
     if (body.readableEnded) return resolve(undefined)
     body.on('readable', look).on('end', ended).on('error', failed)
@@ -63,7 +63,7 @@ function nextChunk(body: Readable): Promise<Chunk | undefined> {
   })
 }
 
-/** The chunks of a refusal, and all of it as text where it is small enough to be looked at. */
+/** The chunks of a refusal, and its whole text if it is small enough to be read. */
 export async function takeRefusal(body: Readable, encoding: string | null): Promise<{ taken: Chunk[]; text: string }> {
   const taken: Chunk[] = []
   let size = 0
@@ -103,7 +103,7 @@ export class BodyReader {
   #ended = false
   #size = 0
   #isTooLong = false
-  /** Whether nothing has come yet that could not be followed by an error. */
+  /** Whether everything so far could still be followed by an error. */
   opening: boolean
 
   constructor(dialect: ProxyDialect, headers: Pick<SomeHeaders, 'get'>, done: (answer: Answer) => void) {
@@ -121,7 +121,7 @@ export class BodyReader {
     else this.#read(chunk)
   }
 
-  /** The answer is over; resolves when everything that came is read. */
+  /** Ends the answer; resolves when everything that came is read. */
   async end(): Promise<void> {
     if (this.#ended) return
     this.#ended = true
@@ -153,7 +153,7 @@ export class BodyReader {
     if (this.#rest.length > MOST_WHOLE) this.#drop()
   }
 
-  /** Nothing more is learned from this answer, and nothing of it is held. */
+  /** Stops reading this answer and releases everything held of it. */
   #drop(): void {
     this.#isTooLong = true
     this.#held = []
@@ -173,12 +173,12 @@ export class BodyReader {
   #whole(text: string): void {
     const value = tryJson(text)
     if (isRecord(value)) this.dialect.whole(this.answer, value)
-    // A stream of events may also come as one list.
+    // A stream of events may also come as one JSON list.
     else if (Array.isArray(value)) for (const data of value) if (isRecord(data)) this.dialect.event(this.answer, data)
   }
 }
 
-/** Takes the whole events off a text, and gives what is left of it. `raw`: with the blank line behind it. */
+/** Takes the complete events off a text, and returns the rest. `raw`: the event with the blank line behind it. */
 export function eachEvent(text: string, take: (block: string, raw: string) => void): string {
   const endOf = text.includes('\r') ? endOfAnyEvent : endOfEvent
   let from = 0
@@ -191,7 +191,7 @@ export function eachEvent(text: string, take: (block: string, raw: string) => vo
 
 type End = { at: number; behind: number }
 
-/** Nearly everybody ends lines with a line feed alone. */
+/** Nearly all servers end lines with a line feed alone. */
 function endOfEvent(text: string, from: number): End | undefined {
   const at = text.indexOf('\n\n', from)
   return at < 0 ? undefined : { at, behind: at + 2 }
@@ -205,7 +205,7 @@ function endOfAnyEvent(text: string, from: number): End | undefined {
 
 const END_OF_EVENT = /\r\n\r\n|\n\n|\r\r/g
 
-/** What an event says: its lines of data, joined. */
+/** The data of an event: its data lines, joined. */
 export function dataIn(block: string): string {
   const at = block.startsWith('data:') ? 0 : block.indexOf('\ndata:') + 1
   const only = block.indexOf('\n', at) < 0 && !block.includes('\r')
@@ -216,7 +216,7 @@ export function dataIn(block: string): string {
     .join('\n')
 }
 
-/** An object; nothing where the text is `[DONE]`, a cut answer or something else that is no JSON. */
+/** An object; undefined if the text is `[DONE]`, a cut answer or anything else that is not a JSON object. */
 export function parsed(text: string): Wire | undefined {
   const value = tryJson(text)
   return isRecord(value) ? value : undefined
@@ -237,7 +237,7 @@ function decoderFor(encoding: string | null): Transform | undefined {
     case 'br':
       return zlib.createBrotliDecompress()
     case 'zstd':
-      // From Node 22.15 on; before, the answer passes unread.
+      // Available from Node 22.15 on; before that, the answer passes unread.
       return zlib.createZstdDecompress?.()
     case 'deflate':
       return zlib.createInflate()

@@ -1,13 +1,13 @@
 /**
- * The turns of each user of one proxy, apart from each other: each has the sessions of one user, and remembers only what
- * that user's conversations have said. So nothing that a request carries (a name, a call's id, a beginning) leads into
- * another user's session.
+ * Keeps the turns of each user of one proxy apart. Each `Turns` has the sessions of one user, and remembers only that
+ * user's conversations. So nothing that a request carries (a name, a call's id, a beginning) leads into another user's
+ * session.
  */
 import { type Incoming, Turns, type TurnsOptions } from './turns.ts'
 
 export class TurnsByOwner {
   readonly #options: TurnsOptions
-  /** Users are those who have a token, so these are not many. */
+  /** Only users with a token have an entry, so there are few. */
   readonly #turns = new Map<string | undefined, Turns>()
 
   constructor(options: TurnsOptions) {

@@ -1,10 +1,10 @@
 /**
  * One turn of a conversation that passes through: it is found, recorded, and given the view to send.
  *
- * `prepare` answers with the bytes to send instead of the client's, or with none where nothing is changed: then the
- * client's own go. The ledger holds exactly the messages that the client sent; an answer enters it with the next
- * request, which carries it. The same body again is the same turn and gets the same bytes. Whatever fails in here is
- * for the caller to swallow: the conversation goes on without us.
+ * `prepare` returns the bytes to send instead of the client's, or none if nothing is changed: then the client's own are
+ * sent. The ledger holds exactly the messages that the client sent; an answer enters it with the next request, which
+ * carries it. The same body again is the same turn and gets the same bytes. The caller must swallow every fault from
+ * here: the conversation goes on without us.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -37,12 +37,12 @@ import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
 
 export type Incoming = Reading & {
   headers: SomeHeaders
-  /** Whose memory is told. */
+  /** The user whose memory is used. */
   user: string | undefined
-  /** Whose session it is; nobody's where it is the home's. */
+  /** The owner of the session; undefined if it belongs to the home. */
   owner: string | undefined
   model: string | undefined
-  /** It has the server compact the conversation. */
+  /** The request asks the server to compact the conversation. */
   compacts?: boolean
 }
 
@@ -52,20 +52,20 @@ export type Turn = {
   client: ClientKey | undefined
   place: Place
   live: Live
-  /** What to send in place of the client's bytes; undefined where those go out as they are. */
+  /** The body to send in place of the client's; undefined if the client's is sent as it is. */
   edited?: Spliced
   /** How many results the provider is told to clear. */
   clears?: number
-  /** Entries of the session that were there before this turn, an answer to the last of them included. */
+  /** Entries that the session had before this turn, including an answer to the last of them. */
   before: number
   /** The authors of the edits that this turn made. */
   made: string[]
-  /** For the watch over the provider's cache. */
+  /** For the cache watch. */
   sent: Watched
 }
 
 export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
-  /** The conversation is only recorded, and nobody has edited it: the client's bytes need not wait for us. */
+  /** The conversation is only recorded and nobody has edited it: the client's bytes need not wait for us. */
   asIs: boolean
 }
 
@@ -86,7 +86,7 @@ export class Turns {
     this.#live = new LiveSessions(options)
   }
 
-  /** Finds the conversation that a request goes on with; nothing where it carries none. */
+  /** Finds the conversation that a request continues; undefined if it carries none. */
   async find(incoming: Incoming): Promise<Found | undefined> {
     const { headers, body, messages, chain } = incoming
     if (!messages) return undefined
@@ -98,12 +98,12 @@ export class Turns {
     return { incoming, messages, client, place, asIs: await this.#passesAsIs(place) }
   }
 
-  /** Records the turn and says what to send. The turns of one session are taken one after the other. */
+  /** Records the turn and decides what to send. The turns of one session run one after the other. */
   prepare(found: Found): Promise<Turn> {
     return this.#queues.run(found.place.session, () => this.#take(found))
   }
 
-  /** The turn again, with half of what was sent: for a provider that says it was too much. */
+  /** Prepares the turn again with half of its content, for a provider that says it was too long. */
   async shrink(turn: Turn): Promise<Spliced | undefined> {
     const { live, incoming, messages, place } = turn
     if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
@@ -126,7 +126,7 @@ export class Turns {
     })
   }
 
-  /** The turn again without any reasoning: the provider refuses some of it, and would refuse it again. */
+  /** Prepares the turn again without any reasoning: the provider refuses some of it, and would refuse it again. */
   async forgetReasoning(turn: Turn): Promise<Spliced | undefined> {
     const { live, incoming, messages } = turn
     if (live.isHoldout) return undefined
@@ -144,7 +144,7 @@ export class Turns {
     })
   }
 
-  /** The turn again with all results: the provider refuses to clear some, and is not asked again. */
+  /** Prepares the turn again with all results: the provider refuses to clear some, and is not asked again. */
   async keepResults(turn: Turn): Promise<Spliced> {
     const { live, incoming, messages } = turn
     return this.#queues.run(live.session.id, async () => {
@@ -161,7 +161,7 @@ export class Turns {
     })
   }
 
-  /** What a request that only counts is about, as it would be sent; nothing where that is what the client says. */
+  /** The body that would be sent for a request that only counts; undefined if that is the client's own. */
   async shown(incoming: Incoming): Promise<Shown | undefined> {
     const { headers, messages, chain, dialect, body } = incoming
     if (!messages) return undefined
@@ -182,7 +182,7 @@ export class Turns {
     return { body: sent, clears: clears?.length ?? 0 }
   }
 
-  /** What the provider answered: the calls lead back here, and the numbers are for the ledger. */
+  /** Takes in the provider's answer: its calls identify this conversation later, and its usage goes into the ledger. */
   async finish({ live, place, sent, clears = 0, incoming }: Turn, answer: Answer): Promise<void> {
     const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
@@ -203,7 +203,7 @@ export class Turns {
     })
   }
 
-  /** A call of which the provider reported nothing counts at once: its input by the model of costs, its answer by our count. */
+  /** Estimates a call without reported usage at once: its input by the cost model, its answer by our own count. */
   async #estimate({ session }: Live, { calls, text, usage: { model } }: Answer): Promise<void> {
     const said = [
       text,
@@ -214,7 +214,7 @@ export class Turns {
     if (output > 0) await session.reportUsage({ output, ...(model === undefined ? {} : { model }) })
   }
 
-  /** For the account: the session as it is in use, or read anew where it is not any more. */
+  /** For the account: the session in use, or read again if it is no longer in use. */
   sessionOf(id: string): Omit<Seen, 'before'> {
     const { pal } = this.#options
     return {
@@ -257,7 +257,10 @@ export class Turns {
     return { ...turn, live: current, before, made, ...whatWasSent(sent) }
   }
 
-  /** A side call goes unedited. Reasoning of the conversation is bound to our edits of it, so there it must not come along. */
+  /**
+   * A side request is not edited. The conversation's reasoning is bound to our edits, so the side request must not
+   * carry it.
+   */
   #besideBody({ parent }: Place, incoming: Incoming): Sent | undefined {
     const { dialect, body } = incoming
     const live = parent === undefined ? undefined : this.#live.known(parent)
@@ -282,7 +285,7 @@ function whatWasSent(sent: Sent | undefined): Pick<Turn, 'edited' | 'clears'> {
   return sent ? { edited: sent.body, clears: sent.clears } : {}
 }
 
-/** The client's body with the view in place of its messages; nothing where it would say the same. */
+/** The client's body with the view in place of its messages; undefined if it would be the same. */
 function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Message[]): Sent | undefined {
   const { dialect, body, bytes } = incoming
   const { session, injection } = live
@@ -303,8 +306,8 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
 }
 
 /**
- * With a mark of ours before what is edited now. What followed the last edited messages went as the client sends it.
- * After a restart nothing is known of what was sent.
+ * Adds a mark of ours before a new edit. The messages behind the last edited ones were sent as the client wrote them.
+ * After a restart the last request is not known.
  */
 function markedBefore(written: Wire, { messages: own }: Wire, live: Live, clears: readonly string[]): Wire {
   const [now, client] = [written['messages'], own].map(list => (Array.isArray(list) ? list : [])) as [Wire[], Wire[]]
@@ -317,7 +320,7 @@ function markedBefore(written: Wire, { messages: own }: Wire, live: Live, clears
   return withFreeMark(written, [...(last?.messages ?? []), ...client.slice(last?.length ?? 0)], shown)
 }
 
-/** Messages as the model sees them, of which the provider clears some results. */
+/** The messages as the model sees them after the provider has cleared some results. */
 function withoutCleared(messages: Wire[], clears: ReadonlySet<string>): Wire[] {
   if (clears.size === 0) return messages
   return messages.map(message => {
@@ -328,12 +331,12 @@ function withoutCleared(messages: Wire[], clears: ReadonlySet<string>): Wire[] {
   })
 }
 
-/** Whether an edit changes what the client said: what the engine repairs for the ledger does not. */
+/** Whether an edit changes the client's messages: the engine's repairs of the ledger do not. */
 function isSent({ by, mark }: Edit): boolean {
   return by !== 'engine' || mark === STALE
 }
 
-/** Where no edit is new, what was edited is sent as it was, and what follows it is the client's own. */
+/** If no edit is new, the edited part is sent as before, followed by the client's own bytes. */
 function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent | undefined {
   const sent = last?.sent
   if (!sent?.edits || sent.edits.fold !== fold || sent.edits.edited !== fold.edited) return undefined
@@ -341,13 +344,13 @@ function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent 
   return body && { ...sent, body }
 }
 
-/** A cache mark of the client inside an edit may have to move, depending on what follows it. */
+/** A cache mark of the client inside an edited part may have to move, depending on what follows it. */
 function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
   const at = bytes.indexOf('"cache_control"', list?.open)
   return at >= 0 && at < bytes.length - same
 }
 
-/** The messages without what this dialect's provider would refuse. */
+/** The messages without anything that this dialect's provider would refuse. */
 function legalForm(dialect: ProxyDialect, live: Live, messages: readonly Message[]): readonly Message[] {
   const from = live.session.fold.callsInEdits > 0 ? 0 : commonLength(messages, live.legal ?? [])
   const { openCalls: open } = live.session
@@ -364,7 +367,7 @@ function editsSince(session: Session, known: number): Edit[] {
     .map(({ edit }) => edit)
 }
 
-/** The engine's edits of whole entries: what the client has changed itself. */
+/** The engine's edits of whole entries: changes that the client made itself. */
 function isClients({ by, target }: Edit): boolean {
   return by === 'engine' && target.type === 'entry'
 }
@@ -385,7 +388,7 @@ const FRAME = [
   'text',
 ] as const
 
-/** The lifetime that the provider reports to have written for, where that is not the one that was asked for. */
+/** The lifetime that the provider reports for its cache writes, if it differs from the one asked for. */
 function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage): string | undefined {
   const [short, long] = live.session.options.model.lifetimes
   if (cacheWrite === 0 || !short || !long) return undefined
@@ -398,7 +401,7 @@ function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage
 
 type Clears = { done?: ServerEdit; text?: string }
 
-/** What came of having the provider clear results. One that does not as it is asked is not asked again. */
+/** Takes in whether the provider cleared results as asked. If it did not, it is not asked again. */
 function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): Clears {
   if (asked === 0) return {}
   const done = edits.find(({ type }) => type === CLEAR_TOOL_USES)
@@ -416,12 +419,11 @@ function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): C
   }
 }
 
-/** What there is to tell of a call. */
 function toldOf({ miss, server, dropped }: { [K in keyof Told]: Told[K] | undefined }): Told {
   return { ...(miss ? { miss } : {}), ...(server?.length ? { server } : {}), ...(dropped ? { dropped } : {}) }
 }
 
-/** Results that the provider has cleared because the client asks it to become edits, which can be undone. */
+/** Records results that the provider cleared at the client's request as edits, which can be undone. */
 async function recordClears(session: Session, edits: readonly ServerEdit[]): Promise<void> {
   const { toolUses = 0 } = edits.find(({ type }) => type === CLEAR_TOOL_USES) ?? {}
   const made = toolUses > 0 ? clearsMade(session.fold, toolUses) : []
@@ -436,8 +438,8 @@ function explainServerEdit({ type, tokens, toolUses, thinkingTurns }: ServerEdit
 }
 
 /**
- * An answer was given when it was streamed, not when the client brings it back: the age of the cache hangs on it.
- * After a restart the time of the last request is used instead.
+ * An answer is dated when it was streamed, not when the client sends it back: the age of the cache depends on it. After
+ * a restart the time of the last request is used instead.
  */
 function dateAnswers(messages: readonly Message[], { session, answeredAt }: Live): void {
   const { entries } = session.fold

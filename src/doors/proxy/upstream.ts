@@ -1,7 +1,7 @@
 /**
- * The way to a provider: one HTTP exchange in which nothing is changed on the way. Bytes, headers and query go out as
- * they came in, but for hop-by-hop headers; what comes back is not decompressed, and streams with backpressure. An
- * abort on either side ends the other. Node's own `fetch` cannot do this: it decodes what it receives.
+ * The connection to a provider: one HTTP exchange that changes nothing. Bytes, headers and query go out as they came
+ * in, except hop-by-hop headers. The answer is not decompressed, and streams with backpressure. An abort on either side
+ * ends the other. Node's own `fetch` cannot do this: it decodes what it receives.
  */
 
 import { request as httpRequest, type IncomingMessage, Agent as PlainAgent } from 'node:http'
@@ -13,7 +13,7 @@ import { NodeHeaders, type SomeHeaders } from './node-http.ts'
 export type Upstreams = {
   /** As in ANTHROPIC_BASE_URL: without `/v1`. */
   anthropic: string
-  /** As in OPENAI_BASE_URL: with `/v1`, or what the provider has instead. */
+  /** As in OPENAI_BASE_URL: with `/v1`, or the provider's own path in its place. */
   openai: string
   gemini: string
 }
@@ -39,7 +39,7 @@ export function routeOf({ pathname }: URL, headers: SomeHeaders): Route {
   return { upstream: isForAnthropic(pathname, headers) ? 'anthropic' : 'openai', path: pathname }
 }
 
-/** Vertex AI says in the path whose model it is. */
+/** Vertex AI names the model's publisher in the path. */
 const VERTEX = /^\/v\d+(?:(?:alpha|beta)\d*)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/(anthropic|google)\//
 
 function isForAnthropic(path: string, headers: SomeHeaders): boolean {
@@ -51,7 +51,7 @@ export function upstreamUrl({ upstream, path }: Route, search: string, upstreams
   if (upstream === 'anthropic') return new URL(base.replace(/\/v1$/, '') + path + search)
   if (upstream === 'gemini') return new URL(base + path + search)
   const { pathname } = new URL(base)
-  // Azure has paths with a version and, for deployments, without one.
+  // Azure's paths have a version, except those of deployments.
   if (pathname === '/openai') return new URL(base + path + search)
   const root = pathname === '/' ? `${base}/v1` : base
   return new URL(root + path.replace(/^\/v1(?=\/|$)/, '') + search)
@@ -71,7 +71,7 @@ const HOP_BY_HOP = new Set([
   'host',
 ])
 
-/** What of a request's headers goes on: all but what is about this connection, and what is meant for us. */
+/** The headers that are forwarded: all except those about this connection and those meant for us. */
 export function forwardHeaders(headers: SomeHeaders): Record<string, string> {
   const named = new Set((headers.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase()))
   const kept: Record<string, string> = {}
@@ -97,20 +97,20 @@ const agents = {
   'https:': new SecureAgent({ keepAlive: true }),
 }
 
-/** Rejects only when no answer came: the provider is not there, or the client went away. */
+/** Rejects only if no answer came: the provider is unreachable, or the client went away. */
 export async function exchange(outgoing: Outgoing): Promise<Exchange> {
   for (;;) {
     try {
       return await attempt(outgoing)
     } catch (error) {
-      // A connection that the provider had closed while it was idle: nothing was answered, so it is asked again. Every
-      // such failure takes one kept connection away; a fresh one ends this.
+      // The provider had closed this connection while it was idle. Nothing was answered, so the request is sent again.
+      // Every such failure removes one kept connection; a fresh one ends this.
       if (!isStale(error) || outgoing.body instanceof Readable) throw error
     }
   }
 }
 
-/** How a connection that the other side has closed looks: while we wait for the answer, or while we still write. */
+/** Error codes of a connection that the other side has closed, while we wait for the answer or still write. */
 const CLOSED = ['ECONNRESET', 'EPIPE', 'ECONNABORTED']
 
 function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exchange> {
