@@ -1,7 +1,7 @@
 /**
- * What a session has cost so far, beside what it would have cost if nothing had ever been edited: both by the prices of
- * the cache, in uncached tokens. The planner pays for an edit in a warm cache only out of what it has saved, and a
- * small share more, so that a session that ends right after an edit has not cost much more than without one.
+ * Compares the cost of a session so far with its cost if nothing had ever been edited. Both are in uncached tokens, by
+ * the cache prices. In a warm cache the planner spends on edits only the savings so far and a small share of the cost.
+ * So a session that ends right after an edit has not cost much more than without it.
  */
 import type { Model } from '../providers/models.ts'
 
@@ -12,7 +12,7 @@ export class Account {
   /** Tokens of the last request: unedited, and as it was sent. */
   #whole = 0
   #sent = 0
-  /** What the unedited requests cost, and what ours have saved of it; less than 0 where they cost more. */
+  /** The cost of the unedited requests, and the savings of ours; negative savings mean that ours cost more. */
   #base = 0
   #saved = 0
 
@@ -28,12 +28,12 @@ export class Account {
     this.#sent = sent
   }
 
-  /** Notes what an edit cost at once. */
+  /** Records the immediate cost of an edit. */
   pay(cost: number): void {
     this.#saved -= cost
   }
 
-  /** What an edit may cost now, with a share of everything as the most that the session may come to lose. */
+  /** The most that an edit may cost now. The session may lose at most `share` of its unedited cost. */
   budget(share: number): number {
     return this.#saved + share * this.#base
   }

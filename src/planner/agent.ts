@@ -1,10 +1,10 @@
 /**
- * `agent`: how our own agent's sessions are looked after. `thrifty` shortens what is unlikely to be needed, when that
- * pays; around it is what an agent needs to stay with its task: its goal every few calls, very large results in a
- * file, a warning before old steps go, and a summary of them when a share of the window is full.
+ * `agent`: the planner of our own agent's sessions. `thrifty` shortens parts that are unlikely to be needed, when that
+ * pays. `agent` adds what keeps an agent on its task: a reminder of the goal every few calls, files for very large
+ * results, a warning before old steps are summarised, and a summary when a share of the window is full.
  *
- * Marks are shares of the model's window, so that a small local model and a large one are treated alike. Where a
- * summary is made, nothing inside it is shortened besides.
+ * Thresholds are shares of the model's window, so a small local model and a large one are treated alike. Parts inside a
+ * summary are not shortened as well.
  */
 import { type AnchorOptions, anchor } from '../policies/anchor.ts'
 import { offload } from '../policies/offload.ts'
@@ -22,7 +22,7 @@ export type AgentOptions = {
   /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
   budget: number
   keep: number
-  /** The share of that mark from which the agent is warned. */
+  /** The share of `budget` from which the agent is warned. */
   warnFrom: number
   /** Characters from which a result goes to a file, and how many of them stay. */
   limit: number
@@ -31,7 +31,7 @@ export type AgentOptions = {
 
 export const AGENT: AgentOptions = { budget: 0.6, keep: 20, warnFrom: 0.8, limit: 24_000, preview: 6_000 }
 
-/** Tools that bound their results themselves, or whose results are what was asked for: whole, up to a large size. */
+/** Tools that limit their own results, or whose results the agent asked for: kept whole up to a large size. */
 const WHOLE = [...CRITICAL_TOOLS, 'read_file', 'read_memory_block', 'context', 'recall', 'delegate']
 const WHOLE_LIMIT = 64_000
 const WHOLE_PREVIEW = 32_000
@@ -68,7 +68,7 @@ export function agentPlanner(
   }
 }
 
-/** Whether a proposal touches nothing that the others replace. */
+/** Whether a proposal touches no entry or part that the other proposals replace. */
 function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
   const ranges = others.flatMap(other => (other.target.type === 'range' ? [other.target] : []))
   if (ranges.length > 0 && !isInEntry(target)) return false
@@ -78,12 +78,15 @@ function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
 
 const WARN = 'warn'
 
-/** Once before each summary, at the tail; never beside another message there, also when it is asked for again. */
+/**
+ * Warns once before each summary, behind the last message. Adds no warning when another message was inserted there,
+ * also when the same view is asked for again.
+ */
 function startWarning(budget: number, from: number) {
   const records = newRecords()
   let warned = false
   let summarised = false
-  /** Where in the ledger the last message was inserted, or a range replaced. */
+  /** The ledger position of the last inserted message or replaced range. */
   let inserted = -1
   const follow = ({ edit, seq }: EditRecord) => {
     if (!isInEntry(edit.target)) inserted = seq

@@ -1,7 +1,7 @@
 /**
- * The form in which a new part is first sent, where an edit costs no cache: what is above already becomes a pointer,
- * a huge output of a run is cut to head, tail and the lines that tell of errors. Everything that is shown in full can be
- * pointed to from then on.
+ * Chooses the form in which a new part is first sent: an edit at this point breaks no cache. Blocks that are already in
+ * view become pointers. A huge output of a run is cut to its head, its tail and the lines that report errors. Later
+ * parts can point to every part that is shown in full.
  */
 import { eachString } from '../model/leaves.ts'
 import type { Fold } from '../view/fold.ts'
@@ -12,10 +12,10 @@ import type { Item, Items } from './items.ts'
 import { withoutNumber } from './same-lines.ts'
 import type { ThriftyOptions } from './tuning.ts'
 
-/** With the lines that it shows, where these can be pointed to. */
+/** `lines`: the lines that the form shows, if later parts can point to them. */
 type ArrivalForm = Pick<Form, 'mark' | 'tokens' | 'replacement'> & { lines?: (string | null)[] }
 
-/** `undefined`: it is sent as it came. */
+/** The form of a new part; `undefined` when the part is sent unchanged. */
 export function arrivalOf(item: Item, items: Items, fold: Fold, options: ThriftyOptions): ArrivalForm | undefined {
   const { unit, partClass } = item
   const { original } = unit
@@ -46,7 +46,7 @@ function pointed(
   return { mark: 'same', replacement: found.text, tokens, lines: found.lines }
 }
 
-/** What was written is as good a copy as what is read back: the new text of an edit, line by line. */
+/** The lines of the new text of an edit. They are as good a copy as a later read of the file. */
 function writtenLines({ original }: Unit): string[] {
   if (original.type !== 'tool-call') return []
   const patch = typeof original.input === 'string'

@@ -1,6 +1,6 @@
 /**
- * Every policy by the name that a configuration uses, with what its options may be, and the way from a composition
- * in JSON to a planner. A policy that is not here cannot be configured; docs and tests go through this list.
+ * Lists every policy by its name in a configuration, with the schema of its options, and turns a composition in JSON
+ * into a planner. A policy that is not listed here cannot be configured; docs and tests go through this list.
  */
 import { z } from 'zod'
 import { anchor } from '../policies/anchor.ts'
@@ -95,7 +95,9 @@ const OPTIONS = {
   images: z.strictObject({ use: z.literal('images'), count: count.optional(), bytes: count.optional() }),
 } as const
 
-/** A policy of one's own: the default export of a module, or what it gives when it is called with the options. */
+/**
+ * A custom policy: the default export of a module, or the value that the export returns when called with the options.
+ */
 const MODULE = z.strictObject({
   use: z.literal('module'),
   path: z.string().min(1).describe('The module, from the folder of this file'),
@@ -145,7 +147,7 @@ function makePolicy(config: PolicyConfig, load: (module: ModuleConfig) => Policy
   return FACTORIES[use](options)
 }
 
-/** `load` gives the policy of a module, which only somebody who may read files can. */
+/** `load` returns the policy of a module. Only a caller that may read files can provide it. */
 export function makeComposition(
   { name = 'custom', apply = 'every-turn', policies }: Composition,
   load: (module: ModuleConfig) => Policy,
@@ -154,7 +156,7 @@ export function makeComposition(
   return apply === 'thrifty' ? whenItPays(name, made) : everyTurn(name, made)
 }
 
-/** What the options of a policy may hold, or one of its options. */
+/** The names that the options of a policy accept, or that one of its options accepts. */
 export function optionNames(policy: string, path: readonly PropertyKey[] = []): string[] {
   if (policy === 'module') return Object.keys(MODULE.shape)
   if (!isPolicyName(policy)) return ['use']

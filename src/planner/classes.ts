@@ -1,9 +1,9 @@
 /**
- * What a part is likely to be needed for: classes of parts, and how many later quotes each can be expected to get.
+ * Classes of parts by their likely use, and how many later quotes each class can be expected to get.
  *
- * The numbers were measured on recorded sessions of coding agents (docs/benchmarks.md) and are in tuning.ts: expected
- * later quotes of a new part, how that falls with age and with the time since anybody touched its file, and how much less
- * a read is worth once the file was changed.
+ * The numbers were measured on recorded sessions of coding agents (docs/benchmarks.md) and are in tuning.ts: the
+ * expected later quotes of a new part, how they fall with its age and with the time since its file was last touched,
+ * and how much less a read is worth once its file was changed.
  */
 import type { Unit } from '../view/units.ts'
 import {
@@ -21,10 +21,10 @@ import {
 const DOC = /\.(md|mdx|txt|rst|log|adoc)$/i
 const FILE = /[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}$/
 
-/** What is known of a part: calls since it was first sent, and what happened to its file since. */
+/** The state of a part: calls since it was first sent, and what has happened to its file since then. */
 export type Standing = { age: number; sinceTouched: number; changes: number; tokens: number }
 
-/** Quotes still to be expected for a token of this class. */
+/** The number of quotes still expected for one token of this class. */
 export function expectedQuotes(
   quotes: Quotes,
   partClass: PartClass,
@@ -38,7 +38,7 @@ export function expectedQuotes(
   return quotes[partClass] * 1e-4 * recency * current * size
 }
 
-/** Larger counts (of calls, or of a part's tokens) are rare. */
+/** Larger counts (of calls, or of a part's tokens) are rare, so their powers are not kept. */
 const REMEMBERED = 8192
 
 const byAge = remembered(age => (HALF_CALLS / (HALF_CALLS + age)) ** AGE_POWER)
@@ -46,7 +46,7 @@ const bySince = remembered(age => (HALF_CALLS / (HALF_CALLS + age)) ** SINCE_POW
 const byChanges = remembered(changes => (1 + changes) ** -CHANGED_POWER)
 const bySize = remembered(tokens => (USUAL_TOKENS / Math.max(LEAST_TOKENS, tokens)) ** SIZE_POWER)
 
-/** Powers are expensive, and a plan asks for the same few again and again: each is computed once. */
+/** Computes each power once: powers are expensive, and a plan asks for the same few again and again. */
 function remembered(compute: (count: number) => number): (count: number) => number {
   const known = new Float64Array(REMEMBERED)
   return count => (count < REMEMBERED ? (known[count] ||= compute(count)) : compute(count))

@@ -1,6 +1,6 @@
 /**
- * One plan of `thrifty` as it is made: what it proposes, frees and pays so far, and the sentences that say why. The
- * items that it is about stay as they are: the ledger decides what becomes of them.
+ * One plan of `thrifty` while it is made: its proposals, the tokens they free, their cost, and the sentences that give
+ * the reasons. The draft does not change the items: the ledger decides which proposals take effect.
  */
 import type { RangeTarget } from '../model/types.ts'
 import { type Pending, type Plan, type PlanContext, providerTokens } from '../policies/policy.ts'
@@ -18,12 +18,12 @@ export class Draft {
   readonly situation: Situation
   readonly proposals: Proposal[] = []
   pending: Pending[] = []
-  /** Tokens that the proposals save, and what making them costs at once. */
+  /** Tokens that the proposals save, and their immediate cost. */
   saved = 0
   paid = 0
-  /** The last entry that becomes part of the log because that pays; −1: none. */
+  /** The last entry that goes into the log because logging it pays; −1 if none does. */
   loggedTo = -1
-  /** What becomes part of the log to make room. */
+  /** The ranges that go into the log to make room. */
   ranges: RangeTarget[] = []
   readonly #sentences: string[] = []
   readonly #forms = new Map<Item, Pick<Form, 'mark' | 'tokens'>>()
@@ -33,12 +33,12 @@ export class Draft {
     this.situation = situation
   }
 
-  /** The form of an item, and its tokens, if this is applied. */
+  /** The form of an item, and its tokens, if this draft is applied. */
   formOf(item: Item): Pick<Item, 'mark' | 'tokens'> {
     return this.#forms.get(item) ?? item
   }
 
-  /** The request if this is applied, in the provider's tokens. */
+  /** The size of the request if this draft is applied, in the provider's tokens. */
   get tokens(): number {
     return providerTokens({ ...this.context, freed: this.saved })
   }
@@ -66,14 +66,14 @@ export class Draft {
     this.say(explainLog(choice, this.situation))
   }
 
-  /** What is told of a batch that waits. */
+  /** Records a batch that waits, with the reason. */
   wait(cut: Cut<Item, Form>, reason: string): void {
     this.pending = cut.picks
       .slice(0, MOST_PENDING)
       .map(({ part, form, saves }) => ({ proposal: toProposal(part, form), saves, reason }))
   }
 
-  /** Which form each item is to get. */
+  /** The new form of each changed item. */
   marks(): Map<Item, Mark> {
     return new Map([...this.#forms].flatMap(([item, { mark }]) => (mark ? [[item, mark]] : [])))
   }

@@ -1,6 +1,6 @@
 /**
- * Shorter forms of a text that are honest about what is gone: an excerpt of head, tail and the lines that tell of
- * errors, and a cut in the middle of a string. Deterministic, and never longer than what they replace.
+ * Shorter forms of a text that say what is missing: an excerpt of the head, the tail and the lines that report errors,
+ * and a string with its middle cut out. Both are deterministic and never longer than the original.
  */
 import { characterStart, headOf, lineAt, tailOf } from '../model/text.ts'
 import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } from './tuning.ts'
@@ -8,13 +8,13 @@ import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } 
 const TELLING =
   /\b(errors?|fail(ed|ures?|ing)?|fatal|panic|exception|traceback|warnings?|assert\w*|expected|exit code|exited|cannot|not found|undefined)\b/i
 
-/** The first line that tells how something went; empty where none does. */
+/** The first line that reports how something went; empty if there is none. */
 export function firstTelling(text: string): string {
   const at = text.search(TELLING)
   return at < 0 ? '' : lineAt(text, at)
 }
 
-/** `undefined` when the text is too short to gain from it. */
+/** An excerpt; `undefined` when the text is too short to gain from it. */
 export function excerpt(text: string, { head, tail, telling }: Keep): string | undefined {
   if (text.length <= head + tail + NOTE_CHARS) return undefined
   const from = characterStart(text, lineEndNear(text, head))
@@ -25,7 +25,7 @@ export function excerpt(text: string, { head, tail, telling }: Keep): string | u
   return text.slice(0, from) + note + kept + (text[to] === '\n' ? '' : '\n') + text.slice(to)
 }
 
-/** A string with its middle cut out; the same string when it is short. */
+/** The string with its middle cut out; the same string when it is short. */
 export function cutMiddle(text: string, { head, tail }: { head: number; tail: number }): string {
   if (text.length <= head + tail + SHORT_NOTE_CHARS) return text
   return `${headOf(text, head)}[… ${text.length - head - tail} chars cut]${tailOf(text, tail)}`

@@ -1,6 +1,6 @@
 /**
- * The shorter forms that a part can take once the model has seen it, from the mildest to a stub, each with the
- * quotes that it puts at risk. A stub says who cleared what and how to get it back, and keeps the outcome of a run.
+ * The shorter forms that a part can take once the model has seen it, from the mildest to a stub, each with the quotes
+ * that it puts at risk. A stub says who cleared the part and how to get it back, and keeps the outcome of a run.
  */
 
 import { mapStrings, textOf } from '../model/leaves.ts'
@@ -24,14 +24,17 @@ import {
   TEXT_INPUT_KEEP,
 } from './tuning.ts'
 
-/** `server`: cleared by the provider itself; `look`: an excerpt of a run's output; `stub`: one line; `old`: an edit's old text cut; `input`: all long strings cut. */
+/**
+ * `server`: cleared by the provider itself; `look`: an excerpt of a run's output; `stub`: one line; `old`: the old text
+ * of an edit is cut; `input`: all long strings are cut.
+ */
 export type Mark = 'look' | 'stub' | 'old' | 'input' | 'same' | 'limit' | 'reasoning' | typeof SERVER
 
 export type Form = {
   mark: Mark
   replacement: Replacement
   tokens: number
-  /** Which class of text it loses, and how much of what it loses counts. */
+  /** The class of the text that this form loses, and the share of that loss that counts. */
   loses: PartClass | undefined
   share: number
 }
@@ -68,7 +71,7 @@ function resultForms(
   return forms
 }
 
-/** The least that counts of what any form of a result loses. */
+/** The smallest share of a loss that counts in any form of a result. */
 export function leastShare(partClass: PartClass): number {
   return partClass === 'run' ? LOOK_SHARE : 1
 }
@@ -86,13 +89,16 @@ function stubOf(unit: Unit, original: ToolResultPart, { partClass, text, recallW
   return [stub, ...(telling && telling !== last ? [telling] : []), ...(last ? [last] : [])].join('\n')
 }
 
-/** What a call was about, in a few words: a path, a pattern, a command. */
+/** The subject of a call in a few words: a path, a pattern or a command. */
 export function about({ call }: Unit): string {
   const what = call?.path ?? call?.query ?? call?.command ?? ''
   return what.replace(/\s+/g, ' ').slice(-ABOUT_CHARS)
 }
 
-/** An input stays an object with the same keys: first the text that an edit replaced, then every long string. */
+/**
+ * Shortened inputs keep the same keys. The first form cuts the text that an edit replaced, the second cuts every long
+ * string.
+ */
 function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counter): Form[] {
   if (typeof input === 'string') {
     const short = excerpt(input, TEXT_INPUT_KEEP)
@@ -116,7 +122,7 @@ function inputForms({ input }: ToolCallPart, partClass: PartClass, count: Counte
   return forms
 }
 
-/** Names under which edit tools take the text that they replace: gone from the file once the edit is made. */
+/** Whether edit tools use this name for the text that they replace. That text is gone from the file after the edit. */
 export function isOldText(key: string): boolean {
   return /^old_?(str(ing)?|text)?$/i.test(key)
 }
@@ -133,7 +139,7 @@ const STRENGTH: Record<Mark, number> = {
   server: 4,
 }
 
-/** Whether a form is stronger than the one that a part has; without a mark it is whole. */
+/** Whether a form is stronger than the present form of a part; without a mark the part is whole. */
 export function isStronger(mark: Mark, present: Mark | undefined): boolean {
   return present === undefined || STRENGTH[mark] > STRENGTH[present]
 }

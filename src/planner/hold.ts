@@ -1,8 +1,8 @@
 /**
- * Any composition of policies under a simple planner: edits that cost no cache are made at once, the others wait
- * until they pay together. What has never been sent is free to change; in the middle, freeing x tokens with T behind
- * costs T·(write − read) once and saves x·read on each later call. They are made when that pays over the calls to
- * come, when the cache is cold anyway, or when the window fills.
+ * Runs any composition of policies under a simple planner: edits that break no cache are made at once, the others wait
+ * until they pay together. Parts that were never sent are free to change. In the middle, freeing x tokens with T tokens
+ * behind them costs T·(write − read) once and saves x·read on each later call. Waiting edits are made when they pay
+ * over the expected calls, when the cache is cold anyway, or when the window fills.
  */
 
 import {
@@ -22,11 +22,11 @@ import { type Horizon, horizonOf, isCold } from './planner.ts'
 import { THRIFTY } from './tuning.ts'
 
 type HoldOptions = Horizon & {
-  /** Share of the window from which nothing waits. */
+  /** Share of the window above which no edit waits. */
   pressure: number
 }
 
-/** The planner's own numbers. */
+/** The defaults of `thrifty`. */
 const HOLD: HoldOptions = {
   pressure: THRIFTY.may,
   horizonMin: THRIFTY.horizonMin,
@@ -76,7 +76,7 @@ function forgetHidden({ fold }: PlanContext, held: Map<string, Held>): void {
   }
 }
 
-/** Whether what is held is made now, and the sum behind it. */
+/** Decides whether to make the waiting edits now, and gives the calculation as the reason. */
 function dueReason(
   context: PlanContext,
   held: ReadonlyMap<string, Held>,

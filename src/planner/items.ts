@@ -1,10 +1,10 @@
 /**
- * The parts that `thrifty` looks after: what form each has now, how large it is, since when it is sent. The ledger
- * decides: a form that somebody undid is not given again, and what somebody else edited is left alone.
+ * The parts that `thrifty` manages: the present form of each, its size, and the call that first sent it. The ledger
+ * decides: a form that somebody undid is not applied again, and parts that somebody else edited are left alone.
  *
- * What a plan costs must not grow with the session. So before a plan only the items are looked at that an edit has
- * touched since the last one; items that can be shortened no further are passed over (`open` has the others), and the
- * tokens between two items come from sums that are kept.
+ * The cost of a plan must not grow with the session. So a plan looks only at the items that edits have touched since
+ * the last plan, it skips items that cannot be shortened further (`open` holds the rest), and it takes the tokens
+ * between two items from running sums.
  */
 
 import { firstIndex } from '../model/first-index.ts'
@@ -26,32 +26,37 @@ import {
   type ThriftyOptions,
 } from './tuning.ts'
 
-/** A file that calls were about: how often it was changed, the last call that touched it, and what shows its lines. */
+/**
+ * A file that calls used: how often it was changed, the last call that touched it, and the items that show its lines.
+ */
 type FileState = { changes: number; touched: number; readers: Item[] }
 
 export type Item = {
-  /** Its place among all items there ever were. */
+  /** Its position among all items of the session, past ones included. */
   readonly number: number
   readonly unit: Unit
   readonly partClass: PartClass | undefined
   readonly file: FileState | undefined
-  /** The call with which it was first sent. */
+  /** The call that first sent it. */
   born: number
-  /** How often its file had been changed by then. */
+  /** How often its file had been changed when the item was first sent. */
   changes: number
-  /** Its form now; undefined: as it was. */
+  /** Its present form; undefined while it is unchanged. */
   mark: Mark | undefined
-  /** Tokens now, of the original, and of its line in a log; undefined: it has its place there word for word. */
+  /**
+   * Tokens of the present form, of the original, and of its line in a log. The line is undefined for a part that a log
+   * keeps word for word.
+   */
   tokens: number
   readonly whole: number
   readonly line: number | undefined
-  /** Not to be touched: pinned, edited by others, or undone. */
+  /** Must not be edited: pinned, edited by others, or undone. */
   frozen: boolean
-  /** Hidden by now. */
+  /** No longer in view. */
   gone: boolean
-  /** Later parts that point to this one for lines; undefined where none ever did. */
+  /** Later parts that point to lines of this one; undefined if none ever did. */
   pointers: Set<Item> | undefined
-  /** Whether it was sent, so that its shorter forms are looked for. */
+  /** Whether it was sent: only then shorter forms are considered. */
   ready: boolean
   forms: readonly Form[] | undefined
 }
@@ -62,7 +67,7 @@ type Options = Pick<ThriftyOptions, 'minSave' | 'minInput' | 'lookKeep'>
 
 export class Items {
   readonly #options: Options
-  /** Tools whose parts stay as they are. */
+  /** Tools whose parts are never shortened. */
   readonly #protected: ReadonlySet<string>
   #all: Item[] = []
   #open: Item[] = []
@@ -70,17 +75,17 @@ export class Items {
   readonly #tokens = new Sums()
   readonly #files = new Map<string, FileState>()
   #count = 0
-  /** How many changes of the fold have been looked at. */
+  /** How many changes of the fold have been processed. */
   #settled = 0
   #units = 0
   #recallWith: string | false | undefined
-  /** What was proposed in the last plan: whether it was taken is seen in the fold. */
+  /** The proposals of the last plan. The fold shows which of them were applied. */
   #proposed: ReadonlyMap<Item, Mark> = new Map()
-  /** Tokens of everything that ever came in. */
+  /** Tokens of all parts that ever arrived. */
   arrived = 0
-  /** Items whose worth has changed since somebody cleared this. */
+  /** Items whose worth has changed since a reader last cleared this set. */
   readonly changed = new Set<Item>()
-  /** The lines of what is shown in full. */
+  /** The lines of the parts that are shown in full. */
   readonly lines = new LineIndex<Item>()
 
   constructor(options: Options, protect: ReadonlySet<string> = new Set()) {
@@ -88,44 +93,44 @@ export class Items {
     this.#protected = protect
   }
 
-  /** All that are in view, oldest first. */
+  /** All items in view, oldest first. */
   get all(): readonly Item[] {
     return this.#all
   }
 
-  /** How many there ever were. */
+  /** The number of all items of the session, past ones included. */
   get count(): number {
     return this.#count
   }
 
-  /** Those that were sent and may be had shorter, and all reasoning, oldest first. */
+  /** The items that were sent and can be shortened, and all reasoning, oldest first. */
   get open(): readonly Item[] {
     return this.#open
   }
 
-  /** The tokens of all items from one on, and before another one (or to the end). */
+  /** The tokens of all items from `from` on, up to but not including `to` (or to the end). */
   tokensFrom(from: Item, to: Item | undefined): number {
     return this.#tokens.before(to?.number ?? this.#count) - this.#tokens.before(from.number)
   }
 
-  /** The first item that is not before a part. */
+  /** The first item at or behind a part. */
   firstFrom(unit: Unit): Item | undefined {
     return this.#all[firstIndex(this.#all.length, i => !isBefore(this.#all[i]!.unit, unit))]
   }
 
-  /** Notes what a plan proposes: parts whose proposal is not taken are left alone from then on. */
+  /** Records the proposals of a plan. Parts whose proposal is not applied are left alone from then on. */
   propose(proposed: ReadonlyMap<Item, Mark>): void {
     this.#proposed = proposed
   }
 
-  /** Takes over what happened to edits and pins since the last plan. */
+  /** Processes the changes of edits and pins since the last plan. */
   settle(fold: Fold): void {
     for (; this.#settled < fold.touched.length; this.#settled++) this.#lookAt(fold, fold.touched[this.#settled]!)
     for (const [item] of this.#proposed) if (!item.gone) this.#reconcile(item, fold)
     this.#proposed = new Map()
   }
 
-  /** The parts that are new, each taken in before the next is made. */
+  /** Creates the items of the new parts. Each is processed before the next is created. */
   *arrivals({ units, fold, recallWith }: PlanContext): Generator<Item> {
     this.#recallWith = recallWith
     for (; this.#units < units.length; this.#units++) {
@@ -138,7 +143,7 @@ export class Items {
     }
   }
 
-  /** Opens what was sent by now: all items, or those before a part. Gives those that can be shortened. */
+  /** Marks items as sent: all of them, or those before a part. Returns those that can be shortened. */
   ready(fold: Fold, before?: Unit): Item[] {
     const end = before ? this.#unsent.findIndex(({ unit }) => !isBefore(unit, before)) : -1
     const sent = this.#unsent.splice(0, end < 0 ? this.#unsent.length : end)
@@ -148,13 +153,13 @@ export class Items {
     return opened
   }
 
-  /** Gives an item the form in which it is first sent, with the lines that it then shows. */
+  /** Gives a new item the form in which it is first sent, and indexes the lines that this form shows. */
   arriveAs(item: Item, { mark, tokens, lines }: Pick<Form, 'mark' | 'tokens'> & { lines?: (string | null)[] }): void {
     this.#set(item, { mark, tokens, frozen: item.frozen })
     if (lines) this.lines.add(item, lines)
   }
 
-  /** Notes that an item shows lines for a newer one: they are as new as that. */
+  /** Records that `target` shows lines for a newer item: its lines then count as new as that item. */
   pointTo(target: Item, item: Item): void {
     target.born = item.born
     target.changes = item.changes
@@ -218,7 +223,7 @@ export class Items {
     item.changes = file.changes
   }
 
-  /** Looks at the items of some entries: drops what no longer shows and notices what others did. */
+  /** Processes the items of some entries: drops the ones no longer in view and detects edits by others. */
   #lookAt(fold: Fold, { from, to }: { from: number; to: number }): void {
     const first = firstAt(this.#all, from)
     let [end, hidden] = [first, 0]
@@ -243,7 +248,7 @@ export class Items {
     this.changed.add(item)
   }
 
-  /** Compares an item with the fold: what somebody undid or refused is left alone, and so is what others edited. */
+  /** Compares an item with the fold. Items that others edited, or whose edit was undone or refused, are frozen. */
   #reconcile(item: Item, fold: Fold): void {
     const edit = editOf(item.unit, fold)
     const proposed = this.#proposed.get(item)
@@ -269,19 +274,22 @@ export class Items {
     if (this.#open[at] === item) this.#open.splice(at, 1)
   }
 
-  /** Whether an item is one to look at in every plan: reasoning, or what has a shorter form. */
+  /** Whether every plan must consider an item: it is reasoning, or it has a shorter form. */
   #isOpen(item: Item, fold: Fold): boolean {
     const { unit, tokens, whole, frozen, mark } = item
     const { minSave, minInput } = this.#options
     if (unit.original.type === 'reasoning') return tokens > 0 && !mark
     if (frozen || tokens <= minSave || (unit.original.type === 'tool-call' && whole <= minInput)) return false
-    // Every result can be a stub: its forms are not made before one of them may pay.
+    // Every result can become a stub, so its forms are not built until one of them may pay.
     if (unit.original.type === 'tool-result') return item.partClass !== undefined && isStronger('stub', mark)
     return this.formsOf(item, fold).some(form => isStronger(form.mark, mark))
   }
 }
 
-/** Quotes still to be expected for a token of an item, if it is of a class; also at a later call, if nothing happens. */
+/**
+ * The expected quotes of one token of an item if it belongs to `partClass`. `calls` may also be a later call, on the
+ * assumption that its file stays untouched until then.
+ */
 export function densityOf(item: Item, partClass: PartClass, calls: number, quotes: Quotes): number {
   const { file, born, changes, whole } = item
   const age = calls - born
@@ -297,10 +305,12 @@ export function isBefore(a: Unit, b: Unit): boolean {
   return a.entry < b.entry || (a.entry === b.entry && a.part < b.part)
 }
 
-/** What a command takes in the log, where it stands word for word. */
+/** The most tokens that a command takes in the log, which keeps it word for word. */
 const COMMAND_TOKENS = Math.round(COMMAND_CHARS / CHARS_PER_COMMAND_TOKEN)
 
-/** Users' own words stay as they are; the rest becomes a line, or goes. */
+/**
+ * The size of a part in a log. Users' own words stay whole (undefined); other parts become a line or are dropped (0).
+ */
 function lineTokens(unit: Unit, partClass: PartClass | undefined, whole: number): number | undefined {
   if (unit.role === 'user' && !isOldReport(unit)) return undefined
   if (partClass === 'command') return Math.min(whole, COMMAND_TOKENS)
@@ -311,7 +321,7 @@ function firstAt(items: readonly Item[], entry: number): number {
   return firstIndex(items.length, i => items[i]!.unit.entry >= entry)
 }
 
-/** The place of an item in a list that is in order, or where it belongs. */
+/** The index of an item in a sorted list, or the index where it belongs. */
 function indexIn(items: readonly Item[], { number }: Item): number {
   return firstIndex(items.length, i => items[i]!.number >= number)
 }

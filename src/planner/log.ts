@@ -1,14 +1,14 @@
 /**
- * Folding: the oldest steps become a compact log, one line each, with everything that users said left word for
- * word. This is what keeps an endless session under its window: clearing results alone does not, because calls and
- * text grow too. A fold is a range edit like any other; the originals are found by recall and come back by undo.
+ * The log: the oldest steps become one line each, and users' words stay word for word. The log keeps an endless session
+ * inside its window. Clearing results alone does not, because calls and text grow too. A log is a range edit like any
+ * other: recall finds the originals, and undo brings them back.
  *
- * What agents use again of old steps are mostly commands and paths, so a line has the command word for word and the path
- * as it was spelled, and folders that many calls name in full are said once. What the agent said on the way is a line
- * with another sign. Folds follow one another. When there are many, one fold around all of them keeps the newest lines
- * of the log, of those on the way none, and of those that leave the files that they name. What a client reports in the
- * user's name is a line of the log. There is a bound to users' words: past it, what somebody pasted is shortened first,
- * and of very many things that users said the oldest but the first.
+ * Agents mostly reuse commands and paths of old steps. So a line has the command word for word and the path as it was
+ * spelled, and folders that many calls name in full are listed once. Remarks of the agent while it worked are lines
+ * with another sign, and reports of a client in the user's name are lines too. Logs follow one another. When there are
+ * many lines, one log replaces all of them: it keeps the newest lines, drops the remarks first, and lists the files
+ * that only dropped lines name. Users' words have a bound: past it, pasted texts are shortened first, and then the
+ * oldest messages except the first.
  */
 
 import { headLines } from '../calls/patches.ts'
@@ -42,7 +42,7 @@ export const LOG_HEADER = headerWith('recall')
 
 type RecallWith = PlanContext['recallWith']
 
-/** Names the tool that finds the originals, where there is one. */
+/** The first line of a log. It names the tool that finds the originals, if there is one. */
 function headerWith(recallWith: RecallWith = 'recall'): string {
   const back = recallWith === false ? '' : ` ${recallWith} finds the originals`
   return `[Earlier steps, folded: a record, not a request.${back}]`
@@ -53,20 +53,20 @@ const HEADER = /^\[Earlier steps, folded: a record, not a request\.[^\n]*\]\n/
 const OLDER = /^\((\d+) older steps\)$/
 const FOLDERS = 'Folders: '
 const FILES = 'Files: '
-/** Before what the agent said while it worked: of least use once the work is done. */
+/** The sign of a remark that the agent made while it worked: the least useful line once the work is done. */
 const ON_THE_WAY = '> '
-/** Where a line of the log begins; a command may have several of its own, but none that begins like this. */
+/** The beginning of a log line. A command may span several lines, but none of them begins like this. */
 const NEXT_LINE = /\n(?=- |> |Folders: |Files: |\(\d+ older steps\)$)/m
 const ANY_NEXT_LINE = new RegExp(NEXT_LINE, 'gm')
 const ABSOLUTE = /(?<![\w.~:/\\-])(?:[A-Za-z]:[\\/]+|\/+)[\w.@+-]+(?:[\\/]+[\w.@+-]+)+/g
-/** A file with its folders, absolute or not. */
+/** A path of a file with at least one folder, absolute or relative. */
 const FILE = /(?<![\w.~:/\\@+-])(?:~?[\\/]+|[A-Za-z]:[\\/]+)?(?:[\w.@+-]+[\\/]+)+[\w.@+-]+\.\w{1,5}\b/g
 const TAG = /<\/?[a-z][\w-]*>/gi
 
-/** How each call went, in a word or two, by the call's id. */
+/** The outcome of each call in a word or two, by the call's id. */
 export type Outcomes = ReadonlyMap<string, string>
 
-/** The messages in place of some units: users' own words whole and in place, a log of the rest between them. */
+/** The messages that replace some units: users' words whole and in place, and a log of the other parts between them. */
 export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWith?: RecallWith): Message[] {
   const chunks: Chunk[] = []
   const onTheWay = saidOnTheWay(units)
@@ -82,7 +82,9 @@ export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWi
   return toMessages(chunks, [headerWith(recallWith), ...toLines({ folders: foldersIn(units), files: [], gone: 0 })])
 }
 
-/** How many of the newest things that users said are whole; how much of it all a fold may hold, and how that is counted. */
+/**
+ * How many of the newest user messages stay whole, how much a log may hold of all of them, and how that is measured.
+ */
 export type Room = {
   whole: number
   most: number
@@ -90,7 +92,7 @@ export type Room = {
   recallWith?: RecallWith
 }
 
-/** One fold for several: the newest lines of their logs, and users' words as far as there is room for them. */
+/** Merges several logs into one: their newest lines, and users' words within the room for them. */
 export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
   const all = messages.map(toChunk)
   const head = readHead(linesOf(all))
@@ -112,7 +114,9 @@ export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
   return toMessages(shorter, [headerWith(room.recallWith), ...lead])
 }
 
-/** The lines to leave out: first what was said on the way, then those about what a later line is about too, then the oldest. */
+/**
+ * The lines to drop: first the agent's remarks, then lines whose subject a later line repeats, then the oldest lines.
+ */
 function leastWanted(lines: readonly string[], count: number): Set<number> {
   const last = new Map(lines.map((line, i) => [subjectOf(line), i]))
   const rankOf = (line: string, i: number) =>
@@ -122,13 +126,13 @@ function leastWanted(lines: readonly string[], count: number): Set<number> {
   return new Set(order.slice(0, Math.max(0, count)))
 }
 
-/** The path or command of a line, without the tool and how it went. */
+/** The path or command of a line, without the tool and the outcome. */
 function subjectOf(line: string): string {
   const arrow = line.indexOf(' → ', line.lastIndexOf('\n') + 1)
   return line.slice(0, arrow < 0 ? undefined : arrow).replace(/^- \S+ /, '')
 }
 
-/** How many steps the logs among some messages tell of. */
+/** The number of steps in the logs among some messages. */
 export function logLines(messages: readonly Message[]): number {
   return linesOf(messages.map(toChunk)).length
 }
@@ -145,7 +149,10 @@ function toChunk(message: Message): Chunk {
   return header === undefined ? { said: message } : { lines: text.slice(header.length).split(NEXT_LINE) }
 }
 
-/** What comes before the first line of a log: often named folders, files that only older steps name, and how many these are. */
+/**
+ * The lines before the first step of a log: frequent folders, files that only dropped steps name, and the number of
+ * dropped steps.
+ */
 type Head = { folders: readonly string[]; files: readonly string[]; gone: number }
 
 function toLines({ folders, files, gone }: Head): string[] {
@@ -157,7 +164,7 @@ function toLines({ folders, files, gone }: Head): string[] {
   ]
 }
 
-/** The heads of several logs as one; the newest folders first, the newest files last. */
+/** Merges the heads of several logs: the newest folders first, the newest files last. */
 function readHead(lines: readonly string[]): Head {
   const named = (sign: string) =>
     lines.filter(line => line.startsWith(sign)).map(line => line.slice(sign.length).split(' '))
@@ -201,9 +208,9 @@ function toMessages(chunks: readonly Chunk[], [header = '', ...head]: readonly s
 }
 
 /**
- * What users said, within the room for it, always from the oldest on, and never the first. What nobody types goes
- * first, but from the latest requests: the middle of pasted texts, and images. Then, but from the newest, all is head
- * and tail, and then a beginning.
+ * Shortens users' messages until they fit the room, the oldest first; the first message always stays whole. First it
+ * cuts the middle of pasted texts and replaces images, except in the latest requests. Then it cuts each message except
+ * the newest ones to head and tail, and then to its beginning.
  */
 function makeRoom(said: readonly Message[], { whole, most, size }: Room): Message[] {
   const kept = [...said]
@@ -241,7 +248,10 @@ function beginning(text: string): string {
   return oneLine(text, LINE_CHARS)
 }
 
-/** Nobody's words: what a client reports in the user's name. Before the first answer it tells how to work, and stays. */
+/**
+ * Whether a client reported this in the user's name, so that it is nobody's words. Reports before the first answer give
+ * instructions and stay whole.
+ */
 export function isOldReport({ role, original, turn }: Unit): boolean {
   return role === 'user' && turn > 0 && original.type === 'text' && isReport(original.text)
 }
@@ -266,7 +276,7 @@ function sayingOf({ original }: Unit, sign: string): string | undefined {
   return line ? sign + headOf(line, LINE_CHARS) : undefined
 }
 
-/** What the agent said before it went on with a call; what it said last before the user spoke is its answer. */
+/** The agent's texts that a later call of the same turn follows. The last text before the user speaks is its answer. */
 function saidOnTheWay(units: readonly Unit[]): Set<Unit> {
   const found = new Set<Unit>()
   let goesOn = false
@@ -278,13 +288,13 @@ function saidOnTheWay(units: readonly Unit[]): Set<Unit> {
   return found
 }
 
-/** What another agent was told: the longest string of the call. Prompts for the next one are written like the last. */
+/** The prompt for a subagent: the longest string of the call. Agents write the next prompt like the last one. */
 function promptOf({ original, call }: Unit): string | undefined {
   if (original.type !== 'tool-call' || call?.kind !== 'agent') return undefined
   return stringsIn(original.input).reduce((longest, text) => (text.length > longest.length ? text : longest), '')
 }
 
-/** A patch may be about several files: its lines that name them, as they were written. */
+/** The lines of a patch that name its files, as written: a patch may change several. */
 function headsOfPatch({ input }: ToolCallPart): string | undefined {
   for (const text of stringsIn(input)) {
     const heads = headLines(text)
@@ -293,7 +303,7 @@ function headsOfPatch({ input }: ToolCallPart): string | undefined {
   return undefined
 }
 
-/** The path of a call as its input has it, not as we compare it. */
+/** The path as the input of a call spells it, not in the normalized form that we compare. */
 function pathAsSpelled({ original, call }: Unit): string | undefined {
   if (original.type !== 'tool-call' || call?.path === undefined) return undefined
   const { path } = call
@@ -317,7 +327,7 @@ function foldersIn(units: readonly Unit[]): string[] {
   return distinct(often.map(([folder]) => folder))
 }
 
-/** A folder that another one begins with is named already. */
+/** Drops folders that are the beginning of another folder in the list. */
 function distinct(folders: readonly string[]): string[] {
   return [...new Set(folders)].filter(folder => !folders.some(other => other !== folder && other.startsWith(folder)))
 }

@@ -1,7 +1,7 @@
 /**
- * Which steps to fold: whole ones from the oldest on, never the last few; as many as pay best, each by what its tokens
- * cost and what it may be needed for, and under pressure until enough is freed. When the log has grown long, one fold
- * goes around the older ones.
+ * Chooses the steps that go into the log: whole steps, the oldest first, never the last few. It takes as many as pay
+ * best, by what their tokens cost and what they may be needed for; under pressure it takes steps until enough is freed.
+ * When the log has grown long, one log replaces the older ones.
  */
 
 import { exitCode } from '../calls/tool-output.ts'
@@ -32,7 +32,7 @@ import {
   WHOLE_REQUESTS,
 } from './tuning.ts'
 
-/** Proposals that free the tokens that are wanted, or as many as there are. Old requests go only if they are needed. */
+/** Proposals that free the wanted tokens, or as many as possible. Old requests are shortened only if that is needed. */
 export function planLog(
   context: PlanContext,
   items: readonly Item[],
@@ -56,12 +56,12 @@ type LogOptions = {
   boundOf: (item: Item) => Candidate<Item, Form>['bound']
 }
 
-/** A log that would bring something: where it would end, and its sums. */
+/** A log that would pay: where it would end, and its sums. */
 export type LogChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
 /**
- * The log of old steps that brings most, by estimate: nothing is built yet. A copy that a pointer behind the log
- * names stays.
+ * The log of old steps that brings most, by estimate: nothing is built yet. It never covers a copy that a pointer
+ * behind the log names.
  */
 export function bestLog(
   { fold, calls }: PlanContext,
@@ -94,35 +94,38 @@ export function bestLog(
   return best
 }
 
-/** How many quotes are lost with an item that becomes a line. */
+/** The expected number of quotes that are lost when an item becomes a line. */
 function lossOf(item: Item, lost: number, calls: number, quotes: Quotes): number {
   const share = item.partClass === 'command' || item.partClass === 'input' ? INPUT_SHARE : 1
   return densityOf(item, item.partClass ?? 'doc', calls, quotes) * share * lost
 }
 
-/** The tokens that are lost with a line that saves some: a command stands in it word for word. */
+/**
+ * The tokens that are lost when an item becomes a line. The line keeps a command word for word, so only its cut part is
+ * lost.
+ */
 function lostTokens({ partClass, tokens }: Item, saves: number): number {
   return partClass === 'command' ? saves : tokens
 }
 
-/** Rounding never decides. */
+/** A tolerance, so that rounding errors never decide. */
 const MARGIN = 1e-3
 
 /**
- * Whether a log could pay at all, without a look at every part. Worth only grows with age, unless a part is edited or
- * its file is changed. So one look at all items says the most that any log can bring in the next calls, and until then
- * only the items are looked at that have changed. New parts are too young for a log all that time.
+ * Tells whether a log could pay at all, without checking every part at every call. The worth of a line only grows with
+ * age, unless its part is edited or its file is changed. So one look at all items gives an upper bound for the next few
+ * calls, and until then only changed items are checked. Parts that arrive meanwhile are too young for a log.
  */
 export class LogOutlook {
-  /** The most that a log brings, before writing it costs, and that it frees; and until which call that holds. */
+  /** Upper bounds of what a log brings before its cache write and of what it frees, and the last call they hold for. */
   #worth = 0
   #freed = 0
   #until = -1
   #prices = { least: 0, most: 0, quote: 0 }
-  /** What each item was counted with, by its number; NaN where it was not. */
+  /** The values that each item was counted with, by its number; NaN if it was not counted. */
   #saves = new Float64Array()
   #worths = new Float64Array()
-  /** The items that point to one that was counted. */
+  /** The items that point to a counted item. */
   #pointers = new Set<Item>()
 
   mayPay(context: PlanContext, items: Items, options: LogOptions & { timing: Timing; horizonMax: number }): boolean {
@@ -138,7 +141,7 @@ export class LogOutlook {
     return this.#worth + leaving * perTokenWritten(situation) - running * thought - written > -MARGIN
   }
 
-  /** Counts what has changed since the last look; whether that still holds then. */
+  /** Updates the bounds with the items that have changed; returns whether the bounds still hold. */
   #holds({ calls }: PlanContext, items: Items, { situation, quotes }: LogOptions): boolean {
     const price = perTokenWritten(situation)
     const { least, most, quote } = this.#prices
@@ -187,13 +190,16 @@ export class LogOutlook {
     }
   }
 
-  /** Notes what points to an item; gives the last entry that does. */
+  /** Records the items that point to this one; returns the last entry among them. */
   #notePointers(item: Item, pointers: ReadonlySet<Item>): number {
     for (const pointer of pointers) if (pointer.mark === 'same') this.#pointers.add(pointer)
     return lastPointer(item)
   }
 
-  /** Counts an item with what its line is worth at most until the outlook ends: no quote is less likely than then. */
+  /**
+   * Counts an item at the most that its line can be worth while the bounds hold: its quotes are least likely at the
+   * end.
+   */
   #count(item: Item, line: number, quotes: Quotes): void {
     const { least, most, quote } = this.#prices
     const saves = item.tokens - line
@@ -205,7 +211,7 @@ export class LogOutlook {
   }
 }
 
-/** What a token brings that is neither read again nor written now. */
+/** The saving for a token that is neither read on later calls nor written now. */
 function perTokenWritten({ model, horizon }: Situation): number {
   return model.read * horizon + model.write - model.read
 }
@@ -241,7 +247,7 @@ function firstYounger(items: readonly Item[], turn: number): number | undefined 
   return items.find(item => item.unit.turn >= turn)?.unit.entry
 }
 
-/** The first entry that is in no fold. */
+/** The first entry behind the last log. */
 function startOfLog(fold: Fold): number {
   const last = outerRanges(fold).findLast(isLog)
   return last ? entriesOf(last.target).to + 1 : firstEntry(fold)
@@ -251,10 +257,10 @@ function isLog({ by }: Edit): boolean {
   return by === 'policy:fold'
 }
 
-/** How much of the window users' words may take in folds; under pressure none is too new to be shortened. */
+/** The share of the window that users' words may take in logs. Under pressure even the newest may be shortened. */
 type Words = { said: number; pressure?: boolean }
 
-/** A fold of everything from the last fold up to an entry (not included), at a legal cut. */
+/** Proposes a log of the entries from the last log up to `end` (not included), at a legal cut. */
 export function proposeLog(context: PlanContext, end: number, words: Words): Proposal[] {
   const { fold, units: all } = context
   const folds = logRanges(fold)

@@ -1,11 +1,11 @@
 /**
  * When an edit pays.
  *
- * Providers charge `read` for a prompt prefix that they have cached and `write` for the rest, so an edit in the
- * middle makes everything behind it be written again: T·(write − read), once; and it saves read on each later
- * call. `bestCut` walks from the tail to the front over what was sent before, and finds how far back it pays to go.
- * `isDue` says whether to do it now: the cache is cold (then it is free), the window fills, or the batch has reached
- * its economic order quantity. What is not due waits, and collects company.
+ * Providers charge `read` for a prompt prefix that they have cached and `write` for the rest. So an edit in the middle
+ * makes everything behind it be written again, T·(write − read) once, and saves `read` on each later call. `bestCut`
+ * walks over the parts that were sent before, from the tail to the front, and finds how far back it pays to edit.
+ * `dueReason` says whether to edit now: the cache is cold (then it is free), the window fills, or the batch has reached
+ * its economic order quantity. A batch that is not due waits until more edits join it.
  */
 import type { PlanContext } from '../policies/policy.ts'
 import { rewrittenFrom } from '../providers/cache.ts'
@@ -16,13 +16,13 @@ export type Situation = {
   model: Pick<Model, 'read' | 'write' | 'shape'>
   /** The provider has forgotten the prefix: everything is written again anyway. */
   cold: boolean
-  /** Calls that are still to be expected. */
+  /** The number of calls still expected. */
   horizon: number
-  /** What losing a passage that will be quoted costs, in cached tokens. */
+  /** The cost of losing a passage that will be quoted, in cached tokens. */
   quote: number
-  /** Tokens of all messages: what is written again where no cached position is left before an edit. */
+  /** Tokens of all messages: all of them are written again when no cached position is left before an edit. */
   whole: number
-  /** What a token of reasoning that is lost in the running turn costs, in uncached tokens. */
+  /** The cost of losing a token of the running turn's reasoning, in uncached tokens. */
   thought: number
 }
 
@@ -30,7 +30,7 @@ export type Situation = {
 export type Candidate<P, F> = {
   part: P
   tokens: number
-  /** Tokens of parts without a choice between this one and the candidate behind it. */
+  /** Tokens between this candidate and the one behind it, of parts that have no choices. */
   between?: number
   age: number
   choices: readonly Choice<F>[]
@@ -45,19 +45,19 @@ export type Chosen<P, F> = { part: P; form: F; saves: number; value: number }
 
 export type Cut<P, F> = {
   picks: Chosen<P, F>[]
-  /** Tokens that go, and tokens behind the first change that must be written again. */
+  /** Tokens that are freed, and tokens behind the first change that must be written again. */
   freed: number
   rewritten: number
-  /** Tokens of reasoning that are lost with it, and how many of them are of the running turn. */
+  /** Tokens of reasoning that are lost with the cut, and how many of them belong to the running turn. */
   reasoning: number
   running: number
-  /** What it brings over the horizon, in uncached tokens, the rewriting paid. */
+  /** The gain over the horizon in uncached tokens, after paying for the rewriting. */
   net: number
 }
 
 export type Horizon = { horizonMin: number; horizonMax: number }
 
-/** Calls that are still to be expected: as many as there have been, within limits. */
+/** The number of calls still expected: as many as have been made, within limits. */
 export function horizonOf(calls: number, { horizonMin, horizonMax }: Horizon): number {
   return Math.max(horizonMin, Math.min(calls + 1, horizonMax))
 }
@@ -67,17 +67,17 @@ export function isCold({ now, lastCallAt, model }: Pick<PlanContext, 'now' | 'la
   return lastCallAt === undefined || now - lastCallAt > model.ttl
 }
 
-/** What a form is worth: tokens saved now and later, less the quotes that it is expected to lose. */
+/** The worth of a form: the tokens it saves now and later, less the quotes that it is expected to lose. */
 export function worthOf(saves: number, lost: number, { model, cold, horizon, quote }: Situation): number {
   return saves * perToken({ model, cold, horizon }) - lost * quote * model.read
 }
 
-/** What a token that is no longer sent saves. */
+/** The saving for a token that is no longer sent. */
 function perToken({ model, cold, horizon }: Pick<Situation, 'model' | 'cold' | 'horizon'>): number {
   return model.read * horizon + (cold ? model.write - model.read : 0)
 }
 
-/** What making a change costs at once: writing again what is behind it, and reasoning of the running turn. */
+/** The immediate cost of a change: writing the text behind it again, and losing reasoning of the running turn. */
 export function setupCost(
   { rewritten, running }: { rewritten: number; running: number },
   { model, cold, thought }: Situation,
@@ -86,9 +86,9 @@ export function setupCost(
 }
 
 /**
- * The best stretch at the tail to edit, of the parts that were sent before, given last to first with the forms that
- * each could take. `undefined` when nothing pays. `picked` is kept up to date on the way, for choices that depend on
- * what was picked behind them.
+ * Finds the best stretch at the tail to edit. The candidates are parts that were sent before, given last to first, with
+ * the forms that each could take. `undefined` when nothing pays. `picked` is updated on the way, for choices that
+ * depend on the parts picked behind them.
  */
 export function bestCut<P, F>(
   parts: Iterable<Candidate<P, F>>,
@@ -147,7 +147,7 @@ function bestChoice<P, F>(
   return best
 }
 
-/** The batch size at which setting it up and holding what waits cost the same. */
+/** The batch size at which the cost of making the batch equals the cost of keeping the waiting tokens. */
 export function orderQuantity(setup: number, growth: number, { read }: Pick<Model, 'read'>): number {
   return Math.sqrt((2 * setup * growth) / read)
 }
@@ -157,14 +157,14 @@ type Due = 'cold' | 'pressure' | 'band' | 'batch' | undefined
 export type Timing = {
   /** The window is filling. */
   pressure: boolean
-  /** Tokens over the limit of a price band: freeing so many makes the whole request cheaper. */
+  /** Tokens above the limit of a price band: freeing that many makes the whole request cheaper. */
   overBand?: number
   growth: number
   /** How many order quantities a batch must free. */
   batch: number
-  /** Calls of the running turn, where reasoning of it is lost: what they saved must pay for it. */
+  /** Calls of the running turn. If a cut loses reasoning of that turn, the savings of these calls must pay for it. */
   callsOfTurn?: number
-  /** What an edit may cost at once, beyond what the session has saved. */
+  /** The most that an edit may cost at once. */
   budget?: number
 }
 
@@ -178,8 +178,8 @@ export function dueReason(
   if (overBand > 0 && cut.freed >= overBand) return 'band'
   const setup = setupCost(cut, situation)
   const { read } = situation.model
-  // What the next calls bring is as good as saved: nearly every session goes on for a few, and a long turn for more.
-  // Lost reasoning is on no bill.
+  // Savings of the next calls count as made: nearly every session goes on for a few calls, and a long turn for more.
+  // Lost reasoning appears on no bill.
   const sure = Math.min(MOST_SURE_CALLS, 1 + (callsOfTurn ?? 0) / CALLS_PER_SURE)
   const billed = setupCost({ ...cut, running: 0 }, situation)
   if (billed - sure * cut.freed * read > budget) return undefined
@@ -187,7 +187,7 @@ export function dueReason(
   return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }
 
-/** The decision in words, with its sum. */
+/** The decision in words, with its calculation. */
 export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation, did = 'shortened'): string {
   const { model, horizon } = situation
   const what = `${cut.picks.length} parts, ${thousands(cut.freed)} tokens`
@@ -216,7 +216,7 @@ export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Si
   return `folded old steps, ${thousands(fold.freed)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read)} on each of some ${horizon} calls to come${lostWords(fold)}`
 }
 
-/** What is lost of reasoning that is bound to the text before it. */
+/** The words for lost reasoning that was bound to the text before it. */
 function lostWords({ reasoning, running }: Pick<Cut<never, never>, 'reasoning' | 'running'>): string {
   if (reasoning === 0) return ''
   const turn = running > 0 ? `${thousands(running)} of them of this turn` : 'all of past turns'

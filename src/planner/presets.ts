@@ -1,7 +1,7 @@
 /**
- * The named ways to look after a session. `smart-history`, `clear-tool-uses` and `stale-output` are compositions
- * that are applied every turn; `thrifty` is under a planner that weighs what an edit costs, `agent` is that with what
- * our own agent needs besides; `none` sends everything.
+ * The named planners for a session. `smart-history`, `clear-tool-uses` and `stale-output` are compositions of policies
+ * that are applied every turn. `thrifty` weighs the cost of each edit, and `agent` adds to `thrifty` what our own agent
+ * needs. `none` sends everything.
  */
 
 import { type AnchorOptions, anchor } from '../policies/anchor.ts'
@@ -27,7 +27,7 @@ export const smartHistory: PlannerFactory = everyTurn('smart-history', [
   truncateShell({ pressure: BUDGET }),
   recentOnly(),
   summarize({ budget: BUDGET }),
-  // Last, so that no pointer names a copy that the others take away.
+  // Last, so that no pointer names a copy that another policy removes.
   repeatReads(),
 ])
 
@@ -50,8 +50,8 @@ function withAnchor(name: string, goal: PresetTuning['anchor'] = {}): PlannerFac
 export const staleOutputs: PlannerFactory = withAnchor('stale-output')
 
 /**
- * The numbers of the five documents that the project began with, by the number of the document: docs/seeds.md. Two of
- * them are about memory (002) and about what an agent itself replaces (004): they leave the context as it is.
+ * The numbers of the five documents that the project began with, in the order of the documents (docs/seeds.md). Two of
+ * them leave the context unchanged: 002 is about memory, and 004 is about replacements that the agent makes itself.
  */
 export const seedPresets: readonly PlannerFactory[] = [
   everyTurn('seed-000', [clearResults(), warn(), summarize({ threshold: 100_000, keep: 20 })]),
@@ -76,7 +76,7 @@ export const presets: readonly PlannerFactory[] = [
   agentPlanner(),
 ]
 
-/** What the presets can be told without code. */
+/** The options of the presets that a configuration can set. */
 export type PresetTuning = ThriftyKnob & {
   /** How often `agent` and `stale-output` remind of the goal; `false` for never. */
   anchor?: Partial<AnchorOptions> | false
@@ -84,7 +84,7 @@ export type PresetTuning = ThriftyKnob & {
   marks?: Partial<AgentOptions>
 }
 
-/** A preset by its name, tuned as far as it has something to tune. */
+/** Finds a preset by its name and applies the tuning options that it has. */
 export function findPreset(
   name: string,
   { anchor: goal, marks = {}, ...knob }: PresetTuning = {},

@@ -1,10 +1,10 @@
 /**
- * Blocks of a new read that an older part in view shows line for line become pointers to it, before they are
- * first sent: that costs no cache. A few lines stay on both sides of a block, so that edits across its border still
- * find their text.
+ * Points to repeated lines: blocks of a new read that an older part in view shows line for line become pointers to that
+ * part. This happens before the read is first sent, so it breaks no cache. A few lines stay on both sides of a block,
+ * so that edits across its border still find their text.
  *
- * The index holds lines of what is in view and shown in full; whatever is shortened leaves it. So a pointer is
- * made only to a copy that the model can see.
+ * The index holds only lines of parts that are in view and shown in full; a shortened part leaves it. So a pointer
+ * always names a copy that the model can see.
  */
 import { MOST_PLACES_PER_LINE, type SameLines, SHORTEST_LINE_CHARS } from './tuning.ts'
 
@@ -46,7 +46,7 @@ export class LineIndex<T> {
     }
   }
 
-  /** The text with its known blocks pointed at; `undefined` when there are none. */
+  /** The text with pointers in place of known blocks; `undefined` when there are none. */
   point(
     raw: readonly string[],
     lines: readonly string[],
@@ -89,7 +89,7 @@ export class LineIndex<T> {
   }
 }
 
-/** Too short to tell where it is from. */
+/** Whether a line is too short to identify its source. */
 function isShort(line: string): boolean {
   return line.length < SHORTEST_LINE_CHARS || line.trim().length < SHORTEST_LINE_CHARS
 }

@@ -1,7 +1,7 @@
 /**
- * What the provider could clear itself (view/server-clears.ts), at its price. It takes the oldest results, one after the
- * other, and leaves none out; what is behind the first of them is written again, and no reasoning is lost. So the only
- * choice is how many.
+ * Chooses the results that the provider should clear itself (view/server-clears.ts), by their price. The provider
+ * clears the oldest results one after the other and skips none. The text behind the first cleared result is written
+ * again, and no reasoning is lost. So the only choice is the number of results.
  */
 import type { PlanContext } from '../policies/policy.ts'
 import { rewrittenFrom } from '../providers/cache.ts'
@@ -22,7 +22,7 @@ export function bestClear(
   const end = firstFresh && items.firstFrom(firstFresh)
   const form: Form = { mark: SERVER, replacement: CLEARED, tokens: fold.count(CLEARED), loses: undefined, share: 1 }
   const picks: Chosen<Item, Form>[] = []
-  /** Later results that point to lines of those that go. */
+  /** Later results that point to lines of the cleared results. */
   const pointing = new Set<Item>()
   let [freed, gain] = [0, 0]
   let best = { net: 0, freed: 0, rewritten: 0, count: 0 }
@@ -46,7 +46,10 @@ export function bestClear(
   return count === 0 ? undefined : { ...sums, reasoning: 0, running: 0, picks: picks.slice(0, count) }
 }
 
-/** The results that were sent a while ago, oldest first, up to one that must stay; those that are cleared are passed over. */
+/**
+ * The results that were sent a while ago, oldest first, up to the first one that must stay. Cleared results are
+ * skipped.
+ */
 function* clearable(all: readonly Item[], calls: number): Generator<{ part: Item; partClass: PartClass }> {
   for (const part of all) {
     const { unit, partClass, mark, frozen, born } = part

@@ -1,12 +1,13 @@
 /**
- * `thrifty`, the default: shorten what is unlikely to be needed, when that costs less than keeping it.
+ * `thrifty`, the default planner: shortens parts that are unlikely to be needed, when that costs less than keeping
+ * them.
  *
- * Before a part is first sent, edits are free: blocks that are above already become pointers, huge outputs of runs
- * are cut to head, tail and the lines that tell of errors. After that the planner decides: every part has an expected
- * number of later quotes, by class and age; a shorter form is worth the tokens it saves less the quotes it may lose;
- * and a batch of them is applied when it pays (planner.ts). Past the marks of the window, what loses least goes first,
- * and then the oldest steps are folded. One knob, `quote`, trades cost for evidence. Users' words are
- * touched in folds only.
+ * Before a part is first sent, edits are free: blocks that are already in view become pointers, and huge outputs of
+ * runs are cut to head, tail and the lines that report errors. After that the planner decides. Every part has an
+ * expected number of later quotes, by class and age. A shorter form is worth the tokens it saves less the quotes it may
+ * lose, and a batch of them is applied when it pays (planner.ts). Past the thresholds of the window, the parts that
+ * lose least are shortened first, and then the oldest steps become a log. One knob, `quote`, trades cost for evidence.
+ * Users' words are shortened only in logs.
  */
 
 import { firstIndex } from '../model/first-index.ts'
@@ -99,12 +100,12 @@ class Thrifty implements Planner {
     return draft.toPlan()
   }
 
-  /** What came last was sent whole; from the next call on it may be had shorter. */
+  /** The latest parts have now been sent whole: builds the shorter forms that they may take from the next call on. */
   prepare(fold: Fold): void {
     for (const item of this.#items.ready(fold)) this.#items.formsOf(item, fold)
   }
 
-  /** Brings what is known up to date. New parts get the form in which they are first sent: here an edit costs nothing. */
+  /** Updates the items. New parts get the form in which they are first sent: an edit costs nothing at this point. */
   #takeIn(context: PlanContext): Draft {
     const { fold, units, fresh, calls } = context
     const draft = new Draft(context, this.#situation(context))
@@ -122,8 +123,8 @@ class Thrifty implements Planner {
   }
 
   /**
-   * Within a turn, where an edit of ours would lose its reasoning: has the provider clear the oldest results, where it
-   * can be told to and that is worth more than what we would do ourselves. Says whether it does.
+   * Asks the provider to clear the oldest results, within a turn in which an edit of ours would lose reasoning. Does so
+   * only if the provider supports it and it is worth more than our own best edits. Returns whether it does so now.
    */
   #clearOnServer(draft: Draft): boolean {
     const { context, situation } = draft
@@ -140,7 +141,7 @@ class Thrifty implements Planner {
     return due !== undefined
   }
 
-  /** Steps that are old enough to be worth a line each. */
+  /** Moves old steps into the log when that pays. */
   #writeLog(draft: Draft): void {
     const { context, situation } = draft
     const { quotes, horizonMax } = this.#options
@@ -155,7 +156,7 @@ class Thrifty implements Planner {
 
   /** The best batch among the parts that were sent before, when it is due. */
   #shorten(draft: Draft): void {
-    // A log has everything behind it written again, so the rest is free.
+    // A log makes everything behind it be written again, so further edits there are free.
     const situation = draft.loggedTo < 0 ? draft.situation : { ...draft.situation, cold: true }
     const cut = this.#bestOwn(draft, situation)
     if (!cut) return
@@ -171,7 +172,7 @@ class Thrifty implements Planner {
     return bestCut(this.#lastToFirst(draft, situation, picked), situation, { minSave: this.#options.minSave, picked })
   }
 
-  /** The parts that were sent and may pay, newest first; the others count as tokens between them. */
+  /** The sent parts that may pay, newest first. The tokens of the other parts are counted as `between`. */
   *#lastToFirst(draft: Draft, situation: Situation, leaving: ReadonlySet<Item>): Generator<Candidate<Item, Form>> {
     const { context, loggedTo } = draft
     const { units, fresh, calls } = context
@@ -193,7 +194,7 @@ class Thrifty implements Planner {
     }
   }
 
-  /** Whether a form of an item can be worth anything: that does not depend on how short it is. */
+  /** Whether any form of an item can be worth something. The answer does not depend on the form's length. */
   #mayPay(item: Item, calls: number, situation: Situation): boolean {
     const { unit, partClass } = item
     if (unit.original.type !== 'tool-result' || !partClass) return true
@@ -217,7 +218,10 @@ class Thrifty implements Planner {
     return choices
   }
 
-  /** Past the mark: the least loss for each token first; then the oldest steps become lines. */
+  /**
+   * Past the threshold: shortens the parts that lose least for each token first; then the oldest steps become log
+   * lines.
+   */
   #makeRoom(draft: Draft): void {
     const { context, proposals } = draft
     const { must, goal, said } = this.#options
@@ -258,7 +262,7 @@ class Thrifty implements Planner {
     }
   }
 
-  /** What points into the log would point to nothing: it becomes a stub that says where the original is. */
+  /** Pointers to parts inside the log would point to nothing. They become stubs that say where the original is. */
   #dropPointers(draft: Draft): void {
     const end = Math.max(-1, ...draft.ranges.map(({ to }) => to))
     const inside = this.#items.all.filter(({ unit }) => unit.entry <= end)
@@ -272,7 +276,9 @@ class Thrifty implements Planner {
     }
   }
 
-  /** What no price decides: providers' limits on images, and the end of the window when nothing else helped. */
+  /**
+   * Limits that no price decides: the provider's limits on images, and the end of the window when nothing else helped.
+   */
   #guard({ context, proposals, ranges, saved }: Draft): void {
     const { model, scale = model.scale } = context
     this.#images ??= images().start()
@@ -281,7 +287,7 @@ class Thrifty implements Planner {
     proposals.push(...this.#images.plan(now), ...this.#fallback.plan(now))
   }
 
-  /** Notes what was decided. Whether proposals are taken is seen in the fold, next time. */
+  /** Records the decision. The next plan reads from the fold which proposals were applied. */
   #note(draft: Draft): void {
     this.#account.pay(draft.paid)
     this.#items.propose(draft.marks())
@@ -310,13 +316,13 @@ class Thrifty implements Planner {
     const { tokens } = draft
     const band = bandAt(model, tokens)
     const callsOfTurn = model.bindsReasoning ? calls - this.#callsBefore(turnStart(fold)) : calls
-    // At a new message of the user an edit loses no reasoning that is in use; the next such moment may be far.
+    // At a new message of the user an edit loses no reasoning that is in use. The next such moment may be far away.
     const batch = model.bindsReasoning && callsOfTurn === 0 ? this.#options.turnBatch : this.#options.batch
     return {
       pressure: tokens > this.#options.may * model.window,
       overBand: band ? (tokens - band.above) / scale : 0,
       growth: Math.max(MIN_GROWTH, this.#items.arrived / (calls + 1)),
-      // A session that has lasted will last: what a young one is unsure of, it can do at the plain order quantity.
+      // A session that has lasted long will go on: it acts at half the batch size that a young session needs.
       batch: (batch / 2) * (1 + Math.min(1, (SETTLED_CALLS / calls) ** 2)),
       callsOfTurn,
       budget: this.#account.budget(this.#options.regret) - draft.paid,
@@ -331,10 +337,13 @@ class Thrifty implements Planner {
 
 const NONE: ReadonlySet<Item> = new Set()
 const NO_CHOICE: readonly Choice<Form>[] = []
-/** Less than this is nothing but rounding. */
+/** Differences below this are rounding errors. */
 const ROUNDING = 1e-6
 
-/** Whether no rule keeps a part in view: reasoning of this turn stays, and that which is bound to the text before it. */
+/**
+ * Whether no rule keeps a part in view. Rules keep the reasoning of this turn, and reasoning bound to the text before
+ * it.
+ */
 function mayDrop({ unit }: Item, { fold, model }: PlanContext): boolean {
   if (unit.original.type !== 'reasoning') return true
   return unit.entry < fold.lastUser && model.dialect !== 'openai-responses' && !model.bindsReasoning
@@ -353,7 +362,7 @@ function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'w
   return `made room: the window of ${thousands(window)} tokens was filling, so ${proposals.length - logged} parts were shortened${steps}`
 }
 
-/** Says of an item whether it is reasoning that an edit before it makes invalid. */
+/** Returns a function that tells whether an item is reasoning that an edit before it makes invalid. */
 function boundIn({ fold, model }: PlanContext): (item: Item) => Candidate<Item, Form>['bound'] {
   if (!model.bindsReasoning) return () => undefined
   const leaves = stripsReasoning(model)

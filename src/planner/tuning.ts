@@ -1,11 +1,13 @@
 /**
- * Every number by which `thrifty` decides, each marked as fitted (on recorded sessions, docs/benchmarks.md), as a limit of
- * providers, or as taste.
+ * Every number by which `thrifty` decides. Each is marked as fitted (on recorded sessions, docs/benchmarks.md), as a
+ * limit of providers, or as taste.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Model } from '../providers/models.ts'
 
-/** Fitted: quotes to be expected for 10,000 tokens of a new part. What the agent itself wrote has a safety factor. */
+/**
+ * Fitted: expected quotes for 10,000 tokens of a new part. Classes that the agent itself wrote include a safety factor.
+ */
 export const QUOTES = {
   code: 60,
   grep: 50,
@@ -18,75 +20,89 @@ export const QUOTES = {
   command: 400,
 }
 
-/** What a part is likely to be needed for. */
 export type PartClass = keyof typeof QUOTES
 
 export type Quotes = Record<PartClass, number>
 
-/** Fitted: after so many calls about half of the quotes to be expected is left. */
+/** Fitted: the number of calls after which about half of the expected quotes are left. */
 export const HALF_CALLS = 4
-/** Fitted: how the rest falls with a part's own age, and with the calls since its file was last read or changed. */
+/**
+ * Fitted: how the expected quotes fall with a part's own age, and with the calls since its file was last read or
+ * changed.
+ */
 export const AGE_POWER = 0.2
 export const SINCE_POWER = 0.47
-/** Fitted: what was read of a file says less with each change of it. */
+/** Fitted: how much less a read is worth with each change of its file. */
 export const CHANGED_POWER = 0.7
-/** Fitted: twice the text is not quoted twice as often, but where it is code: that holds for parts of the usual size. */
+/** Fitted: twice the text is not quoted twice as often, except for code. Holds for parts of the usual size. */
 export const SIZE_POWER = 0.3
 export const USUAL_TOKENS = 500
-/** Taste: smaller parts are treated as if they had so many tokens. */
+/** Taste: smaller parts are treated as if they had this many tokens. */
 export const LEAST_TOKENS = 50
 
-/** Characters to keep: from the head, from the tail, and of the telling lines between. */
+/** Characters to keep: from the head, from the tail, and of the lines in between that report errors or outcomes. */
 export type Keep = { head: number; tail: number; telling: number }
 
-/** Lines, and characters, that a block must have to be pointed at, and lines that stay on both sides of it. */
+/** The fewest lines and characters of a block that becomes a pointer, and the lines that stay on both sides of it. */
 export type SameLines = { minLines: number; minChars: number; context: number }
 
 export type ThriftyOptions = {
-  /** What losing a passage that will be quoted later costs: a call on so many cached tokens. Higher keeps more. */
+  /**
+   * The cost of losing a passage that will be quoted later: one call that reads this many cached tokens. Higher keeps
+   * more.
+   */
   quote: number
   quotes: Quotes
-  /** How many economic order quantities a batch must free while the cache is warm; half in a long session, fewer for a low `quote`. */
+  /**
+   * How many economic order quantities a batch must free while the cache is warm. A long session needs half of it, and
+   * a low `quote` needs less.
+   */
   batch: number
   /** The same at a new message of the user, where reasoning is bound to the text before it. */
   turnBatch: number
-  /** What a token of reasoning costs that is lost in the running turn, in tokens of output. */
+  /** The cost of losing a token of the running turn's reasoning, in output tokens. */
   thought: number
-  /** The share of an unedited session's cost that edits in a warm cache may come to lose. */
+  /** The share of an unedited session's cost that edits in a warm cache may lose. */
   regret: number
-  /** Calls to come: as many as there have been, within these. */
+  /** The limits of the expected number of calls, which is otherwise the number of calls so far. */
   horizonMin: number
   horizonMax: number
-  /** Characters of a run's output that are sent at first (more with a high `quote`), and what is kept of a longer one. */
+  /**
+   * Characters of a run's output that are first sent whole (more with a high `quote`), and the characters kept of a
+   * longer output.
+   */
   runLimit: number
   runKeep: Keep
-  /** What is kept of a run's output once it was seen. */
+  /** The characters kept of a run's output once the model has seen it. */
   lookKeep: Keep
   sameLines: SameLines
-  /** Tokens that pointing to lines above must save: a quote may cross the border of what is pointed at. */
+  /** Tokens that a pointer to earlier lines must save: a quote may cross the border of the block. */
   minPointed: number
-  /** Tokens that an edit must save, and that an input must have to be shortened. */
+  /** Tokens that an edit must save, and tokens that an input must have to be shortened. */
   minSave: number
   minInput: number
-  /** Shares of the window: past `may` a batch does not wait, past `must` we go down to `goal`; more with a high `quote`. */
+  /**
+   * Shares of the window. Above `may` a batch does not wait; above `must` the view is reduced to `goal`. Larger with a
+   * high `quote`.
+   */
   may: number
   must: number
   goal: number
-  /** Past this share only the last entries are kept. */
+  /** Above this share of the window only the last entries are kept. */
   full: number
-  /** Share of the window that users' words may take in folds; less with a low `quote`. */
+  /** The share of the window that users' words may take in logs; smaller with a low `quote`. */
   said: number
 }
 
 export const THRIFTY: ThriftyOptions = {
-  // Fitted on recorded sessions: about 97.5 % of what is quoted later stays in view.
+  // Fitted on recorded sessions: about 97.5 % of the passages quoted later stay in view.
   quote: 130_000,
   quotes: QUOTES,
   batch: 2,
   turnBatch: 1,
   horizonMin: 10,
   horizonMax: 150,
-  // Taste: a token of reasoning is worth what it cost to write, and a session may lose 2 % to an edit that came too late.
+  // Taste: a token of reasoning is worth its output price, and a session may lose 2 % to an edit that came too late.
   thought: 1,
   regret: 0.02,
   // Fitted.
@@ -105,26 +121,28 @@ export const THRIFTY: ThriftyOptions = {
   said: 0.15,
 }
 
-/** Taste: tokens that come in with a call, at least. */
+/** Taste: the least number of tokens that a call is assumed to add. */
 export const MIN_GROWTH = 200
 /** Fitted: calls after which a session is known to be a long one. */
 export const SETTLED_CALLS = 300
-/** Of the provider: results of so many calls stay, as with its own default. */
+/** Provider's limit: the results of this many calls stay, as in the provider's own default. */
 export const SERVER_KEEPS = 3
-/** Taste: how many waiting edits are told. */
+/** Taste: the most waiting edits that a plan reports. */
 export const MOST_PENDING = 50
-/** Fitted: of what a folded call would lose, so much counts, because its line in the log keeps the path or the command. */
+/** Fitted: the share of a logged call's loss that counts, because its log line keeps the path or the command. */
 export const INPUT_SHARE = 0.2
 
-/** Taste: with a high `quote` the window fills further before editing, up to these marks at `RICH` times the default. */
+/**
+ * Taste: with a high `quote` the window fills further before editing, up to these marks at `RICH` times the default.
+ */
 const FULLER = { may: 0.9, must: 0.93, goal: 0.75 }
 const RICH = 3
-/** Taste: of a batch, and of the room for users' words, at the low end. */
+/** Taste: the smallest factor for the batch size and for the room for users' words, at a low `quote`. */
 const LEAST = 0.375
 
 /**
- * What else follows from the knob. A low `quote` needs no large batches and keeps less of what users pasted; a high one
- * fills the window more; a very high one lets more pass before it is first sent.
+ * The settings that follow from the knob. A low `quote` needs no large batches and keeps less of users' pasted texts. A
+ * high `quote` fills the window further, and a very high one shortens less before the first sending.
  */
 export function settingsFor(quote: number): Partial<ThriftyOptions> {
   const share = quote / THRIFTY.quote
@@ -145,14 +163,17 @@ export function settingsFor(quote: number): Partial<ThriftyOptions> {
 
 /** Fitted: tokens that are written again to fetch a lost source. */
 const REFETCHED_TOKENS = 1000
-/** Fitted: up to so many reads for breaking the cache a quote counts in full; and how it falls beyond. */
+/**
+ * Fitted: if breaking the cache costs at most this many reads, a quote counts in full; and how its weight falls beyond
+ * that.
+ */
 const BREAK_READS = 24
 const BREAK_POWER = 0.65
 
 /**
- * What losing a quote costs, in cached tokens: a call on `quote` of them, and writing its source again. Where breaking
- * the cache costs many reads, edits are rare and lose little, so a quote counts for less: the same `quote` then keeps
- * about the same share of what is quoted later, whatever the provider charges.
+ * The cost of losing a quote, in cached tokens: a call that reads `quote` tokens, and writing the source again. If
+ * breaking the cache costs many reads, edits are rare and lose little, so a quote counts for less. The same `quote`
+ * then keeps about the same share of later quotes at every provider's prices.
  */
 export function quotePrice(quote: number, { read, write }: Pick<Model, 'read' | 'write'>): number {
   const reads = (write - read) / read
@@ -160,74 +181,93 @@ export function quotePrice(quote: number, { read, write }: Pick<Model, 'read' | 
   return share * (quote + (REFETCHED_TOKENS * write) / read)
 }
 
-/** Fitted: for so many calls of a turn, one more is as good as sure to come, up to a few. */
+/** Fitted: for every so many calls of a turn, one more call is practically certain to follow, up to a maximum. */
 export const CALLS_PER_SURE = 15
 export const MOST_SURE_CALLS = 3
 
-/** Fitted: of what an excerpt of a run's output loses, so much counts, because it keeps the lines that tell most. */
+/** Fitted: the share of an excerpt's loss that counts, because the excerpt keeps the most informative lines. */
 export const LOOK_SHARE = 0.6
-/** Taste: characters that a stub keeps of the line that tells how a run went, and of what a call was about. */
+/** Taste: the characters that a stub keeps of the line with a run's outcome, and of the subject of a call. */
 export const OUTCOME_CHARS = 100
 export const ABOUT_CHARS = 60
-/** Fitted: what is kept of a long string in the input of an edit, of another call, and of an input that is one string. */
+/**
+ * Fitted: the characters kept of a long string in the input of an edit, of another call, and of an input that is one
+ * string.
+ */
 export const EDIT_INPUT_KEEP = { head: 120, tail: 60 }
 export const CALL_INPUT_KEEP = { head: 400, tail: 150 }
 export const TEXT_INPUT_KEEP: Keep = { head: 250, tail: 100, telling: 0 }
-/** Taste: characters that a shorter input must save. */
+/** Taste: the characters that a shorter input must save. */
 export const MIN_INPUT_CHARS = 100
 
-/** Taste: lines that are kept behind one that tells of an error, and characters of each. */
+/** Taste: the lines kept behind a line that reports an error, and the characters of each. */
 export const LINES_BEHIND = 2
 export const TELLING_CHARS = 200
-/** Taste: what the note about a cut takes, about: a text that is hardly longer is left whole. */
+/** Taste: the approximate length of the note about a cut. A text that is hardly longer stays whole. */
 export const NOTE_CHARS = 160
 export const SHORT_NOTE_CHARS = 120
 
-/** Taste: shorter lines (a brace) are no sign of a copy; and of a line that is everywhere only the newest places count. */
+/**
+ * Taste: shorter lines (a brace) are no sign of a copy. Of a line that occurs in many places only the newest places
+ * count.
+ */
 export const SHORTEST_LINE_CHARS = 4
 export const MOST_PLACES_PER_LINE = 8
 
-/** Fitted: the last steps do not become lines of the log, whatever they cost. */
+/** Fitted: the number of last steps that never become log lines, whatever they cost. */
 export const KEPT_STEPS = 12
-/** Taste: tokens that a line of the log takes, about, and characters for a token of a command. */
+/** Taste: the approximate tokens of a log line, and the characters of one token of a command. */
 export const LINE_TOKENS = 20
 export const CHARS_PER_COMMAND_TOKEN = 3.5
-/** Fitted: tokens that a log must free to be worth its header. */
+/** Fitted: the tokens that a log must free to be worth its header. */
 export const MIN_LOG_TOKENS = 4000
-/** Taste: log so much more than is wanted, so that it is not needed again at once. */
+/** Taste: the factor by which a log frees more than is wanted, so that the next log is not needed at once. */
 export const LOG_SURPLUS = 1.2
-/** Taste: so many of the newest requests are whole in a log, and older ones while there is room; less in a full window. */
+/**
+ * Taste: the number of newest requests that a log keeps whole (older ones while there is room), and the share of the
+ * window that users' words may take in logs when the window is full.
+ */
 export const WHOLE_REQUESTS = 200
 export const SAID_WHEN_FULL = 0.025
 
-/** Taste: lines of all logs together; older ones are counted, not kept. */
+/** Taste: the most lines of all logs together. Older lines are only counted. */
 export const MOST_LINES = 150
-/** Taste: characters of a line that is neither a command nor a path. */
+/** Taste: the characters of a log line that is neither a command nor a path. */
 export const LINE_CHARS = 100
-/** Fitted: commands are used again word for word, so a line keeps so many characters of one, or of a prompt. */
+/**
+ * Fitted: the characters that a log line keeps of a command or a prompt, because agents reuse commands word for word.
+ */
 export const COMMAND_CHARS = 2000
-/** Taste: paths are kept whole up to here: an agent that must guess the rest of one gets it wrong. */
+/** Taste: paths up to this length are kept whole, because an agent that must guess the rest of a path gets it wrong. */
 export const PATH_CHARS = 200
-/** Taste: a folder has a place in the log if so many calls name it and it has so many characters; and so many have one. */
+/**
+ * Taste: a log lists a folder that at least this many calls name and that has at least this many characters, up to a
+ * maximum number of folders.
+ */
 export const LEAST_CALLS_OF_FOLDER = 3
 export const SHORTEST_FOLDER_CHARS = 20
 export const MOST_FOLDERS = 12
-/** Taste: the same for files that only older steps name. */
+/** Taste: the same for files that only dropped steps name. */
 export const SHORTEST_FILE_CHARS = 12
 export const MOST_FILES = 80
-/** Taste: what stays of users' words that are shortened. */
+/** Taste: the characters kept of users' words that are shortened. */
 export const SAID_KEEP = { head: 300, tail: 100 }
-/** Taste: and of what is longer than people type: logs, files and diffs that somebody pasted. */
+/** Taste: the same for texts longer than people type: logs, files and diffs that somebody pasted. */
 export const PASTED_KEEP = { head: 2000, tail: 500 }
-/** Taste: requests that may still be worked on: what was pasted into them stays while there is room at all. */
+/**
+ * Taste: the number of latest requests that may still be in work. Texts pasted into them stay while there is any room.
+ */
 export const LATEST_REQUESTS = 3
 /** Taste: longer strings of an input are contents, not arguments that name folders. */
 export const ARGUMENT_CHARS = 2000
 
-/** Taste: what a person is told could go on a cold cache: expected quotes below this, tokens from this on, and how many. */
+/**
+ * Taste: limits of the hint about free edits on a cold cache: the most expected quotes, the fewest tokens, and the most
+ * parts.
+ */
 export const FREE_EDIT = { quotes: 0.1, tokens: 400, parts: 20 }
 
-/** Taste: what losing a passage costs, relative to the default, by the words of the knob. */
+/** Taste: the cost of losing a passage, relative to the default, for each word of the knob. */
 export const KEEP_LEVELS = { least: 0.1, less: 0.4, normal: 1, more: 3, most: 10 } as const
 
 export type KeepLevel = keyof typeof KEEP_LEVELS

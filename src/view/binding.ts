@@ -1,10 +1,10 @@
 /**
- * Which reasoning no longer fits what precedes it.
+ * Which reasoning no longer fits the text before it.
  *
- * Some providers sign reasoning together with everything before it and refuse a request in which that has changed. An
- * edit, its undoing and its redoing are such changes: they hold for what is sent after them, so the answer to the call
- * before is stale too, though it comes in later. From the first stale block on, all reasoning that is there is left
- * out: a clean tail, never a gap. It is never put back. What is produced later is signed together with the change.
+ * Some providers sign reasoning together with everything before it and refuse a request in which that text has changed.
+ * An edit, its undo and its redo are such changes. They affect what is sent after them, so the answer to the previous
+ * call is stale too, though it arrives later. From the first stale block on, all existing reasoning is left out: a
+ * clean tail, never a gap. It is never put back. Reasoning that is produced later is signed together with the change.
  */
 
 import type { Edit, Event, Message, Target } from '../model/types.ts'
@@ -24,13 +24,14 @@ type Change = Place & { until: number; byPolicy: boolean; isSent: boolean }
 
 export class StaleReasoning {
   #changes: Change[] = []
-  /** Those of them that no answer has followed yet. */
+  /** The changes that no answer has followed yet. */
   #waiting: Change[] = []
 
-  /** Takes in an event, behind the fold. */
+  /** Processes an event, after the fold has taken it. */
   note(fold: Fold, event: Event): void {
     for (const edit of editsOf(fold, event)) {
-      // What the engine edits the client has changed already, or nothing is behind it. A provider's clear is not sent.
+      // The client has already made the changes that the engine records, or nothing is behind them. A provider's clear
+      // changes nothing that is sent.
       if (edit.by === 'engine' || isServerClear(edit)) continue
       const byPolicy = edit.by.startsWith('policy:')
       const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
@@ -41,14 +42,14 @@ export class StaleReasoning {
     if (event.type === 'entry') this.noteEntry(fold, event.message.role)
   }
 
-  /** An answer comes from a call that was made behind the last entry, with what policies had edited by then. */
+  /** An answer comes from a call that was made after the last entry and included the policies' edits so far. */
   noteEntry(fold: Fold, role: Message['role']): void {
     if (role !== 'assistant') return this.#sent()
     for (const change of this.#waiting) if (change.isSent || change.byPolicy) change.until = fold.entries.length - 1
     this.#waiting = this.#waiting.filter(({ until }) => until === Number.POSITIVE_INFINITY)
   }
 
-  /** What must be left out now, oldest first, as edits of the engine. */
+  /** The edits of the engine that leave out stale reasoning now, oldest first. */
   edits(fold: Fold): LeftOut[] {
     if (this.#changes.length === 0) return []
     const shown = allShown(fold)
@@ -57,7 +58,7 @@ export class StaleReasoning {
     return first < 0 ? [] : shown.slice(first).map(place => leaveOut(place, why))
   }
 
-  /** All that was stale is left out and the rest is sent: only changes to come count from now on. */
+  /** All stale reasoning is left out and the rest is sent: only later changes count from now on. */
   settle(): void {
     this.#changes = []
     this.#waiting = []
@@ -74,7 +75,7 @@ export class StaleReasoning {
   }
 }
 
-/** Edits that leave out all reasoning that is still sent: for a provider that refuses some of it. */
+/** Edits that leave out all reasoning that is still sent, for a provider that refuses some of it. */
 export function leaveOutAll(fold: Fold, why: string): LeftOut[] {
   return allShown(fold).map(place => leaveOut(place, why))
 }
@@ -93,7 +94,7 @@ function editsOf(fold: Fold, event: Event): Edit[] {
   return event.edits.map(id => fold.records.get(id)!.edit)
 }
 
-/** The reasoning of an entry that is sent. */
+/** The reasoning of an entry that is still sent. */
 function shownReasoning(fold: Fold, entry: number): Place[] {
   if (!isVisible(fold, entry)) return []
   const edits = editsInside(fold, entry)
@@ -106,7 +107,10 @@ function partOf(target: Target): number | [] {
   return target.type === 'part' ? target.part : []
 }
 
-/** Where a change begins: whole entries begin before their first part, and an insertion is behind the last. */
+/**
+ * Where a change begins. A change of whole entries begins before the first part, and an insertion is behind the last
+ * part.
+ */
 function placeOf(target: Target): Place {
   switch (target.type) {
     case 'part':
@@ -120,14 +124,14 @@ function placeOf(target: Target): Place {
   }
 }
 
-/** What leaving reasoning out loses, in a sentence. */
+/** A sentence about the reasoning that is lost. */
 export function explainStale(fold: Fold, edits: readonly { target: Target }[]): string {
   const running = edits.filter(({ target }) => target.type === 'part' && target.entry > fold.lastUser).length
   const blocks = edits.length === 1 ? '1 block' : `${edits.length} blocks`
   return `left out ${blocks} of reasoning, ${running} of the running turn: the provider has bound them to what was changed`
 }
 
-/** Whether reasoning behind a change leaves the view: its provider refuses it, and lets it be taken out. */
+/** Whether reasoning behind a change leaves the view: the provider refuses it, and allows it to be removed. */
 export function stripsReasoning({ binding, dialect }: Pick<Model, 'binding' | 'dialect'>): boolean {
   return binding === 'refuse' && dialect !== 'openai-responses'
 }

@@ -1,10 +1,10 @@
 /**
- * Where a conversation can be cut: everything up to and including an entry may be replaced by plain messages, and
- * what is behind it is still a legal conversation.
+ * Where a conversation can be cut: everything up to and including an entry may be replaced by plain messages, and the
+ * rest is still a legal conversation.
  *
- * A cut never separates a call from its results, never lies inside another range edit, and leaves a running tool
- * loop with the reasoning that it began with. What entries alone decide is worked out once, when they are new;
- * the rest is looked at when somebody asks. All policies that replace ranges choose them here.
+ * A cut never separates a call from its results, never lies inside another range edit, and leaves a running tool loop
+ * with the reasoning that it began with. Facts that depend on the entries alone are computed once, when the entries are
+ * new; the rest is checked on request. All policies that replace ranges choose them here.
  */
 
 import type { Model } from '../providers/models.ts'
@@ -55,8 +55,8 @@ export function firstEntry(fold: Fold): number {
 }
 
 /**
- * The stretch of whole steps that can be replaced so that `entry` and everything behind it stay: it begins behind
- * the system prompt and holds nothing pinned. Of several between pins it is the one with the most tokens.
+ * The stretch of whole steps that can be replaced while `entry` and everything behind it stay. It begins behind the
+ * system prompt and contains no pinned part. If pins divide it, the result is the piece with the most tokens.
  */
 export function stretchBefore(
   fold: Fold,
@@ -75,7 +75,7 @@ export function stretchBefore(
   return found.reduce((best, other) => (size(other) > size(best) ? other : best))
 }
 
-/** The entry itself if it may be a cut; else a place before it, between which and it there is none. */
+/** The entry itself if it may be a cut; otherwise an earlier entry with no legal cut between the two. */
 function retreat(fold: Fold, entry: number, { binding }: Binding): number {
   const range = rangeAround(fold, entry)
   if (range) {
@@ -86,7 +86,10 @@ function retreat(fold: Fold, entry: number, { binding }: Binding): number {
   return cutsLoopLegally(fold, entry) ? entry : Math.max(fold.lastUser, reasoningUpTo(fold, entry) - 1)
 }
 
-/** A cut inside the running tool loop leaves it beginning with reasoning, if it began so. */
+/**
+ * Whether a cut inside the running tool loop is legal: a loop that began with reasoning must still begin with
+ * reasoning.
+ */
 function cutsLoopLegally(fold: Fold, entry: number): boolean {
   if (entry <= fold.lastUser) return true
   const began = nextAssistant(fold, fold.lastUser + 1)
@@ -102,7 +105,7 @@ function nextAssistant(fold: Fold, from: number): number | undefined {
   return undefined
 }
 
-/** An entry that is hidden and not loaded may have begun with reasoning. */
+/** Whether an entry begins with reasoning. A hidden entry that is not loaded may, so it counts as one. */
 function startsWithReasoning(fold: Fold, entry: number): boolean {
   const { message } = fold.entries[entry]!
   return !message || message.parts[0]?.type === 'reasoning'
@@ -117,7 +120,7 @@ function pinnedEntries(fold: Fold): number[] {
   return [...new Set([...fold.pins].map(key => Number.parseInt(key, 10)))].sort((a, b) => a - b)
 }
 
-/** Whether nothing waits at the end, so that a message may be put behind the last entry. */
+/** Whether no call waits for its result at the end, so that a message may be inserted behind the last entry. */
 export function endsWhole(fold: Fold): boolean {
   stepEnds(fold)
   return fold.entries.length > 0 && known.get(fold)?.open.size === 0
@@ -128,8 +131,8 @@ type Ends = { seen: number; ends: number[]; open: Set<string>; answering: boolea
 const known = new WeakMap<Fold, Ends>()
 
 /**
- * The entries that end a step, all of its calls answered: the entry behind them is not a tool result. A step
- * that was interrupted has its results inserted behind it, so the cut comes after the next entry.
+ * The entries that end a step with all of its calls answered: the next entry is not a tool result. An interrupted step
+ * has its results inserted behind it, so its cut comes after the next entry.
  */
 function stepEnds(fold: Fold): readonly number[] {
   let state = known.get(fold)

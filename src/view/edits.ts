@@ -68,8 +68,9 @@ export function messagesOf({ replacement }: Pick<Edit, 'replacement'>): Message[
 }
 
 /**
- * What each of several edits saves, given by how many tokens its entries are shorter after all of them: an insertion
- * costs what it adds, and the others of the same entries share the rest.
+ * The tokens that each of several edits saves. `shorter` gives, for each edit, by how many tokens its entries are
+ * shorter after all of them. An insertion costs the tokens it adds, and the other edits of the same entries share the
+ * rest.
  */
 export function savingsOf(
   edits: readonly Edit[],
@@ -93,13 +94,13 @@ export function savingsOf(
   })
 }
 
-/** Whether an entry is one of those. */
+/** Whether a target includes an entry. */
 export function contains(target: Target, entry: number): boolean {
   const { from, to } = entriesOf(target)
   return from <= entry && entry <= to
 }
 
-/** Whether a target takes whole entries (rather than something in one, or the place behind one). */
+/** Whether a target covers whole entries (not a place inside or behind an entry). */
 export function isRange(target: Target): boolean {
   return target.type === 'range' || target.type === 'entry'
 }
@@ -131,8 +132,8 @@ export function describeTarget(target: Target): string {
 }
 
 /**
- * What of an entry shows under the active edits inside it: `undefined` when nothing is left. Parts that no edit
- * touches are the very same objects.
+ * The visible form of an entry under the active edits inside it; `undefined` when nothing is left. Parts that no edit
+ * touches are the same objects.
  */
 export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
   if (edits.length === 0) return message
@@ -152,12 +153,12 @@ export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Mes
   return parts.length === 0 ? undefined : { ...message, parts }
 }
 
-/** The edits of a family that are inside no other: the ones that show. */
+/** The edits of a family that lie inside no other edit: the ones that show. */
 export function outermost(edits: readonly ActiveEdit[]): ActiveEdit[] {
   return edits.filter(edit => !edits.some(other => other !== edit && hides(other, edit)))
 }
 
-/** Of a laminar family of ranges, those inside no other, in order. */
+/** The ranges of a laminar family that lie inside no other range, in order. */
 export function outermostRanges(ranges: readonly ActiveEdit[]): ActiveEdit[] {
   const sorted = ranges
     .map(range => ({ range, ...entriesOf(range.target) }))
@@ -204,7 +205,7 @@ function withText(part: Part, text: string, edit: string): Part {
   }
 }
 
-/** A text in place of a result that has images says so. */
+/** A text that replaces a result with images mentions the images. */
 function withStubs(text: string, part: Part): string {
   const stubs = imagesIn(part)
     .map(imageStub)

@@ -10,17 +10,17 @@ import { entriesOf, outermost } from './edits.ts'
 import { activeEdits, editsInside, type Fold, isPinned, slots } from './fold.ts'
 import { partId, shownParts } from './shown-texts.ts'
 
-/** An edit in force, and whether it is the one that shows (another may lie around it). */
+/** An active edit, and whether it is the one that shows (another may enclose it). */
 export type ExplainedEdit = Edit & { shows: boolean }
 
 export type ExplainedMessage = {
   message: Message
   tokens: number
-  /** Names of the parts that can be discarded, distilled or restored, by place; none for what an edit inserted. */
+  /** The ids of the parts that can be discarded, distilled or restored, by position; undefined for inserted parts. */
   ids: (string | undefined)[]
 }
 
-/** What is shown for the entries `from`–`to`: no message at all where everything is hidden. */
+/** The messages that are shown for the entries `from`–`to`; none if everything is hidden. */
 export type ExplainedSlot = {
   from: number
   to: number
@@ -38,7 +38,7 @@ export function explainView(fold: Fold): ExplainedSlot[] {
     const explained = messages.map((message, i) => ({
       message,
       tokens: messageTokens(message, fold.count),
-      // Only the first message of a slot can be the entry's own: what follows was inserted behind it.
+      // Only the first message of a slot can be the entry's own: the others were inserted behind it.
       ids: message.parts.map((_, part) => (i === 0 && own.length === message.parts.length ? own[part] : undefined)),
     }))
     return {

@@ -1,13 +1,13 @@
 /**
- * Figures about sessions as the server answers them and the pages show them. Types alone, and of nothing that reaches
- * Node, so that the web UI takes them from here.
+ * Figures about sessions, as the server returns them and the pages show them. The file has only types and imports
+ * nothing that needs Node, so the web UI can import it.
  */
 
 import type { CacheMiss } from '../model/types.ts'
 
-/** What agents cost lately, over all sessions. */
+/** The recent cost of agents over all sessions. */
 export type Overview = {
-  /** The last 30 days, the oldest first; the last is today. */
+  /** The last 30 days, oldest first; the last one is today. */
   days: { day: string; billed: number; saved: number; calls: number }[]
   week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
   agents: Named[]
@@ -15,41 +15,41 @@ export type Overview = {
   models: Named[]
   tags: Named[]
   sessions: number
-  /** Sessions whose numbers are in the sums; the others are being read. */
+  /** The number of sessions included in the sums; the other sessions are still being read. */
   counted: number
   live: number
 }
 export type Named = { name: string; sessions: number }
 
-/** What the edits of a session came to. */
+/** The result of a session's edits. */
 export type Verdict = {
-  /** Dollars, answers included: billed, and what it would have been without edits. */
+  /** Dollars, answers included: the billed amount, and the amount without edits. */
   billed: number
   without: number
   saved: number
-  /** Calls, and those of them that the provider reported nothing of. */
+  /** The number of calls, and how many of them the provider did not report. */
   calls: number
   estimated: number
-  /** Places in tool results that the agent quoted later, and those that were out of view by then. */
+  /** Passages of tool results that the agent quoted later, and how many of them were out of view by then. */
   quotes: number
   lost: number
-  /** How often the cache was lost, and to what. */
+  /** How often the cache was lost, by cause. */
   cacheLost: Partial<Record<CacheMiss['cause'], number>>
-  /** What the bill is made of. */
+  /** The parts of the bill. */
   parts: BillPart[]
   edits: EditWorth[]
 }
 
 /**
- * A part of a bill: `read` from the cache, `new` text, answers (`output`), or what writing again cost where the cache
- * was lost, by the cause of the loss.
+ * A part of a bill: `read` from the cache, `new` text, answers (`output`), or the cost of writing lost cache again, by
+ * the cause of the loss.
  */
 export type BillPart = { part: 'read' | 'new' | 'output' | CacheMiss['cause']; dollars: number }
 
-/** Dollars that an edit saved so far: of what it no longer carries, less its part of what was written anew for it. */
+/** Dollars that an edit has saved so far, less its share of the cache writes that it caused. */
 export type EditWorth = { id: string; dollars: number }
 
-/** What a session would have cost with the knob at some place, and how much of what was quoted later would be visible. */
+/** The cost of a session at one setting of the knob, and the share of later quotes that would be visible. */
 export type KnobPoint = { keep: string; billedUsd: number; savedUsd: number; kept: number; quotes: number }
 
 export type PricedPart = {
@@ -59,9 +59,9 @@ export type PricedPart = {
   kind: string
   tool: string | null
   tokens: number
-  /** What it costs with every call that reads it from the cache. */
+  /** The cost on every call that reads it from the cache. */
   perCallUsd: number
-  /** How often such parts, this old, were quoted later in recorded sessions; null where nothing was measured. */
+  /** How often parts of this kind and age were quoted later in recorded sessions; null if it was not measured. */
   quotes: number | null
   preview: string
 }
@@ -71,12 +71,12 @@ export type Moment = {
   window: number
   /** The provider has forgotten the prefix: the next call writes all of it again. */
   isCold: boolean
-  /** When it forgets it, if nothing is asked before. */
+  /** The time at which the provider forgets the prefix, if there is no call before. */
   coldAt: number | null
-  /** What the next call costs for its input. */
+  /** The input cost of the next call. */
   nextUsd: number
   parts: PricedPart[]
-  /** On a cold cache, the ids of what could go for nothing and is seldom quoted later. */
+  /** On a cold cache, the ids of parts that can be removed for free and are seldom quoted later. */
   free: string[]
 }
 
@@ -84,15 +84,15 @@ export type EditPrice = {
   ids: string[]
   tokens: number
   perCallUsd: number
-  /** Tokens behind the first of them, which are written again; none on a cold cache. */
+  /** Tokens behind the first of the edits, which are written again; none on a cold cache. */
   rewritten: number
   onceUsd: number
-  /** Calls until it has paid; null where it never does, 0 where it is free. */
+  /** The number of calls until the edits have paid; null if they never pay, 0 if they are free. */
   paysAfter: number | null
   quotes: number
 }
 
-/** What the client's own compaction took out of a conversation. */
+/** A part that the client's own compaction removed from a conversation. */
 type DroppedPart = { id: string; kind: string; tokens: number; preview: string }
 
 export type Dropped = { session: string; before: string; parts: DroppedPart[] }

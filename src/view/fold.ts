@@ -49,17 +49,17 @@ export type Fold = {
   /** Every edit ever made, in order, undone ones too. */
   readonly records: Map<string, EditRecord>
   readonly pins: Set<string>
-  /** The last entry of the user, the last of the assistant (−1: none), and all entries that have reasoning. */
+  /** The last entry of the user, the last entry of the assistant (−1 if none), and all entries that have reasoning. */
   lastUser: number
   lastAssistant: number
   readonly reasoning: number[]
-  /** How many edits have put tool calls of their own into the view, now or before. */
+  /** How many edits have put tool calls of their own into the view, undone edits included. */
   callsInEdits: number
-  /** How many edits have had the provider clear a result, now or before (server-clears.ts). */
+  /** How many edits have made the provider clear a result (server-clears.ts), undone edits included. */
   serverClears: number
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the shown messages. */
   version: number
-  /** Grows with every change of edits and pins; and the entries that each of these changes touched. */
+  /** Grows with every change of edits and pins; `touched` holds the entries that each change touched. */
   edited: number
   readonly touched: Span[]
   /** The first message that changed since `shown` was last asked for; `Infinity` if none. */
@@ -127,7 +127,7 @@ export function applyEvent(fold: Fold, event: Event, { seq, at }: { seq: number;
   }
 }
 
-/** Adds an entry; without a message when its content is known to be hidden. */
+/** Adds an entry; without a message if its content is known to be hidden. */
 export function addEntry(fold: Fold, entry: Entry): void {
   const index = fold.entries.push(entry) - 1
   if (entry.role === 'user') fold.lastUser = index
@@ -146,7 +146,7 @@ export function addEntry(fold: Fold, entry: Entry): void {
   fold.version++
 }
 
-/** Tokens of the messages now shown; counts only what is new since it was last asked for. */
+/** Tokens of the messages now shown; counts only messages that are new since the last call. */
 export function shownTokens(fold: Fold): number {
   countNew(fold.inner, fold.count)
   return fold.inner.tokens
@@ -158,17 +158,17 @@ export function shownBytes(fold: Fold): number {
   return fold.inner.bytes
 }
 
-/** The messages that the model is to be shown now. */
+/** The messages to show to the model now. */
 export function shown(fold: Fold): Message[] {
   return fold.inner.flat.slice()
 }
 
-/** The same without a copy: it changes with the next event. */
+/** The same without a copy: the list changes with the next event. */
 export function peek(fold: Fold): readonly Message[] {
   return fold.inner.flat
 }
 
-/** Tokens of what is shown for some entries. */
+/** Tokens of the messages shown for some entries. */
 export function tokensOf(fold: Fold, from: number, to: number): number {
   countNew(fold.inner, fold.count)
   const { slots } = fold.inner
@@ -183,15 +183,15 @@ export function isVisible(fold: Fold, entry: number): boolean {
   return slot !== undefined && slot.range === undefined
 }
 
-/** The index in the view of the first message that is shown for an entry. */
+/** The index in the view of the first message shown for an entry. */
 export function indexOf(fold: Fold, entry: number): number {
   return offsetOf(fold.inner, slotOf(fold.inner, entry))
 }
 
-/** How far a fold was looked at: its entries, and the changes to them. */
+/** How much of a fold a caller has processed: its entries, and the changes to them. */
 export type Seen = { entries: number; touches: number }
 
-/** The messages in view that are not as they were: those from `from` on are new, and `changed` are stretches before. */
+/** The messages in view that have changed: messages from `from` on are new, and `changed` lists earlier stretches. */
 export function changedSince(fold: Fold, { entries, touches }: Seen): { from: number; changed: Span[] } {
   const placeOf = (entry: number) => (entry < fold.entries.length ? indexOf(fold, entry) : fold.inner.flat.length)
   const old = fold.touched.slice(touches).filter(({ from }) => from < entries)
@@ -204,7 +204,7 @@ export function slots(fold: Fold): readonly Readonly<Slot>[] {
   return fold.inner.slots
 }
 
-/** The active edits inside an entry (not the ranges around it). */
+/** The active edits inside an entry (not the ranges that enclose it). */
 export function editsInside(fold: Fold, entry: number): readonly ActiveEdit[] {
   return fold.inner.inEntry.get(entry) ?? []
 }
@@ -214,7 +214,7 @@ export function* activeEdits(fold: Fold): Generator<Edit> {
   for (const { edit, active } of fold.records.values()) if (active) yield edit
 }
 
-/** The outermost range edit around an entry. */
+/** The outermost range edit that encloses an entry. */
 export function rangeAround(fold: Fold, entry: number): Edit | undefined {
   const slot = fold.inner.slots[slotOf(fold.inner, entry)]
   return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
@@ -225,7 +225,7 @@ export function outerRanges(fold: Fold): readonly Edit[] {
   return fold.inner.outer
 }
 
-/** Entries that show but whose content is not loaded. */
+/** Entries that must be shown but whose content is not loaded. */
 export function missing(fold: Fold): number[] {
   const found: number[] = []
   for (const slot of fold.inner.slots) {
@@ -234,7 +234,7 @@ export function missing(fold: Fold): number[] {
   return found
 }
 
-/** Gives the content of an entry that was added without it. */
+/** Supplies the content of an entry that was added without it. */
 export function provide(fold: Fold, entry: number, message: Message): void {
   fold.entries[entry]!.message = message
   if (message.parts.some(part => part.type === 'reasoning')) {
@@ -249,7 +249,7 @@ export function isPinned(fold: Fold, entry: number, part?: number): boolean {
   return fold.pins.has(pinKey(entry)) || (part !== undefined && fold.pins.has(pinKey(entry, part)))
 }
 
-/** Takes an event that may yet fail; the function it gives takes it back, as if it had never been. */
+/** Applies an event that may still be rejected; the returned function undoes it completely. */
 export function tryEvent(
   fold: Fold,
   event: Extract<Event, { type: 'edit' | 'revert' | 'reapply' }>,
@@ -280,7 +280,7 @@ function activeEdit(fold: Fold, id: string): ActiveEdit | undefined {
   return record && listFor(fold.inner, record.edit.target).find(other => other.id === id)
 }
 
-/** The record of an edit, or an error that says which there are. */
+/** The record of an edit, or an error that lists the existing ids. */
 export function recordOf(fold: Fold, id: string, active?: boolean): EditRecord {
   const record = fold.records.get(id)
   if (!record) throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit ${id} in this session.`, { edit: id })
@@ -342,7 +342,7 @@ function listFor(inner: Inner, target: Target): ActiveEdit[] {
   return list
 }
 
-/** The active edits that could overlap a target in part. */
+/** The active edits that could partly overlap a target. */
 function* neighbours(fold: Fold, target: Target): Generator<Edit> {
   yield* fold.inner.ranges
   if (isRange(target) || target.type === 'after') return

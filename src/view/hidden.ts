@@ -1,9 +1,9 @@
-/** What the user has hidden: an agent can neither undo it nor read it, at any door. Pure. */
+/** Content that the user has hidden: an agent can neither restore nor read it, through any door. Pure. */
 import type { Edit, Message, Part } from '../model/types.ts'
 import { entriesOf, isRange } from './edits.ts'
 import type { Fold } from './fold.ts'
 
-/** In place of a text that the user has hidden. */
+/** Shown in place of a text that the user has hidden. */
 export const HIDDEN = '[hidden by the user]'
 
 /** The user's edit that hides a part, if there is one. */

@@ -1,14 +1,14 @@
 /**
  * What a provider accepts, as named rules over neutral messages.
  *
- * `checkView` looks at messages about to be sent; `checkEdit` at what a single edit does to its target. An
- * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a
- * view is checked from the step before its first change, not from its beginning.
+ * `checkView` checks messages that are about to be sent; `checkEdit` checks what a single edit does to its target. An
+ * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a view is
+ * checked from the step before its first change, not from its beginning.
  */
 import { leavesOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 
-/** Each rule and what it says. The names are stable: reports, docs and tests use them. */
+/** Each rule with its sentence. The names are stable: reports, docs and tests use them. */
 export const RULES = {
   'call-without-result': 'Every tool call has a result directly behind its message.',
   'result-without-call': 'A tool result answers a call of the assistant message directly before it.',
@@ -39,13 +39,16 @@ export type Violation = { rule: Rule; message: string; index?: number; ids?: str
 
 export type CheckOptions = {
   dialect?: Dialect
-  /** Check from the step before this message on; everything before is known to be legal, but for what has changed. */
+  /** Check from the step before this message on. Earlier messages are known to be legal, except the `changed` ones. */
   from?: number
-  /** Stretches of messages that have changed (`to` is behind the last), in order: they are checked with the steps around. */
+  /** Stretches of changed messages in order (`to` is exclusive). They are checked together with the adjacent steps. */
   changed?: readonly Stretch[]
-  /** The calls that may still wait for a result; if it is not given, all calls of the last step. */
+  /** The calls that may still wait for a result; by default all calls of the last step. */
   open?: readonly string[]
-  /** Messages whose texts were found in order, and for which dialect; a caller that gives it never changes a message. */
+  /**
+   * Messages whose texts have passed the check, and for which dialect. A caller that gives this must never change a
+   * message.
+   */
   checked?: WeakMap<Message, Dialect | 'any'>
 }
 
@@ -67,14 +70,14 @@ export function checkView(messages: readonly Message[], options: CheckOptions = 
   return found
 }
 
-/** Where a check begins that looks at what is not known to be legal. */
+/** The first message that a check must look at. */
 export function firstUnchecked(messages: readonly Message[], { from = 0, changed = [] }: CheckOptions): number {
   return stepStart(messages, Math.min(from, changed[0]?.from ?? from) - 1)
 }
 
 type Check = { calls: Set<string>; found: Violation[]; options: CheckOptions }
 
-/** Checks the steps of a stretch, and the one behind it; gives the index after them. */
+/** Checks the steps of a stretch, and the step behind it; returns the index after them. */
 function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: Check): number {
   const { found, options } = check
   let i = from
@@ -94,7 +97,7 @@ function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: 
   return i
 }
 
-/** Providers limit a request by its bytes too, whatever it counts in tokens. */
+/** Providers also limit the bytes of a request, whatever its tokens. */
 export function checkSize(bytes: number, maxBytes: number): Violation[] {
   if (bytes <= maxBytes) return []
   return [violation('too-many-bytes', `the messages have ${bytes} bytes; the provider takes ${maxBytes}`)]
@@ -113,7 +116,10 @@ export function waitingCalls(messages: readonly Message[]): string[] {
   return open
 }
 
-/** The first message of the step that holds the message at `index`: an assistant message, or one that belongs to no step. */
+/**
+ * The first message of the step that includes the message at `index`: an assistant message, or a message outside any
+ * step.
+ */
 export function stepStart(messages: readonly Message[], index: number): number {
   let i = Math.max(0, Math.min(index, messages.length - 1))
   while (i > 0 && messages[i]!.role === 'tool') i--
@@ -121,17 +127,17 @@ export function stepStart(messages: readonly Message[], index: number): number {
   return i
 }
 
-/** Gemini wants a message of the user, or a function response, in front of every call. */
+/** Whether a call has no message before it: Gemini requires a user message or a function response before every call. */
 function beginsWithCall(messages: readonly Message[], index: number): boolean {
   return callsIn(messages[index]!).length > 0 && firstSpoken(messages) === index
 }
 
-/** The first message behind the system prompt; −1 where there is none. */
+/** The first message behind the system prompt; −1 if there is none. */
 export function firstSpoken(messages: readonly Message[]): number {
   return messages.findIndex(({ role }) => role !== 'system')
 }
 
-/** Checks one assistant message (or several in a row) with the results behind it; gives the index after them. */
+/** Checks one assistant message (or several in a row) with the results behind it; returns the index after them. */
 function checkStep(messages: readonly Message[], start: number, { calls, found, options }: Check): number {
   const open = new Set<string>()
   let i = start

@@ -1,10 +1,10 @@
 /**
- * The last step from the fold to a view: messages that break a rule are repaired, so that every ledger gives a legal
- * view. A pure function of the messages: memory and restart agree, and any edit can be undone in any order.
+ * The last step from the fold to a view: repairs messages that break a rule, so that every ledger gives a legal view.
+ * It is a pure function of the messages: memory and restart agree, and any edit can be undone in any order.
  *
- * Edits that would break a rule are refused when they are made. What is left for this file are edits that became
- * illegal later: a result arrived for a call that an edit covers, or an edit was undone that made another one fit.
- * Nothing is dropped: a call without a result gets one, and a result without a call is told as text.
+ * Edits that would break a rule are refused when they are made. This file handles edits that became illegal later: a
+ * result arrived for a call that an edit covers, or an edit that made another one legal was undone. Nothing is dropped:
+ * a call without a result gets one, and a result without a call becomes text.
  */
 
 import { withLeaves } from '../model/leaves.ts'
@@ -23,7 +23,7 @@ import {
 } from './legality.ts'
 import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
 
-/** What a conversation is given in front of a call that it begins with. */
+/** Inserted before a tool call that would begin the conversation. */
 const OPENING: Message = { role: 'user', parts: [{ type: 'text', text: '[The conversation begins with a tool call]' }] }
 
 type Legal = {
@@ -32,7 +32,7 @@ type Legal = {
   repaired: Violation[]
 }
 
-/** The messages without what a provider would refuse; the very same list where nothing is wrong. */
+/** The messages without anything that a provider would refuse; the same list if nothing is wrong. */
 export function legalize(messages: readonly Message[], options: CheckOptions = {}): Legal {
   const repaired = checkView(messages, options)
   if (repaired.length === 0) return { messages, repaired }
@@ -46,7 +46,7 @@ export function legalize(messages: readonly Message[], options: CheckOptions = {
   return { messages: legal, repaired }
 }
 
-/** Valid Unicode, no blank texts where the provider refuses them, no empty message. */
+/** Repairs the form of a message: valid Unicode, no blank texts if the provider refuses them, no empty message. */
 function repairShape(message: Message, dialect: Dialect | undefined): Message[] {
   const isFine = (part: Part) => isWellFormed(part) && !(dialect === 'anthropic' && isBlank(part))
   if (message.parts.length > 0 && message.parts.every(isFine)) return [message]
@@ -83,7 +83,7 @@ function repairSteps(messages: readonly Message[], options: CheckOptions): Messa
 
 type Step = { assistants: Message[]; results: Message[]; mayBeOpen: (id: string) => boolean }
 
-/** Assistant messages in a row and the results behind them: one result for each call, and nothing else. */
+/** Repairs assistant messages in a row and the results behind them: exactly one result for each call. */
 function repairStep({ assistants, results, mayBeOpen }: Step): Message[] {
   const open = new Map(assistants.flatMap(callsIn).map(call => [call.id, call]))
   const told: Part[] = []
@@ -106,7 +106,7 @@ function interrupted(calls: readonly ToolCallPart[]): Message {
   return { role: 'tool', parts: calls.map(({ id, name }): ToolResultPart => interruptedResult(id, name)) }
 }
 
-/** A message that follows no call: its results are told as text, by the user. */
+/** Turns the results of a message that follows no call into text of the user. */
 function withoutResults(message: Message): Message {
   if (resultsIn(message).length === 0) return message
   const { original: _, ...rest } = message
@@ -116,7 +116,7 @@ function withoutResults(message: Message): Message {
   return { ...rest, role: message.role === 'tool' ? 'user' : message.role, parts }
 }
 
-/** A second call with the same id is told as text; its result then is, too. */
+/** Turns a second call with the same id into text; its result then becomes text too. */
 function withoutTakenCalls(message: Message, taken: Set<string>): Message {
   if (!callsIn(message).some(({ id }) => taken.has(id)) && !repeats(message)) {
     for (const { id } of callsIn(message)) taken.add(id)

@@ -1,16 +1,16 @@
 /**
  * What may enter a ledger: messages of the right shape, with ids that fit together.
  *
- * `checkMessage` looks at one message by itself; `Calls` follows the tool calls of a session and says what each
- * new message does to them. A transcript that already breaks the rules goes through `heal` (doctor.ts) first.
+ * `checkMessage` checks one message by itself. `Calls` follows the tool calls of a session and says how each new
+ * message changes them. A transcript that already breaks the rules must first go through `heal` (doctor.ts).
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Message, Part, ToolResultPart } from '../model/types.ts'
 import { callsIn, resultsIn } from './legality.ts'
 
-/** Characters of one part. Larger things belong in a file, with a path in the conversation. */
+/** Characters of one part. Larger content belongs in a file, with its path in the conversation. */
 export const MAX_PART = 32 * 1024 * 1024
-/** Deeper than any real input, and far from where JSON itself gives up. */
+/** Deeper than any real input, and far below the depth at which JSON itself fails. */
 const MAX_DEPTH = 500
 
 const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
@@ -23,14 +23,14 @@ export function checkMessage(message: Message): void {
   for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
 }
 
-/** How many messages at the front are the same objects. */
+/** The number of messages at the front that are the same objects. */
 export function commonLength(a: readonly Message[], b: readonly Message[]): number {
   let i = 0
   while (i < a.length && i < b.length && a[i] === b[i]) i++
   return i
 }
 
-/** A copy, as JSON would give it back, that shares only strings with the caller: who may go on changing its objects. */
+/** A copy, as JSON would return it. It shares only strings with the caller, who may go on changing its objects. */
 export function copyOf(message: Message): Message {
   return copyJson(message) as Message
 }
@@ -42,7 +42,7 @@ function copyJson(value: unknown): unknown {
   const copy: Record<string, unknown> = {}
   for (const [key, inner] of Object.entries(value)) {
     if (inner === undefined) continue
-    // Set like any other key, it would be no key at all.
+    // A plain assignment to `__proto__` would create no key.
     if (key === '__proto__') Object.defineProperty(copy, key, { ...PLAIN, value: copyJson(inner) })
     else copy[key] = copyJson(inner)
   }
@@ -81,7 +81,7 @@ function checkResult({ id, output }: ToolResultPart, index: number): void {
   for (const inner of output) checkPart(inner, index, 'user')
 }
 
-/** Checks that a value can be written as JSON, and each text in it; gives the characters of all of them. */
+/** Checks that a value can be written as JSON, and checks each text in it; returns the characters of all texts. */
 function checkJson(value: unknown, part: number, check: (text: string, part: number) => void, depth = 0): number {
   if (typeof value === 'string') {
     check(value, part)
@@ -126,21 +126,21 @@ function fail(message: string, data: Record<string, unknown>): never {
   throw new PalimpsestError('INVALID_MESSAGE', `Invalid message: ${message}.`, data)
 }
 
-/** What became of a tool call. */
+/** The state of a tool call. */
 type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
 
 /** A result that came after its call had been given up. */
 export type Late = { part: number; id: string; name: string }
 
-/** The tool calls of a session. `check` looks, `add` changes; a `draft` can be thrown away. */
+/** The tool calls of a session. `check` only reads, `add` changes; a `draft` can be discarded. */
 export class Calls {
   readonly #base: Calls | undefined
   readonly #calls = new Map<string, CallState>()
-  /** Calls of the step at the end that have no result yet. */
+  /** Calls of the last step that have no result yet. */
   #open: Set<string>
-  /** Whether results of that step have begun to come in. */
+  /** Whether results of the last step have begun to arrive. */
   #answering: boolean
-  /** Messages of that step: assistant messages in a row, and the results behind them. */
+  /** Messages of the last step: assistant messages in a row, and the results behind them. */
   #stepLength: number
 
   constructor(base?: Calls) {
@@ -167,7 +167,7 @@ export class Calls {
     return this.#find(id)?.name
   }
 
-  /** Throws where a message does not fit what came before; says which calls it leaves without a result. */
+  /** Throws if a message does not fit the messages before it; returns the calls that it leaves without a result. */
   check(message: Message): { interrupted: string[]; late: Late[] } {
     if (message.role === 'tool') return { interrupted: [], late: this.#checkResults(message) }
     if (message.role === 'assistant') this.#checkCalls(message)
@@ -175,7 +175,6 @@ export class Calls {
     return { interrupted: goesOn ? [] : this.open, late: [] }
   }
 
-  /** Takes a message in. */
   add(message: Message): void {
     const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
     this.note(
@@ -185,7 +184,7 @@ export class Calls {
     )
   }
 
-  /** The same from what is known of an entry without its content. */
+  /** The same, from the known facts of an entry whose content is not loaded. */
   note(role: Message['role'], calls: readonly { id: string; name: string }[], results: readonly string[]): void {
     const goesOn = role === 'tool' || (role === 'assistant' && !this.#answering)
     if (!goesOn) this.#giveUp()

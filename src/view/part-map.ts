@@ -1,9 +1,9 @@
 /**
- * Every part of a session with its size, as it happened and as it was shown at any call.
+ * Every part of a session with its size, in the original and as it was shown at any call.
  *
- * The map follows the fold event by event and notes, for each part, the calls before which its size changed: so the
- * map at an earlier call is a lookup, and no ledger is replayed for it. What edits put into the view (summaries, folds,
- * insertions) stands beside the entries that it replaces or follows. It holds sizes and labels, no texts.
+ * The map follows the fold event by event. For each part it records the calls before which its size changed, so the map
+ * at an earlier call is a lookup, and no ledger is replayed. Messages that edits put into the view (summaries, logs,
+ * insertions) are listed with the entries that they replace or follow. The map holds sizes and labels, no texts.
  */
 
 import { CallBook } from '../calls/call-book.ts'
@@ -16,23 +16,23 @@ import { entriesOf, isRange, messagesOf, outermost } from './edits.ts'
 import { editsInside, type Fold, rangeAround } from './fold.ts'
 import { shownParts } from './shown-texts.ts'
 
-/** What a bar of the map shows: who spoke, or what the tool does. */
+/** The kind of a bar: the speaker, or what the tool does. */
 export type PartKind = 'system' | 'user' | 'assistant' | 'reasoning' | 'image' | 'raw' | 'inserted' | ToolKind
 
 /** One bar: a part of an entry, or a message that an edit shows. */
 export type Bar = {
   entry: number
-  /** Absent where an edit put it there. */
+  /** Absent for a message that an edit inserted. */
   part?: number
   role: Role
   type: Part['type']
   kind: PartKind
   tool?: string
-  /** The file that the tool is about. */
+  /** The file that the tool call concerns. */
   path?: string
   /** The file, the command, or the first words. */
   label: string
-  /** Tokens as it happened, and as it is shown: 0 where it is hidden. */
+  /** Tokens of the original, and tokens as shown: 0 if it is hidden. */
   raw: number
   shown: number
   /** The edits that show here. */
@@ -43,7 +43,7 @@ export type Bar = {
 type State = { shown: number; edits: string[] }
 type Change = State & { call: number }
 type Track = Omit<Bar, 'shown' | 'edits' | 'pinned'> & { changes: Change[] }
-/** A message of an edit: in the place of the entries that it hides, or behind one. */
+/** A message of an edit: in place of the entries that it hides, or behind an entry. */
 type Inserted = { edit: string; instead: boolean; tokens: number; track: Track }
 type Pin = { call: number; on: boolean }
 
@@ -51,7 +51,7 @@ const LABEL = 100
 
 export class PartMap {
   readonly #fold: Fold
-  /** Per entry: its parts, then what edits put there. */
+  /** For each entry: its parts, then the messages that edits put there. */
   readonly #entries: { parts: Track[]; inserted: Inserted[] }[] = []
   readonly #calls: CallBook
   readonly #pins = new Map<string, Pin[]>()
@@ -61,7 +61,7 @@ export class PartMap {
     this.#calls = new CallBook(tools)
   }
 
-  /** An entry that the fold has just taken; gives its tokens. */
+  /** Adds an entry that the fold has just taken; returns its tokens. */
   add(message: Message): number {
     const entry = this.#entries.length
     const parts = message.parts.map((part, index) => ({
@@ -75,7 +75,7 @@ export class PartMap {
     return parts.reduce((total, { raw }) => total + raw, 0)
   }
 
-  /** Edits that the fold has just put in force or taken out, before a call. */
+  /** Updates the map with edits that the fold has just applied or undone, before a call. */
   follow(edits: readonly Edit[], call: number): void {
     for (const edit of edits) this.#insert(edit)
     const touched = new Set<number>()
@@ -114,7 +114,7 @@ export class PartMap {
     })
   }
 
-  /** The messages of an edit get bars of their own, which show for as long as it does. */
+  /** Gives the messages of an edit bars of their own, which show as long as the edit does. */
   #insert(edit: Edit): void {
     const { id, target } = edit
     const { from } = entriesOf(target)
@@ -175,7 +175,7 @@ export class PartMap {
 
 const HIDDEN: State = { shown: 0, edits: [] }
 
-/** How a part was shown before a call: as it happened, unless a change says otherwise. */
+/** How a part was shown before a call: unchanged, unless a recorded change says otherwise. */
 function stateAt({ raw, part, changes }: Track, call: number): State {
   return changes.findLast(change => change.call <= call) ?? { shown: part === undefined ? 0 : raw, edits: [] }
 }
@@ -187,7 +187,7 @@ function note(track: Track, state: State, call: number): void {
   track.changes.push({ ...state, call })
 }
 
-/** An insertion shows behind an entry that shows, or behind the range that ends with it. */
+/** An insertion shows behind a visible entry, or behind the range that ends with that entry. */
 function endsAt(range: Edit | undefined, entry: number): boolean {
   return range === undefined || entriesOf(range.target).to === entry
 }

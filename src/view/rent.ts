@@ -1,10 +1,10 @@
 /**
- * Where the money of a session went, as rent: every text pays for each call that carries it, from the cache or written
- * anew, and the answers pay for being written.
+ * Where the money of a session went, as rent: every text pays for each call that carries it, at the price of a cache
+ * read or of a cache write, and the answers pay for being written.
  *
- * What was paid for a call (timeline.ts) is shared out over what the call carried, in the order of the prompt: system
- * prompt and tools first, then every part with the tokens that were shown. The tokens of the cached beginning weigh the
- * price of reading, the others that of writing. So each of the lists adds up to what was paid. Pure.
+ * The amount paid for a call (timeline.ts) is divided over the text that the call carried, in the order of the prompt:
+ * system prompt and tools first, then every part with its shown tokens. Tokens of the cached beginning weigh the read
+ * price, the others the write price. So each of the lists adds up to the amount paid. Pure.
  */
 
 import type { Model } from '../providers/models.ts'
@@ -16,16 +16,16 @@ export type RentRow = {
   /** Tokens times the calls that carried them. */
   tokens: number
   dollars: number
-  /** Dollars for the same texts that edits took out of these calls. */
+  /** Dollars saved on the same texts: the tokens that edits removed from these calls. */
   saved: number
 }
 
-/** By what the rent is listed; each list adds up to the whole. */
+/** The ways to list the rent; each list adds up to the whole. */
 export const RENT_BY = ['kind', 'tool', 'server', 'file', 'agent', 'edit'] as const
 export type RentBy = (typeof RENT_BY)[number]
 export type Rent = { dollars: number } & Record<RentBy, RentRow[]>
 
-/** What is neither of a tool nor of a file. */
+/** The row for texts that belong to no tool or no file. */
 export const OTHER = 'everything else'
 const FRONT = 'system prompt + tools'
 const ANSWERS = 'answers'
@@ -38,7 +38,7 @@ export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?
   const lists = emptyLists()
   const main = isSubagent ? 'subagents' : 'main'
   const authors = new Map([...timeline.fold.records.values()].map(({ edit }) => [edit.id, edit.by]))
-  // Where the ledger has the system prompt as an entry, what is in front of the messages are the tools.
+  // If the ledger has the system prompt as an entry, only the tools come before the messages.
   const hasPrompt = timeline.fold.entries.some(({ message }) => message?.role === 'system')
   const front = { ...plainNames(hasPrompt ? DEFINITIONS : FRONT), agent: main }
   const answers = { ...plainNames(ANSWERS), agent: main }
@@ -75,7 +75,7 @@ export function addRents(rents: readonly Rent[]): Rent {
   )
 }
 
-/** The largest rows, and one for all others: the sum stays. */
+/** The largest rows, and one row for all others: the sum stays the same. */
 export function largestRows(rows: readonly RentRow[], most: number): RentRow[] {
   const others = rows.filter(isOther)
   const named = rows.filter(row => !isOther(row))
@@ -95,7 +95,7 @@ function isOther({ name }: RentRow): boolean {
   return name === OTHER
 }
 
-/** Shares a call out: what comes first is read from the cache, for as far as that reaches. */
+/** Divides a call: texts count as cache reads, in the order of the prompt, until the cached tokens are used up. */
 class Prompt {
   total = 0
   #cached: number
@@ -115,7 +115,7 @@ class Prompt {
   }
 }
 
-/** Tokens, by our count, that came from the cache: the provider's share where it said one. */
+/** Tokens, by our count, that came from the cache: the share that the provider reported, if it did. */
 function cachedTokens({ sent, reported }: TimelineCall): number {
   const { input = 0, cacheRead, cacheWrite = 0 } = reported ?? {}
   if (cacheRead === undefined) return sent.cached

@@ -12,7 +12,7 @@ export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
 
 export const EMPTY = '[empty message]'
 
-/** What must be edited when `message` becomes entry number `entry`, directly behind the last one. */
+/** The edits that are needed when `message` becomes entry number `entry`, directly behind the last one. */
 export function repairsFor(message: Message, entry: number, calls: Calls, dialect: Dialect): Repair[] {
   const { interrupted, late } = calls.check(message)
   const repairs: Repair[] = []
@@ -36,8 +36,8 @@ export function interruptedResult(id: string, name: string): ToolResultPart {
 }
 
 /**
- * A result whose call has been answered as interrupted is told as text: in its place, or, where other calls still
- * wait for their results there, in front of the step that made them.
+ * Turns a result whose call was already answered as interrupted into text. The text takes the place of the result; if
+ * other calls still wait for their results there, it goes before the step that made them.
  */
 function showLate(
   message: Message,
@@ -64,14 +64,14 @@ function tell(part: Part): Part[] {
   return part.type === 'tool-result' ? resultAsText(part, `Late result of ${part.name}`) : [part]
 }
 
-/** A result as a text that begins with a title, and the images in it. */
+/** A result as a text that begins with a title, followed by its images. */
 export function resultAsText(part: ToolResultPart, title: string): Part[] {
   const others =
     typeof part.output === 'string' ? [] : part.output.filter(({ type }) => type === 'image' || type === 'raw')
   return [{ type: 'text', text: `[${title}]\n${textOf(part)}` }, ...others]
 }
 
-/** Every provider wants some content. */
+/** Fills an empty message: every provider requires some content. */
 function fillEmpty({ role }: Message, entry: number): Repair {
   const messages: Message[] = role === 'tool' ? [] : [{ role, parts: [{ type: 'text', text: EMPTY }] }]
   return {
@@ -81,7 +81,7 @@ function fillEmpty({ role }: Message, entry: number): Repair {
   }
 }
 
-/** A blank text goes; when nothing else is left of the message, it says that it is empty. */
+/** Drops a blank text. If nothing else is left of the message, it says that it is empty. */
 function dropBlank(message: Message, entry: number): Repair[] {
   const why = 'blank-text: the provider refuses blank texts'
   const allBlank = message.parts.every(isBlank)

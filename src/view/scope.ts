@@ -1,7 +1,7 @@
 /**
- * Which edits the present state of a session allows: nothing pinned, nothing that waits for a result, nothing
- * that a provider's rules on reasoning and opaque blocks forbid. What a batch of edits does to the conversation as
- * a whole is checked on the resulting view (legality.ts).
+ * Which edits the present state of a session allows: none of pinned parts, none of calls that wait for a result, none
+ * that a provider's rules on reasoning and opaque blocks forbid. The effect of a batch of edits on the whole
+ * conversation is checked on the resulting view (legality.ts).
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -28,14 +28,14 @@ export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model):
   }
 }
 
-/** Reasoning that was left out is never put back: what came later is signed without it. */
+/** Reasoning that was left out is never put back: later reasoning was signed without it. */
 export function assertRevertible(edits: readonly Edit[], { binding }: Model): void {
   const stale = binding === 'refuse' ? edits.find(({ mark }) => mark === STALE) : undefined
   if (!stale) return
   throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put reasoning back that no longer fits`)])
 }
 
-/** Takes an event into the fold; throws, with the fold as before, where it breaks a rule that was not broken before. */
+/** Applies an event to the fold. Throws, and leaves the fold unchanged, if the event breaks a rule that held before. */
 export function tryLegal(
   fold: Fold,
   event: Extract<Event, { type: 'edit' | 'reapply' }>,
@@ -53,7 +53,7 @@ export function tryLegal(
   return tryEvent(fold, event, seq)
 }
 
-/** The calls that waited for their results before an edit, and that it would take out of the view. */
+/** The calls that were waiting for their results and that an edit would remove from the view. */
 function hiddenCalls(waiting: readonly string[], messages: readonly Message[]): Violation[] {
   if (waiting.length === 0) return []
   const still = new Set(waitingCalls(messages))
@@ -62,7 +62,7 @@ function hiddenCalls(waiting: readonly string[], messages: readonly Message[]): 
   return [violation('call-dropped', `call ${hidden.join(', ')} still waits for its result`, undefined, hidden)]
 }
 
-/** Of the violations after a change, those that there were not before; messages may have moved. */
+/** The violations that exist after a change but not before it; messages may have moved. */
 function newViolations(before: readonly Violation[], after: readonly Violation[]): Violation[] {
   const keyOf = ({ rule, ids = [] }: Violation) => [rule, ...ids].join(' ')
   const known = Map.groupBy(before, keyOf)
@@ -119,7 +119,7 @@ function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined 
   return checkEdit(edit, scope, model.dialect)
 }
 
-/** A cut inside a running tool loop must leave it beginning with reasoning, if it began so. */
+/** A cut inside a running tool loop must leave the loop beginning with reasoning, if it began that way. */
 function checkRange(fold: Fold, edit: Edit): Violation | undefined {
   const { from, to } = entriesOf(edit.target)
   if (to <= fold.lastUser || to < from) return undefined

@@ -1,18 +1,18 @@
 /**
- * Results that the provider clears itself (Anthropic's `clear_tool_uses`): because we ask it to, or because the client does.
+ * Results that the provider clears itself (Anthropic's `clear_tool_uses`), because we or the client asked for it.
  *
- * In the ledger that is an edit like any other, so it can be looked at and undone: by a policy where we ask, by the engine
- * where the client does. What is sent holds the original and says how many of the oldest results the provider is to clear:
- * its check of reasoning looks at what is sent, so all of it stays valid. The provider clears from the oldest on and leaves
- * none out, so these edits are made and undone as one run.
+ * In the ledger a clear is an edit like any other, so it can be inspected and undone. A policy makes the edit if we
+ * ask, the engine if the client does. The request still contains the original and says how many of the oldest results
+ * to clear. The provider checks reasoning against the request, so all reasoning stays valid. The provider clears from
+ * the oldest result on and skips none, so these edits are made and undone as one run.
  */
 import type { Edit, Event, PartTarget, ToolResultPart } from '../model/types.ts'
 import { editsInside, type Fold, recordOf, slots } from './fold.ts'
 
-/** Marks these edits. */
+/** The mark of these edits. */
 export const SERVER = 'server'
 
-/** What is shown for a result that the provider has cleared. */
+/** Shown in place of a result that the provider has cleared. */
 export const CLEARED = '[cleared by the provider]'
 
 export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {
@@ -20,8 +20,8 @@ export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {
 }
 
 /**
- * What the provider must be told to clear; nothing where the client tells it itself, and nobody has undone that. From the
- * first undoing on we say what is cleared, in place of the client.
+ * The calls whose results we must ask the provider to clear; undefined if the client asks itself and nobody has undone
+ * a clear. From the first undo on we tell the provider what to clear, in place of the client.
  */
 export function clearsToAsk(fold: Readonly<Fold>): string[] | undefined {
   if (fold.serverClears === 0) return undefined
@@ -31,7 +31,9 @@ export function clearsToAsk(fold: Readonly<Fold>): string[] | undefined {
   return isOurs ? clearedCalls(fold) : undefined
 }
 
-/** The oldest results, so many of them, that the provider says it has cleared: as edits, where they are none yet. */
+/**
+ * Edits for the oldest `count` results, which the provider says it has cleared; only for results that have none yet.
+ */
 export function clearsMade(
   fold: Readonly<Fold>,
   count: number,
@@ -44,7 +46,7 @@ export function clearsMade(
   })
 }
 
-/** The calls whose results the provider is to clear, oldest first: up to the first result that it is to keep. */
+/** The calls whose results the provider must clear, oldest first, up to the first result that it must keep. */
 export function clearedCalls(fold: Readonly<Fold>): string[] {
   if (fold.serverClears === 0 || fold.callsInEdits > 0) return []
   const cleared: string[] = []
@@ -71,7 +73,7 @@ function resultsOf(fold: Readonly<Fold>, entry: number): Result[] {
   })
 }
 
-/** Every such edit that is in force. */
+/** The ids of all active edits of this kind. */
 export function activeClears(fold: Readonly<Fold>): string[] {
   if (fold.serverClears === 0) return []
   return [...fold.records.values()].flatMap(({ edit, active }) => (active && isServerClear(edit) ? [edit.id] : []))
@@ -79,7 +81,9 @@ export function activeClears(fold: Readonly<Fold>): string[] {
 
 type Switch = Extract<Event, { type: 'revert' | 'reapply' }>
 
-/** Undoing one undoes those behind it, and redoing one redoes those before it: what is cleared stays one run. */
+/**
+ * Undoing one of these edits also undoes those behind it, and redoing one redoes those before it, so they stay one run.
+ */
 export function asOneRun(fold: Fold, event: Switch): Switch {
   const isUndo = event.type === 'revert'
   const own = event.edits.map(id => recordOf(fold, id, isUndo).edit).filter(isServerClear)

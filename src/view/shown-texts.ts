@@ -1,9 +1,9 @@
 /**
- * The texts that the model sees, each with the way back to the original it came from.
+ * The texts that the model sees, each with the way back to its original.
  *
- * Texts of entries come in pieces: literal ones that are as they were, and ones that an edit put there. What a
- * range edit shows has no single original and is left out, as are insertions: those are undone, not edited. A
- * part has a short id by which an agent can name it.
+ * The text of an entry consists of pieces: literal pieces are unchanged, and the others come from an edit. The text of
+ * a range edit has no single original and is left out. Insertions are left out too: they are undone, not edited. A part
+ * has a short id by which an agent can name it.
  */
 
 import { leavesOf } from '../model/leaves.ts'
@@ -21,7 +21,7 @@ export type ShownText = {
   role: Message['role']
   text: string
   pieces: Piece[]
-  /** The text is one edit's: of the whole part, or of the whole leaf. */
+  /** Set when one edit replaced the whole text: the whole part, or the whole leaf. */
   replaced?: 'part' | 'leaf'
   /** The part as it is shown. */
   shown: Part
@@ -29,7 +29,7 @@ export type ShownText = {
 
 export type ShownPart = { entry: number; part: number; role: Message['role']; shown: Part; original: Part }
 
-/** The parts of entries that show, in order; of one entry, if one is named. */
+/** The visible parts of all entries in order, or of one entry. */
 export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
   if (only === undefined) for (const { range, from } of slots(fold)) if (range === undefined) yield* partsOf(fold, from)
   if (only !== undefined && only < fold.entries.length && isVisible(fold, only)) yield* partsOf(fold, only)
@@ -45,18 +45,23 @@ function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
   }
 }
 
-/** The tools by which an agent looks after its context; MCP clients put the server's name before theirs. */
+/**
+ * Whether a tool is one of those by which an agent manages its context. MCP clients put the server's name before the
+ * tool's.
+ */
 export function isOwnTool(name: string): boolean {
   const at = name.search(/(?:context|recall)$/i)
   return at === 0 || (at > 0 && '_.'.includes(name[at - 1]!) && /palimpsest/i.test(name.slice(0, at - 1)))
 }
 
-/** The tool by which an agent with these tools finds what was shortened; none of a stranger's of that name. */
+/** The tool among these by which an agent finds shortened content. A foreign tool of the same name does not count. */
 export function recallToolIn(names: Iterable<string>): string | undefined {
   return [...names].find(name => isOwnTool(name) && /recall$/i.test(name))
 }
 
-/** By which tools agents keep things beyond a session: ours, and the memory of Claude, Gemini CLI and Qwen Code. */
+/**
+ * Tools by which agents save content beyond a session: ours, and the memory tools of Claude, Gemini CLI and Qwen Code.
+ */
 const SAVING = [
   'workspace_save_fact',
   'memory_folder',
@@ -66,7 +71,7 @@ const SAVING = [
   'propose_memory_append',
 ]
 
-/** The tool by which an agent with these tools keeps what it must not lose; the best that it has. */
+/** The best tool among these by which an agent can save content that it must not lose. */
 export function savingToolIn(names: Iterable<string>): string | undefined {
   const all = [...names]
   const isCalled = (name: string, own: string) =>
@@ -74,7 +79,7 @@ export function savingToolIn(names: Iterable<string>): string | undefined {
   return SAVING.flatMap(own => all.find(name => isCalled(name, own)) ?? [])[0]
 }
 
-/** The texts that may be matched: not reasoning, and not what was said to the context tools and by them. */
+/** The texts that a match may use: no reasoning, and no calls or results of the context tools. */
 export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const part of shownParts(fold)) {
     const { shown } = part
@@ -96,7 +101,7 @@ function* textsOf(fold: Fold, { entry, part, role, shown, original }: ShownPart)
   }
 }
 
-/** What edits put into the view that has no single original: range edits and insertions. */
+/** Texts in view that have no single original: those of range edits and insertions. */
 export function* shownByEdits(fold: Fold): Generator<{ edit: string; text: string }> {
   for (const { range, from, messages } of slots(fold)) {
     const own = range === undefined && fold.entries[from]?.message ? 1 : 0
@@ -107,21 +112,23 @@ export function* shownByEdits(fold: Fold): Generator<{ edit: string; text: strin
 }
 
 const TYPES: Part['type'][] = ['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']
-/** Entries have 23 bits, parts 6, types 3: what is left over of a part's number follows a dash. */
+/**
+ * The bits of an id: 23 for the entry, 6 for the part, 3 for the type. The rest of a large part number follows a dash.
+ */
 const PARTS = 64
 const KINDS = 8
 const MIX = 0x9e3779b1
 const SALT = 0x5bd1e995
 const UNMIX = inverse(MIX)
 
-/** A short name for a part, the same for ever: eight hexadecimal digits, and no two parts of a session share one. */
+/** A short and permanent id for a part: eight hexadecimal digits, unique within a session. */
 export function partId(entry: number, part: number, { type }: Pick<Part, 'type'>): string {
   const number = (entry * PARTS + (part % PARTS)) * KINDS + TYPES.indexOf(type)
   const id = (scramble(Math.imul(scramble(Math.imul(number ^ SALT, MIX)), MIX)) >>> 0).toString(16).padStart(8, '0')
   return part < PARTS ? id : `${id}-${Math.floor(part / PARTS)}`
 }
 
-/** The part that an id names, if it is one. */
+/** The part that an id names; undefined if the text is not an id. */
 export function placeOfId(id: string): { entry: number; part: number; type: Part['type'] } | undefined {
   const match = /^([0-9a-f]{8})(?:-([1-9]\d{0,3}))?$/.exec(id)
   if (!match) return undefined
@@ -138,7 +145,7 @@ function scramble(number: number): number {
   return number ^ (number >>> 16)
 }
 
-/** Of an odd number, modulo 2³². */
+/** The inverse of an odd number modulo 2³². */
 function inverse(odd: number): number {
   let found = odd
   for (let i = 0; i < 5; i++) found = Math.imul(found, 2 - Math.imul(odd, found))

@@ -1,13 +1,13 @@
 /**
- * The slots of a view: what is shown for each entry or outermost range edit, in order, with the sums that are kept of them.
- * An event rebuilds only the slots that it touches, and only new ones are counted.
+ * The slots of a view: the messages shown for each entry or outermost range edit, in order, with running sums. An event
+ * rebuilds only the slots that it touches, and only new slots are counted.
  */
 import { firstIndex } from '../model/first-index.ts'
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
 
-/** What is shown for one entry, or for the entries of one outermost range edit, and for what is inserted behind. */
+/** The messages shown for one entry, or for the entries of one outermost range edit, and the insertions behind them. */
 export type Slot = {
   from: number
   to: number
@@ -24,15 +24,15 @@ export type Inner = {
   slots: Slot[]
   /** The messages of all slots, in order. */
   flat: Message[]
-  /** Index in `flat` of each slot's first message; right up to and including slot `offsetsUpTo`. */
+  /** Index in `flat` of each slot's first message; valid up to and including slot `offsetsUpTo`. */
   offsets: number[]
   offsetsUpTo: number
   inEntry: Map<number, ActiveEdit[]>
   behind: Map<number, ActiveEdit[]>
   ranges: ActiveEdit[]
-  /** Those of `ranges` that show. */
+  /** The ranges that show. */
   outer: ActiveEdit[]
-  /** Tokens in the slots that have been counted, and the slots that have not; the same for bytes. */
+  /** Tokens in the counted slots, and the slots that are not counted yet; the same for bytes. */
   tokens: number
   uncounted: Slot[]
   bytes: number

@@ -1,6 +1,6 @@
 /**
- * What sessions cost and what edits saved: the account of their timelines, which every door shows, summed up for
- * `stats`, `run`, the terminal and Prometheus. Pure.
+ * The cost of sessions and the savings of edits, summed from their timelines, the account that every door shows. Used
+ * by `stats`, `run`, the terminal and Prometheus. Pure.
  */
 
 import type { CacheMiss, Usage } from '../model/types.ts'
@@ -10,20 +10,20 @@ export type Cause = CacheMiss['cause']
 
 export type Statistics = {
   calls: number
-  /** Tokens of messages, as the provider counts them: of all that was said by then, and of what was sent. */
+  /** Tokens of messages in the provider's count: of everything said up to each call, and of what was sent. */
   tokensIn: number
   tokensSent: number
   input: number
   output: number
   cacheRead: number
   cacheWrite: number
-  /** Dollars: what was paid, and what edits saved, after what they made the provider write again. */
+  /** Dollars: the amount paid, and the savings of edits after the cache writes that they caused. */
   cost: number
   saved: number
-  /** The part of `saved` that is a loss: of calls that edits made more expensive. */
+  /** The negative part of `saved`: from calls that edits made more expensive. */
   rewritten: number
   edits: Record<string, number>
-  /** Calls for which a cached beginning was lost. */
+  /** Calls that lost a cached beginning, by cause. */
   busts: Record<Cause, number>
 }
 
@@ -45,7 +45,7 @@ export function statisticsOf(timeline: Timeline): Statistics {
   return statistics
 }
 
-/** Of one call. Nothing that is learned later changes it: a counter must not go down. */
+/** The statistics of one call. Later facts never change them, because a counter must not go down. */
 export function statisticsOfCall(timeline: Timeline, call: TimelineCall): Statistics {
   const { sent, raw, overhead, paid, reported = {} } = call
   const statistics = noStatistics()

@@ -1,6 +1,6 @@
 /**
- * How a conversation that a client holds relates to the one in the ledger: it goes on, or it went back and took
- * another way. Messages are compared by what they say: not by time, form of the content, or cache marks.
+ * How the conversation of a client relates to the one in the ledger: it continues, or it went back and took another
+ * path. Messages are compared by their content, not by time, form of the content, or cache marks.
  */
 
 import type { Edit, Message, Part } from '../model/types.ts'
@@ -14,7 +14,7 @@ type SyncPlan =
   /** The last entry that both share; −1 when they share none. */
   | { kind: 'fork'; at: number }
 
-/** `system` is what is now shown for the first entry, where the client has changed its system prompt before. */
+/** `system`: the text now shown for the first entry, if the client has changed its system prompt before. */
 export function syncPlan(
   known: readonly Message[],
   incoming: readonly Message[],
@@ -31,14 +31,14 @@ export function syncPlan(
 }
 
 /**
- * The view with the client's own present form of each message. What a client adds for the provider alone (cache
- * marks) moves from request to request: the newest form counts, not the one that was recorded first.
+ * The view with the client's current form of each message. Marks that a client adds for the provider alone (cache
+ * marks) move from request to request: the newest form counts, not the recorded one.
  */
 export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message[] {
   return presentForm(slots(fold), fold, incoming)
 }
 
-/** The same for a conversation that ends before the ledger does, or goes on behind it. */
+/** The same for a conversation that ends before the ledger does, or continues behind it. */
 export function inPresentFormUpTo(fold: Fold, incoming: readonly Message[]): Message[] {
   const there = slots(fold).filter(({ from }) => from < incoming.length)
   return [...presentForm(there, fold, incoming), ...incoming.slice(fold.entries.length)]
@@ -57,7 +57,7 @@ function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readon
   })
 }
 
-/** What the provider clears itself is sent whole. */
+/** The edits of an entry that change what is sent. Results that the provider clears itself are sent whole. */
 function editsSent(fold: Fold, entry: number): readonly ActiveEdit[] {
   const edits = editsInside(fold, entry)
   return fold.serverClears === 0 ? edits : edits.filter(edit => !isServerClear(edit))
@@ -65,7 +65,7 @@ function editsSent(fold: Fold, entry: number): readonly ActiveEdit[] {
 
 const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()
 
-/** As renderEntry; the same message with the same edits gives the same object again. */
+/** As renderEntry, but the same message with the same edits returns the same object. */
 function render(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
   if (edits.length === 0) return message
   const known = rendered.get(message)
@@ -81,7 +81,7 @@ function saysSame(one: Message, other: Message): boolean {
 
 const keys = new WeakMap<Message, string>()
 
-/** What a message says, in one string. */
+/** The content of a message as one string. */
 export function keyOf(message: Message): string {
   let key = keys.get(message)
   if (key === undefined) {

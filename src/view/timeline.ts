@@ -1,12 +1,12 @@
 /**
- * What became of a session, call by call: what was sent, what of it the provider had cached, what that cost, and what
- * the same calls would have cost with nothing edited.
+ * A session call by call: what was sent, how much of it the provider had cached, what that cost, and what the same
+ * calls would have cost with nothing edited.
  *
- * A fold of the ledger that only goes forward, so that a session which grows is followed at the cost of what is new.
- * A call is an assistant message; what was in view before it was sent. `sent` and `raw` are of input, by the price
- * table, on the assumption that the provider caches as documented, with and without our edits alike: the difference is
- * what the edits did, and nothing that the provider does anyway. `paid` is the account that every door shows: what the
- * provider reported for the call, priced; where it reported nothing, the model of costs, marked as estimated.
+ * The timeline is a fold of the ledger that only goes forward, so following a growing session costs only what is new. A
+ * call is an assistant message; it sent everything in view before it. `sent` and `raw` count input by the price table,
+ * assuming that the provider caches as documented, with and without our edits. So their difference is the effect of the
+ * edits alone. `paid` is the account that every door shows: the provider's report for the call, priced; without a
+ * report, the estimate of the cost model, marked as estimated.
  */
 
 import { isContinuation, requestIn, titleIn } from '../calls/requests.ts'
@@ -21,33 +21,33 @@ import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens }
 import { type Bar, PartMap } from './part-map.ts'
 import { createUnits, extendUnits, type Unit, type Units } from './units.ts'
 
-/** Tokens of one call and their price in dollars; `overhead` (system prompt and tools) is in all of them. */
+/** Tokens of one call and their price in dollars. All of them include `overhead` (system prompt and tools). */
 export type Sum = { tokens: number; cached: number; written: number; cost: number }
 
 export type TimelineCall = {
-  /** The entry that answers it, and when the call was made. */
+  /** The entry that answers the call, and when the call was made. */
   entry: number
   at: number
-  /** When the answer, or what the provider reported of it, was recorded. */
+  /** When the answer, or the provider's report of it, was recorded. */
   answeredAt: number
-  /** The name of the model that answered; the session's where the provider did not say. */
+  /** The name of the model that answered; the session's model if the provider did not say. */
   model: string
   /** Dollars, the answer included; `output` is for the answer. */
   paid: { dollars: number; output: number; estimated: boolean }
-  /** What the model of costs says for the same call, the answer included. */
+  /** The estimate of the cost model for the same call, the answer included. */
   modelled: number
-  /** Tokens of system prompt and tools: what the provider counted beyond our messages. */
+  /** Tokens of the system prompt and tools: what the provider counted beyond our messages. */
   overhead: number
-  /** The call was made before the session was forked: its parent has paid. */
+  /** The call was made before the session was forked, so the parent session paid for it. */
   inherited?: true
-  /** The provider reported the call, and its answer has not come into the ledger (yet). */
+  /** The provider reported the call, but its answer is not in the ledger (yet). */
   unanswered?: true
   sent: Sum
   /** The same call with nothing edited. */
   raw: Sum
-  /** Why less was cached than had been sent before, by the model of costs; `lost` tokens of it. */
+  /** Why less was cached than had been sent before, by the cost model, and the number of `lost` tokens. */
   miss?: { kind: 'cold' | 'edit'; lost: number; cause: string }
-  /** What the provider really had cached and did not read again; where it reports no cache, what `miss` says. */
+  /** What the provider had cached and did not read again; the same as `miss` if it reports no cache. */
   missed?: CacheMiss
   edits: { ids: string[]; saved: number; undone: string[]; ours: boolean }
   /** The planner's sentence before this call. */
@@ -56,17 +56,17 @@ export type TimelineCall = {
   reported?: Usage
 }
 
-/** When an edit was made, before which call, and the sentence that it was made with. */
+/** When an edit was made, before which call, and with which sentence of the planner. */
 type EditMoment = { at: number; call: number; decision?: string }
 
-/** What the next call would find: how much of the prefix is still cached, and whether the provider has forgotten it. */
+/** The cache as the next call would find it: the cached tokens, and whether the provider has forgotten them. */
 type CacheState = { tokens: number; cold: boolean; lastCallAt: number | undefined }
 
 type Placed = { seq: number; at: number; event: Event }
 type TimelineOptions = {
   count: Counter
   model: Model
-  /** The name of the model, and a user's own rows of the table: calls may say other models. */
+  /** The name of the model, and a user's own rows of the table: calls may name other models. */
   name?: string
   models?: ModelTable
   overhead?: number
@@ -74,7 +74,7 @@ type TimelineOptions = {
   /** Events and entries at the beginning that belong to the session that this one was forked from. */
   inherited?: { events?: number; entries?: number }
 }
-/** What the sums of a call are made from. A prefix is `undefined` where nothing was cached. */
+/** The numbers from which the sums of a call are computed. A prefix is `undefined` if nothing was cached. */
 type Made = {
   shown: number
   prefix: number | undefined
@@ -86,7 +86,7 @@ type Since = {
   ids: string[]
   saved: number
   undone: string[]
-  /** An edit of ours, and not only of the engine: that one says what the client changed. */
+  /** Whether an edit was ours. Edits of the engine do not count, because they record changes of the client. */
   ours: boolean
   decision?: string
   cause?: string
@@ -109,11 +109,13 @@ export class Timeline {
   #first: string | undefined
   #title: string | undefined
   #goesOn = false
-  /** Of the last call: tokens as shown and raw, without the overhead, and what of them was cached; its messages. */
+  /**
+   * The last call: its shown and raw tokens without the overhead, how many of each were cached, and its message count.
+   */
   #last: Made = { shown: 0, prefix: undefined, raw: 0, rawPrefix: undefined, messages: 0 }
-  /** Messages at the front of the view that are as they were in the last call. */
+  /** Messages at the front of the view that are unchanged since the last call. */
   #unchanged = 0
-  /** The view of the last call, where edits have been made since. */
+  /** The view of the last call, if edits have been made since. */
   #before: readonly Message[] | undefined
   #answeredAt: number | undefined
   #lastAt = 0
@@ -139,12 +141,12 @@ export class Timeline {
     this.#overhead = overhead
   }
 
-  /** The number of events that were taken. */
+  /** The number of events processed. */
   get length(): number {
     return this.#length
   }
 
-  /** The cache lifetime that calls were last seen to write for, where it is not the default. */
+  /** The cache lifetime that the latest calls wrote with, if it is not the default. */
   get lifetime(): string | undefined {
     return this.#long ? this.#own.lifetimes[1]?.name : undefined
   }
@@ -153,41 +155,44 @@ export class Timeline {
     return this.#overhead
   }
 
-  /** Tokens of everything that happened, and of what is shown now. */
+  /** Tokens of the whole original conversation, and of the messages shown now. */
   get tokens(): { raw: number; shown: number } {
     return { raw: this.#raw, shown: shownTokens(this.fold) }
   }
 
-  /** How often the user asked for something, the first request that a person typed, and whether a summary stands for earlier ones. */
+  /**
+   * The number of user requests, the first request that a person typed, and whether a summary replaces earlier
+   * requests.
+   */
   get requests(): { count: number; first: string | undefined; goesOn: boolean } {
     return { count: this.#requests, first: this.#title ?? this.#first, goesOn: this.#goesOn }
   }
 
-  /** Every part as policies see them, those that are hidden included. */
+  /** Every part as policies see it, hidden parts included. */
   get units(): readonly Unit[] {
     extendUnits(this.#units, this.fold)
     return this.#units.all
   }
 
-  /** Messages at the front of the view that the last call has sent as they are. */
+  /** Messages at the front of the view that are unchanged since the last call sent them. */
   get unchanged(): number {
     this.#compare()
     return this.#unchanged
   }
 
-  /** The map before a call, counted from 0; before the next one, if none is named. */
+  /** The map before a call (counted from 0); by default before the next call. */
   bars(call = this.calls.length): Generator<Bar> {
     return this.#map.bars(this.calls[call]?.entry ?? this.fold.entries.length, call)
   }
 
-  /** What the next call would find cached at a time. */
+  /** What the next call would find cached at time `now`. */
   cacheAt(now: number): CacheState {
     const tokens = this.calls.length === 0 ? 0 : this.#overhead + this.#prefix()
     const cold = this.#answeredAt === undefined || now - this.#answeredAt > this.#own.ttl
     return { tokens, cold, lastCallAt: this.#answeredAt }
   }
 
-  /** The next event of the ledger. */
+  /** Processes the next event of the ledger. */
   take({ seq, at, event }: Placed): void {
     if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
     if (event.type === 'usage' && this.calls.at(-1)?.reported !== undefined) this.#unanswered(at, seq)
@@ -247,9 +252,9 @@ export class Timeline {
     this.#title ??= titleIn(request)
   }
 
-  /** The provider reported a call before its answer came into the ledger: the next assistant message is the answer. */
+  /** The provider reported a call before its answer is in the ledger: the next assistant message will be the answer. */
   #unanswered(at: number, seq: number): void {
-    // A request that is sent again was made now, not when its last message was.
+    // A request that is sent again counts from now, not from the time of its last message.
     if (this.calls.at(-1)?.entry === this.fold.entries.length) this.#lastAt = at
     this.#call(at, seq)
     this.calls.at(-1)!.unanswered = true
@@ -262,7 +267,7 @@ export class Timeline {
     return last?.unanswered === true && last.entry === this.fold.entries.length
   }
 
-  /** Everything before an assistant message was sent. */
+  /** Records a call, which sent everything before the assistant message. */
   #call(answered: number, seq: number): void {
     const at = this.#lastAt || answered
     const isFirst = this.#answeredAt === undefined
@@ -303,7 +308,7 @@ export class Timeline {
     return { kind: 'edit', lost, cause: decision ?? cause }
   }
 
-  /** What was edited and then undone is as it was: the provider sees bytes, not what we did in between. */
+  /** Extends the unchanged prefix over edits that were undone again: the provider sees only the bytes that are sent. */
   #compare(): void {
     const messages = peek(this.fold)
     const { length = 0 } = this.#before ?? []
@@ -312,7 +317,7 @@ export class Timeline {
     }
   }
 
-  /** Tokens of the messages at the front that are as they were: the view less what is new, which is short. */
+  /** Tokens of the unchanged messages at the front: the view less its new messages, which are few. */
   #prefix(): number {
     this.#compare()
     const messages = peek(this.fold)
@@ -357,7 +362,7 @@ export class Timeline {
     else this.#since.ids.push(...ids)
   }
 
-  /** What the provider counted beyond our messages is the system prompt and tools. */
+  /** Takes in a report. Tokens that the provider counted beyond our messages are the system prompt and tools. */
   #report({ usage, shown, miss: told }: Extract<Event, { type: 'usage' }>): void {
     const last = this.calls.at(-1)!
     const before = this.calls.at(-2)
@@ -374,13 +379,13 @@ export class Timeline {
     this.#account(last)
   }
 
-  /** A model has a cache of its own. */
+  /** Drops the cached prefix when the model changes: each model has a cache of its own. */
   #forget(call: TimelineCall, cause: string): void {
     call.miss = { kind: 'cold', lost: this.#last.shown + this.#overhead, cause }
     this.#last = { ...this.#last, prefix: undefined, rawPrefix: undefined }
   }
 
-  /** Tokens that were cached and not read, and why, as far as the ledger tells. */
+  /** Tokens that were cached and not read, and the cause as far as the ledger shows it. */
   #missedBy(call: TimelineCall, before: TimelineCall | undefined): CacheMiss | undefined {
     const { miss, reported = {} } = call
     if (!before) return undefined
@@ -393,12 +398,12 @@ export class Timeline {
     return { cause: 'provider', tokens }
   }
 
-  /** The prices that a call was made at. */
+  /** The model, with the prices at which a call was made. */
   modelOf({ model, at }: TimelineCall): Model {
     return this.#modelFor(model, at)
   }
 
-  /** The row of a model at a time, with the lifetime that writes had last. */
+  /** The table row of a model at a time, with the cache lifetime of the latest writes. */
   #modelFor(name: string, at: number): Model {
     if (name === '') return this.model
     const day = Math.floor(at / DAY)
@@ -412,17 +417,19 @@ export class Timeline {
     return found
   }
 
-  /** The provider's tokens for one of ours: fitted to what this session's calls reported, by the table before that. */
+  /**
+   * The provider's tokens for one of ours: fitted to the reports of this session's calls, from the table before that.
+   */
   get scale(): number {
     return this.#fit.scale ?? this.#own.scale
   }
 
-  /** Tokens by our count as the provider counts them: what every door shows. */
+  /** Converts tokens of our count to the provider's count, which every door shows. */
   theirs(tokens: number): number {
     return Math.round(tokens * this.scale)
   }
 
-  /** The cache that a call lost: as the provider reported it, or by the model of costs where it told nothing. */
+  /** The cache that a call lost: as the provider reported it, or by the cost model if it reported nothing. */
   lossOf({ miss, missed, reported, edits }: TimelineCall): CacheMiss | undefined {
     if (reported?.cacheRead !== undefined) return missed
     if (missed) return { ...missed, tokens: this.theirs(missed.tokens) }
@@ -431,7 +438,7 @@ export class Timeline {
     return { cause, tokens: this.theirs(miss.lost) }
   }
 
-  /** What a call comes to: as the provider reported it, or else by the model of costs. */
+  /** Sets the cost of a call: as the provider reported it, or else by the cost model. */
   #account(call: TimelineCall): void {
     const { reported } = call
     const output = ((reported?.output ?? this.#answer * this.scale) * this.#own.output) / MILLION
@@ -457,7 +464,7 @@ function isSame(a: Message, b: Message | undefined): boolean {
   return b !== undefined && a.role === b.role && bytesOf(a) === bytesOf(b)
 }
 
-/** What the provider is sent; which edit made it so is no part of it. */
+/** The content that the provider is sent, without the id of the edit that made it. */
 function bytesOf({ parts }: Message): string {
   return JSON.stringify(parts.map(({ edit: _, ...part }) => part))
 }

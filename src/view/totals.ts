@@ -1,31 +1,31 @@
 /**
- * A session in a few numbers, for lists: how long it is, what of it is shown, and what it cost with our edits and
- * without them. Pure; the numbers are those of its timeline.
+ * A session in a few numbers, for lists: how long it is, how much of it is shown, and what it cost with our edits and
+ * without them. Pure; the numbers come from its timeline.
  */
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import type { Timeline, TimelineCall } from './timeline.ts'
 
 export type Summary = {
-  /** The first thing that was asked for. */
+  /** The first request. */
   title: string
   entries: number
   /** Requests of the user, and calls of the model. */
   turns: number
   calls: number
   edits: number
-  /** Tokens as the provider counts them. Of the next call: everything that happened, and what is shown of it. */
+  /** Tokens in the provider's count, for the next call: the whole original conversation, and the messages shown. */
   tokens: { raw: number; shown: number; window: number }
-  /** Over all calls. */
+  /** The same, summed over all calls. */
   sent: { raw: number; shown: number }
   /**
-   * In dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for
-   * the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`, `modelled` is what the
-   * model of costs says for all calls. Calls that a parent session has paid are left out.
+   * In dollars, answers included. `with` is the amount paid: as the provider reported it, and by the cost model for the
+   * `estimated` calls without a report. `without` adds what our edits `saved`. `modelled` is the estimate of the cost
+   * model for all calls. Calls that a parent session has paid are left out.
    */
   money: { without: number; with: number; saved: number; modelled: number; estimated: number }
   /** Tokens sent, call by call, in at most 40 steps: the largest of each. */
   series: { raw: number[]; shown: number[] }
-  /** The same money by the day of each call, with the tokens of input and how many of them came from the cache. */
+  /** The same money by the day of each call, with the input tokens and how many of them came from the cache. */
   days: Day[]
 }
 
@@ -94,7 +94,7 @@ function daysOf(calls: readonly TimelineCall[], { scale }: Timeline): Day[] {
   return [...days.values()]
 }
 
-/** The day where the user is. */
+/** The day in the user's time zone. */
 export function dayOf(at: number): string {
   if (at === 0) return 'unknown'
   const date = new Date(at)
@@ -102,7 +102,7 @@ export function dayOf(at: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
-/** A long series as a short one: the largest of each stretch. */
+/** Shortens a long series: keeps the largest value of each stretch. */
 export function inSteps(values: readonly number[], most: number): number[] {
   if (values.length <= most) return [...values]
   return Array.from({ length: most }, (_, i) => {

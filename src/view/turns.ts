@@ -1,6 +1,6 @@
 /**
- * A session as a tree: turns (what the user asked for), in each the calls of the model, in each the tools that it
- * called. Times, tokens and dollars are those of the timeline. Pure.
+ * A session as a tree: the turns (requests of the user), in each turn the calls of the model, in each call the tools
+ * that it called. Times, tokens and dollars are those of the timeline. Pure.
  */
 
 import { titleIn, typedIn } from '../calls/requests.ts'
@@ -10,7 +10,7 @@ import type { ToolResultPart } from '../model/types.ts'
 import type { Timeline } from './timeline.ts'
 
 export type Turn = {
-  /** From 1; 0 is what was there before the first request. */
+  /** From 1; 0 is everything before the first request. */
   turn: number
   /** The first entry and the last. */
   entry: number
@@ -18,7 +18,7 @@ export type Turn = {
   at: number
   ended: number
   title: string
-  /** Calls of the model, the number of the first one counted from 1, and what they cost. */
+  /** The number of model calls, the number of the first one (from 1), and their cost. */
   calls: number
   firstCall: number
   dollars: number
@@ -28,7 +28,7 @@ export type Turn = {
   tools: number
   agents: number
   errors: number
-  /** How often the provider had lost what it had cached. */
+  /** How often the provider lost cached text. */
   cacheLost: number
 }
 
@@ -51,7 +51,7 @@ export type Step = {
   }[]
 }
 
-/** An agent that a turn started: a session of its own, summed up. */
+/** An agent that a turn started: a separate session, summed up. */
 export type SubAgent = Pick<Turn, 'title' | 'at' | 'ended' | 'calls' | 'tokens' | 'tools' | 'dollars' | 'errors'> & {
   session: string
 }

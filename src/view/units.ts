@@ -1,8 +1,8 @@
 /**
- * The parts of a session as policies see them: what each is, what made it, how old and how large it is.
+ * The parts of a session as policies see them: the kind of each part, the call that made it, its age and its size.
  *
- * Units are made once, when an entry is new; a policy keeps the ones it cares for and never looks at the whole
- * session again. Parts of entries that were hidden before the session was opened have no unit.
+ * Units are made once, when an entry is new; a policy keeps the units it needs and never looks at the whole session
+ * again. Parts of entries that were hidden before the session was opened have no unit.
  */
 
 import { CallBook } from '../calls/call-book.ts'
@@ -17,7 +17,7 @@ export type Unit = {
   part: number
   role: Message['role']
   original: Part
-  /** The call of the model that this part answers to: how many calls had been made before it. */
+  /** The number of model calls that were made before this part. */
   turn: number
   at: number
   /** For tool calls and results: the tool, the call's id and what it does. */
@@ -29,7 +29,7 @@ export type Unit = {
 
 export type Units = {
   readonly all: Unit[]
-  /** Entries that have been looked at. */
+  /** The number of entries processed. */
   entries: number
   turn: number
   readonly calls: CallBook
@@ -39,7 +39,7 @@ export function createUnits(tools?: ToolTable): Units {
   return { all: [], entries: 0, turn: 0, calls: new CallBook(tools) }
 }
 
-/** Makes units for the entries that are new; gives the first new one's index in `all`. */
+/** Makes units for the new entries; returns the index in `all` of the first new unit. */
 export function extendUnits(units: Units, fold: Fold): number {
   const first = units.all.length
   for (; units.entries < fold.entries.length; units.entries++) {
@@ -52,7 +52,7 @@ export function extendUnits(units: Units, fold: Fold): number {
   return first
 }
 
-/** Tokens of the original; counted when first asked for. */
+/** Tokens of the original; counted on first use. */
 export function unitTokens(unit: Unit, fold: Fold): number {
   return partTokens(unit.original, fold.count)
 }
