@@ -1,11 +1,11 @@
-/** A store that tells of what is written through it: which session, what happened to it, its events, and when. */
+/** A store that announces its writes: the session, the kind of change, its events, and the time. */
 
 import type { LedgerStore } from './store.ts'
 import { earlyOf } from './store.ts'
 
 /**
- * `session` is the id in the ledger. `described`: it was made, or what its meta says was changed. What was read of one
- * that was `redacted` or `removed` is not true any more; the length of the latter is 0.
+ * `session` is the id in the ledger. `described`: the session was created or its meta changed. After `redacted` or
+ * `removed`, anything read before is out of date; a removed session has length 0.
  */
 export type SessionChange = {
   session: string

@@ -1,9 +1,9 @@
 /**
  * Events to rows and back, and the hash chain over them.
  *
- * A row's hash covers the hash before it, its place, time, type, light form and body, so that no row can be
- * changed, dropped or moved unseen. Strings over 16 KB leave the body for a content of their own, named by its
- * hash and stored once; an object of the user's that looks like such a reference is escaped.
+ * A row's hash covers the hash before it, its place, time, type, light form and body, so no row can be changed,
+ * dropped or moved unseen. Strings over 16 KB move from the body to a content of their own, which is named by its
+ * hash and stored once. A user's object that looks like such a reference is escaped.
  */
 import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
@@ -20,10 +20,13 @@ const MARK = `${KEY}"`
 const LARGE_CHARS = 16_384
 const REFERENCE = /\{"\$content":"([0-9a-f]{64})"\}/g
 
-/** What is known of an entry without its content. */
+/** What is known about an entry without its content. */
 type LightEntry = { role: Message['role']; calls?: { id: string; name: string }[]; results?: string[] }
 
-/** What is known of a file event without its content: of what a write replaced, the hash (null: no file). */
+/**
+ * What is known about a file event without its content. `before` is the hash of the text that a write replaced (null:
+ * no file).
+ */
 export type LightFile = { action: 'read' | 'write'; path: string; hash: string; before?: string | null }
 
 export function encodeEvent(event: Event, { prev, seq, at }: { prev: string; seq: number; at: number }): NewRow {
@@ -35,7 +38,7 @@ export function encodeEvent(event: Event, { prev, seq, at }: { prev: string; seq
   return { seq, at, type, light, body, hash, ...(contents.size > 0 ? { contents } : {}) }
 }
 
-/** The rows of events that follow one another, from a place and the hash before it. */
+/** The rows of consecutive events, from a place and the hash before it. */
 export function encodeEvents(
   events: readonly { event: Event; at: number }[],
   { prev, seq }: { prev: string; seq: number },
@@ -149,7 +152,7 @@ function lightEntry(message: Message): string {
   return JSON.stringify(light)
 }
 
-/** JSON that we wrote ourselves: where it cannot be read, the file is damaged. */
+/** Parses JSON that we wrote ourselves: if it cannot be parsed, the file is damaged. */
 function parseStored<T>(text: string, reviver?: Reviver): T {
   try {
     const value = parseJson<T>(text, reviver)

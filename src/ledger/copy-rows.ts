@@ -1,24 +1,26 @@
 /**
- * Rows of the stores beside the ledger, copied from one database to another of whatever kind. A row that is there
- * already is compared and never overwritten; one that was written is read back. What is equal is counted and hashed, so
- * that two copies can be compared by a number and a hash.
+ * Copies rows of the stores beside the ledger between databases of any kind. A row that exists already is compared
+ * and never overwritten; a written row is read back. Equal rows are counted and hashed, so that two copies can be
+ * compared by a number and a hash.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { countOf, rowsOf, type Sql, type SqlRow, type SqlValue, type Steps } from './sql.ts'
 
 export type Put = 'added' | 'same' | 'differs'
 
-/** What a copy came to. */
+/** The outcome of a copy. */
 export class CopyTally {
   /** Rows or files that were missing at the target. */
   added = 0
-  /** Those that were there already, the same. */
+  /** Rows or files that the target already had, with equal content. */
   already = 0
-  /** Names of what is at the target with something else in it, or could not be read. Nothing of it was changed. */
+  /** Names of rows or files that differ at the target or could not be read. They were not changed. */
   readonly differing: string[] = []
   readonly #hash: Hash = createHash('sha256')
 
-  /** `what` is hashed where it is at the target as at the source; `name` may say where that is. */
+  /**
+   * `what` is hashed if source and target are equal. `name` identifies the row or file and may include its location.
+   */
   note(put: Put, name: string, what: string): void {
     if (put === 'differs') this.differing.push(name)
     else {
@@ -27,7 +29,7 @@ export class CopyTally {
     }
   }
 
-  /** Of everything that is equal now, in the order of the source. */
+  /** The hash of everything that is equal now, in the order of the source. */
   get hash(): string {
     return this.#hash.copy().digest('hex')
   }
@@ -36,14 +38,14 @@ export class CopyTally {
 type RowsToCopy = {
   table: string
   key: readonly string[]
-  /** The condition of those that are wanted; all unless given. */
+  /** The condition of the wanted rows; the default is all. */
   where?: string
   values?: readonly SqlValue[]
 }
 
 const ROWS_PER_PAGE = 200
 
-/** Copies rows of a table, in the order of their key. */
+/** Copies the rows of a table, in key order. */
 export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: CopyTally): Promise<void> {
   const { table, key, where = '1 = 1', values = [] } = rows
   const order = key.map(quoted).join(', ')
@@ -63,7 +65,7 @@ export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: Copy
   }
 }
 
-/** Writes a row where none of its key is, and says how it is there now. */
+/** Inserts a row unless its key exists, and compares the stored row with it. */
 export function* putRow(table: string, row: SqlRow, key: readonly string[]): Steps<Put> {
   const columns = Object.keys(row)
   const places = columns.map(() => '?').join(', ')
@@ -82,12 +84,12 @@ export function nameOf(table: string, row: SqlRow, key: readonly string[]): stri
   return `${table} ${key.map(column => String(row[column])).join(' ')}`
 }
 
-/** A database gives back what it takes. */
+/** A row that a database gives is a valid input for one. */
 function valuesIn(row: SqlRow, columns: readonly string[]): SqlValue[] {
   return columns.map(column => (row[column] ?? null) as SqlValue)
 }
 
-/** A row as text, whichever database it is from: one gives numbers where the other gives their digits. */
+/** A row as text, the same for every database: some give numbers where others give digits. */
 export function textOf(row: SqlRow): string {
   return JSON.stringify(Object.keys(row).map(column => [column, row[column] === null ? null : String(row[column])]))
 }

@@ -1,9 +1,9 @@
 /**
  * Copies sessions from one store to another, of whatever kind, row by row with their hashes.
  *
- * Every session is verified where it was copied to: its chain must lead to the hash that it has at the source, so the
- * copy is proven and not believed. What is there already is compared by that hash and not copied again; a copy that was
- * interrupted goes on where it stopped. A session that differs is left as it is, and named.
+ * Every session is verified at the target: its chain must lead to the hash that it has at the source, so the copy is
+ * proven. A session that exists already is compared by that hash and not copied again; an interrupted copy continues
+ * where it stopped. A session that differs is left as it is and named.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { referencesIn } from './codec.ts'
@@ -12,13 +12,13 @@ import { ownerIn } from './owners.ts'
 import type { LedgerStore, NewRow, Row, SessionRow } from './store.ts'
 import { checkTombstones, type Tombstone } from './tombstones.ts'
 
-/** A store that takes over the record of removed sessions. */
+/** A store that can take over the tombstones of removed sessions. */
 type CopyStore = LedgerStore & { addTombstones(tombstones: readonly Tombstone[]): Promise<void> }
 
 export type Copied = {
   sessions: number
   events: number
-  /** Sessions that were there before, whole. */
+  /** Sessions that the target already had, complete. */
   already: number
   removed: number
 }
@@ -41,7 +41,7 @@ export async function copyLedger(from: LedgerStore, to: CopyStore, options: Copy
   const copied: Copied = { sessions: 0, events: 0, already: 0, removed: 0 }
   for (const [done, row] of chosen.entries()) {
     progress?.(row.id, done, chosen.length)
-    // A fork of what is not copied gets all its rows.
+    // If the parent is not copied, the fork gets all its rows.
     const { parent, ...whole } = row
     const { events, isNew } = await copySession({ from, to }, parent && ids.has(parent.id) ? row : whole)
     copied.events += events
@@ -52,7 +52,7 @@ export async function copyLedger(from: LedgerStore, to: CopyStore, options: Copy
   return copied
 }
 
-/** Gives the number of events that were missing, and whether the session was. */
+/** Gives the number of missing events, and whether the session itself was missing. */
 async function copySession(
   { from, to }: { from: LedgerStore; to: LedgerStore },
   session: SessionRow,
@@ -98,7 +98,7 @@ function* batchesOf(rows: readonly Row[]): Generator<Row[]> {
   if (some.length > 0) yield some
 }
 
-/** The record of removed sessions, where the copy has none or the beginning of it. */
+/** Copies the tombstones if the target has none, or only the first of them. */
 async function copyTombstones(from: LedgerStore, to: CopyStore): Promise<number> {
   const [source, target] = [await from.tombstones(), await to.tombstones()]
   checkTombstones(source)
@@ -124,7 +124,7 @@ function parentsFirst(sessions: readonly SessionRow[]): SessionRow[] {
     if (parent) place(parent)
     sorted.push(session)
   }
-  // The first one used comes first, so that the order of their keys is kept as far as possible.
+  // Oldest session first, so that the order of keys is kept as far as possible.
   for (const session of [...sessions].sort((a, b) => a.createdAt - b.createdAt)) place(session)
   return sorted
 }

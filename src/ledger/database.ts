@@ -1,6 +1,6 @@
 /**
- * A SQLite file: opened with a write-ahead log, brought to the newest schema, and with its failures under codes of
- * ours. Statements are prepared once. What is committed is on disk before the call returns.
+ * A SQLite file: opened with a write-ahead log and migrated to the newest schema; its failures get our error codes.
+ * Statements are prepared once. A commit is on disk before the call returns.
  */
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -41,7 +41,7 @@ export class SqliteFile {
     return guard(() => Number(this.#prepare(sql).run(...values).changes))
   }
 
-  /** All or nothing; what is read inside is what will be there when it commits. */
+  /** All or nothing. Reads inside the transaction see the state that it will commit. */
   transaction<T>(work: () => T): T {
     return guard(() => inTransaction(this.#db, work))
   }
@@ -62,7 +62,7 @@ export class SqliteFile {
   }
 }
 
-/** Opens a database file, made with its folder if there is none. */
+/** Opens a database file; creates it with its folder if it does not exist. */
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
     if (path !== ':memory:' && options.readOnly !== true) makePrivate(path)
@@ -72,15 +72,16 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
   }
 }
 
-/** A new database is for its owner alone from its first byte; SQLite gives the files beside it the same mode. */
+/** A new database is readable only by its owner from the first byte; SQLite gives the files beside it the same mode. */
 function makePrivate(path: string): void {
   if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 /**
- * A check that a database and its log are still the files that were opened. SQLite goes on writing into files that were
- * deleted or replaced, and what it commits there is gone with the process. Call it after a commit, before anybody is told.
+ * Gives a check that a database and its log are still the files that were opened. SQLite goes on writing into files
+ * that were deleted or replaced, and such commits are lost when the process ends. Call it after a commit, before the
+ * commit is reported.
  */
 export function watchFile(path: string): () => void {
   if (path === ':memory:') return () => {}
@@ -100,7 +101,7 @@ export function watchFile(path: string): () => void {
   }
 }
 
-/** Applies the steps that a database has not had yet. */
+/** Applies the migrations that a database has not had yet. */
 export function migrate(db: DatabaseSync, path: string, migrations: Migrations): void {
   const version = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
   if (version() === migrations.length) return
@@ -118,8 +119,8 @@ export function migrate(db: DatabaseSync, path: string, migrations: Migrations):
 }
 
 /**
- * Writes a database anew, without what was deleted from it: the pages that SQLite has split or emptied keep old bytes,
- * whatever `secure_delete` says. It takes time for the whole file, and writers wait.
+ * Rewrites a database without deleted rows: pages that SQLite has split or emptied keep old bytes, whatever
+ * `secure_delete` says. It takes time proportional to the file, and writers wait.
  */
 export function scrub(db: DatabaseSync): void {
   try {
@@ -133,7 +134,7 @@ export function scrub(db: DatabaseSync): void {
   }
 }
 
-/** Does something with a database; its failures come out under our codes. */
+/** Runs work on a database; failures are thrown with our error codes. */
 export function guard<T>(work: () => T): T {
   try {
     return work()
@@ -154,7 +155,7 @@ const KNOWN: Record<number, [ErrorCode, string]> = {
   26: ['LEDGER_CORRUPT', 'The file is not a database.'],
 }
 
-/** SQLite's own failures, each under a code of ours and with what to do. */
+/** Translates SQLite's failures to our error codes, with advice. */
 function asStoreError(error: unknown, path?: string): unknown {
   if (error instanceof PalimpsestError || !(error instanceof Error)) return error
   const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : -1
@@ -174,7 +175,7 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** SQLite has rolled back by itself after some failures, a full disk for one; then there is nothing to roll back. */
+/** After some failures, such as a full disk, SQLite has rolled back by itself; then there is nothing to roll back. */
 function rollBack(db: DatabaseSync): void {
   try {
     db.exec('ROLLBACK')

@@ -1,4 +1,4 @@
-/** Sessions with those that they were forked from: what removing and redacting need of a store, in one transaction. */
+/** Sessions and the sessions they were forked from: what removing and redacting need of a store, in one transaction. */
 import { GENESIS } from './codec.ts'
 import { ask, type Now, type Steps } from './steps.ts'
 import type { NewRow, Row } from './store.ts'
@@ -10,11 +10,11 @@ export type StoredEvent = Omit<Row, 'body'> & { body: string }
 /** Higher than the number of any event. */
 export const LAST_SEQ = 2 ** 31 - 1
 
-/** Sessions that are found are held: nobody else writes to them until the transaction ends. */
+/** Every session that is read is locked: nobody else writes to it until the transaction ends. */
 export interface FamilyTables {
   session(id: string): Now<FamilySession | undefined>
   sessionOf(key: number): Now<FamilySession>
-  /** The one that shares most comes first. */
+  /** The fork that shares the most events comes first. */
   forksOf(key: number): Now<FamilySession[]>
   lastEvent(key: number, upTo: number): Now<{ seq: number; hash: string } | undefined>
   events(key: number, from: number, to: number): Now<StoredEvent[]>
@@ -26,24 +26,24 @@ export interface FamilyTables {
   setMeta(key: number, meta: string): Now<void>
   setParent(key: number, parent: number | null, forkSeq: number | null): Now<void>
   moveEvents(from: number, to: number, upTo: number): Now<void>
-  /** Gives the large texts that the events referred to. */
+  /** Gives the hashes of the large texts that the events referred to. */
   removeEvents(key: number): Now<readonly string[]>
   removeSession(key: number): Now<void>
   /** Drops large texts that no event refers to any more. */
   dropContents(hashes: ReadonlySet<string>): Now<void>
   lastTombstone(): Now<Tombstone | undefined>
   addTombstone(tombstone: Tombstone, key: number): Now<void>
-  /** Takes sessions out of the index of recall. */
+  /** Removes sessions from the index of recall. */
   forget(keys: readonly number[]): Now<void>
 }
 
-/** The last event of a session: its own, or the one of an ancestor at which it was forked. */
+/** The last event of a session: its own, or the ancestor's event at which it was forked. */
 export function* headOf(tables: FamilyTables, session: FamilySession): Steps<{ seq: number; hash: string }> {
   const own = yield* ask(tables.lastEvent(session.key, LAST_SEQ))
   return own ?? (yield* headAbove(tables, session))
 }
 
-/** The last event that a session shares with those it was forked from. */
+/** The last event that a session shares with its ancestors. */
 export function* headAbove(tables: FamilyTables, session: FamilySession): Steps<{ seq: number; hash: string }> {
   let { parent, forkSeq: upTo } = session
   while (parent !== null) {
@@ -56,7 +56,7 @@ export function* headAbove(tables: FamilyTables, session: FamilySession): Steps<
   return { seq: -1, hash: GENESIS }
 }
 
-/** A row of `sessions`, in either database. */
+/** Reads a row of `sessions`, from either database. */
 export function toFamilySession(row: Record<string, unknown>): FamilySession {
   const { key, id, parent, fork_seq: forkSeq } = row
   return {

@@ -1,8 +1,8 @@
 /**
- * Filling the index of recall from the events, in bounded steps, for every store.
+ * Fills the index of recall from the events, in bounded steps, for every store.
  *
- * A step indexes some events of one session, or merges a few small segments. It may be taken at any time and by any
- * process: a step that finds its work done by another does nothing. What is in the index is derived.
+ * A step indexes some events of one session, or merges a few small segments. Any process may take a step at any time:
+ * if another process has done the work, the step does nothing. The index is derived and can be rebuilt.
  */
 import type { Message, ToolCallPart } from '../model/types.ts'
 import { type Document, documentsOf } from '../recall/documents.ts'
@@ -24,20 +24,20 @@ import {
 import { decodeEvent, referencesIn } from './codec.ts'
 import { ask, type Now, type Steps } from './steps.ts'
 
-/** One step takes so many events, or events with so many characters. */
+/** One step takes at most this many events, or events with this many characters. */
 const EVENTS_PER_STEP = 512
 const CHARS_PER_STEP = 300_000
 const USUAL_LARGE_TEXT = 40_000
-/** Eight segments of a size class become one; a segment of this many documents is left alone. */
+/** Eight segments of a size class are merged into one; a segment with this many documents is not merged any more. */
 const MERGED_AT_ONCE = 8
 const LARGEST_SEGMENT = 4096
-/** A call is looked for among so many events before its result. */
+/** The call of a result is looked for among this many events before the result. */
 const CALL_WITHIN_EVENTS = 400
 
-/** Which stretch of a session's events comes from which session, the oldest first. */
+/** Which session holds which stretch of a session's events, oldest first. */
 export type Lineage = readonly { key: number; upTo: number }[]
 export type Done = { seq: number; documents: number }
-/** The body is there for entries alone. */
+/** The body is loaded only for entries. */
 export type FreshEvent = { seq: number; at: number; type: string; body: string }
 export type FreshDocument = Placed & { seq: number; document: Document }
 /** Only segments of one group are merged. */
@@ -58,26 +58,26 @@ export interface IndexTables {
   eventsAfter(key: number, seq: number, limit: number): Now<FreshEvent[]>
   contents(hashes: readonly string[]): Now<Map<string, string>>
   lineageOf(key: number): Now<Lineage>
-  /** The body of a session's last event in a range whose light form holds a text. */
+  /** The body of the session's last event in a range whose light form contains a text. */
   lastHolding(key: number, text: string, range: { from: number; to: number }): Now<string | undefined>
   addDocuments(key: number, first: number, documents: readonly FreshDocument[]): Now<void>
-  /** A number that is never used again, because readers keep what they have read. */
+  /** Segment numbers are never reused, because readers cache segments. */
   addSegment(segment: NewSegment): Now<void>
   dropSegment(id: number): Now<void>
   segment(id: number): Now<Segment | undefined>
   groupOfSegment(id: number): Now<string>
-  /** Segments of some size, for merging: the groups that have the most of them are enough. */
+  /** Segments up to some size, for merging. The groups with the most segments are enough. */
   small(largest: number): Now<{ id: number; documents: number; group: string }[]>
   postingsIn(id: number): Now<[term: string, data: Uint8Array][]>
   linesIn(id: number): Now<string[]>
   segmentsOf(keys: ReadonlySet<number>): Now<Segment[]>
-  /** Drops what is kept of a session beside segments. */
+  /** Drops the rows of a session outside segments. */
   forget(key: number): Now<void>
   /** All or nothing. */
   write(steps: () => Steps<void>): Now<void>
 }
 
-/** Indexes some events of a session; `false` when there were none left. */
+/** Indexes some events of a session; `false` if none were left. */
 export function* indexSome(tables: IndexTables, key: number): Steps<boolean> {
   const done = yield* ask(tables.done(key))
   if (!done) return false
@@ -95,7 +95,7 @@ export function* indexSome(tables: IndexTables, key: number): Steps<boolean> {
   return true
 }
 
-/** Merges segments of one size class, where there are enough of them; `false` where there are not. */
+/** Merges segments of one size class if there are enough of them; otherwise `false`. */
 export function* mergeSome(tables: IndexTables): Steps<boolean> {
   const small = yield* ask(tables.small(LARGEST_SEGMENT / 2))
   const classes = Map.groupBy(small, ({ documents, group }) => {
@@ -114,7 +114,7 @@ export function* mergeSome(tables: IndexTables): Steps<boolean> {
   return true
 }
 
-/** Takes sessions out of the index. What another session has taken over of them is indexed anew. */
+/** Removes sessions from the index. Events that another session has taken over from them are indexed again. */
 export function* forgetSessions(tables: IndexTables, keys: readonly number[]): Steps<void> {
   const gone = new Set(keys)
   for (const segment of yield* ask(tables.segmentsOf(gone))) yield* thin(tables, segment, gone)
@@ -129,7 +129,7 @@ function* thin(tables: IndexTables, segment: Segment, gone: ReadonlySet<number>)
     const thinned = thinPostings(data, left)
     if (thinned.length > 0) postings.set(term, thinned)
   }
-  // Another form of a word that is left may be from what is removed, so only words that are terms stay.
+  // Another form of a remaining word may come from removed text, so only words that are still terms are kept.
   const lines = (yield* ask(tables.linesIn(segment.id))).filter(line => postings.has(line))
   const group = yield* ask(tables.groupOfSegment(segment.id))
   const columns = thinColumns(segment, left)
@@ -157,7 +157,7 @@ function* documentsIn(tables: IndexTables, key: number, rows: readonly FreshEven
   return fresh
 }
 
-/** The calls of a message, and those that its results answer. */
+/** Collects the calls of a message, and the calls that its results answer. */
 function* addCalls(
   tables: IndexTables,
   calls: Map<string, ToolCallPart>,
@@ -179,12 +179,12 @@ function* messageIn(tables: IndexTables, body: string): Steps<Message | undefine
     const event = decodeEvent(body, contents)
     return event.type === 'entry' ? event.message : undefined
   } catch {
-    // A damaged event is what `verify` reports; the rest can still be found.
+    // `verify` reports a damaged event; the rest can still be found.
     return undefined
   }
 }
 
-/** A call that an earlier step has indexed, in the session or in the one that it was forked from. */
+/** Finds a call that an earlier step has indexed, in the session or in the one that it was forked from. */
 function* findCall(
   tables: IndexTables,
   key: number,
@@ -218,7 +218,7 @@ function* add(
   )
 }
 
-/** Read and joined first, so that the transaction is short; the segments must be there still when it begins. */
+/** Reads and joins the segments first, so that the transaction is short. They must still exist when it begins. */
 function* mergeAll(tables: IndexTables, ids: readonly number[]): Steps<void> {
   const parts: Segment[] = []
   const lists = new Map<string, { data: Uint8Array; offset: number }[]>()
@@ -252,7 +252,7 @@ function* mergeAll(tables: IndexTables, ids: readonly number[]): Steps<void> {
   )
 }
 
-/** With a guess for the large texts that are kept elsewhere: they are read only when they are indexed. */
+/** Uses a guess for large texts that are stored elsewhere: they are read only when they are indexed. */
 function charsIn(body: string): number {
   return body.length + referencesIn(body).length * USUAL_LARGE_TEXT
 }

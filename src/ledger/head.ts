@@ -1,17 +1,18 @@
 /**
- * Heads: where the chain of each session ends, as a file to keep outside the home.
+ * Heads: the end of each session's chain, as a file to keep outside the home.
  *
- * Whoever can write the ledger can compute its hashes anew, drop its last events or a whole session. A head that was
- * kept elsewhere shows all of that. It is not signed: a key in the home would be in the same hands as the ledger.
+ * Anyone who can write the ledger can recompute its hashes, or drop its last events or a whole session. A head that
+ * was kept elsewhere reveals all of that. It is not signed: a key in the home would be in the same hands as the
+ * ledger.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 
 export type Head = {
   session: string
-  /** How many events it has, those of the session that it was forked from included. */
+  /** The number of events, including those of the session that it was forked from. */
   events: number
-  /** The hash of the last one, which covers all before it. */
+  /** The hash of the last event, which covers all events before it. */
   hash: string
 }
 
@@ -20,7 +21,7 @@ const FORMAT = 'palimpsest-heads'
 /** A head as it is printed: with the time of the last event. */
 export type PrintedHead = Head & { at: number }
 
-/** The last tombstone of the removed sessions; it covers all before it. */
+/** The last tombstone of the removed sessions; its hash covers all tombstones before it. */
 export type RemovedHead = { sessions: number; hash: string }
 
 export function headsFile(sessions: readonly PrintedHead[], removed: RemovedHead) {
@@ -29,7 +30,7 @@ export function headsFile(sessions: readonly PrintedHead[], removed: RemovedHead
 
 type Heads = { sessions: Head[]; removed: RemovedHead }
 
-/** What `headsFile` made, read from outside. */
+/** Reads the output of `headsFile` from outside. */
 export function parseHeads(value: unknown, path: string): Heads {
   const file = isRecord(value) && value['format'] === FORMAT && value['version'] === 1 ? value : {}
   const { sessions: list, removed = { sessions: 0, hash: '' } } = file

@@ -1,28 +1,28 @@
 /**
- * Decides when the index of recall is filled: soon after appends, in small steps with room between them, and never
- * in the way of a process that wants to end. Sessions that were written by an older version, or by a process that was
- * killed, follow when nothing else waits.
+ * Decides when the index of recall is filled: soon after appends, in small steps with pauses, without keeping the
+ * process from ending. Sessions written by an older version, or by a process that was killed, are indexed when
+ * nothing else waits.
  *
- * A failure in the background is left for later: the index is derived, and the next search says what is wrong.
+ * A failure in the background is ignored: the index is derived, and the next search reports the problem.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isPalimpsestError } from '../model/errors.ts'
 
 /**
- * Takes up to `steps` steps for some sessions, or for all that are behind; merges segments too if asked. Resolves to
- * whether something is left.
+ * Takes up to `steps` steps for the given sessions, or for all that are not fully indexed; also merges segments if
+ * asked. Resolves to whether work is left.
  */
 export type Advance = (
   sessions: readonly string[] | undefined,
   options: { steps: number; merge: boolean },
 ) => Promise<boolean>
 
-/** Appends that follow one another closely are indexed together. */
+/** Appends within this time are indexed together. */
 const SOON_MS = 50
 const STEPS_AT_ONCE = 4
-/** A search of all sessions takes so many steps at most before it answers from what is there. */
+/** A search of all sessions takes at most this many steps before it answers from the index. */
 const STEPS_BEFORE_SEARCH = 24
-/** How often a search asks again, and after what time, while another process writes. */
+/** How often, and after what time, a search retries while another process writes. */
 const MAX_SEARCH_TRIES = 50
 const WAIT_MS = 100
 
@@ -30,11 +30,11 @@ export class Indexer {
   readonly #advance: Advance
   readonly #soonMs: number
   readonly #pending = new Set<string>()
-  /** What is being indexed now: a search must wait for these, too. */
+  /** The sessions that are being indexed now: a search must wait for these, too. */
   #working: readonly string[] = []
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
-  /** Whether everything that was there before has been looked at. */
+  /** Whether all sessions from before the start have been checked. */
   #swept = false
   #closed = false
 
@@ -43,13 +43,12 @@ export class Indexer {
     this.#soonMs = soonMs
   }
 
-  /** Something was appended to a session. */
   appended(session: string): void {
     this.#pending.add(session)
     this.begin()
   }
 
-  /** Works on what there is, soon. */
+  /** Schedules the pending work. */
   begin(): void {
     if (this.#timer || this.#closed) return
     this.#timer = setTimeout(() => {
@@ -61,7 +60,7 @@ export class Indexer {
     this.#timer.unref()
   }
 
-  /** Before a search. Resolves to whether something is left out of the index. */
+  /** Called before a search. Resolves to whether the index is incomplete. */
   async catchUp(session: string | undefined): Promise<boolean> {
     if (session !== undefined) {
       while (await this.#patiently([session], STEPS_BEFORE_SEARCH));
@@ -74,12 +73,12 @@ export class Indexer {
     return !this.#swept
   }
 
-  /** Puts into the index what was appended here, if it can be. */
+  /** Indexes what was appended here, if possible. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#timer)
-    // What runs pauses without holding the process, which must not end before this does.
+    // The running work pauses with an unreferenced timer. This timer keeps the process alive until the work is done.
     const hold = setInterval(() => {}, 60_000)
     await this.#running
     const own = [...this.#pending]
@@ -91,14 +90,14 @@ export class Indexer {
     try {
       while (!this.#closed && (await this.#once())) await sleep(1, undefined, { ref: false })
     } catch {
-      // Tried again after the next append.
+      // Retried after the next append.
     }
   }
 
   async #once(): Promise<boolean> {
     const own = [...this.#pending]
     if (own.length > 0) {
-      // What is appended meanwhile is added again.
+      // Appends from now on add their session again.
       this.#pending.clear()
       this.#working = own
       try {

@@ -1,8 +1,8 @@
 /**
  * The ledger of one session: its place in a store, and the hash chain.
  *
- * `append` is atomic and durable; it answers `false` when somebody else has appended since, and the caller reads
- * on with `catchUp` before it decides again. `load` leaves out the content of entries until it is asked for.
+ * `append` is atomic and durable. It gives `false` if another writer has appended since; the caller then calls
+ * `catchUp` and decides again. `load` leaves out the content of entries until it is asked for.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Event, Message } from '../model/types.ts'
@@ -29,14 +29,14 @@ export class Ledger {
     return this.#head + 1
   }
 
-  /** Where the chain ends, as far as it is known here. */
+  /** The end of the chain as far as it is known here. */
   get head(): Omit<Head, 'session'> {
     return { events: this.length, hash: this.#hash }
   }
 
   /**
-   * Everything from the beginning, with the contents that events refer to. Entries come without their bodies, and
-   * files without what was in them: their light forms say the rest.
+   * All rows from the beginning, with the contents that they refer to. Entries come without their bodies and file
+   * events without the file's text: their light forms have the rest.
    */
   async load(): Promise<{ rows: Row[]; contents: Map<string, string> }> {
     const rows = await this.#store.read(this.id, { lightType: 'entry' })
@@ -45,7 +45,7 @@ export class Ledger {
     return { rows, contents: hashes.length > 0 ? await this.#store.contents(hashes) : new Map() }
   }
 
-  /** What others have appended since. */
+  /** The events that others have appended since. */
   async catchUp(): Promise<Placed[]> {
     const rows = await this.#store.read(this.id, { from: this.#head + 1 })
     this.#moveTo(rows)
@@ -56,7 +56,7 @@ export class Ledger {
     return this.appendTimed(events.map(event => ({ event, at: timeOf(event, at) })))
   }
 
-  /** Events that each have a time of their own. */
+  /** Appends events with their own times. */
   async appendTimed(events: readonly Timed[]): Promise<Placed[] | undefined> {
     const rows = encodeEvents(events, { prev: this.#hash, seq: this.#head + 1 })
     if (!(await this.#store.append(this.id, rows))) return undefined
@@ -64,7 +64,7 @@ export class Ledger {
     return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]!.event }))
   }
 
-  /** The events at some places, whole. */
+  /** The full events at some places. */
   async events(seqs: readonly number[]): Promise<Placed[]> {
     return this.#decode(await this.#store.read(this.id, { only: seqs }))
   }
@@ -76,8 +76,8 @@ export class Ledger {
   }
 
   /**
-   * Every event from the store, with the chain and all contents checked on the way. A head that was kept elsewhere
-   * must be in the chain, too: a ledger that was cut short or written anew passes without it.
+   * Reads every event from the store and checks the chain and all contents. A head that was kept elsewhere must be in
+   * the chain, too: without it, a ledger that was cut short or rewritten passes.
    */
   async verify(kept?: Head): Promise<Placed[]> {
     const rows = await this.#store.read(this.id)
@@ -119,7 +119,7 @@ function checkHead(rows: readonly Row[], { events, hash }: Head): void {
   }
 }
 
-/** Whether a redaction, which is in the chain, says that the events before a head were changed. */
+/** Whether a redaction in the chain says that the events before a head were changed. */
 function isRedacted(rows: readonly Row[], kept: Omit<Head, 'session'>): boolean {
   return rows.some(({ type, body }) => {
     const event = type === 'redact' ? decodeEvent(body ?? '', new Map()) : undefined

@@ -11,7 +11,7 @@ export async function openLedger(
 ): Promise<SqliteLedger | PostgresLedger> {
   if (home === MEMORY) return new SqliteLedger(MEMORY)
   if (url === false) return new SqliteLedger(join(home, 'ledger.sqlite'))
-  // The driver is loaded where it is needed.
+  // The driver is loaded only when it is needed.
   const postgres = await import('./postgres/ledger.ts')
   return postgres.PostgresLedger.open(url)
 }

@@ -1,9 +1,9 @@
 /**
- * Whose a session is. Its id in the ledger says so: `@user/name` for a session of a user, the name alone for one of
- * the home itself. This is the only place that makes or reads such ids.
+ * The owner of a session. The id in the ledger names it: `@user/name` for a user's session, the name alone for a
+ * session of the home itself. This is the only place that makes or reads such ids.
  *
- * `ownedBy` gives a store with the sessions of one user, under their names: whatever is asked of it, it neither finds
- * nor makes anything that is not theirs. So names are one space for each user, and no door can mix them up.
+ * `ownedBy` gives a store with one user's sessions, under their own names. It never finds or creates anything that
+ * belongs to another user. So each user has a namespace, and no door can mix them up.
  */
 
 import { createHash } from 'node:crypto'
@@ -15,7 +15,7 @@ import type { Tombstone } from './tombstones.ts'
 
 const OWNED = /^@([^/]+)\/(.+)$/s
 
-/** The id in the ledger of the session that an owner calls so. */
+/** The id in the ledger for a name that an owner uses. */
 export function ledgerId(owner: string | undefined, name: string): string {
   return owner === undefined ? name : prefixOf(owner) + name
 }
@@ -26,23 +26,23 @@ export function ownerIn(id: string): { owner: string | undefined; name: string }
   return { owner: user.replaceAll('%2F', '/').replaceAll('%25', '%'), name }
 }
 
-/** The folder in a home for what is kept of a user beside the ledger; no two users share one. */
+/** The folder in a home for a user's files beside the ledger; no two users share one. */
 export function userFolder(home: string, user: string): string {
   const name = encodeURIComponent(user).replaceAll('.', '%2E').replaceAll('*', '%2A')
   return join(home, 'users', name.length <= LONGEST_FOLDER ? name : createHash('sha256').update(user).digest('hex'))
 }
 
-/** The user whose folder has this name; undefined for a name that is a hash, or that we never give. */
+/** The user whose folder has this name; undefined for a hash, or for a name that we never give. */
 export function userOfFolder(name: string): string | undefined {
   if (!/^[\w%'()!~-]+$/.test(name) || /%(?![0-9A-F]{2})/.test(name)) return undefined
   const user = decodeURIComponent(name)
   return basename(userFolder('.', user)) === name ? user : undefined
 }
 
-/** File systems take 255 bytes; a name of 100 characters can take nine for each. */
+/** File systems allow 255 bytes; a name of 100 characters can need nine bytes for each. */
 const LONGEST_FOLDER = 200
 
-/** What the ids of an owner's sessions begin with, in an id or in a beginning of one; nothing for the home's own. */
+/** The prefix of an owner's session ids, from an id or the beginning of one; empty for the home's own sessions. */
 export function ownerPrefix(id: string): string {
   return /^@[^/]*\//.exec(id)?.[0] ?? ''
 }

@@ -1,9 +1,9 @@
 /**
  * Redacting sessions of a ledger, within one transaction.
  *
- * A fork shares the rows of its parent, so a row that is changed is changed for all. Then the chains of all sessions that
- * hold a changed row are computed anew, parents first, and each gets an event that says so: a process that has the
- * session open finds that event when it appends, and reads the session again.
+ * A fork shares the rows of its parent, so a changed row changes for all. Then the chains of all sessions with a
+ * changed row are recomputed, parents first, and each gets an event that says so. A process that has the session open
+ * finds that event when it appends, and reads the session again.
  */
 import { randomBytes } from 'node:crypto'
 import { parseJson } from '../model/json.ts'
@@ -29,7 +29,7 @@ type Affected = { session: FamilySession; changes: Change[]; head: { seq: number
 type Part = { key: number; first: number; upTo: number }
 type Work = { what: ToRedact; removal: Removal; salt: string }
 
-/** The sessions that hold something that was changed, and the keys of those to be indexed anew. */
+/** Gives the sessions with changed rows, and the keys of the sessions to index again. */
 export function* redactSessions(
   tables: FamilyTables,
   ids: readonly string[],
@@ -62,7 +62,7 @@ export function* redactSessions(
   }
 }
 
-/** What a session is called. */
+/** Covers texts in the session's meta, such as its title. */
 function* redactMeta(tables: FamilyTables, { key }: FamilySession, { what }: Work): Steps<void> {
   const before = yield* ask(tables.meta(key))
   const meta = JSON.stringify(withTexts(parseJson(before), text => covered(text, placesIn(text, what))))
@@ -78,7 +78,7 @@ function* changesIn(tables: FamilyTables, session: FamilySession, { what, salt }
   return changes
 }
 
-/** Every session that holds one of the changed rows, with where its chain ended and what its client has. */
+/** Every session with a changed row, with the old end of its chain and the conversation that its client has. */
 function* affectedBy(tables: FamilyTables, changes: readonly Change[]): Steps<Affected[]> {
   const family = new Map<number, FamilySession>()
   const waiting: FamilySession[] = []
@@ -141,7 +141,7 @@ function* rowsOf(tables: FamilyTables, session: FamilySession): Steps<(StoredEve
   return rows
 }
 
-/** The rows of a session by whose they are, the oldest first. */
+/** The rows of a session, grouped by the session that holds them, oldest first. */
 function* partsOf(tables: FamilyTables, { key, parent, forkSeq }: FamilySession): Steps<Part[]> {
   const own = { key, first: forkSeq + 1, upTo: LAST_SEQ }
   if (parent === null) return [own]

@@ -1,10 +1,9 @@
 /**
- * Redacting: what is found in the texts of events is covered with a mask of the same length, so that every place that an
- * edit names stays where it is.
+ * Redacting covers texts in events with a mask of the same length, so that the places that edits name do not move.
  *
- * The event that records it never holds what was covered. It has a salted hash of each text that was changed in a
- * message, with the places in it: a client that goes on with the conversation sends the old text, and it is covered in
- * the same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
+ * The event that records a redaction never holds the covered text. For each changed text of a message it has a salted
+ * hash and the places in it: a client that continues the conversation sends the old text, and it is covered in the
+ * same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
  */
 import { hash } from 'node:crypto'
 import { isRecord } from '../model/json.ts'
@@ -12,19 +11,19 @@ import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
 
-/** What is to be covered: everything that looks like a secret, or a text wherever it occurs. */
+/** What to cover: everything that looks like a secret, or every occurrence of a text. */
 export type ToRedact = { secrets: true } | { text: string }
 
-/** Shorter texts are in every session. */
+/** Shorter texts occur in every session. */
 export const SHORTEST_TEXT = 4
 
 export type RedactEvent = Extract<Event, { type: 'redact' }>
 export type RedactedText = RedactEvent['texts'][number]
 
-/** A session that was redacted: how many of its own events and of those that it shares were changed. */
+/** A redacted session, and how many of its own and shared events were changed. */
 export type Redacted = { session: string; changed: number; kinds: Record<string, number> }
 
-/** What names things in messages and events, and is no text of anybody, unless it is in the arguments of a tool. */
+/** Keys whose values are names rather than texts, except inside the arguments of a tool. */
 const STRUCTURE = new Set(
   'type role dialect provider by mark hash edit edits id name action mediaType media_type tool_use_id call_id tool_call_id model tier cause link head salt'.split(
     ' ',
@@ -37,7 +36,7 @@ export function placesIn(text: string, what: ToRedact): Secret[] {
   return apart([...formsOf(what.text)].flatMap(form => occurrences(text, form)))
 }
 
-/** As it is, and as it is quoted in JSON, once and twice. */
+/** The text itself, and JSON-quoted once and twice. */
 function formsOf(text: string): Set<string> {
   const quoted = (inner: string) => JSON.stringify(inner).slice(1, -1)
   return new Set([text, quoted(text), quoted(quoted(text))])
@@ -65,7 +64,7 @@ function mask(kind: string, length: number): string {
   return label.length > length ? '*'.repeat(length) : label.padEnd(length, '*')
 }
 
-/** A value with the texts in it changed. */
+/** A copy of a value with `change` applied to its texts. */
 export function withTexts<T>(value: T, change: (text: string) => string, isData = false): T {
   if (typeof value === 'string') return change(value) as T
   if (Array.isArray(value)) return value.map(item => withTexts(item, change, isData)) as T
@@ -80,7 +79,7 @@ export function withTexts<T>(value: T, change: (text: string) => string, isData 
 
 export type EventChange = { event: Event; kinds: string[]; texts: RedactedText[] }
 
-/** The event with everything covered that is to be; `undefined` where there is nothing. */
+/** The event with the texts covered; `undefined` if it has none to cover. */
 export function redactEvent(event: Event, what: ToRedact, salt: string): EventChange | undefined {
   if (event.type === 'redact') return undefined
   const kinds: string[] = []
@@ -95,7 +94,7 @@ export function redactEvent(event: Event, what: ToRedact, salt: string): EventCh
   return kinds.length > 0 ? { event: changed, kinds, texts } : undefined
 }
 
-/** Messages of a client with what was redacted before covered again; those without it are the same objects. */
+/** A client's messages with earlier redactions applied. Unaffected messages stay the same objects. */
 export function redactAgain(messages: readonly Message[], redactions: readonly RedactEvent[]): readonly Message[] {
   return redactions.reduce<readonly Message[]>((before, { salt, texts }) => {
     const lengths = new Set(texts.map(({ length }) => length))
@@ -121,7 +120,7 @@ export function linkOf(before: string, message: Message): string {
   return hash('sha1', before + keyOf(message))
 }
 
-/** The hash of a whole conversation as its client knows it; a system prompt in front does not count. */
+/** The hash of a whole conversation as its client knows it, without a system prompt at the beginning. */
 export function lastLink(events: Iterable<{ event: Event }>): string | undefined {
   let link = ''
   for (const { event } of events) {

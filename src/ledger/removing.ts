@@ -1,15 +1,15 @@
 /**
- * Taking sessions out of a ledger, within one transaction.
+ * Removes sessions from a ledger, within one transaction.
  *
- * A fork shares the events of its parent up to where it was made. When the parent goes, the fork that shares most of
- * them takes them over, and the other forks become forks of that one; so every fork has its whole chain, and nothing of
- * the parent behind the last fork is left.
+ * A fork shares the events of its parent up to the fork's place. When the parent is removed, the fork that shares
+ * most of them takes them over, and the other forks become forks of that one. So every fork keeps its whole chain,
+ * and the parent's events after the last fork are gone.
  */
 import { type FamilySession, type FamilyTables, headOf } from './family.ts'
 import { ask, type Steps } from './steps.ts'
 import { type Removal, type Tombstone, tombstoneAfter } from './tombstones.ts'
 
-/** The tombstones, and the sessions that took over events of removed ones: these are to be indexed. */
+/** The tombstones, and the sessions that took over events of removed ones; these have to be indexed. */
 type Removed = { buried: Tombstone[]; heirs: number[] }
 
 export function* removeSessions(tables: FamilyTables, ids: readonly string[], removal: Removal): Steps<Removed> {
@@ -36,12 +36,12 @@ export function* removeSessions(tables: FamilyTables, ids: readonly string[], re
   return { buried, heirs: [...heirs].filter(key => !gone.has(key)) }
 }
 
-/** Gives the fork that took over events, if one did. */
+/** Gives the fork that took over the events, if there is one. */
 function* leaveToForks(tables: FamilyTables, { key, parent, forkSeq }: FamilySession): Steps<number | undefined> {
   const forks = yield* ask(tables.forksOf(key))
   const heir = forks.find(fork => fork.forkSeq > forkSeq)
   for (const fork of forks) {
-    // What is shared lies with the heir, or with the ancestors that the removed session had.
+    // The shared events are now in the heir, or in the ancestors of the removed session.
     const above = heir && fork !== heir && fork.forkSeq > forkSeq ? heir.key : parent
     const upTo = fork === heir ? forkSeq : fork.forkSeq
     yield* ask(tables.setParent(fork.key, above, above === null ? null : upTo))

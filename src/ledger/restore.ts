@@ -1,7 +1,7 @@
 /**
- * Writing a session from its events, as an export has them. The hash chain follows from the events and their times, so
- * that it says whether two ledgers hold the same: a session that is a beginning of what is given gets the rest, and a fork
- * whose parent is there shares its events again.
+ * Writes a session from the events of an export. The hash chain follows from the events and their times, so it tells
+ * whether two ledgers hold the same events. If the existing session has only the first of the given events, it gets
+ * the rest. A fork whose parent exists shares its events again.
  */
 import type { Event } from '../model/types.ts'
 import { encodeEvents, GENESIS } from './codec.ts'
@@ -14,10 +14,13 @@ export type ToRestore = {
   events: readonly { at: number; event: Event }[]
 }
 
-/** `added`: how many events; `differs`: the first one that the session there has otherwise. Nothing is written then. */
+/**
+ * `added`: the number of new events; `differs`: the first event that differs from the existing session. Then nothing
+ * is written.
+ */
 export type Restored = { added: number; differs?: number }
 
-/** So many events are written at once; an interrupted restore goes on where it stopped. */
+/** Events per write; an interrupted restore continues where it stopped. */
 const EVENTS_PER_BATCH = 1000
 
 export async function restoreEvents(store: LedgerStore, id: string, given: ToRestore): Promise<Restored> {

@@ -1,11 +1,11 @@
 /**
- * A database as the stores beside the ledger use it: memory, the server's own tables, kept files. A store is written
- * once, in SQL that SQLite and PostgreSQL share, with `?` in place of values; only its tables are declared for each.
+ * The database interface of the stores beside the ledger: memory, the server's own tables, kept files. A store is
+ * written once, in SQL that SQLite and PostgreSQL share, with `?` for values; only its tables are declared for each.
  *
- * What `run` or `transaction` resolves with is committed. A transaction is a generator of statements: SQLite runs them
- * without a pause, so that two handles in one process cannot wait for each other; PostgreSQL awaits each. Others may
- * write meanwhile, so a store changes a row by what it expects in it (`UPDATE … WHERE version = ?`), and looks at how
- * many rows that were.
+ * When `run` or `transaction` resolves, the change is committed. A transaction is a generator of statements: SQLite
+ * runs them without a pause, so that two handles in one process cannot wait for each other; PostgreSQL awaits each.
+ * Others may write meanwhile, so a store names the expected state in its update (`UPDATE … WHERE version = ?`) and
+ * checks how many rows changed.
  */
 import { type Migrations, SqliteFile, type SqlRow, type SqlValue } from './database.ts'
 import { runNow, type Steps } from './steps.ts'
@@ -19,9 +19,9 @@ export interface Sql {
   get(sql: string, values?: readonly SqlValue[]): Promise<SqlRow | undefined>
   /** The number of rows that changed. */
   run(sql: string, values?: readonly SqlValue[]): Promise<number>
-  /** All or nothing; what throws undoes it. The work may be begun again. */
+  /** All or nothing; an exception rolls it back. The work may be run again from the beginning. */
   transaction<T>(work: () => Steps<T>): Promise<T>
-  /** A transaction that removes; what was there goes from the disk as well, where the database can be told to. */
+  /** A transaction that removes rows. If the database can do it, their bytes leave the disk as well. */
   erase(work: () => Steps<void>): Promise<void>
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The tables of a SQLite ledger for removing and redacting (family.ts); it answers at once. */
+/** The tables of a SQLite ledger for removing and redacting (family.ts); it answers synchronously. */
 import type { DatabaseSync } from 'node:sqlite'
 import { referencesIn } from './codec.ts'
 import type { SqlValue } from './database.ts'
@@ -98,7 +98,7 @@ export class SqliteFamily implements FamilyTables {
     this.#run('DELETE FROM sessions WHERE key = ?', [key])
   }
 
-  /** Reads every event that refers to a large text, once for all. */
+  /** Reads every event that refers to a large text once, for all hashes together. */
   dropContents(hashes: ReadonlySet<string>): void {
     const unused = new Set(hashes)
     if (unused.size === 0) return

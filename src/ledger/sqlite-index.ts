@@ -1,7 +1,7 @@
 /**
  * The index of recall in SQLite: segments of postings (recall/postings.ts), filled by filling.ts.
  *
- * What is in the index is derived, so its commits do not wait for the disk.
+ * The index is derived, so its commits do not wait for the disk.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { parseJson } from '../model/json.ts'
@@ -22,12 +22,12 @@ import {
 } from './filling.ts'
 import { runNow, type Steps } from './steps.ts'
 
-/** Events of a session lie in its own range of ids; so do its documents. A session's key has 21 bits, a number 32. */
+/** Each session has its own range of event ids and document ids. A session's key has 21 bits, a number 32. */
 export const SESSION_SIZE = 2 ** 32
 export const idOf = (session: number, number: number) => session * SESSION_SIZE + number
 export const OWN = 'id BETWEEN s.key << 32 AND (s.key << 32) + 0xffffffff'
 
-/** Made anew when they change: what is in them is derived. */
+/** These tables are dropped and rebuilt when their schema changes: their content is derived. */
 export const RECALL_TABLES = `
   DROP TABLE IF EXISTS recall_segments;
   DROP TABLE IF EXISTS recall_postings;
@@ -42,7 +42,7 @@ export const RECALL_TABLES = `
 
 /** Few enough that the statements for all smaller numbers can be kept. */
 const ROWS_PER_STATEMENT = 32
-/** Looking for a text inside words reads at most so many blocks of them. */
+/** A search for a text inside words reads at most this many blocks. */
 const MAX_BLOCKS_READ = 4000
 
 const OF_SEGMENTS = ['recall_postings', 'recall_words', 'recall_grams']
@@ -51,7 +51,7 @@ export class SqliteIndex implements IndexTables {
   readonly #db: DatabaseSync
   readonly #lineageOf: (key: number) => Lineage
   readonly #statements = new Map<string, StatementSync>()
-  /** Segments never change, so those that were read once are kept. */
+  /** Segments never change, so they are cached once read. */
   readonly #segments = new Map<number, Segment>()
   readonly #sync: string
 
@@ -70,12 +70,12 @@ export class SqliteIndex implements IndexTables {
     return rows.map(row => Number(row['key']))
   }
 
-  /** Indexes some events of a session; `false` when there were none left. */
+  /** Indexes some events of a session; `false` if none were left. */
   step(key: number): boolean {
     return runNow(indexSome(this, key))
   }
 
-  /** Merges segments of one size class, where there are enough of them; `false` where there are not. */
+  /** Merges segments of one size class if there are enough of them; otherwise `false`. */
   merge(): boolean {
     return runNow(mergeSome(this))
   }
@@ -99,7 +99,7 @@ export class SqliteIndex implements IndexTables {
     const statement = this.#prepare(
       `SELECT p.segment, p.data FROM json_each(?) j JOIN recall_postings p ON p.segment = j.value AND p.term = ?`,
     )
-    // As arrays: a term of many segments is most of the time of a search. Node has them from 22.16 on.
+    // Rows as arrays are faster: reading a term with many segments takes most of a search. Node has this since 22.16.
     statement.setReturnArrays?.(true)
     const within = JSON.stringify(segments)
     const postingsOf = (term: string) =>
@@ -141,7 +141,7 @@ export class SqliteIndex implements IndexTables {
     return [...found].slice(0, limit)
   }
 
-  /** The blocks of a segment's words that can hold a text: all of them where there are few. */
+  /** The blocks of a segment's words that can contain a text; all blocks if there are few. */
   #blocksWith(segment: number, text: string): number[] {
     const lists: Uint8Array[] = []
     for (const gram of gramsIn(text)) {

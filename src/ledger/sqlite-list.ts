@@ -1,14 +1,17 @@
-/** The list of sessions in a SQLite ledger, the last used first: read from an index, page by page. */
+/** The list of sessions in a SQLite ledger, most recently used first: read from an index, page by page. */
 import type { SqlValue } from './database.ts'
 import { ownerPrefix } from './owners.ts'
 import { OWN } from './sqlite-index.ts'
 import type { ListOptions, SessionRow } from './store.ts'
 
-/** What the ids of an owner's sessions begin with (owners.ts); nothing for a session of the home itself. */
+/** The prefix of an owner's session ids (owners.ts); empty for a session of the home itself. */
 export const ownerOf = (id: string) =>
   `CASE WHEN substr(${id}, 1, 1) = '@' THEN substr(${id}, 1, instr(${id}, '/')) ELSE '' END`
 
-/** When a session was last used, by a seek in the key of `events`. The column that orders the list follows it. */
+/**
+ * The time of a session's last use, by a seek in the key of `events`. The column that orders the list is updated
+ * later.
+ */
 export const LAST_USE = `coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), s.created_at)`
 
 /** A session with its last event. */
@@ -24,7 +27,10 @@ type Wanted = Required<Pick<ListOptions, 'limit' | 'prefix'>> & {
 
 export const MINUTE_NOW = 'unixepoch() / 60'
 
-/** Only what is asked for is in the statement, so that the list is read from an index, in order, up to its limit. */
+/**
+ * The statement contains only the conditions that were asked for, so that the list is read from an index, in order,
+ * up to its limit.
+ */
 export function listStatement({ limit, anchor, contains, prefix, changedWithin }: Wanted): {
   sql: string
   values: SqlValue[]
@@ -38,7 +44,8 @@ export function listStatement({ limit, anchor, contains, prefix, changedWithin }
   }
   if (owner !== undefined) add(`${ownerOf('s.id')} = ?`, owner)
   if (prefix !== (owner ?? '')) add('substr(s.id, 1, length(?)) = ?', prefix, prefix)
-  // By the column, which the order is by: what was used since is not in it yet, and a walk over all pages must end.
+  // Pages follow the column that orders the list. It does not have the latest uses yet, so a walk over all pages
+  // ends.
   if (anchor) add('(s.updated_at, s.id) < (SELECT updated_at, id FROM sessions WHERE id = ?)', anchor.id)
   if (changedWithin !== undefined) add(`s.changed_minute >= ${MINUTE_NOW} - ?`, Math.ceil(changedWithin / 60_000))
   if (contains !== undefined) {

@@ -1,9 +1,9 @@
 /**
  * The ledger on `node:sqlite`: one file, WAL, any number of sessions and processes.
  *
- * A commit is synced to disk before an append resolves. Strings over 16 KB are stored once, by their hash. A
- * fork shares its parent's rows. The index of recall (sqlite-index.ts) is filled after appends, when there is time, so
- * that neither an append nor a search waits for it.
+ * A commit is synced to disk before an append resolves. Strings over 16 KB are stored once, by their hash. A fork
+ * shares its parent's rows. The index of recall (sqlite-index.ts) is filled after appends, in idle time, so that
+ * neither an append nor a search waits for it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
@@ -37,7 +37,7 @@ import {
 } from './store.ts'
 import { type Removal, type Tombstone, toTombstone } from './tombstones.ts'
 
-/** What the database says of an append to a session that was removed meanwhile. */
+/** The database's error for an append to a session that was removed meanwhile. */
 const REMOVED = 'the session was removed'
 
 /** Named steps, applied in order on open; append only. */
@@ -101,30 +101,30 @@ export type SqliteOptions = {
   busyMs?: number
   /** A limit to the size of the file, in pages. */
   maxPages?: number
-  /** Whether a commit may move the log into the file, which takes its time; if not, somebody else has to. */
+  /** Whether a commit may checkpoint the log, which takes time; otherwise call `checkpoint`. */
   checkpoints?: boolean
   readOnly?: boolean
-  /** Whether this handle fills the index of recall by itself; if not, somebody else calls `advanceIndex`. */
+  /** Whether this handle fills the index of recall by itself; otherwise call `advanceIndex`. */
   indexes?: boolean
 }
 
-/** So many rows go into one statement. */
+/** The number of rows in one statement. */
 const FEW = 8
 
 export class SqliteLedger implements LedgerStore {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
-  /** Keys and parents of sessions stay what they are until one is removed: after `#removals` of them. */
+  /** Keys and parents of sessions, valid until the next removal. `#removals` counts the removals seen so far. */
   readonly #lineages = new Map<string, Lineage[]>()
   #removals = 0
-  /** Keys of sessions that were appended to since the order of use was brought up to date. */
+  /** Keys of sessions with appends since the order of use was last updated. */
   readonly #used = new Set<number>()
   readonly #index: SqliteIndex
   readonly #indexer: Indexer | undefined
   readonly #checkFile: () => void
   #closed = false
 
-  /** Opens (or makes) the database at a path, or one in memory. */
+  /** Opens or creates the database at a path, or one in memory. */
   constructor(path: string, options: SqliteOptions = {}) {
     const { readOnly = false } = options
     this.#db = openDatabase(path, { readOnly })
@@ -183,12 +183,12 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
-    // Where it was removed meanwhile the database refuses: no append has to ask for that first.
+    // If the session was removed meanwhile, the database refuses the append, so no append has to check first.
     const key = (this.#lineages.get(id) ?? guard(() => this.#lineage(id))).at(-1)!.key
     if (rows.length === 0) return true
     try {
       guard(() =>
-        // A statement by itself is a transaction already.
+        // A single statement is a transaction already.
         rows.length <= FEW && rows.every(({ contents }) => !contents)
           ? this.#insert(key, rows)
           : inTransaction(this.#db, () => {
@@ -229,7 +229,7 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#contents(hashes))
   }
 
-  /** The index, with everything in it that was appended here or, for one session, by anybody. */
+  /** The index with everything that was appended here or, for one session, by anybody. */
   async index(scope: Scope): Promise<RecallIndex> {
     const session = sessionOf(scope)
     if (session !== undefined) guard(() => this.#lineage(session))
@@ -250,11 +250,11 @@ export class SqliteLedger implements LedgerStore {
     }
   }
 
-  /** As `Advance` (indexer.ts) says. */
+  /** See `Advance` (indexer.ts). */
   async advanceIndex(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
     return guard(() => {
       let left = steps
-      // One that was removed meanwhile has nothing to be indexed.
+      // A session that was removed meanwhile needs no indexing.
       const there = sessions?.filter(id => this.#find(id))
       const keys = there?.flatMap(id => this.#lineage(id).map(({ key }) => key)) ?? this.#index.behind()
       for (const key of new Set(keys)) while (left > 0 && this.#index.step(key)) left--
@@ -270,7 +270,7 @@ export class SqliteLedger implements LedgerStore {
     )
     this.#checkFile()
     this.#noticeRemovals()
-    // Now, since no other process knows that forks have events which are not in the index.
+    // Index at once, since no other process knows that these forks have events which are not in the index.
     for (const key of heirs) while (this.#index.step(key));
     guard(() => this.#noteUse(heirs))
     return buried
@@ -294,7 +294,7 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => this.#all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone))
   }
 
-  /** Takes over the record of sessions that were removed from another store. */
+  /** Takes over the tombstones of sessions that were removed from another store. */
   async addTombstones(tombstones: readonly Tombstone[]): Promise<void> {
     guard(() =>
       inTransaction(this.#db, () => {
@@ -303,19 +303,19 @@ export class SqliteLedger implements LedgerStore {
     )
   }
 
-  /** Gives a session another id; nothing where there is no such session, or the id is taken. */
+  /** Gives a session another id; `false` if there is no such session or the id is taken. */
   rename(id: string, to: string): boolean {
     const taken = '(SELECT 1 FROM sessions WHERE id = ?)'
     this.#lineages.clear()
     return guard(() => this.#run(`UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`, [to, id, to])) > 0
   }
 
-  /** Moves what is in the log into the file, and begins it anew: most of it while others write, the rest alone. */
+  /** Moves the log into the file and starts a new log: most of it while others write, the rest exclusively. */
   async checkpoint(): Promise<void> {
     guard(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE); PRAGMA wal_checkpoint(RESTART)'))
   }
 
-  /** What was appended here goes into the index first. */
+  /** Indexes what was appended here, then closes. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -347,7 +347,7 @@ export class SqliteLedger implements LedgerStore {
     return lineage
   }
 
-  /** Brings the order of use up to date. An append leaves that for later: it would have three more pages to sync. */
+  /** Updates the order of use. An append postpones this: it would have to sync three more pages. */
   #noteUse(keys: Iterable<number>): void {
     for (const key of keys) {
       this.#run(`UPDATE sessions AS s SET updated_at = ${LAST_USE} WHERE s.key = ? AND s.updated_at <> ${LAST_USE}`, [
@@ -358,8 +358,8 @@ export class SqliteLedger implements LedgerStore {
   }
 
   /**
-   * While another process writes, or the disk is full, the order stays as it is: it is derived, and whoever fills the
-   * index brings it up to date.
+   * Leaves the order as it is while another process writes or the disk is full. The order is derived, and the next
+   * process that fills the index updates it.
    */
   #noteUseIfPossible(): void {
     try {
@@ -471,7 +471,7 @@ function toRow(row: Record<string, unknown>): Row {
   }
 }
 
-/** Which stretch of sequence numbers comes from which session. */
+/** Which session holds which range of sequence numbers. */
 function segments(lineage: readonly Lineage[]): (Lineage & { first: number })[] {
   return lineage.map((own, i) => ({ ...own, first: i === 0 ? 0 : lineage[i - 1]!.upTo + 1 }))
 }

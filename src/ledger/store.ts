@@ -1,9 +1,9 @@
 /**
  * What a ledger needs of a database. Every implementation passes test/contracts/ledger-store.ts.
  *
- * A store keeps events as opaque text in a hash chain per session; it never interprets them beyond `light`, a
- * short description that is read without the body. An append is atomic and durable before it resolves, and is
- * refused when somebody else has appended since: the caller then reads on and tries again.
+ * A store keeps events as opaque text in a hash chain per session. It interprets only `light`, a short description
+ * that is read without the body. An append is atomic and durable before it resolves. It is refused if another writer
+ * has appended since: the caller then reads on and tries again.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope } from '../recall/index.ts'
@@ -12,7 +12,7 @@ import type { Removal, Tombstone } from './tombstones.ts'
 
 export type SessionRow = {
   id: string
-  /** Where this session was forked from: it shares the parent's events up to and including `seq`. */
+  /** The fork's origin: it shares the parent's events up to and including `seq`. */
   parent?: { id: string; seq: number }
   createdAt: number
   updatedAt: number
@@ -27,7 +27,7 @@ export type Row = {
   type: string
   at: number
   hash: string
-  /** What is needed of an event whose body is not loaded. */
+  /** What is known about an event without its body. */
   light: string
   /** `undefined` when only the light form was asked for. */
   body: string | undefined
@@ -48,56 +48,60 @@ export type ReadOptions = {
 
 export type ListOptions = {
   limit?: number
-  /** The id behind which the list goes on. */
+  /** The list continues after this id. */
   after?: string
-  /** Only with this text in their id (behind the prefix) or in what their meta says. */
+  /** Only sessions with this text in their id (after the prefix) or in their meta. */
   contains?: string
-  /** Only those whose id begins so. */
+  /** Only sessions whose id begins with this text. */
   prefix?: string
-  /** Only those that were made or changed in so many milliseconds, to the minute, by the clock of the database. */
+  /** Only sessions created or changed within so many milliseconds, to the minute, by the clock of the database. */
   changedWithin?: number
 }
 
 export interface LedgerStore {
-  /** The session, made if there is none. */
+  /** Opens a session; creates it if it does not exist. */
   open(id: string, init: { at: number; meta: string; parent?: { id: string; seq: number } }): Promise<SessionRow>
   find(id: string): Promise<SessionRow | undefined>
-  /** The last used first. */
+  /** Most recently used first. */
   list(options?: ListOptions): Promise<SessionRow[]>
   setMeta(id: string, meta: string): Promise<void>
-  /** Adds rows behind the last one, all or none; `false` when their place is taken already. */
+  /** Adds rows at the end, all or none; `false` if their place is already taken. */
   append(id: string, rows: readonly NewRow[]): Promise<boolean>
   read(id: string, options?: ReadOptions): Promise<Row[]>
   /**
-   * Removes sessions for good, all or none: their events, the large texts that nothing else holds, and what the index
-   * has of them. Forks keep the events that they share. Gives a tombstone for each; names without a session are left out.
+   * Removes sessions for good, all or none: their events, the large texts that nothing else refers to, and their
+   * entries in the index. Forks keep the events that they share. Gives a tombstone for each; names without a session
+   * are left out.
    */
   remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]>
-  /** Of all sessions that were removed, the first one first; from a place among them on. */
+  /** The tombstones of removed sessions, oldest first, starting at a place among them. */
   tombstones(from?: number): Promise<Tombstone[]>
   /**
-   * Covers texts in the events of sessions, all or none: in what they share with forks too. The chains of all sessions
-   * that hold a changed event are computed anew, and each gets an event that says so. Gives these sessions.
+   * Covers texts in the events of sessions, all or none, including events shared with forks. The chains of all
+   * sessions with a changed event are recomputed, and each gets an event that says so. Gives these sessions.
    */
   redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]>
-  /** Takes what was removed or covered from the disk too, where the database can be told to. */
+  /** Clears removed and covered texts from the disk too, if the database can do it. */
   scrub(): Promise<void>
-  /** Large texts by their hashes; one that is not there is left out. */
+  /** Large texts by their hashes; missing ones are left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>
   /**
-   * The index of recall, with everything in it that was appended before: for one session always, for several as far
-   * as it could be filled at once (`behind` says so).
+   * The index of recall. For one session it has everything that was appended before; for several, `behind` says
+   * whether it could not be filled completely at once.
    */
   index(scope: Scope): Promise<RecallIndex>
   close(): Promise<void>
-  /** For callers who wait for the disk themselves; a store that gains nothing by it leaves it out. */
+  /** For callers that wait for the disk themselves. A store that gains nothing by it leaves it out. */
   early?(): EarlyStore
 }
 
-/** A store whose writes resolve when they outlive this process, and a promise of those so far outliving the machine. */
+/**
+ * A store whose writes resolve when they survive the process. `synced` resolves when the writes so far survive a
+ * crash of the machine.
+ */
 export type EarlyStore = { store: LedgerStore; synced(): Promise<void> }
 
-/** The `early` of a store that wraps another one, wrapped in the same way; nothing where the other has none. */
+/** The `early` of a store that wraps another one, wrapped in the same way; empty if the inner store has none. */
 export function earlyOf(store: LedgerStore, wrap: (store: LedgerStore) => LedgerStore): Pick<LedgerStore, 'early'> {
   if (!store.early) return {}
   const early = store.early.bind(store)
@@ -113,7 +117,6 @@ export function noSession(id: string): PalimpsestError {
   return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
 }
 
-/** An event from its row in a database. */
 export function toRow(row: Record<string, unknown>, seq = Number(row['seq'])): Row {
   return {
     seq,
@@ -125,7 +128,7 @@ export function toRow(row: Record<string, unknown>, seq = Number(row['seq'])): R
   }
 }
 
-/** A session from its row in a database; `length` is a column of that row. */
+/** Reads a session from its row; `length` is a column of that row. */
 export function toSession(row: Record<string, unknown>): SessionRow {
   const parent =
     row['parent_id'] === null ? {} : { parent: { id: String(row['parent_id']), seq: Number(row['fork_seq']) } }

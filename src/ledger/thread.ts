@@ -1,4 +1,4 @@
-/** The thread of ThreadedLedger, for what takes long: one request after the other, each answered when it is on disk. */
+/** The thread of ThreadedLedger, for slow operations: one request after the other, each answered when it is on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { isPalimpsestError, messageOf } from '../model/errors.ts'
 import { SqliteLedger } from './sqlite.ts'
@@ -14,7 +14,7 @@ port.on('message', (asked: Asked | 'close') => {
 
 async function answer({ n, method, args }: Asked): Promise<void> {
   try {
-    // The arguments are those of the method: ThreadedLedger passes on its own.
+    // The arguments fit the method: ThreadedLedger passes on its own.
     const result: unknown = await (store[method] as (...args: unknown[]) => Promise<unknown>).apply(store, args)
     port.postMessage({ n, result } satisfies Answered)
   } catch (error) {

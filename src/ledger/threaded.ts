@@ -1,10 +1,10 @@
 /**
- * The SQLite ledger for processes that serve many at once: whatever a write has to wait for, nobody waits with it.
+ * The SQLite ledger for processes that serve many requests at once: a write that waits does not make others wait.
  *
- * A commit is made here, which takes a tenth of a millisecond, and leaves the log unsynced; then the log is synced
- * by the system's own threads, once for all commits that wait for it, and only after that the write resolves. So it
- * promises what every store promises, and the main thread never waits for the disk. What would have to wait goes to a
- * thread of our own: a write while another process holds the database, and moving the log into the file.
+ * A commit is made on the main thread, which takes a tenth of a millisecond, and leaves the log unsynced. Then the
+ * system's own threads sync the log, once for all waiting commits, and only after that the write resolves. So it
+ * keeps the promise of every store, and the main thread never waits for the disk. Operations that would wait go to a
+ * thread of our own: a write while another process holds the database, and checkpoints of the log.
  * A database in memory cannot be shared by two connections: use SqliteLedger for that.
  */
 
@@ -20,7 +20,7 @@ import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
 import type { Removal, Tombstone } from './tombstones.ts'
 
-/** What the thread is asked for, and what it answers. */
+/** The requests to the thread, and its answers. */
 export type Asked = {
   n: number
   method: Write | 'remove' | 'redact' | 'scrub' | 'checkpoint' | 'advanceIndex'
@@ -30,9 +30,9 @@ type Write = 'open' | 'setMeta' | 'append'
 export type Answered = { n: number; result?: unknown; error?: ThreadError }
 export type ThreadError = { message: string; code?: ErrorCode; data?: Record<string, unknown> }
 
-/** How long a write may wait here for another process. */
+/** How long a write may wait on the main thread for another process. */
 const BRIEFLY_MS = 5
-/** After so many writes the log is moved into the file. */
+/** The log is checkpointed after this many writes. */
 const CHECKPOINT_AFTER = 300
 
 type Waiting = { resolve(result: never): void; reject(error: Error): void }
@@ -44,17 +44,17 @@ export class ThreadedLedger implements LedgerStore {
   readonly #waiting = new Map<number, Waiting>()
   readonly #writing = new Set<Promise<unknown>>()
   readonly #indexer: Indexer
-  /** Resolves when the thread has ended, whatever ended it. */
+  /** Resolves when the thread has ended, for any reason. */
   readonly #ended: Promise<unknown>
-  /** Why nothing can be asked of the thread any more. */
+  /** Why the thread takes no more requests. */
   #failure: Error | undefined
   #asked = 0
   #written = 0
   #closed = false
 
-  /** Opens (or makes) the database at a path. */
+  /** Opens or creates the database at a path. */
   constructor(path: string, options: SqliteOptions = {}) {
-    // Made with patience, so that two can open it at once; what is wrong with the file is thrown here.
+    // Opened first with the full timeout, so that two processes can open it at once. Throws if the file is damaged.
     void new SqliteLedger(path, { ...options, indexes: false }).close()
     const here = { sync: 'normal', checkpoints: false, indexes: false, busyMs: BRIEFLY_MS } as const
     this.#here = new SqliteLedger(path, { ...options, ...here })
@@ -62,7 +62,7 @@ export class ThreadedLedger implements LedgerStore {
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js'
     this.#thread = new Worker(new URL(file, import.meta.url), {
       workerData: { path, options: { ...options, indexes: false } },
-      // Node 22 says in every thread that node:sqlite is experimental.
+      // Without it, Node 22 warns in every thread that node:sqlite is experimental.
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
     this.#thread.unref()
@@ -101,7 +101,7 @@ export class ThreadedLedger implements LedgerStore {
     return this.#here.contents(hashes)
   }
 
-  /** By the thread: it takes long, and nothing waits for it but the caller. */
+  /** Runs in the thread: it takes long, and only the caller waits for it. */
   async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
     if (this.#closed) throw closed()
     const removed = await this.#tracked(this.#ask<Tombstone[]>('remove', ids, removal))
@@ -130,7 +130,7 @@ export class ThreadedLedger implements LedgerStore {
     return this.#here.readIndex(scope, { behind: await this.#indexer.catchUp(sessionIn(scope)) })
   }
 
-  /** Resolves when everything that was asked for is written. */
+  /** Resolves when all requested writes are done. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -163,7 +163,7 @@ export class ThreadedLedger implements LedgerStore {
     return { store, synced: () => this.#tracked(this.#log.sync()) }
   }
 
-  /** `waits`: for the disk too. What goes to the thread is on disk when the thread answers. */
+  /** `waits`: whether the write also waits for the disk. A write by the thread is on disk when the thread answers. */
   #write<T>({ waits }: { waits: boolean }, method: Write, ...args: unknown[]): Promise<T> {
     if (this.#closed || this.#failure) return Promise.reject(this.#failure ?? closed())
     return this.#tracked(
@@ -186,7 +186,7 @@ export class ThreadedLedger implements LedgerStore {
     return result
   }
 
-  /** Closing waits for it. */
+  /** Registers a write, so that `close` waits for it. */
   #tracked<T>(writing: Promise<T>): Promise<T> {
     this.#writing.add(writing)
     const done = () => this.#writing.delete(writing)
@@ -197,7 +197,7 @@ export class ThreadedLedger implements LedgerStore {
   #ask<T>(method: Asked['method'], ...args: unknown[]): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure)
     const n = this.#asked++
-    // The process stays while something is being written, and no longer.
+    // Keeps the process alive while a write is in progress, and no longer.
     this.#thread.ref()
     return new Promise((resolve, reject) => {
       this.#waiting.set(n, { resolve, reject })
@@ -213,7 +213,7 @@ export class ThreadedLedger implements LedgerStore {
     else waiting?.resolve(result as never)
   }
 
-  /** The thread is gone: what waits for it fails, and so does every later write. */
+  /** The thread has ended: waiting requests fail, and so does every later write. */
   #fail(error: Error): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.values()) reject(this.#failure)
@@ -222,8 +222,8 @@ export class ThreadedLedger implements LedgerStore {
 }
 
 /**
- * A file whose content is brought to the disk by the system's threads; those who ask meanwhile share the next time.
- * After a failure it stays failed: the system forgets what it could not write, and a later success would not cover it.
+ * A file that is synced to disk by the system's threads; calls during a sync share the next one. After a failure it
+ * stays failed: the system forgets the data that it could not write, and a later success would not cover it.
  */
 class SyncedFile {
   readonly #file: number
@@ -234,7 +234,7 @@ class SyncedFile {
   constructor(path: string) {
     this.#file = openSync(path, 'r+')
     const folder = openSync(dirname(path), 'r')
-    // So that the file itself is found again.
+    // Sync the folder too, so that the file itself is found after a crash.
     fsyncSync(folder)
     closeSync(folder)
   }
@@ -257,7 +257,7 @@ class SyncedFile {
         })
       return this.#running
     }
-    // The one that is running may have begun before the last write.
+    // The running sync may have begun before the last write.
     this.#next ??= this.#running
       .catch(() => {})
       .then(() => {

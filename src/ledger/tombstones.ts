@@ -1,15 +1,14 @@
 /**
- * What stays of a session that was removed: a tombstone, in a hash chain of its own.
+ * The record of a removed session: a tombstone, in a hash chain of its own.
  *
- * It says which session it was, when it was removed and by whom, and where its chain ended. So `verify` can tell a
- * session that somebody deleted from one that is missing, and a head that was kept elsewhere proves that no tombstone
- * was dropped or written anew.
+ * It names the session, when and by whom it was removed, and the end of its chain. So `verify` can tell a deleted
+ * session from a missing one, and a head that was kept elsewhere proves that no tombstone was dropped or rewritten.
  */
 import { hash } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
 
 export type Tombstone = {
-  /** Its place among the tombstones, from 0. */
+  /** The tombstone's place among all tombstones, from 0. */
   seq: number
   session: string
   at: number
@@ -17,13 +16,13 @@ export type Tombstone = {
   /** How many events the session had, and the hash of the last one. */
   events: number
   head: string
-  /** Over everything above and the tombstone before. */
+  /** The hash over everything above and the tombstone before. */
   hash: string
 }
 
 export type Removal = { at: number; by: string }
 
-/** The next tombstone behind the last one. */
+/** Makes the tombstone that follows the last one. */
 export function tombstoneAfter(last: Pick<Tombstone, 'seq' | 'hash'> | undefined, of: Omit<Tombstone, 'seq' | 'hash'>) {
   const placed = { seq: (last?.seq ?? -1) + 1, ...of }
   return { ...placed, hash: tombstoneHash(last?.hash ?? '', placed) }
@@ -33,7 +32,7 @@ function tombstoneHash(prev: string, { seq, session, at, by, events, head }: Omi
   return hash('sha256', JSON.stringify([prev, seq, session, at, by, events, head]))
 }
 
-/** Throws where a tombstone is missing or was changed. */
+/** Throws if a tombstone is missing or was changed. */
 export function checkTombstones(tombstones: readonly Tombstone[]): void {
   let prev = ''
   for (const [index, tombstone] of tombstones.entries()) {
@@ -46,7 +45,7 @@ export function checkTombstones(tombstones: readonly Tombstone[]): void {
   }
 }
 
-/** A row of the table of tombstones, in either database. */
+/** Reads a row of the tombstones' table, from either database. */
 export function toTombstone(row: Record<string, unknown>): Tombstone {
   const { seq, session, at, by, events, head, hash: own } = row
   return {

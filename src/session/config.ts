@@ -139,7 +139,7 @@ const keepSchema = z.union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.n
 const presetSchema = z.enum([...presets, ...seedPresets].map(preset => preset.name))
 const choiceSchema = z.strictObject({ policy: presetSchema, keep: keepSchema }).partial()
 
-/** What is set for one agent or one project. */
+/** Settings for one agent or one project. */
 export type Choice = z.infer<typeof choiceSchema>
 
 export const configSchema = z
@@ -205,10 +205,10 @@ export type Config = {
   agent?: AgentConfig
 }
 
-/** A configuration as the engine takes it. */
+/** The configuration in the form that the engine takes. */
 export type Settings = {
   planner?: PlannerFactory
-  /** How presets are tuned. */
+  /** The parameters of presets. */
   tuning?: PresetTuning
   byAgent?: Record<string, Choice>
   byProject?: Record<string, Choice>
@@ -217,13 +217,13 @@ export type Settings = {
   overhead?: number
   models?: ModelTable
   tools?: ToolTable
-  /** Recall orders by meaning, too. */
+  /** With it, recall also ranks hits by meaning. */
   embed?: Embed
-  /** Which sessions are let go; the path of the archive is whole. */
+  /** Which sessions are removed, and when. The archive's path is absolute. */
   retention?: Retention
 }
 
-/** Checks a value as a configuration. `source` is what errors name. */
+/** Checks that a value is a configuration. Errors name `source`. */
 export function parseConfig(value: unknown, source = 'config'): Config {
   const parsed = configSchema.safeParse(value)
   if (parsed.success) return parsed.data
@@ -234,7 +234,7 @@ export function parseConfig(value: unknown, source = 'config'): Config {
   })
 }
 
-/** `source` is the file: modules are found from its folder. */
+/** `source` is the configuration file. Modules are resolved from its folder. */
 export async function toSettings(config: Config, source = '.'): Promise<Settings> {
   const {
     policy,
@@ -268,7 +268,10 @@ function withWholePath({ archive, ...rest }: Retention, source: string): Retenti
   return archive === undefined ? rest : { ...rest, archive: resolve(dirname(source), archive) }
 }
 
-/** What the configuration of a home says: the file beside it, the file of that path, or the value itself; `false` for none. */
+/**
+ * The settings of a home: from the file beside it, from the file at the given path, or from the value itself. `false`
+ * means no configuration.
+ */
 export async function settingsFor(home: string, config?: Config | string | false): Promise<Settings> {
   if (config === false || (config === undefined && home === MEMORY)) return {}
   if (typeof config === 'object') return toSettings(parseConfig(config))
@@ -306,7 +309,7 @@ function isPolicy(value: unknown): value is Policy {
   return isRecord(value) && typeof value['name'] === 'string' && typeof value['start'] === 'function'
 }
 
-/** Reads a configuration file; `undefined` when there is none and none must be. */
+/** Reads a configuration file; `undefined` if it is missing and `mustExist` is false. */
 export async function readConfig(path: string, { mustExist = true } = {}): Promise<Config | undefined> {
   let text: string
   try {
@@ -320,7 +323,7 @@ export async function readConfig(path: string, { mustExist = true } = {}): Promi
 
 export type ConfigModels = { written: string[]; kept: string[] }
 
-/** Writes rows of models into a configuration. Rows that the user wrote stay: those of an update say their source. */
+/** Writes model rows into a configuration. Rows that the user wrote are kept; rows from an update have a `source`. */
 export async function updateModels(path: string, rows: ModelTable): Promise<ConfigModels> {
   let kept: string[] = []
   let written: string[] = []
@@ -336,12 +339,12 @@ export async function updateModels(path: string, rows: ModelTable): Promise<Conf
   return { written, kept }
 }
 
-/** Where the configuration of a home is looked for: in the folder that holds it. */
+/** The configuration file of a home is in the folder that holds the home. */
 export function configPath(home: string): string {
   return join(dirname(resolve(home)), CONFIG_FILE)
 }
 
-/** The JSON Schema of the file, for editors. */
+/** The JSON Schema of the configuration file, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
   return { title: CONFIG_FILE, ...z.toJSONSchema(configSchema, { io: 'input' }) }
 }
@@ -386,7 +389,7 @@ function allowedValues(key: PropertyKey | undefined): string[] | undefined {
   return undefined
 }
 
-/** Of a union that fits in no way, the problem in the way that was most likely meant. */
+/** When a value matches no branch of a union, gives the problem in the branch that was most likely meant. */
 function branchOf(issue: Issue, value: unknown): Issue {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const isObject = typeof valueAt(value, issue.path) === 'object'

@@ -1,4 +1,4 @@
-/** Errors of writers that meet in one session. */
+/** Errors for concurrent writers of one session. */
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 
 export function contention(session: string): PalimpsestError {
@@ -12,14 +12,14 @@ export function redactedMeanwhile(session: string): PalimpsestError {
   return new PalimpsestError('STORE_LOCKED', message, { session, redacted: true })
 }
 
-/** Throws where others have added entries behind those that somebody looked at; retried by who looked. */
+/** Throws if others have added entries since the caller looked. The caller retries. */
 export function checkGrown(session: string, known: number | undefined, entries: number): void {
   if (known === undefined || known === entries) return
   const message = `Session ${session} has grown meanwhile. Try again.`
   throw new PalimpsestError('STORE_LOCKED', message, { session, grown: true })
 }
 
-/** Whether what was made for a session has to be made anew: it has changed since somebody looked at it. */
+/** Whether the work has to be done again because the session has changed since the caller looked at it. */
 export function isChangedMeanwhile(error: unknown): boolean {
   return isPalimpsestError(error) && (error.data['redacted'] === true || error.data['grown'] === true)
 }

@@ -1,9 +1,9 @@
 /**
- * A conversation in a file, whatever wrote it: the transcript of an agent, or messages in the form of a provider
- * (the list itself, or a request that has it). The form is told by what is in the file.
+ * A conversation in a file: an agent's transcript, or messages in a provider's form (the list itself, or a request
+ * that contains it). The format is detected from the content.
  *
- * `healConversation` gives the same conversation as a provider accepts it. It goes through a ledger in memory, so
- * what it repairs is what the engine would repair, and the answer says so.
+ * `healConversation` gives the same conversation in a form that a provider accepts. It goes through a ledger in
+ * memory, so it makes the same repairs as the engine, and the result lists them.
  */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -26,20 +26,20 @@ export type Conversation = {
   id: string
   messages: Message[]
   violations: Violation[]
-  /** What healing it does. */
+  /** The repairs that healing makes. */
   repairs: string[]
-  /** Messages in front that the file does not count as messages: a system prompt of its own. */
+  /** Messages at the beginning that the file does not count as messages: a separate system prompt. */
   offset: number
   model: string
-  /** The messages in the form in which they came. */
+  /** Writes messages in the file's own format. */
   write: (messages: readonly Message[]) => unknown
-  /** The messages without what breaks the rules of tool calls; calls may still lack a result. */
+  /** The messages without violations of the tool-call rules; calls may still lack a result. */
   healed: Message[]
 }
 
 export type ConversationFile = { format: string; conversations: Conversation[]; problems: Problem[] }
 
-/** A model of each dialect, for the rules that hold there. */
+/** One model of each dialect, to look up the rules of that dialect. */
 const MODELS: Record<WireDialect, string> = {
   anthropic: 'claude-sonnet-4-5',
   'openai-chat': 'gpt-4o',
@@ -149,7 +149,7 @@ function writeForm({ dialect, around, key }: WireForm, messages: readonly Messag
   }
 }
 
-/** Without the marks of a view, and without times that nobody gave. */
+/** Removes the view's marks, and times that the file did not have. */
 function unmarked({ at, ...message }: Message): Message {
   const parts = message.parts.map(({ edit: _, ...part }): Part => part)
   return { ...message, parts, ...(at ? { at } : {}) }

@@ -1,6 +1,7 @@
 /**
- * What the client's own compaction took out of a conversation: the session before it has all of it. A text that is put
- * back is an edit of the message with which the conversation goes on, recorded and undone like any other.
+ * Texts that the client's own compaction removed from a conversation: the session before it still has them. Putting a
+ * text back is an edit of the message with which the conversation continues; it is recorded and can be undone like
+ * any other.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
@@ -14,7 +15,7 @@ import type { Session } from './session.ts'
 
 type IsHidden = (session: Session, entry: number, part: number) => boolean
 
-/** The texts and results of the session before that are nowhere in this one, the largest first. */
+/** The texts and results of the previous session that are missing from this one, largest first. */
 export async function droppedFrom(pal: Palimpsest, info: SessionInfo, isHidden?: IsHidden): Promise<Dropped> {
   const { before, live } = await bothOf(pal, info)
   const here = new Set([...shownParts(live.fold)].map(({ original }) => textOf(original)))
@@ -30,7 +31,7 @@ export async function droppedFrom(pal: Palimpsest, info: SessionInfo, isHidden?:
   return { session: info.id, before: before.id, parts: parts.sort((a, b) => b.tokens - a.tokens) }
 }
 
-/** Puts texts behind the message with which the conversation goes on. */
+/** Adds texts to the message with which the conversation continues. */
 export async function putBack(
   pal: Palimpsest,
   info: SessionInfo,

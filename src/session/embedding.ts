@@ -1,6 +1,7 @@
 /**
- * What gives texts their vectors, for recall by meaning: an ONNX model on this machine, or an endpoint that speaks OpenAI's
- * `/embeddings`. Loaded at the first search, and only where `recall.embedding` of the configuration names one.
+ * Embeds texts for recall by meaning: with an ONNX model on this machine, or an endpoint that speaks OpenAI's
+ * `/embeddings`. The model is loaded at the first search, and only if `recall.embedding` in the configuration names
+ * one.
  *
  * `onnxruntime-web` (WebAssembly) is an optional peer dependency: it has no install script and runs everywhere.
  */
@@ -35,7 +36,7 @@ export type EmbeddingConfig = z.infer<typeof embeddingSchema>
 const ENDPOINT_BATCH = 64
 const ENDPOINT_MS = 10_000
 
-/** Opened when it is first needed, and again after a failure. */
+/** Opens the model at its first use, and again after a failure. */
 export function lateEmbedding(config: EmbeddingConfig, from: string): Embed {
   let opened: Promise<Embed> | undefined
   return async (texts, kind) => {
@@ -47,14 +48,14 @@ export function lateEmbedding(config: EmbeddingConfig, from: string): Embed {
   }
 }
 
-/** `from` is the folder that paths are relative to. */
+/** Paths are relative to `from`. */
 export async function openEmbedding(config: EmbeddingConfig, from: string): Promise<Embed> {
   const embed = 'onnx' in config ? await inThread(config, from) : endpoint(config)
   const { queryPrefix: prefix = '' } = config
   return (texts, kind) => embed(kind === 'query' ? texts.map(text => prefix + text) : texts)
 }
 
-/** The model in a thread of its own: a batch takes a tenth of a second, in which nobody else would be answered. */
+/** Runs the model in its own thread: a batch takes a tenth of a second and would block every other request. */
 async function inThread(config: OnnxConfig, from: string): Promise<EmbedTexts> {
   const file = import.meta.url.endsWith('.ts') ? './onnx-thread.ts' : './onnx-thread.js'
   const thread = new Worker(new URL(file, import.meta.url), { workerData: { config, from } satisfies OnnxModel })
@@ -68,7 +69,7 @@ async function inThread(config: OnnxConfig, from: string): Promise<EmbedTexts> {
   const settle = (n: number, done: (answer: PromiseWithResolvers<Float32Array[]>) => void) => {
     const answer = waiting.get(n)
     waiting.delete(n)
-    // A process may end while nobody waits for vectors.
+    // The process may end while no vectors are awaited.
     if (waiting.size === 0) thread.unref()
     if (answer) done(answer)
   }

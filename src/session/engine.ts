@@ -1,5 +1,5 @@
 /**
- * The one object that every door holds: a home with a ledger in it, and the sessions.
+ * The object that every door holds: a home with its ledger and its sessions.
  *
  * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
  * memory. With PALIMPSEST_DATABASE_URL the ledger is in that PostgreSQL database. Sessions share the store; several
@@ -45,24 +45,27 @@ export type { SessionInfo } from './session-info.ts'
 export type PalimpsestOptions = {
   /** A folder, or ':memory:'. The environment variable PALIMPSEST_HOME, or `.agent`, by default. */
   home?: string
-  /** Another store than the SQLite file in the home. */
+  /** A store to use instead of the SQLite file in the home. */
   store?: LedgerStore
-  /** The PostgreSQL database of the ledger: what PALIMPSEST_DATABASE_URL says by default, `false` for the file in the home. */
+  /**
+   * The PostgreSQL database of the ledger. The default is PALIMPSEST_DATABASE_URL; `false` means the file in the
+   * home.
+   */
   databaseUrl?: string | false
   clock?: () => number
   models?: ModelTable
   tools?: ToolTable
-  /** Keeps a file that an edit points to, in place of the folder in the home. */
+  /** Keeps a file that an edit points to, instead of writing it to the home's folder. */
   keepFile?: (path: string, text: string) => Promise<void>
-  /** Gives texts their vectors: recall then orders what it finds by meaning, too. */
+  /** Embeds texts. With it, recall also ranks hits by meaning. */
   embed?: Embed
-  /** Has a model write the summaries that policies plan; ours are used where it fails. */
+  /** Lets a model write the summaries that policies plan. If it fails, our own summary is used. */
   summarize?: WriteSummary
-  /** The workspace whose daily log gets a line when old entries are summarised; the one in the home unless given. */
+  /** The workspace whose daily log gets a line when old entries are summarised. The default is the one in the home. */
   workspace?: Files
   /**
-   * A configuration, or the path of one; `false` for none. By default `palimpsest.json` in the folder that holds
-   * the home, if it is there. What is given here as an option comes before what it says.
+   * A configuration, or the path of one; `false` for none. The default is `palimpsest.json` in the folder that holds
+   * the home, if the file exists. Options given here override the configuration.
    */
   config?: Config | string | false
 }
@@ -73,25 +76,31 @@ export type OpenOptions = {
   /** @deprecated The old name of `planner`. */
   policy?: PlannerChoice
   model?: string
-  /** The cache lifetime that requests ask for, by the provider's name of it (`5m`, `1h`); the provider's default unless given. */
+  /**
+   * The cache lifetime that requests ask for, by the provider's name for it (`5m`, `1h`). The default is the
+   * provider's.
+   */
   cacheTtl?: string
-  /** Milliseconds for which the provider was seen to keep a prefix, where that is longer than it says. */
+  /** Milliseconds for which the provider was seen to keep a prefix, if that is longer than it documents. */
   cacheKept?: number
-  /** Tokens of system prompt and tools that are sent in front of the messages. */
+  /** Tokens of the system prompt and tools, which are sent before the messages. */
   overhead?: number
-  /** Ids at the end of large results, for the context tool: over how many characters; `true` for 2000. */
+  /** Adds ids to the end of results over this many characters, for the context tool; `true` means 2000. */
   ids?: boolean | number
-  /** The tool by which the agent saves what it must not lose; warnings name it. */
+  /** The tool with which the agent saves important information; warnings name it. */
   saveWith?: string
-  /** Whether the provider can be told to clear the oldest results itself. */
+  /** Whether the provider can be asked to clear the oldest results itself. */
   serverClears?: boolean
-  /** The tool by which the agent finds what was shortened (`recall`); `false` where it has none, so that no text names it. */
+  /**
+   * The tool with which the agent finds shortened texts (`recall`). With `false` the agent has no such tool, and no
+   * text names it.
+   */
   recallWith?: string | false
   /** Fails when there is no such session. */
   mustExist?: boolean
-  /** What the session is; what is left out stays as it was. */
+  /** Facts about the session. Fields that are left out keep their value. */
   about?: About
-  /** Options given here count for this opening and for forks made from it; an existing session keeps its own. */
+  /** Options given here apply to this opening and to forks made from it; an existing session keeps its own. */
   asGuest?: boolean
 }
 
@@ -99,19 +108,19 @@ export type OpenOptions = {
 export type SessionHit = RecallHit & { session: string }
 
 export type RecallAllOptions = RecallOptions & {
-  /** Which sessions; all of the home unless given. */
+  /** Which sessions to search; the default is all of the home's. */
   among?: (session: string) => boolean
-  /** Only sessions that worked in this folder or inside it; the end of a path is enough. */
+  /** Only sessions that worked in this folder or inside it. The end of a path is enough. */
   project?: string
   /** Only sessions with this tag. */
   tag?: string
-  /** Opens a session for the doors that keep theirs. */
+  /** Opens a session, for doors that keep sessions open. */
   open?: (session: string) => Promise<Session>
 }
 
 type Chosen = { [K in 'project' | 'tag' | 'among']: RecallAllOptions[K] | undefined }
 
-/** `read`: what the configuration says, shared by all that `of` and `with` give. */
+/** `read` holds the configuration; every engine made by `of` or `with` shares it. */
 type EngineOptions = PalimpsestOptions & {
   read: { settings: Settings }
   changes: Listeners<SessionChange>
@@ -132,7 +141,7 @@ export class Palimpsest {
   readonly home: string
   readonly #store: LedgerStore
   readonly #options: EngineOptions
-  /** The user whose sessions these are; all of the home's where nobody is named. */
+  /** The user whose sessions these are; `undefined` for all sessions of the home. */
   readonly #owner: string | undefined
 
   constructor(home: string, store: LedgerStore, options: EngineOptions, owner?: string) {
@@ -143,44 +152,44 @@ export class Palimpsest {
   }
 
   /**
-   * The same home for one of its users: their sessions under their own names, and nothing of anybody else's. What is
-   * kept beside the ledger goes to their folder. From the home itself, their sessions are called `@user/name`.
+   * The same home for one of its users: it shows their sessions under their own names, and no others. Files beside
+   * the ledger go to the user's folder. The home itself calls their sessions `@user/name`.
    */
   of(owner: string): Palimpsest {
     return new Palimpsest(this.home, ownedBy(owner, this.#store), this.#options, owner)
   }
 
-  /** A user's own rows of the table of models. */
+  /** The user's own rows in the table of models. */
   get models(): ModelTable {
     return this.#options.models ?? this.settings.models ?? {}
   }
 
-  /** What the configuration says; another object after it was read again. */
+  /** The current settings. Reading the configuration again gives a new object. */
   get settings(): Settings {
     return this.#options.read.settings
   }
 
-  /** Reads the configuration again: sessions that are opened from now on go by it. */
+  /** Reads the configuration again. It applies to sessions that are opened from now on. */
   async reconfigure(): Promise<void> {
     this.#options.read.settings = await settingsFor(this.home, this.#options.config)
   }
 
-  /** The planner of sessions that say none themselves. */
+  /** The planner of sessions that do not name one. */
   plannerFor(about: About): string | PlannerFactory {
     return defaultPlanner(this.settings, about)
   }
 
-  /** The same sessions, with some options of their own. */
+  /** The same sessions, with other values for some options. */
   with(options: Pick<PalimpsestOptions, 'summarize' | 'workspace' | 'clock'>): Palimpsest {
     return new Palimpsest(this.home, this.#store, { ...this.#options, ...options }, this.#owner)
   }
 
-  /** Calls the listener when a session of this process grows; the answer stops that. */
+  /** Calls the listener when a session of this process changes. Returns a function that stops it. */
   onChange(listener: (change: SessionChange) => void): () => void {
     return this.#options.changes.listen(listener)
   }
 
-  /** Opens a session, or makes it. What is not given is as it was when the session was last opened. */
+  /** Opens or creates a session. Options that are not given keep their last value. */
   async session(id: string, options: OpenOptions = {}): Promise<Session> {
     const row = await this.#store.find(id)
     if (!row && options.mustExist) {
@@ -210,7 +219,7 @@ export class Palimpsest {
     })
   }
 
-  /** What the ledger remembers of a session: what is given now, then what it had, then the configuration. */
+  /** The meta of a session: the given options first, then the stored ones, then the configuration. */
   #metaOf(stored: Partial<Meta>, options: OpenOptions): Meta {
     const { settings } = this
     const told = aboutOf(stored.about, options.about)
@@ -261,7 +270,10 @@ export class Palimpsest {
     return this.#options.tools ?? this.settings.tools
   }
 
-  /** Opens a session that was recorded elsewhere; makes it of its events, at their times, where it is not there yet. */
+  /**
+   * Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events, with their
+   * times.
+   */
   async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
     const session = await this.session(id, options)
     if (session.fold.entries.length > 0) return session
@@ -269,12 +281,14 @@ export class Palimpsest {
     return this.session(id)
   }
 
-  /** What a session of another home would be called in this one: by its name alone where all are of one user. */
+  /**
+   * The name in this home of a session from another home. If this engine belongs to one user, the owner is left out.
+   */
   nameHere(id: string): string {
     return this.#owner === undefined ? id : ownerIn(id).name
   }
 
-  /** Writes a session as an export has it, or what is missing of it. A policy that is not known here becomes the default. */
+  /** Writes a session from an export, or the missing rest of it. A policy that is unknown here becomes the default. */
   async restore(id: string, { meta, ...whole }: Omit<ToRestore, 'meta'> & { meta: Meta }): Promise<Restored> {
     checkName(this.#placed(id).name)
     const { settings } = this
@@ -283,17 +297,17 @@ export class Palimpsest {
     return restoreEvents(this.#store, id, { ...whole, meta: JSON.stringify({ ...meta, policy }) })
   }
 
-  /** The sessions, the last used first. */
+  /** The sessions, most recently used first. */
   async sessions(options: Omit<ListOptions, 'prefix'> = {}): Promise<SessionInfo[]> {
     return (await this.#store.list(options)).map(row => this.#toInfo(row))
   }
 
-  /** Gives a session a title; an empty one takes it back, and the first request is its title again. */
+  /** Gives a session a title. An empty title removes it, and the first request is the title again. */
   async entitle(id: string, title: string): Promise<void> {
     await this.#describe(id, ({ title: _, ...about }) => ({ ...about, ...(title ? { title } : {}) }))
   }
 
-  /** Gives a session these tags and no others; says how they are kept. */
+  /** Replaces the tags of a session. Gives them as they are kept. */
   async setTags(id: string, given: readonly string[]): Promise<string[]> {
     const tags = toTags(given)
     await this.#describe(id, ({ tags: _, ...about }) => ({ ...about, ...(tags.length > 0 ? { tags } : {}) }))
@@ -307,13 +321,13 @@ export class Palimpsest {
     await this.#store.setMeta(id, JSON.stringify({ ...meta, about: change(meta.about ?? {}) }))
   }
 
-  /** What the list says of one session; `undefined` where there is none of that name. */
+  /** The session's row in the list; `undefined` if there is no session of that name. */
   async find(id: string): Promise<SessionInfo | undefined> {
     const row = await this.#store.find(id)
     return row && this.#toInfo(row)
   }
 
-  /** Where the chain of a session ends. Throws where the ledger does not verify up to there. */
+  /** The end of a session's chain. Throws if the ledger does not verify up to it. */
   async head(id: string): Promise<PrintedHead> {
     const ledger = new Ledger(this.#store, id)
     await ledger.load()
@@ -323,8 +337,9 @@ export class Palimpsest {
   }
 
   /**
-   * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Forks of them
-   * stay whole. `by` is who wants it. With `more` to come, their bytes leave the disk with the last removal.
+   * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Their forks
+   * stay complete. `by` is the person who asks for it. With `more`, the bytes leave the disk only with the last
+   * removal.
    */
   async remove(ids: readonly string[], { by, more = false }: { by: string; more?: boolean }): Promise<Tombstone[]> {
     const kept = new Map<string | undefined, Set<string>>()
@@ -343,8 +358,8 @@ export class Palimpsest {
   }
 
   /**
-   * Covers texts in sessions, and in the files that they point to, for good. Forks that share what is changed are
-   * changed too. Gives every session that was. `by` is who wants it.
+   * Covers texts in sessions and in the files that they point to, for good. Forks that share a changed event are
+   * changed too. Gives every changed session. `by` is the person who asks for it.
    */
   async redact(ids: readonly string[], what: ToRedact, { by }: { by: string }): Promise<Redacted[]> {
     const redacted = await this.#store.redact(ids, what, { at: this.#clock(), by })
@@ -359,23 +374,23 @@ export class Palimpsest {
     return redacted
   }
 
-  /** What is left of the sessions that were removed, the first one first. Throws where one is missing. */
+  /** The tombstones of removed sessions, oldest first. Throws if one is missing. */
   async tombstones(): Promise<Tombstone[]> {
     const tombstones = await this.#store.tombstones()
-    // Those of one user are no chain.
+    // The tombstones of one user are not a chain.
     if (this.#owner === undefined) checkTombstones(tombstones)
     return tombstones
   }
 
-  /** The names of sessions that were removed since there were so many, and how many there are now. */
+  /** The names of sessions removed after the first `count` removals, and how many removals there are now. */
   async removedSince(count: number): Promise<{ names: string[]; count: number }> {
     const tombstones = await this.#store.tombstones(count)
     return { names: tombstones.map(({ session }) => session), count: (tombstones.at(-1)?.seq ?? count - 1) + 1 }
   }
 
   /**
-   * Searches several sessions, best first: those that `among` lets through, or all. `behind` says that the index is
-   * still being filled with what an earlier version wrote.
+   * Searches the sessions that `among` accepts, or all, best hit first. `behind` says that the index is still being
+   * filled with events from an earlier version.
    */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
     const { limit = 20, open = id => this.session(id, { mustExist: true }), among, project, tag, ...rest } = options
@@ -405,7 +420,7 @@ export class Palimpsest {
   async #chosen({ project, tag, among = () => true }: Partial<Chosen>): Promise<(session: string) => boolean> {
     const ids = new Set<string>()
     const name = tag ?? (project === undefined ? undefined : lastStep(project))
-    // The store gives those that may be meant: their meta holds the name, as JSON writes it.
+    // The store preselects sessions whose meta contains the name, as JSON writes it.
     const named = name === undefined ? {} : { contains: JSON.stringify(name).slice(1, -1) }
     for await (const { id, about } of everySession(this, named)) {
       if (project !== undefined && !isInProject(about.project, project)) continue
@@ -441,7 +456,7 @@ export class Palimpsest {
     const known: Partial<Meta> = parseJson(meta)
     const { policy = DEFAULT_PLANNER, model = DEFAULT_MODEL, about = {}, ...rest } = known
     const { owner } = this.#placed(row.id)
-    // A parent that a user's session names is the user's, too.
+    // The parent of a user's session belongs to the same user.
     const parent =
       about.parent === undefined || this.#owner !== undefined ? {} : { parent: wholeName(owner, about.parent) }
     return {
@@ -454,23 +469,23 @@ export class Palimpsest {
     }
   }
 
-  /** The files beside the ledger: of each user, and of the home itself. */
+  /** The files beside the ledger: those of each user, and those of the home itself. */
   get files(): HomeFiles {
     return this.#options.files
   }
 
-  /** Those of the user whom a session belongs to. */
+  /** The files of the user who owns a session. */
   filesOf(id: string): FileStore {
     return this.files.of(this.#placed(id).owner)
   }
 
-  /** Files that edits point to. */
+  /** Keeps a file that an edit points to. */
   async #keepFile(id: string, path: string, text: string): Promise<void> {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
     await keepFile(this.filesOf(id), path, text)
   }
 
-  /** What is kept beside the ledger when old entries are summarised, and where the user finds it. */
+  /** Where archives and log lines go when old entries are summarised, and the path at which the user finds them. */
   #records(id: string, clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
     const { owner } = this.#placed(id)
     const files = this.files.of(owner)
@@ -484,7 +499,7 @@ export class Palimpsest {
   }
 }
 
-/** Prices of the day, but none older than the table: a replay of an old session is priced as one of today. */
+/** Prices of the given day, but never older than the table: a replay of an old session uses today's prices. */
 function dayAndTtl(now: number, cacheTtl: string | undefined): ModelUse {
   return { at: Math.max(now, Date.parse(PRICES_AS_OF)), cacheTtl }
 }

@@ -1,4 +1,4 @@
-/** Sessions of any number, page by page, the last used first. */
+/** Walks over all sessions page by page, most recently used first. */
 type Wanted = { after?: string; limit?: number; contains?: string; changedWithin?: number }
 type Paged<T> = { sessions(options?: Wanted): Promise<T[]> }
 

@@ -1,8 +1,9 @@
 /**
- * What the journal of file reads and writes says of files, for the changelog and for what a file was at a turn.
+ * What the journal of file reads and writes says about files, for the changelog and for the state of a file at a
+ * turn.
  *
- * The journal comes first: it has what each write replaced and left, whoever made the call, also where no call is in the
- * ledger (MCP). Calls come second: they tell of tools that are not ours. A write that was undone is no change.
+ * The journal comes first: it has the text before and after each write, for every caller, even if the ledger has no
+ * such call (MCP). Calls come second: they cover tools that are not ours. A write that was undone is not a change.
  */
 import { type Change, changesIn, type FileState, fileStateAt, type KnownWrite } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
@@ -15,7 +16,7 @@ export type FileWriteEvent = { seq: number; event: Extract<Event, { type: 'file'
 
 export type FileRecord = {
   messages: readonly Message[]
-  /** Entries tell the turn of an event. */
+  /** Entries tell to which turn an event belongs. */
   entries: readonly Pick<Fold['entries'][number], 'role' | 'seq'>[]
   writes: readonly FileWriteEvent[]
   tools?: ToolTable
@@ -23,7 +24,7 @@ export type FileRecord = {
 
 type JournalWrite = Write & Change & { before: string | null; after: string | null | undefined }
 
-/** Every change that was not undone, in the order of turns. */
+/** Every change that was not undone, in turn order. */
 export function changesOf(record: FileRecord): Change[] {
   const written = journalWrites(record)
   const standing = [...Map.groupBy(written, ({ path }) => path).values()].flatMap(ofOne => {

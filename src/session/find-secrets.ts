@@ -1,4 +1,7 @@
-/** What looks like a secret in a session and where, and how much redacting would cover. Never the secret itself. */
+/**
+ * Finds texts that look like secrets in a session, and counts what redacting would cover. It never gives the secret
+ * itself.
+ */
 import { redactEvent, type ToRedact } from '../ledger/redaction.ts'
 import { stringsIn } from '../model/leaves.ts'
 import type { Event } from '../model/types.ts'
@@ -7,10 +10,10 @@ import type { Look } from './look.ts'
 
 export type Found = {
   session: string
-  /** Its place in the ledger. */
+  /** The event's place in the ledger. */
   event: number
   type: Event['type']
-  /** For what is in an entry. */
+  /** Set if the text is in an entry. */
   entry?: number
   part?: number
   kind: string
@@ -43,7 +46,7 @@ export async function secretsOf(session: Look): Promise<Found[]> {
   return [...found.values()]
 }
 
-/** How often each kind of text would be covered. */
+/** How many texts of each kind would be covered. */
 export async function wouldRedact(session: Look, what: ToRedact): Promise<Record<string, number>> {
   const kinds: Record<string, number> = {}
   for (const { event } of await session.events()) {

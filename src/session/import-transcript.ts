@@ -1,7 +1,8 @@
 /**
- * A recorded session into the ledger, healed on the way. Importing the same file again adds nothing; importing one
- * that has grown, or after an interruption, adds what is missing. A session of the same name that holds another
- * conversation is left alone. What `export` wrote is taken whole: edits, times and settings too.
+ * Imports a recorded session into the ledger and heals it on the way. Importing the same file again adds nothing;
+ * importing a file that has grown, or after an interruption, adds the missing messages. A session of the same name
+ * with another conversation is left alone. A file from `export` is imported in full, with its edits, times and
+ * settings.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -19,17 +20,17 @@ import { type ReadSession, readWhole } from './whole-session.ts'
 export type Imported = {
   session: string
   messages: number
-  /** Messages that were added now. */
+  /** Messages that this import added. */
   added: number
-  /** What was wrong with the recording and how it entered the ledger. */
+  /** What was wrong with the recording, and how it was repaired. */
   healed: string[]
 }
 
 export type ImportOptions = {
   name?: string
-  /** The agent whose recording it is. */
+  /** The agent that made the recording. */
   client?: string
-  /** The id of this import: sessions that it makes are marked with it. */
+  /** The id of this import. Sessions that it creates are marked with it. */
   importedBy?: string
   step?: (added: number) => void
 }
@@ -37,10 +38,10 @@ export type ImportOptions = {
 const NAME = 200
 const BATCH = 100
 
-/** More sessions than this at once are not imported without asking first. */
+/** Importing more sessions than this at once asks first. */
 export const MANY_SESSIONS = 20
 
-/** By which everything that one import has made can be found again. */
+/** The id by which everything that one import created can be found again. */
 export function newImportId(): string {
   return `i-${randomBytes(4).toString('hex')}`
 }
@@ -54,7 +55,7 @@ export async function importSession(
   if (whole) return importWhole(pal, whole, { name: headOf(name, NAME), importedBy })
   const { messages, healed } = heal(recorded.messages)
   const { model } = recorded
-  // Everything gets the time of the message that it belongs to: repairs and reports of usage, too.
+  // Repairs and usage reports get the time of the message that they belong to, like everything else.
   let now = messages.find(({ at }) => at)?.at
   const isNew = !(await pal.find(headOf(name, NAME)))
   const session = await (now === undefined ? pal : pal.with({ clock: () => now ?? 0 })).session(headOf(name, NAME), {
@@ -78,7 +79,7 @@ export async function importSession(
   return { session: session.id, messages: messages.length, added: Math.max(0, messages.length - there.length), healed }
 }
 
-/** One who has sessions of their own takes those of others as theirs. */
+/** An engine that belongs to one user imports sessions of other users under that user. */
 async function importWhole(
   pal: Palimpsest,
   { meta, parent, events, createdAt }: ReadSession,
@@ -111,14 +112,14 @@ function aboutOf({ carried, cwd, parent, reason }: TranscriptSession, client: st
   }
 }
 
-/** Up to and including the next message with reported usage, which is recorded behind it. */
+/** The end of a batch: up to and including the next message with reported usage. The usage is recorded after it. */
 function endOfBatch(messages: readonly Message[], from: number, usage: ReadonlyMap<number, Usage>): number {
   let end = from + 1
   while (end < messages.length && end - from < BATCH && !usage.has(end - 1)) end++
   return end
 }
 
-/** Healing moves results, never assistant messages: usage goes by the number of the call. */
+/** Healing moves results but never assistant messages, so usage is matched by the number of the call. */
 export function usageByMessage(recorded: TranscriptSession, healed: readonly Message[]): Map<number, Usage> {
   const calls = healed.flatMap(({ role }, i) => (role === 'assistant' ? [i] : []))
   const numberOf = new Map<number, number>()
@@ -137,7 +138,7 @@ async function messagesOf(session: Session): Promise<Message[]> {
   return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
-/** The same but for the time, which the ledger adds where a recording has none. */
+/** Equal except for the time, which the ledger adds if a recording has none. */
 function isSame(a: Message, b: Message): boolean {
   return a.role === b.role && JSON.stringify(a.parts) === JSON.stringify(b.parts)
 }

@@ -1,6 +1,7 @@
 /**
- * The context editor on a session that goes on: which session a name means now, what its next call costs part by part,
- * and what the client's own compaction dropped. For the command `context`, the tool of agents, and the page.
+ * The context editor for a running session: finds the session that a name means now, prices its next call part by
+ * part, and lists what the client's own compaction dropped. Used by the command `context`, the agents' tool, and the
+ * page.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Author, Edit } from '../model/types.ts'
@@ -11,12 +12,12 @@ import type { Palimpsest, SessionInfo } from './engine.ts'
 import type { Session } from './session.ts'
 import { Timelines } from './timelines.ts'
 
-/** Whether a session is the conversation of this key, or goes on from it. */
+/** Whether a session is the conversation with this key, or continues it. */
 export function isSegment(id: string, key: string): boolean {
   return id === key || (id.startsWith(key) && /^(?:\.\d+)?(?:-fork-\d+)*$/.test(id.slice(key.length)))
 }
 
-/** The newest session of a name: the conversation itself, or what goes on from it after a compaction or a restart. */
+/** The newest session of a name: the conversation itself, or its continuation after a compaction or a restart. */
 export async function liveSession(pal: Palimpsest, name: string): Promise<SessionInfo> {
   const family = (await pal.sessions({ contains: name, limit: 100 })).filter(({ id }) => isSegment(id, name))
   const [newest] = family.sort((a, b) => b.updatedAt - a.updatedAt)
@@ -26,7 +27,7 @@ export async function liveSession(pal: Palimpsest, name: string): Promise<Sessio
   })
 }
 
-/** The timeline of a session as its own options price it. */
+/** The timeline of a session, priced with the session's own options. */
 export async function timelineOf(session: Session): Promise<Timeline> {
   const { model } = session.options
   const { length } = await session.events()
@@ -34,7 +35,7 @@ export async function timelineOf(session: Session): Promise<Timeline> {
   return new Timelines({ [model.id]: model }, { most: 1 }).of(session, info)
 }
 
-/** What an agent's tool may reach beside its own session: the sessions of its user. */
+/** What an agent's tool can reach besides its own session: the sessions of its user. */
 export type LiveContext = {
   /** The newest session of a name. */
   open(name: string): Promise<Session>
@@ -42,7 +43,7 @@ export type LiveContext = {
   putBack(session: Session, ids: readonly string[]): Promise<Edit[]>
 }
 
-/** `isHidden` says what of a session is nobody's to see here. */
+/** `isHidden` says which parts of a session must not be shown here. */
 export function liveContext(
   pal: Palimpsest,
   { by, isHidden }: { by: Author; isHidden?: (session: Session, entry: number, part: number) => boolean },

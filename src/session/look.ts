@@ -1,7 +1,6 @@
 /**
- * What can be seen of a session: searches, originals, parts, suggestions, files, events, checks. Nothing here writes to
- * the ledger or asks the planner. Code that only looks takes a `Look`; a `Session` (session.ts) is one that can be
- * changed as well.
+ * Reading a session: searches, originals, parts, suggestions, files, events, checks. Nothing here writes to the
+ * ledger or asks the planner. Code that only reads takes a `Look`; a `Session` (session.ts) can also be changed.
  */
 
 import { type Suggestion, suggestEdits } from '../asked/suggest.ts'
@@ -47,7 +46,7 @@ export type PartInfo = {
   preview: string
 }
 
-/** `redacted`: when and by whom texts were covered, and the first event that it changed. */
+/** `redacted`: when and by whom texts were covered, and the first changed event. */
 export type Verified = {
   events: number
   entries: number
@@ -58,10 +57,10 @@ export type Verified = {
 
 export type Restored = { entry: number; part: number; text: string; images: ImagePart[]; edit?: Edit }
 
-/** The parts that a session is opened with, besides its state. */
+/** What a session is opened with, besides its state. */
 export type LookContext = { store: LedgerStore; tools?: ToolTable; embed?: Embed }
 
-/** How an error about an unknown id begins. */
+/** The beginning of an error about an unknown id. */
 export const NO_SUCH_PART = 'There is no edit and no part'
 
 export class Look {
@@ -86,7 +85,7 @@ export class Look {
     return this.#state.fold
   }
 
-  /** Calls that wait for a result. */
+  /** Calls without a result yet. */
   get openCalls(): string[] {
     return this.#state.openCalls
   }
@@ -95,12 +94,12 @@ export class Look {
     return this.#state.callsMade
   }
 
-  /** What would be sent as things are: nothing is planned. */
+  /** What would be sent now, without planning. */
   view(_options: { plan: false }): Promise<View> {
     return this.#state.view({ plan: false })
   }
 
-  /** Searches everything that ever happened, best first, with what is in view marked. */
+  /** Searches everything that ever happened, best hit first. Hits say whether they are in view. */
   async recall(query: string, { limit = 20, ...options }: RecallOptions = {}): Promise<RecallHit[]> {
     const index = await this.#context.store.index({ session: this.id })
     const { embed } = this.#context
@@ -109,18 +108,18 @@ export class Look {
     return this.describe(await search(index, query, { limit, ...options }, by), query)
   }
 
-  /** The text of what a search has found in this session. */
+  /** The text of a hit in this session. */
   async pieceOf(place: Place): Promise<string> {
     return pieceOf(await this.#reader(), place)
   }
 
-  /** What a search has found in this session, as its hits. */
+  /** Describes search results in this session as hits. */
   async describe(found: readonly Found[], query: string): Promise<RecallHit[]> {
     await this.view({ plan: false })
     return describeHits(await this.#reader(), found, query)
   }
 
-  /** The parts of the entries before and after a hit, a line each. */
+  /** The parts of the entries before and after a hit, one line each. */
   async around(id: string, options: { before?: number; after?: number } = {}): Promise<Nearby[]> {
     await this.view({ plan: false })
     const target = this.#state.fold.records.get(id)?.edit.target
@@ -128,7 +127,7 @@ export class Look {
     return describeAround(await this.#reader(), entry, options)
   }
 
-  /** The text of a part as it happened, by its id or by that of an edit of it. */
+  /** The original text of a part, by the part's id or by the id of an edit of it. */
   async original(id: string): Promise<Restored> {
     const { entry, part } = await this.#locate(id)
     const message = await this.#state.original(entry)
@@ -136,7 +135,7 @@ export class Look {
     return { entry, part: part ?? 0, text: parts.map(textOf).join('\n'), images: parts.flatMap(imagesIn) }
   }
 
-  /** Stretches that could be replaced at little loss, as operations that `edit` takes. */
+  /** Stretches that could be replaced at little loss, as operations for `edit`. */
   async suggest(most?: number): Promise<Suggestion[]> {
     await this.view({ plan: false })
     return suggestEdits(this.#state.fold, { count: await loadCounter(), model: this.options.model, most })
@@ -158,13 +157,13 @@ export class Look {
     return list.sort((a, b) => b.tokens - a.tokens)
   }
 
-  /** What was changed in files and why, from the intents of edits. */
+  /** The changes of files with their reasons, from the intents of edits. */
   async changelog(): Promise<{ changes: Change[]; text: string }> {
     const changes = changesOf(await this.#fileRecord())
     return { changes, text: toChangelog(changes) }
   }
 
-  /** What a file looked like after a turn, rebuilt from reads, writes and edits. */
+  /** The text of a file after a turn, rebuilt from reads, writes and edits. */
   async fileStateAt(path: string, turn: number): Promise<FileState> {
     return fileStateOf(await this.#fileRecord(), path, turn)
   }
@@ -177,8 +176,8 @@ export class Look {
   }
 
   /**
-   * Checks hashes, contents, the fold and legality from the store up. Throws at a damaged ledger, and at one whose
-   * chain does not lead to a head that was `kept` elsewhere.
+   * Checks hashes, contents, the fold and legality from the store up. Throws if the ledger is damaged, or if its
+   * chain does not contain the head that was `kept` elsewhere.
    */
   async verify(kept?: Head): Promise<Verified> {
     const events = await this.#state.events(kept)
@@ -197,7 +196,7 @@ export class Look {
     return [...this.fold.records.values()]
   }
 
-  /** What file tools did in this session, oldest first; `eventAt` gives what a write replaced. */
+  /** The actions of file tools in this session, oldest first. `eventAt` gives the text that a write replaced. */
   files(): Promise<readonly FileMark[]> {
     return this.#state.files()
   }
@@ -206,7 +205,7 @@ export class Look {
     return (await this.#state.eventsAt([seq]))[0]?.event
   }
 
-  /** The events at some places of the ledger, whole. */
+  /** The full events at the given places of the ledger. */
   eventsAt(seqs: readonly number[]): ReturnType<SessionState['eventsAt']> {
     return this.#state.eventsAt(seqs)
   }

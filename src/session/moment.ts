@@ -1,6 +1,7 @@
 /**
- * What an edit would cost right now: the parts in view by cost, what taking some of them out costs once and saves with
- * every call, how often parts like these were quoted later, and whether the cache is cold, when every edit is free.
+ * What an edit would cost right now: the parts in view by cost, the one-time cost of removing some of them and the
+ * saving with every later call, how often similar parts were quoted later, and whether the cache is cold. On a cold
+ * cache every edit is free.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -35,7 +36,7 @@ function inTheirs(timeline: Timeline, parts: readonly PricedPart[]): PricedPart[
   return parts.map(part => ({ ...part, tokens: timeline.theirs(part.tokens) }))
 }
 
-/** On a cold cache, what could go right then: large old results of a kind that is seldom quoted. */
+/** On a cold cache, lists the parts that could be removed now: large old results of a kind that is seldom quoted. */
 function withFree(timeline: Timeline, parts: PricedPart[], isCold: boolean): Pick<Moment, 'parts' | 'free'> {
   const seldom = ({ entry, part, quotes, tokens }: PricedPart) =>
     quotes !== null && quotes < FREE_EDIT.quotes && tokens >= FREE_EDIT.tokens && !isPinned(timeline.fold, entry, part)
@@ -43,7 +44,7 @@ function withFree(timeline: Timeline, parts: PricedPart[], isCold: boolean): Pic
   return { parts: inTheirs(timeline, parts), free: free.slice(0, FREE_EDIT.parts) }
 }
 
-/** With tokens by our count. */
+/** Tokens are by our own count. */
 function pricedParts(timeline: Timeline): PricedPart[] {
   const { fold, model } = timeline
   const units = new Map(timeline.units.map(unit => [`${unit.entry}.${unit.part}`, unit]))
@@ -72,7 +73,7 @@ function quotesOf(unit: Unit, tokens: number, calls: number): number | null {
   return tokens * expectedQuotes(QUOTES, partClass, { age, sinceTouched: age, changes: 0, tokens })
 }
 
-/** What it costs to take these parts out before the next call. */
+/** The cost of removing these parts before the next call. */
 export function priceOf(timeline: Timeline, ids: readonly string[], now: number): EditPrice {
   const { fold, model } = timeline
   const { cold: isCold } = timeline.cacheAt(now)

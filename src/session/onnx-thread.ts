@@ -1,4 +1,4 @@
-/** The thread of a model: opens it, then answers one request after the other. */
+/** The thread of an embedding model: opens the model, then answers one request after the other. */
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../model/errors.ts'

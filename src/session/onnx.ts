@@ -1,6 +1,6 @@
 /**
- * An ONNX model of the BERT kind, by `onnxruntime-web`. It computes on the thread that calls it, so it is opened in one
- * of its own (onnx-thread.ts).
+ * A BERT-like ONNX model, run by `onnxruntime-web`. It computes on the calling thread, so it gets a thread of its own
+ * (onnx-thread.ts).
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -13,20 +13,20 @@ import { wordPieces } from './wordpiece.ts'
 
 export type EmbedTexts = (texts: readonly string[]) => Promise<Float32Array[]>
 
-/** As the configuration has it (embedding.ts). */
+/** The configuration's `recall.embedding` (embedding.ts). */
 export type OnnxConfig = { onnx: string; tokenizer?: string; pooling?: 'cls' | 'mean' }
 
-/** What the thread is given, asked and answers. */
+/** The messages to and from the thread. */
 export type OnnxModel = { config: OnnxConfig; from: string }
 export type OnnxAsked = { n: number; texts: readonly string[] }
 export type OnnxAnswer = { n: number; vectors?: Float32Array[]; problem?: string }
-/** The number of the answer that says that the model is open. */
+/** The number of the answer which says that the model is open. */
 export const OPENED = 0
 
 const MAX_TOKENS = 256
 const BATCH = 16
 
-/** What is used of onnxruntime-web; it may not be installed. */
+/** The part of onnxruntime-web that we use; it may not be installed. */
 type Ort = {
   env: { wasm: { numThreads?: number } }
   Tensor: new (type: 'int64', data: BigInt64Array, dims: readonly number[]) => unknown
@@ -74,14 +74,14 @@ export async function openOnnx({ onnx, tokenizer, pooling = 'cls' }: OnnxConfig,
   }
 }
 
-/** The mean of the first vectors of a text: of the first one alone, or of all of its tokens. */
+/** The mean of a text's first `rows` vectors: only the first one, or those of all tokens. */
 function pooled(data: Float32Array, { at, size, rows }: { at: number; size: number; rows: number }): Float32Array {
   const sum = new Float32Array(size)
   for (let row = 0; row < rows; row++) for (let i = 0; i < size; i++) sum[i]! += data[at + row * size + i]!
   return normalized(sum)
 }
 
-/** Found from the folder of the configuration, where a user installs it, or from ours. */
+/** Loads the package from the folder of the configuration, where users install it, or from ours. */
 async function loadOrt(from: string): Promise<Ort> {
   const name = 'onnxruntime-web'
   try {

@@ -1,9 +1,10 @@
 /**
- * Sends spans and metrics over OTLP/HTTP, by the standard environment variables of OpenTelemetry. As protobuf, which is
- * the default of the standard and which every backend takes, or as JSON (`OTEL_EXPORTER_OTLP_PROTOCOL=http/json`).
+ * Sends spans and metrics over OTLP/HTTP, configured by the standard environment variables of OpenTelemetry. The
+ * format is protobuf, which is the standard's default and which every backend accepts, or JSON
+ * (`OTEL_EXPORTER_OTLP_PROTOCOL=http/json`).
  *
- * The messages are written in the shape of OTLP's JSON; protobuf is made of the same by a table of field numbers, for
- * the few messages that we send. Nothing is sent unless an endpoint is set. A failure is told once and then counted:
+ * Messages have the shape of OTLP's JSON. A table of field numbers translates them to protobuf, for the few messages
+ * that we send. Nothing is sent unless an endpoint is set. The first failure is reported and later ones are counted:
  * telemetry never stops anything.
  */
 
@@ -19,7 +20,7 @@ export type Span = {
   spanId: string
   parentSpanId?: string
   name: string
-  /** 1 is internal, 3 a call of another service. */
+  /** 1 is internal, 3 is a call to another service. */
   kind: 1 | 3
   startTimeUnixNano: string
   endTimeUnixNano: string
@@ -48,7 +49,7 @@ export type OtlpSettings = {
 const DELAY_MS = 5000
 const TIMEOUT_MS = 10_000
 
-/** What the standard variables ask for; `undefined` where they name no endpoint, or turn it off. */
+/** The settings from the standard variables; `undefined` if they name no endpoint or turn telemetry off. */
 export function otlpSettings(env: Environment): OtlpSettings | undefined {
   const read = (name: string) => (env[name] === '' ? undefined : env[name])
   if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined
@@ -108,7 +109,7 @@ function anyValue(value: string | number | boolean): Value {
   return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value }
 }
 
-/** Milliseconds of a clock as OTLP has them. */
+/** Milliseconds as OTLP's nanoseconds. */
 export function nanos(ms: number): string {
   return `${BigInt(Math.round(ms)) * 1_000_000n}`
 }
@@ -155,7 +156,7 @@ export class OtlpExporter {
     }
   }
 
-  /** Said once: a collector that is away would fill the log. */
+  /** Reports only the first failure: an unavailable collector would fill the log. */
   #fail(reason: string): void {
     if (!this.#failed) this.#log(`telemetry: cannot send (${reason}); this is said once`)
     this.#failed = true
@@ -163,7 +164,7 @@ export class OtlpExporter {
 }
 
 type Json = { [key: string]: unknown }
-/** Fields of a message by their names in JSON: the number, and how the value is written. */
+/** The fields of a message by their JSON names: the field number, and how the value is encoded. */
 type Fields = {
   readonly [name: string]: readonly [number, 'text' | 'hex' | 'int' | 'fixed' | 'double' | 'bool' | Fields]
 }
@@ -208,7 +209,7 @@ const METRIC: Fields = {
   sum: [7, { dataPoints: [1, POINT], aggregationTemporality: [2, 'int'], isMonotonic: [3, 'bool'] }],
   histogram: [9, { dataPoints: [1, HISTOGRAM_POINT], aggregationTemporality: [2, 'int'] }],
 }
-/** Both requests begin with field 1; only one of the two is in a message. */
+/** Both kinds of request use field 1; a message contains only one of them. */
 const REQUEST: Fields = {
   resourceSpans: [1, { resource: [1, RESOURCE], scopeSpans: [2, { scope: [1, SCOPE_FIELDS], spans: [2, SPAN] }] }],
   resourceMetrics: [
@@ -217,7 +218,7 @@ const REQUEST: Fields = {
   ],
 }
 
-/** A message in protobuf; lists of numbers are packed. */
+/** Encodes a message as protobuf; lists of numbers are packed. */
 function encode(message: Json, fields: Fields): Buffer<ArrayBuffer> {
   const pieces: Uint8Array[] = []
   for (const [name, [number, kind]] of Object.entries(fields)) {

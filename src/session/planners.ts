@@ -1,6 +1,6 @@
 /**
- * Which planner looks after a session, and with which knob: what was asked for, then what the configuration says for the
- * session's project, for its agent, and for all.
+ * Chooses the planner of a session and its knob. The request comes first, then the configuration for the session's
+ * project, for its agent, and for all.
  */
 import { DEFAULT_PLANNER } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
@@ -12,7 +12,7 @@ import type { About } from './session-options.ts'
 
 export type PlannerChoice = string | PlannerFactory | Policy
 
-/** What is set for the agent and for the project; of several projects that fit, the one with the longest name. */
+/** The settings for the agent and the project. If several projects match, the longest name wins. */
 function choiceFor({ byAgent = {}, byProject = {} }: Settings, { client = '', project }: About): Choice {
   const named = Object.keys(byProject).filter(name => isInProject(project, name))
   const [nearest = ''] = named.sort((a, b) => b.length - a.length)
@@ -20,7 +20,7 @@ function choiceFor({ byAgent = {}, byProject = {} }: Settings, { client = '', pr
   return { ...own, ...byProject[nearest] }
 }
 
-/** The planner of a session that says none itself. */
+/** The planner of a session that does not name one. */
 export function defaultPlanner(settings: Settings, about: About = {}): string | PlannerFactory {
   return choiceFor(settings, about).policy ?? settings.planner ?? DEFAULT_PLANNER
 }

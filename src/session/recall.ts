@@ -1,6 +1,6 @@
 /**
- * What recall found, as somebody reads it: when and where it was said, whether the model sees it now, what it would
- * cost to bring back, and what is around it. Three steps: hits, then `around` a hit, then its whole text.
+ * Recall's results for a reader: when and where a text was said, whether the model sees it now, what it would cost to
+ * bring back, and what is around it. Three steps: hits, then `around` a hit, then its whole text.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -26,7 +26,7 @@ export type RecallHit = {
   /** The tool, for calls and results. */
   tool?: string
   snippet: string
-  /** The piece of the part's text that answers best, as character offsets. */
+  /** The piece of the part's text that matches best, as character offsets. */
   from: number
   to: number
   /** Whether the model sees this text now. */
@@ -34,9 +34,9 @@ export type RecallHit = {
   hash: string
   /** When it happened, in milliseconds since 1970. */
   at: number
-  /** What the whole part costs; for a long one by its length. */
+  /** Tokens of the whole part; estimated from the length if the part is long. */
   tokens: number
-  /** How many other parts hold the same text, where only the newest was asked for. */
+  /** How many other parts have the same text, if only the newest was asked for. */
   copies?: number
 }
 
@@ -51,7 +51,7 @@ export type Reader = {
   count: Counter
 }
 
-/** A day or a time as people write it (ISO 8601), in milliseconds; with `end`, a day means its end. */
+/** Parses a day or a time in ISO 8601 to milliseconds. With `end`, a day means its end. */
 export function parseTime(text: string, { end = false } = {}): number {
   const at = Date.parse(text)
   if (Number.isNaN(at)) {
@@ -63,7 +63,7 @@ export function parseTime(text: string, { end = false } = {}): number {
   return end && /^\d{4}-\d\d-\d\d$/.test(text) ? at + DAY_MS - 1 : at
 }
 
-/** How doors narrow a search: lists with commas, times as people write them. */
+/** Search filters as doors take them: lists separated by commas, times in ISO 8601. */
 export type Narrowing = Partial<Record<'type' | 'tool' | 'path' | 'since' | 'until', string>>
 
 export function narrowedBy({ type, tool, path, since, until }: Narrowing): Omit<RecallOptions, 'limit'> {
@@ -77,7 +77,7 @@ export function narrowedBy({ type, tool, path, since, until }: Narrowing): Omit<
   }
 }
 
-/** Whether a session that worked in a folder belongs to a project: its folder, or the end of that folder's path. */
+/** Whether a session's folder belongs to a project. A project is a folder, or the end of a folder's path. */
 export function isInProject(folder: string | undefined, project: string): boolean {
   if (folder === undefined) return false
   const path = `/${normalizePath(folder)}/`
@@ -85,7 +85,10 @@ export function isInProject(folder: string | undefined, project: string): boolea
   return isAbsolutePath(named) ? path.startsWith(`/${named}/`) : path.includes(`/${named}/`)
 }
 
-/** The name that the path of every folder in a project holds; none where it has no name. */
+/**
+ * The last name in a project's path, which the path of every folder in the project contains; `undefined` if there is
+ * none.
+ */
 export function lastStep(project: string): string | undefined {
   const last = normalizePath(project).split('/').at(-1)!
   return ['', '.', '..'].includes(last) || last.endsWith(':') ? undefined : last
@@ -118,9 +121,9 @@ export async function describeHits(reader: Reader, found: readonly Found[], quer
   return hits
 }
 
-/** So many pieces of a session, the newest, are compared by meaning. */
+/** At most this many of a session's newest pieces are compared by meaning. */
 export const MOST_BY_MEANING = 5000
-/** Of several sessions fewer: each is opened for the text of its pieces. */
+/** A search of several sessions compares fewer pieces: each session is opened to read its pieces. */
 export const MOST_OF_ALL_BY_MEANING = 1000
 
 /** The text of a piece of a part. */
@@ -174,7 +177,7 @@ function isInView(fold: Fold, { entry, part, text }: { entry: number; part: numb
   return false
 }
 
-/** Entries are in the order of events. */
+/** Uses that entries are in event order. */
 function entryAt({ entries }: Fold, seq: number): number | undefined {
   const index = firstIndex(entries.length, i => entries[i]!.seq >= seq)
   return entries[index]?.seq === seq ? index : undefined

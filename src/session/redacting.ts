@@ -1,4 +1,4 @@
-/** What redacting a session changes apart from its ledger: forks that are made later, and reasoning. */
+/** Effects of a redaction outside the session's ledger: on forks made later, and on reasoning. */
 import type { Ledger } from '../ledger/ledger.ts'
 import { lastLink, type RedactEvent } from '../ledger/redaction.ts'
 import type { Author, Edit, Message } from '../model/types.ts'
@@ -7,8 +7,8 @@ import type { Fold } from '../view/fold.ts'
 import { shownParts } from '../view/shown-texts.ts'
 
 /**
- * Texts that were redacted behind the place of a new fork are covered there, too: its client still has them. `sent` is what
- * the client has, where it is known.
+ * Covers, in a new fork, texts that were redacted after the fork's place: the client still has them. `sent` holds the
+ * client's messages, if they are known.
  */
 export async function redactFork(
   fork: Ledger,
@@ -30,7 +30,7 @@ type Editable = {
   apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'>[], by: Author): Promise<unknown>
 }
 
-/** Providers sign reasoning, and refuse it when it was changed. */
+/** Providers sign reasoning and refuse it if it was changed, so changed reasoning is left out. */
 export async function leaveOutRedacted(session: Editable): Promise<void> {
   await session.view({ plan: false })
   const edits = [...shownParts(session.fold)].flatMap(({ entry, part, shown }) => {

@@ -1,6 +1,6 @@
 /**
- * Which sessions a home lets go, by age and by size: what palimpsest.json says under `retention`. Pure, but for reading
- * how large sessions are where a rule asks for that.
+ * Chooses the sessions that a home removes, by age and by size, from `retention` in palimpsest.json. Pure, except
+ * that it reads session sizes when a rule needs them.
  */
 import { z } from 'zod'
 import { isInProject } from './recall.ts'
@@ -28,7 +28,7 @@ export const retentionSchema = z.strictObject({
 export type Retention = z.infer<typeof retentionSchema>
 export type Rule = Retention['rules'][number]
 
-/** A session that goes, and why. */
+/** A session to remove, and the reason. */
 export type Retired = { info: SessionInfo; why: string }
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -36,7 +36,7 @@ const MB = 1024 * 1024
 
 export type RetentionContext = { now: number; sizeOf: (session: SessionInfo) => Promise<number> }
 
-/** `sizeOf` is asked only for what a rule about size is about, the last used first. */
+/** `sizeOf` is called only for sessions under a size rule, most recently used first. */
 export async function toRetire(
   sessions: readonly SessionInfo[],
   rules: readonly Rule[],
@@ -86,7 +86,7 @@ function groupOf({ owner, about }: SessionInfo, { per }: Rule): string {
   return (per === 'user' ? owner : per === 'project' ? about.project : undefined) ?? ''
 }
 
-/** What does not fit; the one that was used last stays in any case. */
+/** The sessions that exceed the size. The most recently used one is always kept. */
 async function beyond(
   latestFirst: readonly SessionInfo[],
   most: number,

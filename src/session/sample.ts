@@ -1,9 +1,9 @@
 /**
- * A session to look at, of our own agent at work: a report that leaves out Sunday, an export, a slow build.
+ * A sample session of our own agent at work: a report that leaves out Sunday, an export, a slow build.
  *
- * It was recorded (scripts/record-sample.ts) and ships as sample/session.jsonl: what the first line says of the session,
- * then its events, one a line, with their times. Opening it writes them into the ledger of a home, once; it is then a
- * session like any other. What the agent proposed to remember can be put into the inbox of that home's user.
+ * It was recorded (scripts/record-sample.ts) and ships as sample/session.jsonl: the first line describes the session,
+ * and each further line is an event with its time. Opening it writes the events into the home's ledger once; then it
+ * is a session like any other. The agent's proposals for memory can be put into the inbox of that home's user.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -15,25 +15,25 @@ import type { About } from './session-options.ts'
 
 export const SAMPLE = 'sample'
 
-/** Beside `src` in a checkout, beside `dist` in the package. */
+/** The file is beside `src` in a checkout, and beside `dist` in the package. */
 export const SAMPLE_FILE = fileURLToPath(new URL('../../sample/session.jsonl', import.meta.url))
 
 export type Recording = {
   policy: string
   model: string
   about: About
-  /** What the agent proposed to remember. */
+  /** The agent's proposals for memory. */
   proposals: (ProposalInput & { label: string; body: string })[]
   events: Timed[]
 }
 
-/** The sample in a home, made if it is not there. */
+/** Opens the sample in a home, and creates it if it is missing. */
 export async function openSample(pal: Palimpsest): Promise<Session> {
   const { proposals: _, ...recording } = await readSample()
   return pal.recorded(SAMPLE, { ...recording, ids: true })
 }
 
-/** Puts what the sample's agent proposed into a user's inbox, where that user has no memory yet. */
+/** Puts the sample agent's proposals into a user's inbox, if that user has no memory yet. */
 export async function offerSampleProposals(memory: Memory, user: string): Promise<void> {
   if ((await memory.blocks(user, { limit: 1 })).length > 0) return
   if ((await memory.proposals(user, { limit: 1 })).length > 0) return

@@ -1,6 +1,6 @@
 /**
- * The files beside the ledger that belong to a session: results that edits point to, and archives of what a summary
- * replaced. They are kept in the files of its user, in a folder or in a table.
+ * The files of a session beside the ledger: results that edits point to, and archives of texts that a summary
+ * replaced. They are kept with the files of the session's user, in a folder or in a table.
  */
 import type { FileStore } from '../files/store.ts'
 import { ownerIn } from '../ledger/owners.ts'
@@ -10,7 +10,7 @@ import { isRecord, parseJson } from '../model/json.ts'
 import { OVERFLOW_FILE, safeName } from '../policies/offload.ts'
 import { ARCHIVE } from '../policies/summarize.ts'
 
-/** Keeps a file under the name that the view gives it. */
+/** Keeps a file under the name that the view shows. */
 export async function keepFile(files: FileStore, path: string, text: string): Promise<void> {
   await files.change(path, taken => {
     if (taken === null || taken === text) return text
@@ -18,7 +18,7 @@ export async function keepFile(files: FileStore, path: string, text: string): Pr
   })
 }
 
-/** Nothing points to an archive, so one whose name is taken gets a number. */
+/** No edit points to an archive, so an archive whose name is taken gets a number. */
 export async function keepArchive(files: FileStore, path: string, text: string): Promise<void> {
   for (let n = 1; ; n++) {
     try {
@@ -29,7 +29,7 @@ export async function keepArchive(files: FileStore, path: string, text: string):
   }
 }
 
-/** Their paths. */
+/** The paths of a session's files. */
 export async function filesOf(store: LedgerStore, files: FileStore, id: string): Promise<Set<string>> {
   if (!(await store.find(id))) return new Set()
   const rows = await store.read(id, { lightType: 'entry' })
@@ -37,7 +37,7 @@ export async function filesOf(store: LedgerStore, files: FileStore, id: string):
   return new Set([...named, ...(await archivesOf(files, id))])
 }
 
-/** Nothing points to an archive, but it says whose it is. */
+/** No edit points to an archive, but the archive names its session. */
 async function archivesOf(files: FileStore, id: string): Promise<string[]> {
   const names = new Set([id, ownerIn(id).name])
   const found: string[] = []
@@ -49,25 +49,25 @@ async function archivesOf(files: FileStore, id: string): Promise<string[]> {
   return found
 }
 
-/** Changes the texts of those that say something else then. */
+/** Applies `change` to the texts of files. */
 export async function rewriteFiles(
   files: FileStore,
   paths: ReadonlySet<string>,
   change: (text: string) => string,
 ): Promise<void> {
-  // An archive is JSON; what is covered is quoted in it at most twice.
+  // An archive is JSON, so a text to cover is JSON-quoted in it at most twice.
   for (const path of paths) await files.change(path, now => (now === null ? null : change(now)))
 }
 
 type Unnamed<T> = {
   files: FileStore
   paths: ReadonlySet<string>
-  /** The sessions that are left, and which of them keep their files in the same place. */
+  /** The remaining sessions, and which of them keep their files in the same place. */
   others: AsyncIterable<T>
   isNeighbour: (session: T) => boolean
 }
 
-/** Removes those files that no session points to any more. */
+/** Removes the files that no session points to any more. */
 export async function dropUnnamed<T extends { id: string }>(store: LedgerStore, unnamed: Unnamed<T>): Promise<void> {
   const { files, paths, others, isNeighbour } = unnamed
   const left = new Set(paths)

@@ -1,10 +1,10 @@
-/** The facts about a session apart from its events: those in the ledger, and those in the list. */
+/** Facts about a session apart from its events: its meta in the ledger, and its row in the list. */
 import { ledgerId, ownerIn } from '../ledger/owners.ts'
 import type { SessionRow } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import type { About } from './session-options.ts'
 
-/** What the ledger remembers of a session; `OpenOptions` explains it. */
+/** The meta that the ledger keeps of a session. `OpenOptions` explains the fields. */
 export type Meta = {
   policy: string
   model: string
@@ -18,11 +18,11 @@ export type Meta = {
 export type SessionInfo = Omit<SessionRow, 'meta'> &
   Meta & {
     about: About
-    /** The user that it belongs to; none for a session of the home itself. */
+    /** The user who owns the session; `undefined` for a session of the home itself. */
     owner?: string
   }
 
-/** As it is called from the home itself. */
+/** The name by which the home itself calls the session. */
 export function wholeName(owner: string | undefined, name: string): string {
   return ownerIn(name).owner === owner ? name : ledgerId(owner, name)
 }
@@ -34,10 +34,10 @@ export function aboutOf(stored: About = {}, given: About = {}): { about?: About 
 
 export const MOST_TAGS = 20
 const LONGEST_TAG = 50
-/** In code points, as JSON Schema counts. */
+/** The length is in code points, as JSON Schema counts. */
 export const TAG = new RegExp(`^[^,\\r\\n]{0,${LONGEST_TAG}}$`, 'u')
 
-/** Tags as they are kept: each once, in order. */
+/** Normalises tags: sorted, without duplicates. */
 export function toTags(given: readonly string[]): string[] {
   const tags = [...new Set(given.map(tag => tag.trim()))].filter(tag => tag !== '').sort()
   const wrong = tags.find(tag => !TAG.test(tag))

@@ -1,4 +1,4 @@
-/** What a session is opened with, and what file tools did in it. */
+/** The options of a session, and the records of file tools in it. */
 
 import type { ToolTable } from '../calls/tool-kinds.ts'
 import type { SessionReason } from '../formats/transcripts/transcript.ts'
@@ -11,32 +11,32 @@ import type { WriteSummary } from '../summaries/model-summary.ts'
 export type SessionOptions = {
   policy: PlannerFactory
   model: Model
-  /** Tokens of system prompt and tools that are sent in front of the messages. */
+  /** Tokens of the system prompt and tools, which are sent before the messages. */
   overhead: number
   clock: () => number
   /** The user's own tools, for telling reads from runs. */
   tools?: ToolTable
-  /** The tool by which the agent saves what it must not lose. */
+  /** The tool with which the agent saves important information. */
   saveWith?: string
-  /** The provider can be told to clear the oldest results itself. */
+  /** Whether the provider can be asked to clear the oldest results itself. */
   serverClears?: boolean
-  /** The tool by which the agent finds what was shortened, or that it has none. */
+  /** The tool with which the agent finds shortened texts; `false` if it has none. */
   recallWith?: string | false
-  /** Keeps a file that an edit points to; throws where that is impossible. */
+  /** Keeps a file that an edit points to; throws if it cannot. */
   keepFile: KeepFile
-  /** Keeps a conversation in full when a summary replaces it. */
+  /** Keeps the full conversation when a summary replaces it. */
   archive?: KeepFile
-  /** The home as the user sees it, for the paths that views show. */
+  /** The home's path as the user knows it, for paths in views. */
   home?: string
   /** Adds a line to the daily log of the workspace. */
   log?: (line: string) => Promise<void>
-  /** Has a model write a summary; ours is used where it gives none that is good. */
+  /** Lets a model write a summary. If the result is missing or bad, our own summary is used. */
   summarize?: WriteSummary
 }
 
 type Told = Pick<PlanContext, 'home' | 'saveWith' | 'serverClears' | 'recallWith'>
 
-/** What the planner is told of these. */
+/** The options that the planner is told. */
 export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined }): Told {
   const { home, saveWith, serverClears, recallWith } = options
   return {
@@ -47,12 +47,12 @@ export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined 
   }
 }
 
-/** What a file tool did, and the number of its event in the ledger. */
+/** An action of a file tool, and the number of its event in the ledger. */
 export type FileMark = LightFile & { seq: number }
 
 /**
- * Who works in a session and in which folder, what it is called, and which session it goes on from or was started by:
- * `reason` says which. `carried`: how many messages at the beginning are those of the parent.
+ * Which agent works in a session and in which folder, its title, and the session that it continues or was started by;
+ * `reason` says which. `carried`: how many messages at the beginning come from the parent.
  */
 export type About = {
   client?: string
@@ -61,10 +61,10 @@ export type About = {
   parent?: string
   reason?: SessionReason
   carried?: number
-  /** Words of people, by which sessions are found; in order, each once. */
+  /** Tags that people gave the session, sorted, without duplicates. */
   tags?: string[]
-  /** It was brought in from the file of an agent. */
+  /** Set if the session was imported from an agent's file. */
   recorded?: true
-  /** The import that made it, by which that import can be taken back. */
+  /** The import that created the session. With it the import can be undone. */
   importedBy?: string
 }

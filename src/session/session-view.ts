@@ -1,4 +1,4 @@
-/** A view as callers get it: what to send, and what there is to say about it. */
+/** A view as callers get it: the messages to send, and facts about them. */
 
 import { messagesTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
@@ -7,19 +7,22 @@ import { activeEdits, type Fold, shownTokens } from '../view/fold.ts'
 import { type Violation, waitingCalls } from '../view/legality.ts'
 
 export type View = {
-  /** What to send now. */
+  /** The messages to send now. */
   messages: Message[]
   /** Tokens of these messages. */
   tokens: number
   /** The edits in force, oldest first. */
   edits: Edit[]
-  /** What the planner would like and does not do yet, and why. */
+  /** Edits that the planner has postponed, and why. */
   pending: Pending[]
   /** The planner's sentence about this call. */
   decision?: string
   /** Calls whose results must be appended before these messages can be sent. */
   waiting: string[]
-  /** What went wrong: rules that would have been broken (then `messages` is the last legal view), files not kept. */
+  /**
+   * Problems: rules that the view would have broken (then `messages` is the last legal view), and files that were not
+   * kept.
+   */
   report: Violation[]
 }
 
@@ -35,7 +38,7 @@ export function toView(fold: Readonly<Fold>, { messages, isShown, pending, decis
   let active: Edit[] | undefined
   return {
     messages,
-    // Counted when somebody asks: of this view, even if the session has gone on since.
+    // Counted on first use, for this view, even if the session has grown since.
     get tokens() {
       const current = isShown && fold.version === version
       return (tokens ??= current ? shownTokens(fold) : messagesTokens(messages, fold.count))

@@ -1,6 +1,5 @@
 /**
- * One conversation, as every door holds it: append, sync, view, edit, undo, redo, pin, fork. What only looks is in
- * look.ts.
+ * One conversation, as every door holds it: append, sync, view, edit, undo, redo, pin, fork. Reading is in look.ts.
  *
  * All state is in the ledger (state.ts); the methods here translate requests into events. A session can be closed and
  * opened again, by another process too, at any time.
@@ -33,22 +32,22 @@ export type EditResult = {
   tokensSaved: number
 }
 
-/** Opens another session as this one was opened; `parent` is recorded of a new one that shares no events. */
+/** Opens another session with the options of this one. `parent` is recorded for a new session that shares no events. */
 type Opener = (id: string, about?: { parent: string }) => Promise<Session>
 
-/** So much of a session's name is in those of its forks: with their numbers they stay names. */
+/** Fork names contain at most this many characters of the session's name, so that with the number they stay valid. */
 const LONGEST_BASE = 180
-/** How often a conversation is compared again with a session that others write to. */
+/** How often a conversation is compared again with a session to which others write. */
 const MAX_TRIES = 10
 
 export class Session extends Look {
   readonly #store: LedgerStore
   readonly #state: SessionState
   readonly #open: Opener
-  /** The messages that the client sent last. They equal the entries of this fold while there are as many entries. */
+  /** The messages that the client sent last. They equal this fold's entries as long as the counts are equal. */
   #synced: { messages: readonly Message[]; fold: Fold } | undefined
 
-  /** The system prompt as it was first recorded, where it has been looked up. */
+  /** The system prompt as it was first recorded, once it has been looked up. */
   #firstPrompt: Message | undefined
 
   /** Use `pal.session(id)`. */
@@ -64,14 +63,14 @@ export class Session extends Look {
     return this.#state.append(...messages)
   }
 
-  /** What to send now: plans and records edits first. With `plan: false` it only looks. */
+  /** The messages to send now. Plans and records edits first, unless `plan` is false. */
   override view(options: { plan?: boolean; now?: number } = {}): Promise<View> {
     return this.#state.view(options)
   }
 
   /**
-   * Makes the ledger hold a conversation that a client keeps itself, and gives the view of it: what is new is
-   * appended; where the client went back and took another way, the answer comes from a fork.
+   * Brings the ledger up to a conversation that a client keeps itself, and gives its view. New messages are appended;
+   * if the client went back and continued differently, the view comes from a fork.
    */
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
     const view = await this.follow(messages)
@@ -80,20 +79,20 @@ export class Session extends Look {
     return view
   }
 
-  /** As `sync`; the view shows messages in the form in which they were first recorded. */
+  /** Like `sync`, but the view shows messages in the form in which they were first recorded. */
   async follow(messages: readonly Message[]): Promise<View & { session: Session }> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#follow(redactAgain(messages, this.#state.redactions), messages)
       } catch (error) {
-        // Others have added to the session, or redacted it: it is read again, and what is new is found anew.
+        // Others have added to the session or redacted it: read it again, and compare again.
         if (!isChangedMeanwhile(error) || tries === MAX_TRIES) throw error
         await this.view({ plan: false })
       }
     }
   }
 
-  /** `sent`: the messages as the client has them, before what was redacted is covered. */
+  /** `sent`: the client's messages, before redacted texts in them are covered. */
   async #follow(messages: readonly Message[], sent: readonly Message[]): Promise<View & { session: Session }> {
     const { fold } = this.#state
     if (this.#synced?.fold !== fold) this.#synced = this.#firstPrompt = undefined
@@ -113,12 +112,12 @@ export class Session extends Look {
     return Object.assign(view, { session: this as Session })
   }
 
-  /** A session for a conversation that shares nothing with this one but its client. */
+  /** A session for a conversation that shares only its client with this one. */
   async #startedAnew(): Promise<Session> {
     return this.#open(await this.#freeName(), { parent: this.id })
   }
 
-  /** Discards, distills or replaces what the model sees; all operations or none. */
+  /** Discards, distills or replaces texts in the view; all operations or none. */
   async edit(operations: readonly EditOperation[], by: Author = 'agent', reason = ''): Promise<EditResult> {
     await this.view({ plan: false })
     const resolved = resolveOperations(this.#state.fold, operations)
@@ -129,12 +128,12 @@ export class Session extends Look {
     return { edits, replacements, tokensSaved: edits.reduce((sum, edit) => sum + edit.saved, 0) }
   }
 
-  /** Records edits given by their targets in originals. */
+  /** Records edits whose targets are places in the originals. */
   apply(edits: readonly Pick<Edit, 'target' | 'replacement' | 'why' | 'mark'>[], by: Author = 'user'): Promise<Edit[]> {
     return this.#state.apply(edits.map(edit => ({ ...edit, by })))
   }
 
-  /** Takes one edit back, or several: all or none. */
+  /** Undoes one or several edits, all or none. */
   undo(edits: string | readonly string[], by: Author = 'user'): Promise<void> {
     return this.#state.switch('revert', [edits].flat(), by)
   }
@@ -144,12 +143,12 @@ export class Session extends Look {
     return this.#state.switch('reapply', [edits].flat(), by)
   }
 
-  /** Never edit this entry (or part of it), unless the user does. */
+  /** Protects this entry, or a part of it, from every edit except the user's. */
   pin(entry: number, options: { part?: number; on?: boolean; by?: Author } = {}): Promise<void> {
     return this.#state.pin(entry, options)
   }
 
-  /** A new session with everything up to and including an entry; the last one if none is named. */
+  /** A new session with everything up to and including an entry; the default is the last one. */
   fork(at?: number, id?: string): Promise<Session> {
     return this.#fork(at, [], id)
   }
@@ -165,7 +164,7 @@ export class Session extends Look {
     return this.#open(name)
   }
 
-  /** Brings an original back at the end of the view, where it costs no cache. Takes an edit's id or a part's. */
+  /** Adds an original to the end of the view, where it causes no cache miss. Takes the id of an edit or of a part. */
   async restore(id: string): Promise<Restored> {
     const restored = await this.original(id)
     const { entry, text, images } = restored
@@ -186,7 +185,7 @@ export class Session extends Look {
     return this.#state.record(event)
   }
 
-  /** The client's first message as it is now: the newest form that the client gave it, or the first. */
+  /** The client's first message in its newest form. */
   async #systemPrompt(): Promise<Message | undefined> {
     const changes = [...activeEdits(this.fold)].filter(({ by, target }) => {
       return by === 'engine' && target.type === 'entry' && target.entry === 0
@@ -205,7 +204,7 @@ export class Session extends Look {
     const isTaken = async (n: number) => (await this.#store.find(`${base}-fork-${n}`)) !== undefined
     let high = 1
     while (await isTaken(high)) high *= 2
-    // The number before `low` is taken, `high` is free.
+    // The number before `low` is taken; `high` is free.
     for (let low = Math.floor(high / 2) + 1; low < high; ) {
       const middle = Math.floor((low + high) / 2)
       if (await isTaken(middle)) low = middle + 1

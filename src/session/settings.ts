@@ -1,6 +1,6 @@
 /**
- * Every setting with where it came from, and changing one in palimpsest.json: for the command `config` and for the
- * settings page. The rest of the file's text stays as it is; the file is checked as a whole before it is written.
+ * Lists every setting with its source, and changes one in palimpsest.json: for the command `config` and the settings
+ * page. The rest of the file's text is unchanged; the whole file is checked before it is written.
  */
 import { join } from 'node:path'
 import { changeOwnFile } from '../files/atomic.ts'
@@ -16,7 +16,7 @@ import { configPath, parseConfig, readConfig } from './config.ts'
 export type SettingSource = 'default' | 'file' | 'environment' | 'flag'
 export type Setting = {
   key: string
-  /** The names on the way to it: those of projects may have dots. */
+  /** The keys that lead to the setting. A list, because names of projects may contain dots. */
   path: string[]
   value: unknown
   source: SettingSource
@@ -27,13 +27,13 @@ export type Setting = {
 export type SettingsGiven = {
   home: string
   env: Environment
-  /** What the command line says, by key: the value and the flag. */
+  /** Values from the command line by key, with the flag that set them. */
   flags?: Record<string, { value: unknown; flag: string }>
-  /** Where providers are, where nothing says otherwise. */
+  /** The default addresses of providers. */
   upstreams: Readonly<Record<string, string>>
 }
 
-/** Settings that the environment has a word in; it wins over the file. */
+/** Settings that an environment variable can set; it overrides the file. */
 const VARIABLES: readonly [key: string, variable: string][] = [
   ['home', 'PALIMPSEST_HOME'],
   ['memory', 'PALIMPSEST_DOLT_URL'],
@@ -65,13 +65,13 @@ export async function settingsOf({ home, env, flags = {}, upstreams }: SettingsG
   return all.filter(setting => !isHidden(setting)).sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-/** Every value with the path to it; lists are values. */
+/** Every value with its path; a list is a value. */
 function* leaves(value: unknown, path: string[] = []): Generator<[string[], unknown]> {
   if (!isRecord(value)) return void (path.length > 0 && (yield [path, value]))
   for (const [name, inner] of Object.entries(value)) if (name !== '$schema') yield* leaves(inner, [...path, name])
 }
 
-/** An address may carry one. */
+/** An address may contain a password. */
 function withoutPassword(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const url = URL.parse(value)
@@ -81,7 +81,7 @@ function withoutPassword(value: unknown): unknown {
   return url.href
 }
 
-/** Writes one value, given as JSON, into the file of a home, or takes it out of there. Gives the file. */
+/** Writes one value, given as JSON, into the home's file, or removes it. Gives the file's path. */
 export async function changeSetting(home: string, path: readonly string[], raw: string | undefined): Promise<string> {
   const file = configPath(home)
   await changeOwnFile(file, {}, now => {

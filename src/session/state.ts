@@ -1,5 +1,5 @@
 /**
- * The ledger of a session and the view of it, kept together.
+ * The ledger of a session and its view, kept in step.
  *
  * Every change is an event that is durable before the call resolves; the fold follows it. Before the model is
  * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
@@ -36,7 +36,7 @@ import { toView, type View } from './session-view.ts'
 
 const MAX_TRIES = 50
 
-/** What an edit can be refused for. */
+/** The errors that can refuse an edit. */
 const REFUSED = new Set<ErrorCode>(['VIEW_ILLEGAL', 'EDITS_OVERLAP', 'PINNED', 'ENTRY_NOT_FOUND'])
 
 export class SessionState {
@@ -56,9 +56,9 @@ export class SessionState {
   #queue: Promise<unknown> = Promise.resolve()
   #callsMade = 0
   #lastCallAt: number | undefined
-  /** Messages at the front of the view that are as they were in the last call. */
+  /** How many messages at the beginning of the view are as they were in the last call. */
   #unchanged = 0
-  /** What of the fold is known to be legal. */
+  /** How much of the fold is known to be legal. */
   #legal: views.Seen = { entries: 0, touches: 0 }
   readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
   #lastDecision: string | undefined
@@ -78,7 +78,7 @@ export class SessionState {
     return this.#ledger.id
   }
 
-  /** The fold, for reading: doors and tools look, and change only through the session. */
+  /** The fold, read-only: doors and tools change it only through the session. */
   get fold(): Readonly<views.Fold> {
     return this.#fold
   }
@@ -88,17 +88,17 @@ export class SessionState {
     return this.#callsMade
   }
 
-  /** Calls that wait for a result. */
+  /** Calls without a result yet. */
   get openCalls(): string[] {
     return this.#calls.open
   }
 
-  /** The first one first: the client's own texts are covered in the same way. */
+  /** The redactions, oldest first: the client's own texts are covered in the same way. */
   get redactions(): readonly RedactEvent[] {
     return this.#redactions
   }
 
-  /** Reads the ledger: everything but the content of entries that do not show. */
+  /** Reads the ledger, except the content of entries that are not in view. */
   async load(): Promise<this> {
     const { rows, contents } = await this.#ledger.load()
     for (const { seq, at, type, light, body } of rows) {
@@ -127,7 +127,10 @@ export class SessionState {
     })
   }
 
-  /** Appends behind so many entries, and says what to send then. Where it fits, nobody has written since: no need to look. */
+  /**
+   * Appends after the first `behind` entries, and gives the messages to send. If the append fits, nobody else has
+   * written since, so there is no need to read the ledger first.
+   */
   async appendAndView(messages: readonly Message[], behind: number): Promise<View> {
     return this.#exclusive(async () => {
       await this.#append(messages, behind)
@@ -136,7 +139,7 @@ export class SessionState {
     })
   }
 
-  /** What to send now. With `plan: false` it only looks: nothing is planned or recorded. */
+  /** The messages to send now. With `plan: false` nothing is planned or recorded. */
   async view({ plan = true, now }: { plan?: boolean; now?: number } = {}): Promise<View> {
     return this.#exclusive(async () => {
       await this.#ready()
@@ -144,7 +147,7 @@ export class SessionState {
     })
   }
 
-  /** Records edits, all or none. Their ids are given here, and what they save is counted. */
+  /** Records edits, all or none. Gives them ids and counts what they save. */
   async apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     return this.#exclusive(async () => {
       await this.#ready()
@@ -152,12 +155,12 @@ export class SessionState {
     })
   }
 
-  /** Takes edits back, or puts them in force again: all or none. */
+  /** Undoes or redoes edits, all or none. */
   async switch(type: 'revert' | 'reapply', ids: readonly string[], by: Author): Promise<void> {
     await this.#exclusive(() => this.#switch({ type, edits: [...new Set(ids)], by }))
   }
 
-  /** Protects an entry, or one part of it, from every policy and from the agent; `on: false` takes it back. */
+  /** Protects an entry, or one part of it, from every policy and from the agent; `on: false` removes the protection. */
   async pin(
     entry: number,
     { part, on = true, by = 'user' }: { part?: number; on?: boolean; by?: Author } = {},
@@ -178,7 +181,7 @@ export class SessionState {
     this.#planner.prepare?.(this.#fold)
   }
 
-  /** Records an event that changes nothing of the view. */
+  /** Records an event that does not change the view. */
   async record(event: Extract<Event, { type: 'usage' | 'file' | 'decision' }>): Promise<void> {
     await this.#exclusive(() => this.#write(() => [event]))
   }
@@ -194,20 +197,20 @@ export class SessionState {
     })
   }
 
-  /** The content of an entry, loaded if it is not in view. */
+  /** The content of an entry; loaded if it is not in view. */
   async original(entry: number): Promise<Message> {
     const { message, seq } = this.#entry(entry)
     return message ?? (await this.#ledger.messages([seq])).get(seq)!
   }
 
-  /** Everything that was said, as it happened. */
+  /** All messages in their original form. */
   async messages(): Promise<Message[]> {
     const { entries } = this.#fold
     if (entries.every(entry => entry.message)) return entries.map(entry => entry.message!)
     return (await this.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   }
 
-  /** What file tools did, oldest first, without the contents: those are in the events. */
+  /** The actions of file tools, oldest first, without contents: those are in the events. */
   async files(): Promise<readonly FileMark[]> {
     return this.#exclusive(async () => {
       await this.#catchUp()
@@ -244,7 +247,7 @@ export class SessionState {
       session: this.id,
       ...toldToPlanner(this.options),
     })
-    const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // Its numbers change with every call.
+    const kind = plan.decision?.replace(/[\d.]+k?/g, '#') // The numbers in a decision change with every call.
     const report: Violation[] = []
     const summarized = await withModelSummaries(plan.proposals, this.#fold, this.options.summarize)
     const proposals = await keepFiles(summarized, this.options.keepFile, report)
@@ -260,7 +263,7 @@ export class SessionState {
     return this.#result({ ...plan, report })
   }
 
-  /** Where a provider would refuse reasoning behind a change, it is left out before it is sent again. */
+  /** Leaves out reasoning that a provider would refuse because the messages before it have changed. */
   async #leaveOutStale(): Promise<void> {
     if (this.options.model.binding !== 'refuse') return
     const edits = this.#stale.edits(this.#fold)
@@ -268,7 +271,7 @@ export class SessionState {
     this.#stale.settle()
   }
 
-  /** A planned edit that does not fit is left out and reported: a view is never lost to it. */
+  /** A planned edit that does not fit is left out and reported: it never prevents a view. */
   async #applyPlanned(
     requests: readonly EditRequest[],
     decision: string | undefined,
@@ -287,7 +290,8 @@ export class SessionState {
   async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const edits = this.#toEdits(requests)
-      // The rules look at parts, and at the running turn: hidden or not, an edit is judged by the same content.
+      // The rules look at parts and at the running turn, so hidden entries are loaded: every edit is judged by its
+      // content.
       await this.#loadEntries(edits.filter(({ target }) => target.type === 'part'))
       await this.#loadEntries(edits, this.#fold.lastUser + 1)
       const takeBack = this.#try(edits)
@@ -311,7 +315,9 @@ export class SessionState {
     return requests.map((request, i) => ({ id: `e${first + i}`, ...request, saved: 0 }))
   }
 
-  /** Applies edits to the fold, counts what each saves, and throws (with the fold as before) if they are illegal. */
+  /**
+   * Applies edits to the fold and counts what each saves. Throws if they are illegal, and leaves the fold as before.
+   */
   #try(edits: Edit[]): () => void {
     assertAllowed(this.#fold, edits, this.options.model)
     const spans = edits.map(edit => entriesOf(edit.target))
@@ -328,8 +334,8 @@ export class SessionState {
   }
 
   /**
-   * Undoes or redoes on the fold, then makes it durable; takes it back when either fails. An undo is never refused:
-   * what it uncovers is repaired in the view.
+   * Undoes or redoes on the fold, then makes it durable; takes it back if either fails. An undo is never refused: the
+   * view repairs any text that it uncovers.
    */
   async #switch(asked: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -373,7 +379,7 @@ export class SessionState {
     return events
   }
 
-  /** Appends what `make` gives for the present state; makes it anew when another process was faster. */
+  /** Appends the events that `make` gives for the present state; calls it again if another process was faster. */
   async #write(make: () => Event[]): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const placed = await this.#ledger.append(make(), this.options.clock())
@@ -384,7 +390,7 @@ export class SessionState {
     throw contention(this.id)
   }
 
-  /** Whether everything was read again, because somebody has redacted the session. */
+  /** Whether the whole ledger was read again because the session has been redacted. */
   async #catchUp(): Promise<boolean> {
     const placed = await this.#ledger.catchUp()
     const isRedacted = placed.some(({ event }) => event.type === 'redact')
@@ -394,12 +400,12 @@ export class SessionState {
     return isRedacted
   }
 
-  /** The events to be written may hold texts that were redacted since: the caller has to make them anew. */
+  /** The events to write may contain texts that were redacted since, so the caller has to make them again. */
   async #catchUpBeforeRetry(): Promise<void> {
     if (await this.#catchUp()) throw redactedMeanwhile(this.id)
   }
 
-  /** Forgets everything, and is as after a restart. */
+  /** Drops all state and reads the ledger again, as after a restart. */
   async #reload(): Promise<void> {
     this.#ledger = new Ledger(this.#store, this.id)
     this.#fold = views.createFold(text => this.#counter!(text))
@@ -428,7 +434,7 @@ export class SessionState {
     this.#noteChange(event)
   }
 
-  /** An assistant message says that everything before it was sent. */
+  /** An assistant message means that everything before it was sent. */
   #noteCall(role: Message['role'], at: number): void {
     if (role !== 'assistant') return
     this.#unsent = this.#fold.entries.length
@@ -458,7 +464,7 @@ export class SessionState {
   }
 
   #rules(): CheckOptions {
-    // Only edits can bring the id of a call in twice, at any distance: then everything is looked at.
+    // Only edits can bring in a call's id twice, at any distance. If edits contain calls, the whole view is checked.
     const where = this.#fold.callsInEdits > 0 ? {} : views.changedSince(this.#fold, this.#legal)
     return { dialect: this.options.model.dialect, ...where, open: this.#calls.open, checked: this.#checked }
   }
@@ -490,7 +496,7 @@ export class SessionState {
     await this.#catchUp()
   }
 
-  /** One after the other, whatever the outcome of the one before. */
+  /** Runs work one after the other, even if the work before has failed. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#queue.then(work, work)
     this.#queue = next.catch(() => undefined)

@@ -1,9 +1,9 @@
-/** The metrics of calls: the two histograms of the GenAI conventions, and what calls cost, saved and lost of the cache. */
+/** The metrics of calls: the two histograms of the GenAI conventions, and the calls' cost, savings and cache misses. */
 
 import type { TimelineCall } from '../view/timeline.ts'
 import { type Attributes, attributesOf, type HistogramPoint, type Metric, type NumberPoint, nanos } from './otlp.ts'
 
-/** The bounds that the conventions name. */
+/** The bucket bounds that the conventions prescribe. */
 const TOKEN_BOUNDS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 const SECOND_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
@@ -40,7 +40,7 @@ export class TelemetryMetrics {
       this.#histogram('gen_ai.client.token.usage', '{token}', this.#tokens, TOKEN_BOUNDS),
       this.#histogram('gen_ai.client.operation.duration', 's', this.#seconds, SECOND_BOUNDS),
       this.#sum('palimpsest.cost', 'USD', this.#cost, true),
-      // Edits may cost more than they save for a while.
+      // Not monotonic: edits may cost more than they save for a while.
       this.#sum('palimpsest.saved', 'USD', this.#saved, false),
       this.#sum('palimpsest.cache.misses', '{call}', this.#misses, true),
     ]

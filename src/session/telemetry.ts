@@ -1,11 +1,11 @@
 /**
- * Spans and metrics of what the sessions of this process do, after OpenTelemetry's conventions for generative AI: a span
- * for each call of a model, with its conversation, its usage and what the cache gave; one for each batch of edits; one
- * for each change of the memory.
+ * Spans and metrics of the sessions of this process, after OpenTelemetry's conventions for generative AI: a span for
+ * each model call, with its conversation, usage and cache reads; one for each batch of edits; one for each change of
+ * the memory.
  *
- * Everything comes from the ledger: a change of a session is noted, and some seconds later the account of its new calls
- * is read (timelines.ts). So no request waits for it, and the numbers are those of every door. Nothing of what was said
- * is sent, unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for it.
+ * Everything comes from the ledger: a change of a session is noted, and some seconds later the account of its new
+ * calls is read (timelines.ts). So no request waits for telemetry, and every door gives the same numbers. No content
+ * is sent unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for it.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -30,7 +30,7 @@ import { TelemetryMetrics } from './telemetry-metrics.ts'
 import { Timelines } from './timelines.ts'
 
 export type TelemetryOptions = {
-  /** What to tell of: sessions, memory, or both. */
+  /** The source: sessions, memory, or both. */
   pal?: Palimpsest
   memory?: Memory
   env: Environment
@@ -38,11 +38,11 @@ export type TelemetryOptions = {
   clock?: () => number
 }
 
-/** Sessions that are kept open to be read on from. */
+/** Sessions that are kept open so that only new events are read. */
 const MOST_OPEN = 32
 const MOST_SPANS = 2000
 
-/** Begins to send where the standard variables name an endpoint; `undefined` where they do not. */
+/** Starts telemetry if the standard variables name an endpoint; otherwise gives `undefined`. */
 export function startTelemetry(options: TelemetryOptions): Telemetry | undefined {
   const settings = otlpSettings(options.env)
   return settings && new Telemetry(settings, options)
@@ -58,7 +58,7 @@ export class Telemetry {
   readonly #delayMs: number
   readonly #startedAt: number
   readonly #stops: (() => void)[]
-  /** Sessions that grew since the last sending, and how many calls of each are told already. */
+  /** Sessions that have grown since the last sending, and how many calls of each were already sent. */
   readonly #changed = new Set<string>()
   readonly #told = new Map<string, number>()
   readonly #open = new Map<string, Session>()
@@ -83,7 +83,7 @@ export class Telemetry {
     ]
   }
 
-  /** Sends what is waiting. */
+  /** Sends everything that is waiting. */
   flush(): Promise<void> {
     this.#sending = this.#sending.then(() => this.#send()).catch(() => undefined)
     return this.#sending
@@ -110,7 +110,7 @@ export class Telemetry {
   async #send(): Promise<void> {
     const changed = [...this.#changed]
     this.#changed.clear()
-    // A session that cannot be read (it was just removed) is left out, and the others are told.
+    // A session that cannot be read (because it was just removed) is left out; the others are sent.
     if (this.#pal) for (const session of changed) await this.#read(this.#pal, session).catch(() => undefined)
     const spans = this.#spans
     this.#spans = []
@@ -128,7 +128,7 @@ export class Telemetry {
     const timeline = await this.#timelines.of(session, info)
     const { calls } = timeline
     const last = calls.at(-1)
-    // The last call may still be reported.
+    // The usage of the last call may still arrive.
     const settled = last && !last.reported ? calls.length - 1 : calls.length
     for (let i = this.#told.get(id) ?? 0; i < settled; i++) {
       const call = calls[i]!
@@ -158,7 +158,7 @@ export class Telemetry {
       'gen_ai.usage.input_tokens': call.reported ? all : Math.round(call.sent.tokens * timeline.scale),
       'gen_ai.usage.output_tokens': output,
       'gen_ai.usage.cache_read.input_tokens': cacheRead,
-      // The conventions have renamed it; backends know one or the other.
+      // The conventions have renamed this attribute; backends know one name or the other.
       'gen_ai.usage.cache_write.input_tokens': cacheWrite,
       'gen_ai.usage.cache_creation.input_tokens': cacheWrite,
       'gen_ai.usage.reasoning.output_tokens': reasoning,
@@ -187,7 +187,7 @@ export class Telemetry {
     this.#metrics.call(common, call, { input: all, output: output ?? 0 })
   }
 
-  /** A change of a block, or a proposal for one; whose it is says the store. */
+  /** A change of a block, or a proposal for one. The store says whose block it is. */
   #memory(change: MemoryChange): void {
     const operation = change.type === 'block.changed' ? 'upsert_memory' : 'create_memory'
     if (change.type === 'proposal.decided') return
@@ -229,7 +229,7 @@ export class Telemetry {
   }
 }
 
-/** The calls of one turn are one trace: those behind the same request of the user. */
+/** The calls of one turn, which follow the same user request, form one trace. */
 function traceOf(session: string, { fold }: Timeline, { entry }: TimelineCall): string {
   let request = entry - 1
   while (request > 0 && requestIn(fold.entries[request]?.message) === undefined) request--
@@ -246,7 +246,7 @@ function providerOf({ dialect }: Model, name: string): string {
   return PROVIDERS[dialect] ?? (/^deepseek/.test(name) ? 'deepseek' : 'openai')
 }
 
-/** What was new in the request, and the answer, in the shape that the conventions have for messages. */
+/** The new messages of the request and the answer, in the conventions' message format. */
 function contentOf({ fold, calls }: Timeline, place: number): Attributes {
   const call = calls[place]!
   const before = calls[place - 1]

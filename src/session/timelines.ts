@@ -1,9 +1,10 @@
 /**
- * The timelines of sessions, kept for as long as somebody looks at them, and the few numbers of every session.
+ * The timelines of sessions, kept while they are in use, and a summary of every session.
  *
- * The first look reads the whole ledger; after that only what is new. Long ledgers are taken in portions, so that other
- * requests are served in between. The numbers of a session are kept in a store, where one is given, until it grows, so that a
- * list of thousands can be sorted by them. `fill` reads the sessions that nobody has looked at yet, one at a time.
+ * The first look reads the whole ledger; later looks read only new events. Long ledgers are read in portions, so that
+ * other requests are served in between. If a store is given, it keeps a session's summary until the session grows, so
+ * that a list of thousands can be sorted by these numbers. `fill` reads the sessions without a summary, one at a
+ * time.
  */
 
 import { parseJson } from '../model/json.ts'
@@ -14,18 +15,18 @@ import { type Summary, summaryOf } from '../view/totals.ts'
 import type { SessionInfo } from './engine.ts'
 import type { Look } from './look.ts'
 
-/** Timelines that are kept by default: each holds the texts of its session. */
+/** Timelines that are kept by default; each holds the texts of its session. */
 const KEPT_TIMELINES = 8
-/** New events that are read one by one; for more the ledger is read as a whole. */
+/** Up to this many new events are read one by one; otherwise the whole ledger is read. */
 const MAX_EVENTS_ONE_BY_ONE = 100
 const EVENTS_PER_PORTION = 250
-/** Raised when a summary gets other fields or other sums: those of before are made anew. */
+/** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
 const SUMMARY_VERSION = 2
 
-/** What is known of a session before its ledger is read. */
+/** Facts about a session that are known before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
 
-/** Keeps the numbers of sessions as JSON, by the session's id in the ledger. */
+/** Keeps the summaries of sessions as JSON, by the session's id in the ledger. */
 export type SummaryStore = {
   summaries(version: number): Promise<KeptSummary[]>
   keepSummary(summary: KeptSummary, version: number): Promise<void>
@@ -51,16 +52,16 @@ export class Timelines {
     this.#most = most
   }
 
-  /** The timeline of a session up to the length that the list says; `id` is the one in the ledger, here and below. */
+  /** The timeline of a session up to the length in the list. `id` is the id in the ledger, here and below. */
   of(session: Look, info: Timed): Promise<Timeline> {
     const { id, length, model } = info
     const known = this.#kept.get(id)
     const before = known?.model === model ? known.timeline : undefined
-    // One after the other: each goes on where the one before has ended.
+    // One after the other: each continues from the end of the one before.
     const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
     this.#kept.delete(id)
     this.#kept.set(id, { model, timeline })
-    // The most recently used ones stay.
+    // Keep the most recently used timelines.
     if (this.#kept.size > this.#most) this.#kept.delete(this.#kept.keys().next().value!)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
     return timeline
@@ -72,7 +73,7 @@ export class Timelines {
     return new Timeline({ count: await loadCounter(), model, name, models: this.#models, overhead, tools, inherited })
   }
 
-  /** Reads what the store has kept; before it, nothing is known of sessions that were not read here. */
+  /** Loads the summaries from the store. Before that, only sessions that were read here have a summary. */
   load(): Promise<void> {
     this.#loading ??= this.#load()
     return this.#loading
@@ -84,13 +85,13 @@ export class Timelines {
     }
   }
 
-  /** The numbers of a session, if they are known without reading it. */
+  /** The summary of a session, if it is known without reading the session. */
   known({ id, length, model }: Timed): Summary | undefined {
     const found = this.#known.get(id)
     return found?.length === length && found.model === model ? found.summary : undefined
   }
 
-  /** The same as it was when the session was last read, for lists: `isOld` where it has grown since. */
+  /** The last known summary, for lists; `isOld` if the session has grown since. */
   latest(info: Timed): { summary: Summary | undefined; isOld: boolean } {
     return { summary: this.#known.get(info.id)?.summary, isOld: this.known(info) === undefined }
   }
@@ -100,20 +101,20 @@ export class Timelines {
     return this.known(info) ?? this.#keep(info, await this.of(session, info))
   }
 
-  /** Of a session that was removed. */
+  /** Drops the timeline and the summary of a removed session. */
   forget(id: string): void {
     this.#kept.delete(id)
     this.#known.delete(id)
   }
 
-  /** Reads the sessions whose numbers are not known, in their order; one round at a time. */
+  /** Reads the sessions without a summary, in their order; one round at a time. */
   fill(sessions: readonly Timed[], open: (id: string) => Promise<Look>): void {
     this.#filling ??= this.#fill(sessions, open).finally(() => {
       this.#filling = undefined
     })
   }
 
-  /** Ends a round of filling; what is being read is finished first. */
+  /** Ends a round of filling, after the current session is read. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#filling
@@ -131,7 +132,7 @@ export class Timelines {
           : this.#start(session, info).then(made => catchUp(made, session, info.length))
         await this.#keep(info, await timeline)
       } catch {
-        // A session that cannot be read says so on its own page; the list goes on without its numbers.
+        // The session's own page reports that it cannot be read; the list goes on without its summary.
       }
       await new Promise(resolve => setImmediate(resolve))
     }

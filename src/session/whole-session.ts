@@ -1,7 +1,7 @@
 /**
- * A session as one value, with every event of its ledger, and back: what `export` writes and `import` reads. The same
- * session gives the same bytes in every home. What comes from a file is checked here; it is then written as it is, since
- * other bytes would be another chain.
+ * A session as one value with every event of its ledger, and back: `export` writes it and `import` reads it. The same
+ * session gives the same bytes in every home. A value from a file is checked here and then written unchanged, since
+ * other bytes would give another chain.
  */
 import { z } from 'zod'
 import { isPalimpsestError } from '../model/errors.ts'
@@ -16,7 +16,7 @@ export const EXPORT = { format: 'palimpsest-sessions', version: 1 } as const
 type Placed = { seq: number; at: number } & Event
 export type WholeSession = SessionInfo & { ledger: Placed[] }
 
-/** Throws where the ledger does not verify. By which import it came is of that home alone. */
+/** Throws if the ledger does not verify. Leaves out the import's id, which only means something in that home. */
 export async function exportSession(pal: Palimpsest, name: string): Promise<WholeSession> {
   const session = await pal.session(name, { mustExist: true, asGuest: true })
   const info = (await pal.find(name))!
@@ -146,7 +146,7 @@ const wholeSchema = z.object({
   ledger: z.array(event).refine(events => events.every(({ seq }, i) => seq === i)),
 })
 
-/** What can be restored; nothing where a file has something else in it. */
+/** A session that can be restored. `readWhole` gives `undefined` if a file has other content. */
 export type ReadSession = {
   id: string
   createdAt: number
@@ -157,7 +157,7 @@ export type ReadSession = {
 
 export function readWhole(value: unknown): ReadSession | undefined {
   if (!wholeSchema.safeParse(value).success) return undefined
-  // Uses the value as it was read, not the schema's copy: the hashes are over its order of keys.
+  // Use the value as it was read, not the schema's copy: the hashes depend on the order of its keys.
   const { ledger, ...info } = value as WholeSession
   const { id, createdAt, parent, policy, model, cacheTtl, cacheKept, overhead, ids: over, about } = info
   const given = { policy, model, cacheTtl, cacheKept, overhead, ids: over, about }

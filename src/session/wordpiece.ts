@@ -1,15 +1,18 @@
-/** The tokenizer of BERT models, from the file that comes with them (tokenizer.json): lower case, no accents, pieces of words. */
+/**
+ * The tokenizer of BERT models, from their tokenizer.json: it lowercases, removes accents, and splits words into
+ * pieces.
+ */
 import { isRecord } from '../model/json.ts'
 
 export type Tokenize = (text: string) => number[]
 
 const MAX_WORD_CHARS = 100
-/** Words, and each sign and Chinese character alone. */
+/** Words; each punctuation mark and each Chinese character is a word of its own. */
 const WORDS = /\p{Script=Han}|[\p{L}\p{N}\p{M}]+|[^\s\p{L}\p{N}\p{M}]/gu
 const MARKS = /\p{M}+/gu
 const WHOLE_HAN = /\p{Script=Han}/gu
 
-/** At most `most` tokens, with those that begin and end a text; undefined for another kind of tokenizer. */
+/** Gives at most `most` tokens, including the start and end tokens; `undefined` for another kind of tokenizer. */
 export function wordPieces(file: unknown, most: number): Tokenize | undefined {
   const model = isRecord(file) ? file['model'] : undefined
   const vocab = isRecord(model) ? model['vocab'] : undefined
@@ -28,7 +31,7 @@ export function wordPieces(file: unknown, most: number): Tokenize | undefined {
   }
 }
 
-/** The longest piece that the vocabulary has, then the longest of the rest; undefined where one is missing. */
+/** The longest piece in the vocabulary, then the longest of the rest; `undefined` if a piece is missing. */
 function piecesOf(word: string, ids: ReadonlyMap<string, number>): number[] | undefined {
   if (word.length > MAX_WORD_CHARS) return undefined
   const pieces: number[] = []

@@ -1,4 +1,4 @@
-/** Whose workspace is where: that of the home for its own people, one of their own for everybody else. */
+/** The workspace of each user: the home's for its own people, a separate one for everybody else. */
 import type { Files, HomeFiles } from '../files/store.ts'
 import type { WorkspaceOf } from '../memory/file-blocks.ts'
 import { workspaceIn } from '../memory/workspace.ts'
@@ -7,13 +7,16 @@ import { configPath, readConfig } from './config.ts'
 
 type Place = { home: string; env: Environment; files: HomeFiles }
 
-/** `own` are the names of those who are at home on this machine. */
+/** `own` are the users who work on this machine; they share the home's workspace. */
 export async function workspacesIn(place: Place, own: readonly string[]): Promise<WorkspaceOf> {
   const ours = await ownWorkspace(place)
   return user => (own.includes(user) ? ours : place.files.of(user, 'workspace'))
 }
 
-/** For somebody at this machine who names any user: a guest has files once an agent has worked for them. */
+/**
+ * For a local caller who may name any user. A user is a guest if there are files of theirs, from an agent that worked
+ * for them; all others use the home's workspace.
+ */
 export async function workspacesSeen(place: Place): Promise<WorkspaceOf> {
   const ours = await ownWorkspace(place)
   const guests = new Set(await place.files.users())

@@ -1,9 +1,10 @@
 /**
- * Appends to PostgreSQL: one statement each, or one for all that wait at the same time, so that they share a commit.
+ * Appends to PostgreSQL: one statement each, or one for all appends that wait at the same time, so that they share a
+ * commit.
  *
- * A session's row says how long it is. An append takes the row if the length is what it expects, so of two that want one
- * place the second changes nothing: it was beaten. When the server goes away in the midst of a statement, the event that
- * lies at the place afterwards says whose it is.
+ * The row of a session has its length. An append updates the row only if the length is as expected, so of two appends
+ * for one place the second changes nothing and is refused. If the connection is lost during a statement, the event
+ * found at the place afterwards tells whether the append has happened.
  */
 
 import { isPalimpsestError } from '../../model/errors.ts'
@@ -15,11 +16,11 @@ import { MINUTE_NOW } from './schema.ts'
 
 type Append = { id: string; rows: readonly NewRow[]; resolve: (won: boolean) => void; reject: (error: unknown) => void }
 
-/** Statements at a time: few enough that appends share one under load, so many that none waits long for the others. */
+/** Concurrent statements: few enough that appends share one under load, enough that none waits long for the others. */
 const MAX_STATEMENTS = 8
 const MAX_APPENDS = 128
 const MAX_CHARS = 2_000_000
-/** How often an append is sent again when nobody knows what became of it. */
+/** How often an append is sent again when its outcome is unknown. */
 const MAX_APPEND_TRIES = 3
 
 const TAKEN = `WITH wanted AS (
@@ -35,7 +36,7 @@ const TAKEN = `WITH wanted AS (
       AS r (id, seq, type, at, hash, light, body) JOIN taken t ON t.id = r.id
   )`
 const APPEND = `${TAKEN} SELECT id FROM taken`
-// A text that is there is locked by the conflict, so that nobody drops it before the event that needs it is committed.
+// The conflict locks an existing text, so that nobody drops it before the event that needs it is committed.
 const APPEND_WITH_CONTENTS = `${TAKEN}, uses AS (
     INSERT INTO content_uses (hash, session, seq)
     SELECT u.hash, t.key, u.seq FROM unnest($12::text[], $13::integer[], $14::text[]) AS u (id, seq, hash)
@@ -71,7 +72,7 @@ export class Appends {
     }
   }
 
-  /** Those that go together: of one session at most one. */
+  /** The next appends to send together: at most one per session. */
   #next(): Append[] {
     const batch: Append[] = []
     const sessions = new Set<string>()
@@ -93,7 +94,7 @@ export class Appends {
       await this.#settle(batch)
     } catch (error) {
       if (batch.length > 1 && !isAwayError(error)) {
-        // What is wrong with one is not wrong with the others.
+        // An error of one append does not affect the others.
         for (const one of batch) await this.#send([one])
       } else if (isUniqueViolation(error)) batch[0]!.resolve(false)
       else for (const { reject } of batch) reject(error)
@@ -107,7 +108,7 @@ export class Appends {
         const won = await this.#write(left)
         for (const { resolve } of left.filter(({ id }) => won.has(id))) resolve(true)
         left = left.filter(({ id }) => !won.has(id))
-        // An earlier try may have arrived late, and be what this one was beaten by.
+        // An earlier try may have arrived late: then this try was refused because of it.
         await this.#refuse(tries > 1 ? await this.#withoutDone(left) : left)
         return
       } catch (error) {
@@ -124,7 +125,7 @@ export class Appends {
     return new Set(rows.map(row => String(row['id'])))
   }
 
-  /** Acknowledges those whose events are there already, and gives the others. */
+  /** Acknowledges appends whose events are already stored, and gives the others. */
   async #withoutDone(batch: readonly Append[]): Promise<Append[]> {
     const rows = await this.#db.read(
       `SELECT w.id FROM unnest($1::text[], $2::integer[], $3::text[]) AS w (id, seq, hash) JOIN sessions s ON s.id = w.id
@@ -140,7 +141,7 @@ export class Appends {
     return batch.filter(({ id }) => !done.has(id))
   }
 
-  /** Beaten, or without a session. */
+  /** Refuses appends: their place is taken, or the session does not exist. */
   async #refuse(batch: readonly Append[]): Promise<void> {
     if (batch.length === 0) return
     const ids = batch.map(({ id }) => id)
@@ -152,7 +153,7 @@ export class Appends {
       resolve,
       reject,
     } of batch) {
-      // One that is shorter than it was has been removed and made anew.
+      // A session that is shorter than before was removed and created again.
       if ((lengths.get(id) ?? -1) < first!.seq) reject(noSession(id))
       else resolve(false)
     }

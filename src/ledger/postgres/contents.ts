@@ -1,9 +1,9 @@
-/** Large texts in PostgreSQL, as bytes: a text of ours may hold a NUL, which PostgreSQL's own text may not. */
+/** Large texts in PostgreSQL, stored as bytes: our texts may contain a NUL, which PostgreSQL's text type may not. */
 import type { PgRow, PgValue } from './database.ts'
 
 type Rows = { rows(sql: string, values: readonly PgValue[]): Promise<PgRow[]> }
 
-/** Those that are there, in the order asked for. */
+/** The texts that exist, in the order asked for. */
 export async function contentsIn(session: Rows, hashes: readonly string[]): Promise<Map<string, string>> {
   if (hashes.length === 0) return new Map()
   const sql = 'SELECT hash, text FROM contents WHERE hash = ANY($1::text[])'

@@ -1,11 +1,11 @@
 /**
- * A PostgreSQL server: a pool of connections, statements with their values apart, and failures under codes of ours.
+ * A PostgreSQL server: a pool of connections, parameterised statements, and failures under our error codes.
  *
- * Every call answers in bounded time. A statement that changes nothing is tried again while the server is away; so is a
- * transaction until its commit was sent, and one that lost against another. What was sent and may have happened is an
- * error that says so, unless the caller says that it may be done twice (`again`).
+ * Every call answers in bounded time. While the server is unavailable, a statement that changes nothing is retried;
+ * so is a transaction whose commit was not sent yet, and one that lost against another. If the outcome of a call is
+ * unknown, the error says so, unless the caller allows doing it twice (`again`).
  *
- * A connection has no state of its own between two calls, so a pooler may hand out another one for each transaction.
+ * A connection has no state between two calls, so a pooler may use another one for each transaction.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,19 +20,19 @@ export type PgRow = Record<string, unknown>
 export type PgMigrations = readonly (readonly [name: string, sql: string])[]
 
 export type PgOptions = {
-  /** How long a statement may take, and for how long a server that is away is tried again. */
+  /** How long a statement may take, and how long an unavailable server is retried. */
   timeoutMs?: number
   connections?: number
 }
 
 const TIMEOUT_MS = 10_000
-/** A step may have to rewrite a large table. */
+/** A migration may have to rewrite a large table. */
 const MIGRATION_TIMEOUT_MS = 3_600_000
 const CONNECTIONS = 10
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 
-/** The variable that names the database. A password is in it, so it is not in palimpsest.json. */
+/** The variable that names the database. It contains a password, so it is not in palimpsest.json. */
 export function databaseUrl(env: Environment = process.env): string | undefined {
   return env['PALIMPSEST_DATABASE_URL'] || undefined
 }
@@ -64,7 +64,7 @@ export class PgSession {
     return (await this.#run(sql, values)).rowCount ?? 0
   }
 
-  /** Statements without values, several if need be. */
+  /** Runs one or several statements without values. */
   async plain(sql: string, { timeoutMs = this.#timeoutMs } = {}): Promise<void> {
     const query: QueryConfig & { query_timeout: number } = { text: sql, query_timeout: timeoutMs }
     await this.#client.query(query)
@@ -95,8 +95,8 @@ export class Postgres {
   }
 
   /**
-   * Connects with the first statement. Those who open the same address in one process share its connections until the
-   * last of them closes. The driver is loaded here, so nobody else pays for it.
+   * Connects with the first statement. Callers in one process that open the same address share its connections until
+   * the last of them closes. The driver is loaded here, so only users of PostgreSQL pay for it.
    */
   static async open(url: string, options: PgOptions = {}): Promise<Postgres> {
     const key = JSON.stringify([url, options.timeoutMs, options.connections])
@@ -124,24 +124,25 @@ export class Postgres {
       keepAlive: true,
       application_name: 'palimpsest',
     })
-    // One that dies while it is idle leaves the pool by itself.
+    // An idle connection that dies leaves the pool by itself.
     pool.on('error', () => {})
-    // One that dies while it is taken or given back has nobody else to tell: what it was asked fails by itself.
+    // A connection may die while it is taken or given back: its statement fails by itself, and nothing else handles
+    // the event.
     pool.on('connect', client => client.on('error', () => {}))
     return new Postgres(pool, { place, timeoutMs, prepares })
   }
 
-  /** What a statement finds; for statements that change nothing, or that may be done twice. */
+  /** The rows of a statement that changes nothing, or that may be done twice. */
   read(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
     return this.run(session => session.rows(sql, values), { again: true })
   }
 
-  /** One statement that changes something; gives what it returns. It is a transaction by itself. */
+  /** One statement that changes something; gives the returned rows. It is its own transaction. */
   write(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
     return this.run(session => session.rows(sql, values))
   }
 
-  /** All or nothing. `again`: the work may be done twice, so it is also tried again where a commit was not answered. */
+  /** All or nothing. `again`: the work may be done twice, so it is also retried if a commit was not answered. */
   transaction<T>(work: (session: PgSession) => Promise<T>, { again = false } = {}): Promise<T> {
     let isCommitting = false
     return this.#patiently(
@@ -157,12 +158,12 @@ export class Postgres {
     )
   }
 
-  /** Work on one connection, each statement by itself. */
+  /** Runs work on one connection; each statement is its own transaction. */
   run<T>(work: (session: PgSession) => Promise<T>, { again = false } = {}): Promise<T> {
     return this.#patiently(session => () => work(session), { mayRepeat: error => isLostRace(error) || again })
   }
 
-  /** Applies the steps of a part that the database has not had yet. Servers that start together wait for each other. */
+  /** Applies the missing migrations of a part. Servers that start together wait for each other. */
   async migrate(part: string, migrations: PgMigrations): Promise<void> {
     const version = await this.#version(part)
     if (version === migrations.length) return
@@ -181,12 +182,12 @@ export class Postgres {
     )
   }
 
-  /** Once for each `open`. */
+  /** Call it once for each `open`. */
   async close(): Promise<void> {
     await this.#closed()
   }
 
-  /** The steps that a part has had; makes the table of them, which two servers may do at once. */
+  /** The number of migrations that a part has had. Creates their table, which two servers may do at once. */
   async #version(part: string): Promise<number> {
     const made = 'CREATE TABLE IF NOT EXISTS palimpsest_schema (part text PRIMARY KEY, version integer NOT NULL)'
     const there = await this.read(`SELECT to_regclass('palimpsest_schema') IS NOT NULL AS there`)
@@ -246,7 +247,7 @@ export class Postgres {
   }
 }
 
-/** Whether a connection is as good as before after a failure: out of its transaction, if it was in one. */
+/** Whether a connection is usable after a failure: any transaction has been rolled back. */
 async function isRolledBack(client: PoolClient): Promise<boolean> {
   try {
     const query: QueryConfig & { query_timeout: number } = { text: 'ROLLBACK', query_timeout: TIMEOUT_MS }
@@ -257,16 +258,16 @@ async function isRolledBack(client: PoolClient): Promise<boolean> {
   }
 }
 
-/** Whether a statement failed because a place was taken. */
+/** Whether a statement failed because the key exists already. */
 export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === UNIQUE_VIOLATION
 }
 
 const UNIQUE_VIOLATION = '23505'
-/** What a server says where another one makes the same table: unique violation, duplicate object, duplicate table. */
+/** The codes when another server creates the same table: unique violation, duplicate object, duplicate table. */
 const ALREADY_MADE: unknown[] = [UNIQUE_VIOLATION, '42710', '42P07']
 
-/** PostgreSQL's own code of a failure, whether it is ours already or not. */
+/** PostgreSQL's own code of a failure, also if the error was already translated. */
 function codeOf(error: unknown): unknown {
   return isPalimpsestError(error) ? error.data['postgres'] : (error as { code?: unknown } | undefined)?.code
 }
@@ -277,7 +278,7 @@ function toParameter(value: PgValue): unknown {
   return value
 }
 
-/** A statement is prepared once for each connection, by its name. */
+/** A statement is prepared once per connection, under a name. */
 class Names {
   readonly #names = new Map<string, string>()
 

@@ -1,7 +1,7 @@
-/** What a PostgreSQL server or the way to it can do to us, each under a code of ours and with what to do. */
+/** Failures of a PostgreSQL server or of the network, under our error codes and with advice. */
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 
-/** A database by its address, without the password (`place`: what may be shown), and what the address says to us. */
+/** A database by its address without the password (`place` may be shown), and the options in the address. */
 export type Place = { place: string; address: string; prepares: boolean; connections?: number; timeoutMs?: number }
 
 export function placeOf(url: string): Place {
@@ -34,12 +34,12 @@ function wholeIn(params: URLSearchParams, name: string): number | undefined {
 }
 
 const GONE = /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/
-/** Starting, shutting down, crashed, too many connections, lost on the way. */
+/** Starting, shutting down, crashed, too many connections, connection lost. */
 const AWAY = /^(?:57P0[1-5]|53300|08...)$/
 const SAID =
   /^(?:Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered|Client was closed)/
 
-/** Whether the server was not there, or went away: later it may be there again. */
+/** Whether the server was unavailable, so that a later try may succeed. */
 export function isAway(error: unknown): boolean {
   if (!(error instanceof Error) || isPalimpsestError(error)) return false
   if (error instanceof AggregateError) return error.errors.some(isAway)
@@ -47,7 +47,7 @@ export function isAway(error: unknown): boolean {
   return GONE.test(code) || AWAY.test(code) || SAID.test(error.message)
 }
 
-/** Whether a transaction lost against another one: nothing of it happened. */
+/** Whether a transaction lost against another one; then it had no effect. */
 export function isLostRace(error: unknown): boolean {
   return error instanceof Error && ['40001', '40P01'].includes(codeOf(error))
 }
@@ -72,7 +72,7 @@ export function asStoreError(error: unknown, { place, wasSent }: { place: string
       : 'Check that it runs, and PALIMPSEST_DATABASE_URL. Nothing was written.'
     return new PalimpsestError('STORE_UNAVAILABLE', `The database at ${place} does not answer. ${advice}`, data, error)
   }
-  // A mistake of ours in the midst of a transaction.
+  // A bug of ours within a transaction.
   if (code === '') return error
   const [name, message] = KNOWN[code] ?? (['STORE_FAILED', error.message] as const)
   return new PalimpsestError(name, `${message} (${place})`, data, error)

@@ -114,7 +114,7 @@ export class PgFamily implements FamilyTables {
     await this.#session.change('DELETE FROM sessions WHERE key = $1', [key])
   }
 
-  /** An append that needs a text holds it, so one that is ours alone here is used by nobody. */
+  /** An append locks the texts that it needs. So a text that we could lock, and that no event refers to, is unused. */
   async dropContents(hashes: ReadonlySet<string>): Promise<void> {
     if (hashes.size === 0) return
     const own = [...hashes].sort()

@@ -1,8 +1,9 @@
 /**
- * The tables of recall's index in PostgreSQL, for filling them (../filling.ts), on one connection in a transaction.
+ * The tables of recall's index in PostgreSQL, for filling.ts, on one connection in a transaction.
  *
- * Whoever indexes a session holds its row of `recall_done` until the end, so nothing is indexed twice; and its row of
- * `sessions` against those who remove or redact it, but not against appends. Segments hold sessions of one owner.
+ * A process that indexes a session locks its row of `recall_done` until the end, so nothing is indexed twice. It also
+ * locks the row of `sessions` against removing and redacting, but not against appends. A segment holds sessions of
+ * one owner.
  */
 import { parseJson } from '../../model/json.ts'
 import { type Segment, toSegment } from '../../recall/postings.ts'
@@ -11,12 +12,12 @@ import { runLater, type Steps } from '../steps.ts'
 import { contentsIn } from './contents.ts'
 import type { PgRow, PgSession } from './database.ts'
 
-/** So many rows go into one statement. */
+/** The number of rows in one statement. */
 const ROWS_PER_STATEMENT = 2000
-/** Merging looks at so many small segments. */
+/** The number of small segments that merging considers. */
 const SMALL_AT_ONCE = 1000
 
-/** The sessions that one was forked from, and itself, each with the last event that is shared. */
+/** A session and its ancestors, each with the last event that is shared. */
 export const LINEAGE = `WITH RECURSIVE line (key, parent, fork_seq, up_to) AS (
     SELECT key, parent, fork_seq, ${2 ** 31 - 1} FROM sessions WHERE START
     UNION ALL
@@ -193,7 +194,7 @@ export class PgIndexTables implements IndexTables {
     )
   }
 
-  /** The steps are within the transaction already. */
+  /** The steps are already in a transaction. */
   write(steps: () => Steps<void>): Promise<void> {
     return runLater(steps())
   }
@@ -203,7 +204,7 @@ export function toPgSegment(row: PgRow): Segment {
   return toSegment(Number(row['id']), parseJson(String(row['runs'])), bytes(row['columns']))
 }
 
-/** No Buffer, because `slice` of one shares its memory. */
+/** Not a Buffer, because `slice` of one shares its memory. */
 export function bytes(value: unknown): Uint8Array {
   return value instanceof Uint8Array ? new Uint8Array(value.buffer, value.byteOffset, value.length) : new Uint8Array()
 }

@@ -2,8 +2,8 @@
  * The ledger on PostgreSQL: any number of servers on one database.
  *
  * An append is one statement (appends.ts) and resolves when the server has committed it, as durable as its
- * `synchronous_commit` says. Events lie in partitions by their session; strings over 16 KB are stored once, by their
- * hash. A fork shares its parent's rows. Nothing is kept here between two calls that another server could change.
+ * `synchronous_commit` says. Events are partitioned by session; strings over 16 KB are stored once, by their hash. A
+ * fork shares its parent's rows. Nothing that another server could change is cached between two calls.
  */
 import { type RecallIndex, type Scope, type Span, sessionIn } from '../../recall/index.ts'
 import { LAST_SEQ } from '../family.ts'
@@ -36,11 +36,11 @@ import { LEDGER_MIGRATIONS, MINUTE_NOW } from './schema.ts'
 
 const SESSION = `SELECT s.id, s.fork_seq, s.length, s.created_at, s.updated_at, s.meta, p.id AS parent_id
   FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
-/** How many sessions that are not indexed are looked for at once. */
+/** How many sessions with missing index entries are looked up at once. */
 const BEHIND_AT_ONCE = 200
-/** Steps cost the server more than they cost SQLite, so appends are collected for longer; a search does not wait for it. */
+/** Indexing costs more here than in SQLite, so appends are collected for longer; a search does not wait for it. */
 const INDEXED_AFTER_MS = 1000
-/** How often two removals that want the same place among the tombstones are tried again. */
+/** How often a removal is retried when another removal takes the same place among the tombstones. */
 const MAX_REMOVAL_TRIES = 20
 
 export class PostgresLedger implements LedgerStore {
@@ -137,7 +137,7 @@ export class PostgresLedger implements LedgerStore {
     return won
   }
 
-  /** One statement, so that a session that is removed meanwhile is there whole or not at all. */
+  /** One statement, so that a session that is being removed is read whole or not at all. */
   async read(id: string, { from = 0, to = LAST_SEQ, lightType, only }: ReadOptions = {}): Promise<Row[]> {
     const [low, high] = [Math.max(0, from), Math.min(to, LAST_SEQ)]
     const rows = await this.#db.read(
@@ -170,14 +170,14 @@ export class PostgresLedger implements LedgerStore {
     return redacted
   }
 
-  /** Nothing: what was removed stays in the files of the server until it vacuums, and in its backups. */
+  /** Does nothing: removed rows stay in the server's files until it vacuums, and in its backups. */
   async scrub(): Promise<void> {}
 
   async tombstones(from = 0): Promise<Tombstone[]> {
     return (await this.#db.read('SELECT * FROM tombstones WHERE seq >= $1 ORDER BY seq', [from])).map(toTombstone)
   }
 
-  /** Takes over the record of sessions that were removed from another store. */
+  /** Takes over the tombstones of sessions that were removed from another store. */
   async addTombstones(tombstones: readonly Tombstone[]): Promise<void> {
     await this.#db.transaction(async session => {
       for (const one of tombstones) await new PgFamily(session).addTombstone(one, 0)
@@ -197,13 +197,13 @@ export class PostgresLedger implements LedgerStore {
       postings: (terms, segments) => this.#recall.postings(terms, segments),
       termsBeginning: (text, options) => this.#recall.termsBeginning(text, options),
       termsInside: (text, options) => this.#recall.termsInside(text, options),
-      // What a fork shares is found in the fork.
+      // A hit in events that a fork shares is reported in the fork.
       places: async documents =>
         (await this.#recall.places(documents)).map(one => one && { ...one, session: place(one.session) }),
     }
   }
 
-  /** What was appended here goes into the index first. */
+  /** Indexes what was appended here, then closes. */
   async close(): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
@@ -237,7 +237,7 @@ export class PostgresLedger implements LedgerStore {
     return this.#inIndex(mergeSome)
   }
 
-  /** What is in the index is derived, so its commits do not wait for the disk. */
+  /** The index is derived, so its commits do not wait for the disk. */
   #inIndex(steps: (tables: PgIndexTables) => Steps<boolean>): Promise<boolean> {
     return this.#db.transaction(
       async session => {
@@ -248,7 +248,7 @@ export class PostgresLedger implements LedgerStore {
     )
   }
 
-  /** The sessions with those that they were forked from. */
+  /** The keys of sessions and their ancestors. */
   async #keysOf(ids: readonly string[]): Promise<number[]> {
     const sql = `${LINEAGE.replace('START', 'id = ANY($1::text[])')} SELECT DISTINCT key FROM line ORDER BY key`
     return (await this.#db.read(sql, [ids])).map(row => Number(row['key']))
@@ -284,7 +284,7 @@ export class PostgresLedger implements LedgerStore {
   }
 }
 
-/** Whose segments a search needs; undefined for everybody's. */
+/** The owner whose segments a search needs; undefined for all. */
 function ownerIn(scope: Scope): string | undefined {
   if (scope === 'all') return undefined
   if ('session' in scope) return ownerPrefix(scope.session)

@@ -1,15 +1,15 @@
-/** Reading recall's index in PostgreSQL: what ranking (recall/rank.ts) asks for. Only segments of the owners in scope. */
+/** Reads recall's index in PostgreSQL for ranking (recall/rank.ts). Reads only segments of the owners in scope. */
 import type { DocumentKey, Place, Posting } from '../../recall/index.ts'
 import { blocksInAll, gramsIn, termsHolding } from '../../recall/inside.ts'
 import type { Segment } from '../../recall/postings.ts'
 import type { Postgres } from './database.ts'
 import { bytes, toPgSegment } from './index-tables.ts'
 
-/** Segments never change, so some that were read once are kept; a large one is some 25 KB. */
+/** Segments never change, so some are cached; a large one takes some 25 KB. */
 const MAX_SEGMENTS_KEPT = 2000
-/** Looking for a text inside words reads at most so many blocks of them. */
+/** A search for a text inside words reads at most this many blocks. */
 const MAX_BLOCKS_READ = 4000
-/** The blocks of so many segments are asked for at once. */
+/** The number of segments whose blocks are read at once. */
 const SEGMENTS_AT_ONCE = 50
 
 type Wanted = { segments: readonly number[]; limit: number }
@@ -22,7 +22,7 @@ export class PgRecall {
     this.#db = db
   }
 
-  /** Those of an owner, or all. */
+  /** The segments of an owner, or all. */
   async segments(owner: string | undefined): Promise<Segment[]> {
     const [where, values] = owner === undefined ? ['', []] : ['WHERE owner = $1', [owner]]
     const rows = await this.#db.read(`SELECT id FROM recall_segments ${where} ORDER BY id`, values)
@@ -38,7 +38,7 @@ export class PgRecall {
     return found
   }
 
-  /** Those used last stay. */
+  /** Keeps the most recently used segments. */
   #keep(segment: Segment): void {
     this.#segments.delete(segment.id)
     this.#segments.set(segment.id, segment)
@@ -86,7 +86,7 @@ export class PgRecall {
     return [...found].slice(0, limit)
   }
 
-  /** The blocks of words that can hold a text: all of a segment that has no index of them. */
+  /** The blocks of words that can contain a text; all blocks of a segment that has no index of them. */
   async #blocksWith(segments: readonly number[], text: string): Promise<{ segment: number; block: number }[]> {
     const grams = gramsIn(text)
     const lists = await this.#db.read(

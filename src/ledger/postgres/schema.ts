@@ -2,8 +2,8 @@
  * The tables of the ledger in PostgreSQL.
  *
  * Every append changes the row of its session. The time of last use is indexed by the minute, so that most of these
- * changes touch no index; a list sorts within each minute. The time of the last change of whatever kind is the
- * database's own, and kept by the minute for the same reason.
+ * changes touch no index; a list sorts within each minute. The time of the last change of any kind is from the
+ * database's clock, and is kept by the minute for the same reason.
  */
 import type { PgMigrations } from './database.ts'
 

@@ -1,9 +1,9 @@
 /**
- * A PostgreSQL database as the stores beside the ledger use it (`Sql`). Their statements are those that SQLite gets, with
- * `$1` in place of `?`.
+ * PostgreSQL behind the `Sql` interface of the stores beside the ledger. The statements are the same as for SQLite,
+ * with `$1` in place of `?`.
  *
- * PostgreSQL takes no NUL in a text. One is written as two characters, and so is the character that marks it; both come
- * back as they were.
+ * PostgreSQL accepts no NUL in a text. A NUL is written as two characters, and so is the escape character itself;
+ * reading restores both.
  */
 import type { Sql, SqlRow, SqlValue, Statement, Steps } from '../sql.ts'
 import { runLater } from '../steps.ts'
@@ -44,7 +44,7 @@ export class PostgresSql implements Sql {
     return this.#postgres.transaction(session => runLater(work(), asked => answerTo(asked as Statement, session)))
   }
 
-  /** What was removed stays in the files of the server until it vacuums, and in its backups. */
+  /** Removed rows stay in the server's files until it vacuums, and in its backups. */
   erase(work: () => Steps<void>): Promise<void> {
     return this.transaction(work)
   }
@@ -60,7 +60,7 @@ async function answerTo({ sql, values, answer }: Statement, session: PgSession):
   return (await session.rows(numbered(sql), given)).map(fromDatabase)
 }
 
-/** No statement of a store has a question mark for anything but a value. */
+/** In statements of the stores, a question mark is always a placeholder. */
 function numbered(sql: string): string {
   let next = 1
   return sql.replaceAll('?', () => `$${next++}`)
