@@ -25,7 +25,7 @@ export class TokenFit {
     if (before.model !== usage.model) this.#growth = { ours: 0, theirs: 0 }
     if (before.model !== usage.model || ours <= before.ours) return
     const ratio = (theirs - before.theirs) / (ours - before.ours)
-    if (ratio < LEAST_SCALE || ratio > MOST_SCALE) return
+    if (!isScale(ratio)) return
     this.#growth.ours += ours - before.ours
     this.#growth.theirs += theirs - before.theirs
   }
@@ -42,6 +42,11 @@ export class TokenFit {
     const beyond = Math.round(this.#last.theirs - this.#last.ours * (this.scale ?? tabled))
     return beyond > 0 ? beyond : undefined
   }
+}
+
+/** Whether so many tokens of the provider for one of ours can be: a gateway may report anything. */
+export function isScale(ratio: number): boolean {
+  return ratio >= LEAST_SCALE && ratio <= MOST_SCALE
 }
 
 /** What was believed of the provider's tokens and what came, where the two differ. */

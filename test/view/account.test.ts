@@ -78,6 +78,18 @@ const PAID = [10 + 200 + 2 * 50, 20 + 20 + 5000 + 2 * 10, 5 + 400 + 2 * 20]
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-6, `${a} is not ${b}`)
 
+test('a report that cannot be, of a gateway say, does not scale the tokens of its call', () => {
+  const letters = 1_000
+  const asked = (usage: Usage) =>
+    statisticsOf(
+      timelineOf([entry(says('user', text('x'.repeat(letters)))), entry(says('assistant', text('ok'))), used(usage)]),
+    )
+  const plain = asked({ input: 0 }).tokensSent
+  assert.ok(plain >= letters)
+  assert.equal(asked({ input: 10 }).tokensSent, plain)
+  assert.ok(asked({ input: 900 }).tokensSent < plain)
+})
+
 describe('statistics', () => {
   const timeline = timelineOf(EVENTS)
   const statistics = statisticsOf(timeline)

@@ -127,7 +127,7 @@ for (const [method, ids, path] of LOOPS) {
     assert.deepEqual((await entriesOf(it.pal, session!)).map(keyOf), sent.map(keyOf))
     const totals = await it.proxy.totals()
     assert.equal(totals.calls, ROUNDS + 1)
-    assert.ok(totals.tokensSent < totals.tokensIn && totals.input > 0)
+    assert.ok(totals.tokensSent < totals.tokensIn * 0.9 && totals.input > 0)
   })
 
   test(`${name}: the same bytes pass when there is nothing to edit`, async () => {

@@ -52,7 +52,7 @@ for (const { name, run } of LOOPS) {
     assert.deepEqual((await entriesOf(it.pal, session!)).map(keyOf), sent.at(-1)!.map(keyOf))
     const totals = await it.proxy.totals()
     assert.equal(totals.calls, ROUNDS + 1)
-    assert.ok(totals.tokensSent < totals.tokensIn)
+    assert.ok(totals.tokensSent < totals.tokensIn * 0.9)
     assert.ok(totals.input > 0, 'usage was read')
 
     const { path, body } = direct.requests.at(-1)!
