@@ -9,6 +9,7 @@ import * as fc from 'fast-check'
 export * from 'fast-check'
 
 const SEED = 20_261_101
+const FUZZ_RUNS = 10
 
 /** What `npm run fuzz` and `npm run mutate` ask for, in the environment of the tests that they start. */
 const { FUZZ_SEED, FUZZ_MILLISECONDS, MUTANT } = process.env
@@ -29,32 +30,23 @@ export function assert<T>(
     for (const given of all) fc.assert(property as fc.IProperty<T>, given)
     return
   }
-  return all.reduce<Promise<void>>(
-    (before, given) => before.then(() => fc.assert(property as fc.IAsyncProperty<T>, given)),
-    Promise.resolve(),
-  )
+  return assertEach(property as fc.IAsyncProperty<T>, all)
 }
 
-function parametersOf<T>({ seeds = [], ...parameters }: Parameters<T>): fc.Parameters<T>[] {
-  if (FUZZ_SEED === undefined) {
-    // That a change makes a property fail is enough to know; a smaller case is not looked for.
-    const given = { ...parameters, ...(MUTANT === undefined ? {} : { endOnFailure: true }) }
-    return [SEED, ...seeds].map(seed => ({ ...given, ...(typeof seed === 'number' ? { seed } : seed) }))
-  }
-  return [
-    {
-      ...parameters,
-      seed: Number(FUZZ_SEED),
-      numRuns: Number.MAX_SAFE_INTEGER,
-      interruptAfterTimeLimit: Number(FUZZ_MILLISECONDS),
-      markInterruptAsFailure: false,
-      reporter: unlessNoTime,
-    },
-  ]
+async function assertEach<T>(property: fc.IAsyncProperty<T>, all: Iterable<fc.Parameters<T>>): Promise<void> {
+  for (const given of all) await fc.assert(property, given)
 }
 
-/** On a busy machine the time can be over before the first case has run: that is no finding. */
-function unlessNoTime<T>(details: fc.RunDetails<T>): void {
-  if (details.interrupted && details.numRuns === 0) return
-  if (details.failed) throw new Error(fc.defaultReportMessage(details), { cause: details.errorInstance })
+function* parametersOf<T>({ seeds = [], ...parameters }: Parameters<T>): Generator<fc.Parameters<T>> {
+  if (FUZZ_SEED !== undefined) return yield* fuzzed(parameters, Number(FUZZ_SEED))
+  // That a change makes a property fail is enough to know; a smaller case is not looked for.
+  const given = { ...parameters, ...(MUTANT === undefined ? {} : { endOnFailure: true }) }
+  for (const seed of [SEED, ...seeds]) yield { ...given, ...(typeof seed === 'number' ? { seed } : seed) }
+}
+
+/** A few cases with each next seed until the time is over. No case is cut off: it may hold files and servers. */
+function* fuzzed<T>(parameters: fc.Parameters<T>, first: number): Generator<fc.Parameters<T>> {
+  const end = Date.now() + Number(FUZZ_MILLISECONDS)
+  const numRuns = Math.min(parameters.numRuns ?? FUZZ_RUNS, FUZZ_RUNS)
+  for (let seed = first; seed === first || Date.now() < end; seed++) yield { ...parameters, numRuns, seed }
 }
