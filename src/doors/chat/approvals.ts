@@ -1,14 +1,14 @@
 /**
- * Asks the person at the terminal before the agent does what needs a yes: yes, no, or always for commands like this
- * one in this chat. One question at a time, however many calls run at once.
+ * Asks the person at the terminal before the agent does anything that needs approval: yes, no, or always for commands
+ * like this one in this chat. It asks one question at a time, however many calls run at once.
  *
- * "Always" is narrow: the program and its subcommand with other arguments, where that cannot be another program in
- * disguise; otherwise that very command line. It lasts as long as the chat.
+ * "Always" is narrow: the program and its subcommand with other arguments, if that cannot be another program in
+ * disguise; otherwise exactly that command line. It lasts as long as the chat.
  */
 import { type ApprovalRequest, type Approve, fitsPattern } from '../../agent/approval.ts'
 import { describeCall } from '../../calls/tool-kinds.ts'
 
-/** Contract: shows the request and resolves with what was said; undefined is a no. */
+/** Contract: shows the request and resolves with the answer; undefined is a no. */
 export type Ask = (
   request: ApprovalRequest,
   patterns: readonly string[],
@@ -41,7 +41,7 @@ function isCovered(command: string, pattern: string): boolean {
   return command.trim() === pattern || (pattern.endsWith(' *') && fitsPattern(command, pattern))
 }
 
-/** Programs that run whatever they are given, or whose arguments are what makes them dangerous. */
+/** Programs that run whatever they are given, or whose arguments make them dangerous. */
 const ANYTHING = new Set(
   (
     'sh bash zsh dash fish ksh python python3 node deno bun perl ruby php lua awk sed env xargs exec eval nohup timeout ' +
@@ -51,7 +51,7 @@ const ANYTHING = new Set(
 )
 const SPECIAL = /[;&|<>$`()\n\r\\'"*]/
 
-/** What "always" would allow from now on. */
+/** The patterns that "always" would allow from now on. */
 export function alwaysPatterns(command: string): string[] {
   const whole = command.trim()
   const [program = '', sub = ''] = whole.split(/\s+/)

@@ -1,8 +1,8 @@
 /**
- * The chat: reads a request, shows the turn, asks before what needs a yes, and keeps the status of the session. It
- * holds the agent of the session it is in; slash commands may put another in its place.
+ * The chat: reads a request, shows the turn, asks before calls that need approval, and keeps the status of the session.
+ * It holds the agent of the current session; slash commands may replace it.
  *
- * Everything that matters is in the ledger: leaving, Ctrl-C and a crash lose nothing but what was on the screen.
+ * Everything that matters is in the ledger: leaving, Ctrl-C and a crash lose nothing but the text on the screen.
  */
 
 import type { Agent } from '../../agent/agent.ts'
@@ -30,11 +30,11 @@ export type ChatOptions = {
   io: Io
   screen: Screen
   input: Input
-  /** Opens the home, with another model where one is named. */
+  /** Opens the home, with another model if one is named. */
   start: (model?: string) => Promise<Home>
 }
 
-/** A command that is told to end gets two seconds for it. */
+/** A command that is told to end gets two seconds; this leaves one more. */
 const GRACE_MS = 3_000
 
 const DEMO =
@@ -76,7 +76,7 @@ export class Chat implements Desk {
     return this.#agent
   }
 
-  /** Until the user leaves or the input ends. Gives the exit code. */
+  /** Runs until the user leaves or the input ends. Returns the exit code. */
   async run(): Promise<number> {
     await this.#enter()
     if (this.#home.demo) this.say(DEMO, 'magenta')
@@ -88,7 +88,7 @@ export class Chat implements Desk {
     return this.#code
   }
 
-  /** One turn: a request, or what is left of the last one. */
+  /** Runs one turn: a request, or the unfinished rest of the last one. */
   async turn(request?: string): Promise<void> {
     const stop = new AbortController()
     this.#stop = stop
@@ -124,7 +124,7 @@ export class Chat implements Desk {
     return answer
   }
 
-  /** A yes to a question of the chat itself. */
+  /** Asks a yes-or-no question of the chat itself. */
   async confirm(question: string): Promise<boolean> {
     return (await this.choose(question, ['yes', 'no'])) === 'yes'
   }
@@ -140,7 +140,7 @@ export class Chat implements Desk {
     return answer
   }
 
-  /** Goes to another session, or to this one with another persona or model. */
+  /** Switches to another session, or reopens this one with another persona or model. */
   async enter({ session = this.#agent.session.id, persona, model }: Choice): Promise<void> {
     const home = model === undefined ? this.#home : await this.#start(model)
     try {
@@ -163,7 +163,7 @@ export class Chat implements Desk {
     this.#left = true
   }
 
-  /** Ends the chat because something else does: what runs is stopped first, as far as it can be had in time. */
+  /** Ends the chat from outside: running work is stopped first, as far as time allows. */
   leaveSoon(code: number, { terminalIsGone = false } = {}): void {
     this.#left = true
     this.#code = code
@@ -215,7 +215,7 @@ export class Chat implements Desk {
     return statusLine({ context, cost: this.#cost, ...(done ? { steps: done.steps } : {}) })
   }
 
-  /** Our own count, where the provider reports none. */
+  /** Our own count, if the provider reports none. */
   async #counted(): Promise<ContextUse> {
     const { tokens } = await this.#agent.session.view({ plan: false })
     return { tokens, window: this.#agent.session.options.model.window, cached: 0 }
@@ -251,7 +251,7 @@ function answersLine(words: readonly string[], patterns: readonly string[]): Lin
   return [span(`    ${keysOf(words)}`, 'yellow'), span(always, 'dim')]
 }
 
-/** `[y]es [n]o`. */
+/** Formats words as `[y]es [n]o`. */
 function keysOf(words: readonly string[]): string {
   return words.map(word => `[${word[0]}]${word.slice(1)}`).join(' ')
 }

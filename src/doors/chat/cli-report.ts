@@ -1,4 +1,4 @@
-/** Runs a command of the CLI on what the chat holds, and prints its report as the CLI would. */
+/** Runs a command of the CLI on the chat's home and session, and prints its report as the CLI would. */
 import type { Command, Context, Report } from '../terminal/command.ts'
 import { createPaint } from '../terminal/output.ts'
 import type { Desk } from './desk.ts'
@@ -16,7 +16,7 @@ export async function runCommand(
     io,
     open: async () => home.pal,
     openIfThere: async () => home.pal,
-    // The agent's own object where it is its session: what it holds must see what is done to it.
+    // For the agent's own session, use the agent's object: it must see the changes made to it.
     session: async id => (id === agent.session.id ? agent.session : home.pal.session(id, { mustExist: true })),
   }
   const report = await command.run(context)

@@ -1,6 +1,6 @@
 /**
- * `chat`: the agent in a terminal. This file reads the options and opens what they name; the chat itself is in
- * src/chat. In a pipe it reads requests line by line and ends with the input.
+ * `chat`: the agent in a terminal. This file reads the options and opens the home and session that they name; the chat
+ * itself is in chat.ts. In a pipe it reads requests line by line and ends with the input.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { sessions } from '../commands/sessions.ts'

@@ -1,4 +1,4 @@
-/** `/context`: what fills the window, as bars by kind, and what edits have to do with it. */
+/** `/context`: what fills the window, as bars by kind, and the effect of edits on it. */
 
 import { describeCall } from '../../calls/tool-kinds.ts'
 import { amount, withCommas } from '../../model/text.ts'
@@ -57,7 +57,7 @@ function editsSentence(count: number, saved: number, tokens: number): string {
 
 const EDITED = 'edited'
 
-/** Tokens by what they are; what an edit put in the place of something counts as edited. */
+/** Tokens by kind; a part that an edit put into the view counts as edited. */
 export async function sharesOf(session: Look): Promise<Share[]> {
   const count = await loadCounter()
   const names = toolKinds(session)
@@ -98,7 +98,7 @@ function kindOf(part: Part, role: Role, kinds: ReadonlyMap<string, ToolKind>): s
   return role === 'user' ? 'requests' : 'answers'
 }
 
-/** The kind of each call by its id: a result does not say which command it is of. */
+/** The kind of each call by its id: a result does not name its command. */
 function toolKinds(session: Look): Map<string, ToolKind> {
   const kinds = new Map<string, ToolKind>()
   for (const { message } of session.fold.entries) {

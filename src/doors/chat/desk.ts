@@ -1,4 +1,4 @@
-/** What slash commands are handed: the chat as they may use it. And what a slash command is. */
+/** The chat as slash commands may use it, and the type of a slash command. */
 import type { Agent } from '../../agent/agent.ts'
 import type { Home } from '../../agent/open.ts'
 import type { Io } from '../terminal/command.ts'
@@ -6,7 +6,7 @@ import type { Screen } from '../terminal/screen.ts'
 import type { Look } from '../terminal/spans.ts'
 import type { Folds } from './folds.ts'
 
-/** What is opened; what is left out is as it was, or as the configuration says. */
+/** What to open. An omitted field stays as it was, or as the configuration says. */
 export type Choice = { session?: string; persona?: string; model?: string }
 
 export type Desk = {
@@ -16,9 +16,9 @@ export type Desk = {
   readonly home: Home
   /** The agent of the session that the chat is in. */
   readonly agent: Agent
-  /** One turn: a request, or what is left of the last one. */
+  /** Runs one turn: a request, or the unfinished rest of the last one. */
   turn(request?: string): Promise<void>
-  /** Goes to another session, or to this one with another persona or model. */
+  /** Switches to another session, or reopens this one with another persona or model. */
   enter(choice: Choice): Promise<void>
   confirm(question: string): Promise<boolean>
   /** One of these words; undefined for none of them. */

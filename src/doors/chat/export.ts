@@ -1,6 +1,6 @@
 /**
- * A session as a file: JSON with everything that happened and every edit, or Markdown to read and share. Both have the
- * conversation as it happened, not as the model was shown it; the JSON has the edits beside it.
+ * A session as a file: JSON with everything that happened and every edit, or Markdown to read and share. Both contain
+ * the conversation as it happened, not as it was shown to the model; the JSON also contains the edits.
  */
 import { textOf } from '../../model/leaves.ts'
 import type { Message, Part, Usage } from '../../model/types.ts'

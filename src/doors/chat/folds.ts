@@ -1,6 +1,6 @@
 /**
- * What the chat shows as one line and can unfold: tool calls and thoughts, by a number that counts up in a chat.
- * Everything in a line comes from models and tools, so it is made printable and cut to the width.
+ * The parts that the chat shows as one line and can unfold: tool calls and thoughts, by a number that counts up in a
+ * chat. All text in a line comes from models and tools, so it is made printable and cut to the width.
  */
 
 import { type CallInfo, describeCall } from '../../calls/tool-kinds.ts'
@@ -15,13 +15,13 @@ export type CallFold = {
   number: number
   name: string
   input: unknown
-  /** Undefined as long as it runs. */
+  /** Undefined while the call runs. */
   result?: { text: string; isError: boolean }
 }
 export type ThoughtFold = { type: 'thought'; number: number; text: string }
 export type Fold = CallFold | ThoughtFold
 
-/** Texts of a fold that are kept for `/show`; older ones are in the ledger. */
+/** The number of folds whose texts are kept for `/show`; older texts are in the ledger. */
 const KEPT = 500
 
 export class Folds {
@@ -52,7 +52,7 @@ export class Folds {
   }
 }
 
-/** A call as one line: number, outcome, name, what it is about, how large the answer is. */
+/** A call as one line: number, outcome, name, subject, size of the answer. */
 export function callLine(fold: CallFold, { width, spinner = '…' }: { width: number; spinner?: string }): Line {
   const { number, name, result } = fold
   const size = Math.min(width, 10_000)
@@ -64,7 +64,7 @@ export function callLine(fold: CallFold, { width, spinner = '…' }: { width: nu
   return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], size)
 }
 
-/** The path, the command, or whatever the call names first. */
+/** The subject of a call: the path, the command, or the first argument. */
 function aboutOf({ name, input }: CallFold, width: number): string {
   const { path, command, query } = describeCall(name, input)
   if (command !== undefined) return clip(oneLine(command, 400), width)
@@ -117,7 +117,7 @@ export function thoughtLine({ number, text }: ThoughtFold, width: number): Line 
 
 const UNFOLDED = { lines: 200, width: 500 }
 
-/** The whole of a fold: what was asked, and what came back. */
+/** The whole of a fold: the input and the result. */
 export function unfoldedLines(fold: Fold, screen: { width: number }): Line[] {
   if (fold.type === 'thought') return [thoughtLine(fold, screen.width), ...textLines(fold.text, 'italic')]
   const { input, name, result } = fold
@@ -126,7 +126,7 @@ export function unfoldedLines(fold: Fold, screen: { width: number }): Line[] {
   return [...lines, [span('  ──', 'dim')], ...textLines(result.text, ...(result.isError ? (['red'] as const) : []))]
 }
 
-/** What a call would do: the change to a file as a diff, or its arguments. */
+/** The effect of a call: the change to a file as a diff, or its arguments. */
 export function inputLines(name: string, input: unknown): Line[] {
   const { edits = [], content } = describeCall(name, input)
   if (edits.length > 0)

@@ -1,4 +1,4 @@
-/** Opens a chat as the command line asks for it, runs it, and leaves the terminal as it was, whatever happens. */
+/** Opens a chat with the options of the command line, runs it, and restores the terminal, whatever happens. */
 
 import { type Home, openHome } from '../../agent/open.ts'
 import { clientOf, personaOf } from '../../agent/personas.ts'
@@ -47,7 +47,7 @@ export async function openChat(given: { values: ChatValues; io: Io; home: string
     return await runUntilTheEnd(chat)
   } finally {
     await (chat?.home ?? home).close()
-    // What is left of a terminal that went away would keep the process waiting.
+    // The streams of a closed terminal would keep the process waiting.
     if (chat?.terminalIsGone) process.exit(HUNG_UP)
   }
 }
@@ -55,7 +55,7 @@ export async function openChat(given: { values: ChatValues; io: Io; home: string
 const HUNG_UP = 129
 const TERMINATED = 143
 
-/** A polite kill, or a terminal that goes away, ends what the agent runs, and then the chat. */
+/** SIGTERM, or a terminal that goes away, ends the agent's running work, and then the chat. */
 async function runUntilTheEnd(chat: Chat): Promise<number> {
   const end = () => chat.leaveSoon(TERMINATED)
   const hangUp = () => chat.leaveSoon(HUNG_UP, { terminalIsGone: true })
@@ -72,7 +72,7 @@ async function sessionFor(home: Home, { session, resume, fork, persona }: ChatVa
   const { pal } = home
   if (session !== undefined) return session
   if (fork !== undefined) {
-    // The copy is the agent's, whoever made the original.
+    // The copy belongs to the agent, whoever made the original.
     const about = { client: clientOf(await home.persona(fork, persona)) }
     return (await (await pal.session(fork, { mustExist: true, asGuest: true, about })).fork()).id
   }

@@ -1,4 +1,4 @@
-/** The lines with which a chat opens a session: which one it is, and how it ended. */
+/** The lines with which a chat opens a session: its name, and how it ended. */
 
 import type { Agent } from '../../agent/agent.ts'
 import { requestIn } from '../../calls/requests.ts'
@@ -39,7 +39,7 @@ export async function recapLines(agent: Agent, { laidOut, width }: Screen): Prom
   ]
 }
 
-/** Whether the last request still waits for its answer: the turn was stopped, or the program ended in its midst. */
+/** Whether the last request still waits for its answer: the turn was stopped, or the program ended during it. */
 export function isUnfinished({ fold }: Look): boolean {
   const last = fold.entries.at(-1)
   if (!last || last.role === 'system') return false

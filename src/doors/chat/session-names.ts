@@ -1,4 +1,4 @@
-/** The name of a session that nobody named: the day and a number, so that a list of them reads in order. */
+/** The name of an unnamed session: the day and a number, so that a list of them reads in order. */
 import type { Palimpsest } from '../../session/engine.ts'
 
 export async function newSessionName(pal: Pick<Palimpsest, 'find'>, now = new Date()): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * Slash commands about what the model is shown (/context /edits /suggest /replace /undo /redo /pin /unpin /compact /show
+ * Slash commands about the model's view (/context /edits /suggest /replace /undo /redo /pin /unpin /compact /show
  * /recall) and about files (/changelog /file-at).
  */
 
@@ -100,7 +100,7 @@ export const contextCommands: readonly Slash[] = [
   },
 ]
 
-/** A text before and behind the first of a mark. */
+/** The text before and after the first occurrence of a mark. */
 function splitAt(text: string, mark: string): string[] {
   const at = text.indexOf(mark)
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + mark.length)]
@@ -133,10 +133,10 @@ function pinning(name: string, about: string, command: typeof pin): Slash {
   }
 }
 
-/** Entries that are left as they are when no range is named. */
+/** The number of last entries that stay as they are if no range is named. */
 const KEPT = 6
 
-/** Says first what would go; the summary is shown after, and can be undone like any edit. */
+/** Says first which entries would be summarised; the summary is shown afterwards, and can be undone like any edit. */
 async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   const { agent, screen } = desk
   const stretch = await stretchFor(agent.session, range === undefined ? {} : rangeOf(range))

@@ -1,5 +1,5 @@
 /**
- * `/memory`: what the agent knows of the user, and what it proposes to change. Only the person at the terminal decides,
+ * `/memory`: the agent's memory of the user, and its proposals to change it. Only the person at the terminal decides,
  * one proposal after the other, with the difference in front of them; neither the agent nor `--yes` can.
  */
 

@@ -1,8 +1,8 @@
 /**
- * The commands that begin with a slash: one table, which help, completion and this file's search read.
+ * The commands that begin with a slash: one table for help, completion and this file's search.
  *
- * A line such as `/etc/hosts is wrong` is a request, not a command. Where there is a command of the CLI that does the
- * same, that one runs, on the session of the chat: one way to list edits, one way to say what was undone.
+ * A line such as `/etc/hosts is wrong` is a request, not a command. If a command of the CLI does the same, that one
+ * runs on the session of the chat: there is one way to list edits, and one way to report an undo.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { span, wrap } from '../terminal/spans.ts'
@@ -53,7 +53,7 @@ export function findSlash(text: string): { slash: Slash; args: string[] } {
   throw new PalimpsestError('INVALID_INPUT', `There is no command /${typed}. ${hint}`, { command: typed })
 }
 
-/** What the beginning of a line could become. */
+/** The completions of the beginning of a line. */
 export function completeSlash(line: string): string[] {
   return /^\/\S*$/.test(line) ? SLASHES.map(({ name }) => `/${name} `).filter(name => name.startsWith(line)) : []
 }
@@ -67,7 +67,7 @@ function nearestName(typed: string): string | undefined {
   return best && best.away <= Math.ceil(best.name.length / 3) ? (ALIASES[best.name] ?? best.name) : undefined
 }
 
-/** Letters to add, drop, change, or swap with the next. */
+/** The number of letters to add, drop, change, or swap with the next. */
 function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => i + j))
   for (let i = 1; i <= a.length; i++) {

@@ -1,8 +1,8 @@
 /**
- * One turn of the agent on the screen: its words as Markdown, each tool call as one line, what the engine changed as
- * one quiet line, and below it, where the screen can move, what is happening now.
+ * One turn of the agent on the screen: its words as Markdown, each tool call as one line, the engine's changes as one
+ * quiet line, and below it, if the screen can move, the current activity.
  *
- * It is fed events and knows nothing else of the agent. What was printed is never taken back.
+ * It is fed events and knows nothing else of the agent. Printed text is never erased.
  */
 
 import type { AgentEvent, ContextUse, DoneReason } from '../../agent/events.ts'
@@ -35,7 +35,7 @@ export class TurnView {
   #frame = 0
   #drawnAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** What was printed last, so that there is a blank line between words and tool lines. */
+  /** The kind of the last output, so that there is a blank line between words and tool lines. */
   #last: 'nothing' | 'words' | 'lines' = 'nothing'
   context: ContextUse | undefined
   done: Done | undefined
@@ -62,7 +62,7 @@ export class TurnView {
     if (Date.now() - this.#drawnAt >= REDRAW_MS) this.draw()
   }
 
-  /** Ends whatever is open; the screen is free again. Call it once, whatever happened. */
+  /** Ends everything that is open and frees the screen. Call it once, whatever happened. */
   end(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -73,7 +73,9 @@ export class TurnView {
     this.#running.clear()
   }
 
-  /** Puts a question until the function that it gives is called; `record` is what stays of it, with the answer. */
+  /**
+   * Shows a question until the returned function is called with the answer; `record` is the line that stays with it.
+   */
   ask(question: readonly Line[], record: Line): (answer: Span) => void {
     this.#endThought()
     this.#endWords()
@@ -116,7 +118,7 @@ export class TurnView {
         return this.#lines(doneLines(event, this.#screen.width))
       case 'approval':
       case 'approved':
-      // The chat says itself what waits.
+      // The chat itself reports waiting proposals.
       case 'proposals':
         return
     }
@@ -128,7 +130,7 @@ export class TurnView {
     if (lines.length > 0) this.#print('words', lines)
   }
 
-  /** In a pipe, Markdown goes through as it is written, line by line. */
+  /** In a pipe, Markdown passes as it is written, line by line. */
   #plain(text: string): void {
     const end = text.lastIndexOf('\n') + 1
     const whole = this.#plainLine + text.slice(0, end)
@@ -157,7 +159,7 @@ export class TurnView {
     this.#lines([callLine(fold, this.#screen)])
   }
 
-  /** Of a subagent, its calls and how it ended; its words come back as the result of the call. */
+  /** For a subagent: shows its calls and how it ended; its words come back as the result of the call. */
   #delegated(session: string, event: AgentEvent): void {
     const calls = this.#subagents.get(session) ?? new Map<string, CallFold>()
     if (!this.#subagents.has(session)) this.#lines([[span(`    ⤷ ${oneLine(session, 60)}`, 'magenta')]])
@@ -190,7 +192,7 @@ export class TurnView {
     return this.#last === kind || (isFirst && !this.#screen.laidOut) ? [] : [[]]
   }
 
-  /** Shows at the bottom what is happening now. */
+  /** Shows the current activity at the bottom. */
   draw(): void {
     if (!this.#timer || this.done) return
     this.#drawnAt = Date.now()

@@ -269,7 +269,7 @@ export class Turns {
     return { body: spliceBody(incoming, dialect.withoutReasoning(body)), edits: undefined, clears: 0 }
   }
 
-  /** The view with the answers of our own tools, where the model has called one. */
+  /** The view with the answers of our own tools, if the model has called one. */
   async #answerLate(live: Live, { body }: Incoming): Promise<View | undefined> {
     const { session, injection, lateFrom, lateCalls } = live
     const offered = namesOfTools(body)

@@ -1,8 +1,8 @@
 /**
- * Homes of earlier versions kept the owners of sessions in server.sqlite, under names that all users shared. Here those
- * sessions get the ids that say whose they are (ledger/owners.ts), once, before the server starts: their users find
- * them under the names that they know. What an admin made belongs to the home, as it does now. A process that dies in
- * between goes on with the rest when it is started again.
+ * Homes of earlier versions kept the owners of sessions in server.sqlite, under names that all users shared. This file
+ * gives those sessions ids that name their owner (ledger/owners.ts), once, before the server starts. Their users find
+ * them under the names that they know. An admin's sessions belong to the home, as they do now. If the process dies in
+ * between, the next start handles the rest.
  */
 import { join } from 'node:path'
 import { ledgerId } from '../../ledger/owners.ts'
@@ -23,7 +23,7 @@ export async function adoptOwners(home: string, store: ServerStore): Promise<voi
   }
 }
 
-/** Under its name, or, where its user has another session of that name by now, with a number. */
+/** Keeps the session's name, or adds a number if its user has another session of that name by now. */
 function giveTo(ledger: SqliteLedger, user: string, session: string): void {
   for (let n = 1; ; n++) if (ledger.rename(session, ledgerId(user, n === 1 ? session : `${session}-${n}`))) return
 }

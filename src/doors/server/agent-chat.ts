@@ -1,12 +1,12 @@
 /**
  * The agent as an OpenAI-compatible endpoint, `/agent/v1`: models are personas, so that any chat front end talks to an
- * agent that remembers. Text is the answer; reasoning and what tools do come as `reasoning_content`.
+ * agent that remembers. Text is the answer; reasoning and tool calls come as `reasoning_content`.
  *
- * A chat is one session, told by the headers that OpenWebUI sends, by `user`, or by what was said. Nobody can be asked
- * here, so what needs approval is refused unless the configuration allows it. A front end's own questions (a title,
- * tags) are answered outside of the session. A client that goes away stops the turn; the session stays.
+ * A chat is one session, identified by the headers that OpenWebUI sends, by `user`, or by its messages. Nobody can be
+ * asked here, so calls that need approval are refused unless the configuration allows them. A front end's own questions
+ * (a title, tags) are answered outside of the session. If the client disconnects, the turn stops and the session stays.
  * A line below the answer tells of proposals to remember, with a link; the user decides there or by a word
- * (decide-by-word.ts). The link is taken out of everything that comes back, so that the model never reads it.
+ * (decide-by-word.ts). The link is removed from everything that comes back, so that the model never reads it.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -49,19 +49,19 @@ type Asked = { request: Request; caller: Caller; doors: Doors }
 
 export type AgentChatOptions = {
   links: DecisionLinks
-  /** Where users reach this server, if not where the front end does. */
+  /** The URL at which users reach this server, if the front end uses another one. */
   publicUrl?: string | undefined
   log: (line: string) => void
 }
 
 export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatOptions): Mounted {
-  /** Requests of one chat come one after the other. */
+  /** The requests of one chat run one after the other. */
   const queues = new Map<string, Promise<unknown>>()
   return {
     prefix: PREFIX,
-    // As the routes of the agent: decisions are for people.
+    // As for the agent's own routes: only people decide.
     roles: PEOPLE,
-    // Clients of OpenAI must send some key; one that is not ours counts as none.
+    // OpenAI clients must send some key; a key that is not ours counts as none.
     foreignAuthorization: 'unless-ours',
     async handle(request, { caller, doors }) {
       try {
@@ -119,7 +119,7 @@ async function begin({ desk, home, body, base, spoken, guest, owner }: Begin): P
   return desk.start({ session, owner, history, request, persona: persona.name, guest })
 }
 
-/** A turn in which no model is asked: the front end brings it with its next request. */
+/** A turn that calls no model. The front end sends its text back with the next request. */
 function saying(session: string, message: string): RunningTurn {
   return new RunningTurn(session, async function* () {
     yield { type: 'text', text: message }
@@ -127,7 +127,7 @@ function saying(session: string, message: string): RunningTurn {
   })
 }
 
-/** Waits until no other request of this chat is being begun or worked on. */
+/** Waits until no other request of this chat is starting or running. */
 async function inTurn(
   queues: Map<string, Promise<unknown>>,
   chat: string,
@@ -163,7 +163,7 @@ async function models(desk: AgentDesk): Promise<Response> {
   return Response.json({ object: 'list', data })
 }
 
-/** What people and the agent said; calls and results of a front end's own tools are not ours, nor is our notice theirs. */
+/** Keeps the text of people and the agent. Drops the front end's own tool calls and results, and our notice. */
 function onlyWords({ role, parts }: Message): Message {
   const said = parts.flatMap((part): Message['parts'] => {
     if (part.type === 'image') return [part]
@@ -174,7 +174,7 @@ function onlyWords({ role, parts }: Message): Message {
   return { role, parts: said }
 }
 
-/** One session a chat; without an id of the front end's, what was said first tells chats apart. */
+/** Each chat has one session. Without an id of the front end's, the first messages tell chats apart. */
 function chatName(user: string, chat: string | null, spoken: readonly Message[]): string {
   const first =
     spoken
@@ -190,7 +190,7 @@ function chatName(user: string, chat: string | null, spoken: readonly Message[])
   return ['chat', user.replace(/[^\w-]/g, '').slice(0, 40), readable, digest].filter(part => part !== '').join('-')
 }
 
-/** OpenWebUI asks for titles, tags and follow-ups in the chat's own name. */
+/** OpenWebUI asks for titles, tags and follow-ups under the id of the chat. */
 function isChore(spoken: readonly Message[]): boolean {
   const [only] = spoken
   return spoken.length === 1 && only !== undefined && only.parts.map(textOf).join('').startsWith('### Task:')
@@ -211,9 +211,9 @@ function whole(value: object): Response {
   return Response.json(value)
 }
 
-/** Failures as clients of OpenAI read them. */
+/** Errors in the form that OpenAI clients read. */
 function refuse(error: unknown, log: (line: string) => void): Response {
-  // The caller may read what the provider said: it holds no key and no path.
+  // The caller may read the provider's message: it contains no key and no path.
   if (isPalimpsestError(error) && error.code === 'MODEL_FAILED') return refusal(502, error)
   const { status, headers, body } = toRefusal(error, log)
   return refusal(status, body.error, headers)

@@ -8,7 +8,7 @@ import { dataBlock } from './agent-stream.ts'
 
 export type Completion = { id: string; created: number; model: string }
 
-/** Gives the line below an answer that tells the user what waits for a decision. */
+/** Gives the line below an answer that tells the user which proposals wait for a decision. */
 export type Notice = (event: Extract<AgentEvent, { type: 'proposals' }>) => string
 
 type Piece = { content: string } | { reasoning_content: string }
@@ -64,7 +64,7 @@ function finishOf({ reason }: Done): string {
 
 const LINE = 160
 
-/** What is said is content, with a blank line between the words of two steps; what is done is reasoning. */
+/** Text becomes content, with a blank line between two steps; tool calls become reasoning. */
 class Talk {
   readonly #notice: Notice
   #said = false

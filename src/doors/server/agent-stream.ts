@@ -1,4 +1,4 @@
-/** Events as a stream of lines (server-sent events), with a sign of life now and then. */
+/** Events as a stream of lines (server-sent events), with a keep-alive comment now and then. */
 
 const ALIVE_MS = 15_000
 
@@ -8,7 +8,7 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** `lines` gives whole blocks; `left` is called when the reader goes away before the end. */
+/** `lines` gives whole blocks; `left` is called when the reader disconnects before the end. */
 export function toEventStream(lines: AsyncIterable<string>, left: () => void = () => {}): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const iterator = lines[Symbol.asyncIterator]()

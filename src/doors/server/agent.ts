@@ -1,7 +1,7 @@
 /**
  * Routes: turns of the agent for pages and programs that speak our own events, with approvals. A turn runs on the
- * server: a reader may leave and come back. Decisions are for people: an agent's token can neither start a
- * turn nor approve anything.
+ * server: a reader may leave and come back. Only people decide: an agent's token can neither start a turn nor approve
+ * anything.
  */
 import { z } from 'zod'
 import { listPersonas } from '../../agent/personas.ts'

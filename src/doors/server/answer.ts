@@ -1,8 +1,9 @@
 /**
- * From a request to the answer of one route: find the caller, check the role, check the input, and only then do the work.
+ * From a request to the answer of one route: find the caller, check the role, check the input, and only then do the
+ * work.
  *
- * The order is the guarantee: nothing of a body is looked at before the caller is known to be allowed, and nothing
- * is done twice under one idempotency key.
+ * The order is the guarantee: no body is read before the caller is known to be allowed, and nothing is done twice under
+ * one idempotency key.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -59,7 +60,7 @@ async function admit(
   return caller
 }
 
-/** Counts each caller by its token; a caller without a valid one by its address. */
+/** Limits each caller by its token, and a caller without a valid token by its address. */
 export async function admitCaller(
   find: () => Promise<Caller>,
   rates: RateLimiter | undefined,
@@ -107,7 +108,7 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   })
 }
 
-/** Of a choice between several forms, what is wrong with the form that comes nearest. */
+/** For a union of several forms: the problems of the form that comes nearest. */
 function nearestIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const forms = issue.errors.map(issues => issues.flatMap(nearestIssues))
@@ -115,12 +116,12 @@ function nearestIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return nearest?.map(inner => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue]
 }
 
-/** A form that does not know a key is further off than one that misses a key. */
+/** A form that does not know a given key is further off than one that misses a key. */
 function strangersIn(issues: readonly z.core.$ZodIssue[]): number {
   return issues.reduce((total, issue) => total + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
 }
 
-/** What is given twice stays a list, and no schema takes a list. */
+/** A parameter that is given twice stays a list, and every schema refuses a list. */
 function queryOf(request: Request): Record<string, string | string[]> {
   const { searchParams } = new URL(request.url)
   return Object.fromEntries(
@@ -138,7 +139,7 @@ function keyOf(request: Request): string | undefined {
 
 type Keyed = { key: string; caller: Caller; request: Request; bytes: Uint8Array }
 
-/** The same key and the same request: the same answer, and the work is done once. */
+/** The same key with the same request gets the same answer, and the work is done once. */
 async function once(given: Keyed, work: () => Promise<Response>, { doors, log }: AnswerContext): Promise<Response> {
   const { key, caller, request, bytes } = given
   const { pathname, search } = new URL(request.url)
@@ -160,14 +161,14 @@ async function once(given: Keyed, work: () => Promise<Response>, { doors, log }:
   }
   let isKnown = true
   const response = await work().catch(error => {
-    // The database went away: whether the work was done is for the caller to look, so the key is not free.
+    // The database is unreachable. Only the caller can check whether the work was done, so the key stays taken.
     if (isPalimpsestError(error) && error.code === 'STORE_UNAVAILABLE') isKnown = false
     return toResponse(toRefusal(error, log))
   })
   const body = await response.text()
   const { status } = response
   const type = response.headers.get('content-type') ?? 'application/json'
-  // A failure of ours is no answer: the same request may be tried again.
+  // A failure of ours is not final: the same request may be tried again.
   const isFinal = status < 500 && status !== 429
   if (isKnown) await doors.store.settleKey(caller.id, key, isFinal ? { status, type, body } : undefined)
   return new Response(body, { status, headers: response.headers })

@@ -1,6 +1,6 @@
 /**
- * Request bodies: bounded while they come in, JSON where a route takes JSON, and of a depth and a Unicode that
- * everything behind the door can bear.
+ * Request bodies: limited in size while they are read, JSON if a route takes JSON, and of a depth and a Unicode that
+ * all code behind the door can handle.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
@@ -22,7 +22,7 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   return Buffer.concat(chunks)
 }
 
-/** The JSON value in a body, or nothing where the body is empty. */
+/** The JSON value in a body; undefined if the body is empty. */
 export function parseJsonBody(bytes: Uint8Array, contentType: string | null): unknown {
   if (bytes.length === 0) return undefined
   if (!/^application\/json\s*(?:;|$)/i.test(contentType ?? '')) {

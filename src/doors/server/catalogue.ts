@@ -1,18 +1,18 @@
 /**
- * All sessions of a home, or of one of its users, as the list says them, kept in memory: a page of thousands of sessions
- * is sorted and summed up without reading each of them for every request.
+ * All sessions of a home, or of one of its users, as the list shows them, kept in memory: thousands of sessions are
+ * sorted and summed up without reading each of them for every request.
  *
- * Everything is read once. After that a look reads what was made, changed or removed since the last one, by whatever
- * process or server: the database marks its rows by the minute, so the last minutes are read again.
+ * Everything is read once. After that a look reads the sessions that were made, changed or removed since the last one,
+ * by any process or server. The database marks its rows by the minute, so the last minutes are read again.
  */
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 
-/** Rows that are read at once. */
+/** Rows that are read in one query. */
 const PAGE = 1000
-/** The sessions used last: another process may have written to them and not said so yet. */
+/** The most recently used sessions: another process may have written to them without a notice so far. */
 const NEWEST = 100
-/** Writes that are marked with one minute may be committed in the next. */
+/** A write that is marked with one minute may be committed in the next. */
 const MARGIN_MS = 120_000
 
 export class Catalogue {
@@ -31,7 +31,7 @@ export class Catalogue {
 
   /** In no order. */
   async all(): Promise<SessionInfo[]> {
-    // One after the other, so that none sees half of a round.
+    // Looks run one after the other, so that none sees a half-finished one.
     this.#looking = this.#looking.catch(() => {}).then(() => this.#look())
     await this.#looking
     return [...this.#sessions.values()]
@@ -47,7 +47,7 @@ export class Catalogue {
     const since = this.#lookedAt
     const { names, count } = await this.#pal.removedSince(this.#removed)
     for (const name of names) this.#sessions.delete(name)
-    // What is noted from now on is for the next look.
+    // Names noted from now on are for the next look.
     const noted = [...this.#noted]
     this.#noted.clear()
     const changed = since === undefined ? {} : { changedWithin: Math.abs(now - since) + MARGIN_MS }

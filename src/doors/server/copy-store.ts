@@ -1,6 +1,6 @@
 /**
- * Copies what the server itself remembers: tokens, and of a whole home also the key that signs links and the answers that
- * are kept for a day. Numbers of sessions are left out: they are made from the ledger again.
+ * Copies the server's own state: tokens, and for a whole home also the key that signs links and the answers that are
+ * kept for a day. Statistics of sessions are left out: they are computed from the ledger again.
  */
 import { type CopyTally, copyRows } from '../../ledger/copy-rows.ts'
 import type { Sql } from '../../ledger/sql.ts'

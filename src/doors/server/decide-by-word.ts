@@ -1,8 +1,8 @@
 /**
  * Deciding by a word in a chat: "approve" or "reject", right below an answer that ends with our notice.
  *
- * The notice has a signed link in it, so what the word is about is what the server itself put there: a model cannot
- * write such a line, and a word anywhere else is a word of the conversation.
+ * The notice contains a signed link, so the word can only refer to proposals that the server itself named: a model
+ * cannot write such a line. The same word anywhere else is part of the conversation.
  */
 import { type DecisionLinks, tokenInNotice } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -14,7 +14,7 @@ export type Word = { verb: 'approve' | 'reject'; token: string }
 
 const WORD = /^["“]?(approve|reject)(?: all| it| them)?["”]?[.!]?$/i
 
-/** The decision that a conversation ends with, if it does. */
+/** The decision in the last message of a conversation, if there is one. */
 export function wordIn(messages: readonly Message[]): Word | undefined {
   const [before, last] = messages.slice(-2)
   if (before?.role !== 'assistant' || last?.role !== 'user') return undefined
@@ -25,7 +25,7 @@ export function wordIn(messages: readonly Message[]): Word | undefined {
 
 type Decider = { memory: Memory; links: DecisionLinks; user: string; linkOf: (path: string) => string }
 
-/** Decides what the notice named, and says what became of each. */
+/** Decides the proposals that the notice named, and reports the outcome of each. */
 export async function decideByWord({ verb, token }: Word, { memory, links, user, linkOf }: Decider): Promise<string> {
   let linked: ReturnType<DecisionLinks['read']>
   try {

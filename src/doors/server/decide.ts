@@ -1,10 +1,10 @@
 /**
- * The page behind a signed link (`/decide/TOKEN`): what an agent proposes to remember, word by word, with a button to
+ * The page behind a signed link (`/decide/TOKEN`): an agent's proposals to remember, word by word, with a button to
  * approve and one to reject. It needs no token of the server and no script.
  *
- * Looking changes nothing, because programs that scan mail and chats follow links; deciding is a form that is posted.
- * The form names the version that was shown: a block that has changed since is shown again instead of being written.
- * What conflicts is shown with both sides, and a choice for each place.
+ * Opening the page changes nothing, because programs that scan mail and chats follow links; deciding takes a posted
+ * form. The form names the version that was shown: a block that has changed since is shown again instead of being
+ * written. A conflict is shown with both sides, and a choice for each place.
  */
 import { createHash } from 'node:crypto'
 import type { DecisionLinks } from '../../memory/decision-links.ts'
@@ -40,7 +40,7 @@ export function decidePages(links: DecisionLinks): Mounted {
   }
 }
 
-/** Does what the form says; gives a sentence where it could not be done. */
+/** Carries out the form's decision; returns a sentence if that was not possible. */
 async function decide(memory: Memory, user: string, form: URLSearchParams): Promise<string | undefined> {
   const id = form.get('proposal') ?? ''
   const by = `user:${user}` as const
@@ -56,7 +56,7 @@ async function decide(memory: Memory, user: string, form: URLSearchParams): Prom
   }
 }
 
-/** The text that the choices of a form give, where there is a conflict. */
+/** The text that the choices of a form give, if there is a conflict. */
 async function settled(
   memory: Memory,
   user: string,
@@ -75,7 +75,7 @@ async function cards(memory: Memory, user: string, ids: readonly string[]): Prom
   return found.map(review => (review.proposal.state === 'open' ? openCard(review) : decidedCard(review.proposal)))
 }
 
-/** What was decided is told, its content is not: the link has done its work. */
+/** Shows the decision but not the content: the link has served its purpose. */
 function decidedCard({ label, state }: Proposal): string {
   return `<section><h2>${escapeHtml(label)}</h2><p>This proposal is ${state}.</p></section>`
 }
@@ -145,7 +145,7 @@ const HASH = createHash('sha256').update(STYLE).digest('base64')
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${HASH}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
-  // Without a referrer, a browser would post the form as from nowhere, and the gate would refuse it.
+  // Without a referrer, a browser would post the form with a null origin, and the gate would refuse it.
   'referrer-policy': 'same-origin',
 }
 

@@ -1,6 +1,6 @@
 /**
- * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that what
- * the server keeps outside of the ledger (numbers of sessions, tokens, memory, files) goes with it.
+ * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that the
+ * server's data outside of the ledger (statistics of sessions, tokens, memory, files) is deleted too.
  */
 import { z } from 'zod'
 import type { Memory } from '../../memory/memory.ts'
@@ -17,10 +17,10 @@ export type ToDelete =
   | { sessions: readonly string[] }
   | { before: number; owner?: string }
   | { owner: string }
-  /** What an import has made. */
+  /** The sessions that an import has made. */
   | { import: string }
 
-/** The sessions that would go, as the home has them. Throws where one that is named is not there. */
+/** The sessions that would be deleted, as the home has them. Throws if a named one does not exist. */
 export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<SessionInfo[]> {
   if ('sessions' in given) return Promise.all(given.sessions.map(name => infoOf(pal, name)))
   const isChosen = chooser(given)
@@ -54,7 +54,7 @@ export async function deleteSessions(
   await store.forgetSessions(names.map(idOf))
 }
 
-/** Everything of a user but their sessions: memory, tokens, files and archives. */
+/** Deletes everything of a user except their sessions: memory, tokens, files and archives. */
 export async function forgetUser({ pal, store, memory }: Keepers, user: string, by: Actor): Promise<void> {
   await memory.forget(user, { by })
   await store.forgetUser(user)

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { Document, Operation } from './document.ts'
 import { defineRoute, type Route } from './route.ts'
 
-/** The routes about the server itself; the document is asked for when it is needed, because it lists these too. */
+/** The routes about the server itself. The document is a function because it lists these routes too. */
 export function docsRoutes(document: () => Document): readonly Route[] {
   const page = lazily(() => toPage(document()))
   return [

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI document of a list of routes: each route says what it takes, what it answers and which roles may use it.
+ * The OpenAPI document of a list of routes: each route declares its input, its answer and the roles that may use it.
  *
- * OpenAPI 3.1 speaks JSON Schema, and so does zod: schemas are translated one by one, and those with a name become
- * components. `x-roles` says who may use a route; the tests of access are made from it.
+ * OpenAPI 3.1 uses JSON Schema, and zod can write it: schemas are translated one by one, and those with a name become
+ * components. `x-roles` lists the roles of a route; the tests of access are made from it.
  */
 import { z } from 'zod'
 import { documentedAs, ErrorSchema, isKeyed, type Route } from './route.ts'
@@ -100,7 +100,7 @@ function parametersOf(shape: Route['query'], where: 'path' | 'query' | 'header',
   })
 }
 
-/** Refusals that any route may give, besides those that it names itself. */
+/** Refusals that any route may give, besides those that it declares itself. */
 const REASONS: Record<number, string> = {
   400: 'The request is not well formed.',
   401: 'There is no token, or it is not known.',
@@ -130,7 +130,7 @@ function refusalsOf(route: Route, schemas: Json): Operation['responses'] {
   )
 }
 
-/** A schema as JSON Schema; what has a name goes to the components and is referred to. */
+/** A schema as JSON Schema; a schema with a name becomes a component and is referenced. */
 function toSchema(schema: z.ZodType, schemas: Json): Json {
   const {
     $schema: _,

@@ -1,13 +1,12 @@
 /**
  * Live events: tells every listener of the changes that it may see.
  *
- * The last events are kept, so that a listener who was cut off can go on where it stopped (Last-Event-ID). Where
- * that is not possible (too long ago, or another start of the server) it is told so with `reset`, and reads the
- * state anew. What other processes write to the same home is found by looking at the list of sessions while
- * somebody listens.
+ * The last events are kept, so that a listener that was cut off can continue where it stopped (Last-Event-ID). If that
+ * is not possible (too long ago, or the server was restarted) it gets `reset`, and reads the state again. Changes that
+ * other processes make to the same home are found by polling the list of sessions while somebody listens.
  *
- * Servers that share a database share an outbox: events go there, and come back from there with numbers that are the
- * same at every server. So a listener may go on at another server.
+ * Servers that share a database share an outbox: events go there, and come back with numbers that are the same at every
+ * server. So a listener may continue at another server.
  */
 import { randomBytes } from 'node:crypto'
 import type { LiveEvent } from './live-event.ts'
@@ -23,17 +22,17 @@ export class EventHub {
   readonly #outbox: Outbox | undefined
   readonly #seen: (event: LiveEvent) => void
   readonly #listeners = new Set<Listener>()
-  /** Tells the ids of this start of the server, or of this outbox, from those of another. */
+  /** Distinguishes the ids of this start of the server, or of this outbox, from those of another. */
   #start = randomBytes(4).toString('hex')
   #kept: Placed[] = []
   #next = 1
   #closed = false
-  /** What waits to be written to the outbox; of a session only the newest. */
+  /** Events that wait to be written to the outbox; only the newest of each session. */
   #waiting = new Map<string, LiveEvent>()
   #writing: Promise<void> | undefined
   #reading: Promise<void> | undefined
 
-  /** `seen` is told of what comes from the outbox. */
+  /** `seen` is called with every event from the outbox. */
   constructor({ outbox, seen }: { outbox?: Outbox | undefined; seen?: (event: LiveEvent) => void } = {}) {
     this.#outbox = outbox
     this.#seen = seen ?? (() => {})
@@ -48,7 +47,7 @@ export class EventHub {
     })
   }
 
-  /** Reads what all servers have published since; without an outbox there is nothing to read. */
+  /** Reads the events that all servers have published since; without an outbox there is nothing to read. */
   async refresh(): Promise<void> {
     if (!this.#outbox) return
     this.#reading ??= this.#read(this.#outbox).finally(() => {
@@ -57,7 +56,7 @@ export class EventHub {
     await this.#reading
   }
 
-  /** What a listener missed since an event; nothing where that cannot be known. */
+  /** The events that a listener missed since `id`; undefined if that cannot be known. */
   since(id: string): Placed[] | undefined {
     const [start, number] = id.split('-')
     if (start !== this.#start || !/^\d+$/.test(number ?? '')) return undefined
@@ -67,7 +66,7 @@ export class EventHub {
     return this.#kept.slice(from - first)
   }
 
-  /** The place after which new events come. */
+  /** The id after which new events come. */
   get last(): string {
     return `${this.#start}-${this.#next - 1}`
   }
@@ -82,7 +81,7 @@ export class EventHub {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Ends the listeners; what waits for the outbox is written first. */
+  /** Ends the listeners, and writes the waiting events to the outbox before it closes. */
   async close(): Promise<void> {
     this.#closed = true
     for (const listener of this.#listeners) listener.end()
@@ -92,14 +91,14 @@ export class EventHub {
     await this.#outbox?.close()
   }
 
-  /** One statement at a time: what happens meanwhile goes with the next. */
+  /** Writes one statement at a time: events that arrive meanwhile go with the next. */
   async #write(outbox: Outbox): Promise<void> {
-    // Those of one moment go together.
+    // Events of one moment go into one statement.
     await new Promise(resolve => setImmediate(resolve))
     while (this.#waiting.size > 0) {
       const events = [...this.#waiting.values()]
       this.#waiting = new Map()
-      // The database is away: the hints of this moment are lost, what they are about is not.
+      // The database is unreachable. Only these hints are lost, not the changes that they tell of.
       await outbox.add(events).catch(() => {})
     }
     if (this.listening > 0) await this.refresh().catch(() => {})
@@ -107,7 +106,7 @@ export class EventHub {
 
   async #read(outbox: Outbox): Promise<void> {
     const { start, seq } = await outbox.last()
-    // Nobody has listened for a while, or this is another database: begin with what the outbox still has.
+    // Nobody has listened for a while, or this is another database: begin with the events still in the outbox.
     const isBehind = start !== this.#start || seq - this.#next >= KEPT_EVENTS
     if (isBehind) {
       this.#start = start
@@ -115,7 +114,7 @@ export class EventHub {
       this.#next = Math.max(1, seq - KEPT_EVENTS + 1)
     } else if (seq < this.#next) return
     for (const { seq: number, event } of await outbox.after(this.#next - 1)) {
-      // Events that were removed before they were read leave a gap: listeners from before it start anew.
+      // Events that were removed before they were read leave a gap: listeners from before it get a reset.
       if (number !== this.#next) this.#kept = []
       this.#seen(event)
       this.#place(number, event)
@@ -131,7 +130,7 @@ export class EventHub {
   }
 }
 
-/** An event that a newer one of the same key makes needless. */
+/** A newer event with the same key replaces an older one. */
 function keyOf(event: LiveEvent): string {
   return event.type === 'session.changed' ? `session ${event.session}` : JSON.stringify(event)
 }

@@ -1,6 +1,7 @@
 /**
- * Route: live events as a stream (server-sent events). Each listener is told only of what it may see; a comment now
- * and then keeps the line open. A listener that does not read is cut off rather than remembered without end.
+ * Route: live events as a stream (server-sent events). Each listener gets only the events that it may see; a comment
+ * now and then keeps the connection open. A listener that does not read is cut off, so that its queue cannot grow
+ * without end.
  */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -10,7 +11,7 @@ import type { LiveEvent } from './live-event.ts'
 import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
 
 const ALIVE_MS = 15_000
-/** Events that wait for a listener to read them. */
+/** The most events that may wait for one listener. */
 const MOST_WAITING = 1000
 const MOST_LISTENERS = 200
 
@@ -49,7 +50,7 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
           stop()
           controller.close()
         }
-        /** Only as long as the token holds, and the listener reads; one after the other. */
+        /** Events are sent one after the other, only while the token is valid and the listener reads. */
         let last = Promise.resolve()
         let ended = false
         const send = (text: string) => {
@@ -79,7 +80,7 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
   )
 }
 
-/** The first lines say where the stream begins, so that a listener which hears nothing more can still go on. */
+/** The first lines name the start of the stream, so that a listener that gets no event can still continue from it. */
 function* beginning({ hub }: Doors, request: Request): Generator<string> {
   const last = request.headers.get('last-event-id')
   if (last !== null && hub.since(last) === undefined) {
@@ -93,7 +94,7 @@ async function isRevoked({ store }: Doors, { id }: Caller): Promise<boolean> {
   return id !== LOCAL.id && (await store.token(id))?.revokedAt !== null
 }
 
-/** The event as it is told to a caller; nothing where it is not for them. */
+/** The event as this caller may see it; undefined if it is not for them. */
 function eventFor(caller: Caller, event: LiveEvent, { desk }: Doors): LiveEvent | undefined {
   if (event.type !== 'session.changed') return mayActFor(caller, event.user) ? event : undefined
   const session = desk.nameFor(caller, event.session)

@@ -1,6 +1,6 @@
 /**
- * The list of sessions as people look for one: what goes on from another session, or was started by it, is under that
- * one; families are filtered, sorted and summed up as a whole. Pure.
+ * The list of sessions in the form in which people look for one: a session that continues another, or was started by
+ * it, is listed under it. Families are filtered, sorted and summed up as a whole. Pure.
  */
 import type { Named, Overview } from '../../view/figures.ts'
 import type { Summary } from '../../view/totals.ts'
@@ -8,7 +8,7 @@ import type { OwnedSession } from './session-desk.ts'
 
 export type Listed = OwnedSession & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
 
-/** A session with everything that came of it. The sums are over those whose numbers are known. */
+/** A session with its descendants. The sums cover those whose statistics are known. */
 export type Family = Listed & {
   children: Listed[]
   total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
@@ -23,14 +23,14 @@ export type Wanted = {
   project?: string | undefined
   model?: string | undefined
   tag?: string | undefined
-  /** Used in this stretch of time. */
+  /** The time range in which the family was used. */
   from?: number | undefined
   to?: number | undefined
   sort?: Sort | undefined
   ascending?: boolean | undefined
 }
 
-/** A session that was written to so recently is at work. */
+/** A session that was written to within this time counts as active. */
 const LIVE_MS = 90_000
 
 type Latest = { summary: Summary | undefined; isOld: boolean }
@@ -41,7 +41,7 @@ export function toListed(session: OwnedSession, { summary, isOld }: Latest, now:
   return { ...session, title, live, summary: summary ?? null, isOld }
 }
 
-/** All that fits, in order. */
+/** All families that match, in order. */
 export function familiesOf(sessions: readonly Listed[], wanted: Wanted = {}): Family[] {
   const { sort = 'used', ascending = false } = wanted
   const fits = fitting(wanted)
@@ -80,7 +80,7 @@ function fitting({ contains, agent, project, model, tag, from, to }: Wanted): (s
     (to === undefined || updatedAt <= to)
 }
 
-/** The name of a folder: what people call a project. */
+/** The name of a folder, which people use as the project's name. */
 function projectOf(folder: string | undefined): string {
   return folder?.split(/[/\\]/).findLast(name => name !== '') ?? ''
 }
@@ -100,7 +100,7 @@ function grouped(sessions: readonly Listed[]): Family[] {
   })
 }
 
-/** The first of its line that is in the list; one that is its own ancestor is a root. */
+/** The topmost ancestor that is in the list; a session that is its own ancestor is a root. */
 function rootOf(session: Listed, byId: ReadonlyMap<string, Listed>): Listed {
   const seen = new Set([session.id])
   let root = session
@@ -129,7 +129,7 @@ function totalOf(members: readonly Listed[]): Family['total'] {
 
 const WEEK = 7
 
-/** `days`: the names of the days to tell of, the oldest first. */
+/** `days`: the names of the days to report, the oldest first. */
 export function overviewOf(sessions: readonly Listed[], days: readonly string[]): Overview {
   const byDay = new Map(days.map(day => [day, { day, billed: 0, saved: 0, calls: 0 }]))
   const thisWeek = new Set(days.slice(-WEEK))

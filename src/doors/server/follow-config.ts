@@ -1,7 +1,7 @@
 /**
- * Keeps a running server to palimpsest.json as it is now, whoever changes it: `palimpsest config`, an editor, another
- * server. The file is looked at once a second; one that is there no more means the defaults. A file that cannot be used
- * leaves what was in force, and the log says so.
+ * Applies changes of palimpsest.json to a running server, whoever makes them: `palimpsest config`, an editor, another
+ * server. The file is checked once a second; a deleted file means the defaults. If a file cannot be used, the last
+ * settings stay in force and the log says so.
  */
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
 import { MEMORY } from '../../model/defaults.ts'
@@ -10,7 +10,7 @@ import type { Palimpsest } from '../../session/engine.ts'
 
 const LOOK_MS = 1000
 
-/** Gives what ends it. */
+/** Returns the function that stops it. */
 export function followConfig(
   pal: Palimpsest,
   { changed, log }: { changed: () => void; log: (line: string) => void },
@@ -18,7 +18,7 @@ export function followConfig(
   if (pal.home === MEMORY) return () => {}
   const file = configPath(pal.home)
   const read = (now: Stats, before: Stats) => {
-    // Node tells once of a file that was not there from the beginning.
+    // Node calls back once for a file that did not exist from the beginning.
     if (now.mtimeMs === before.mtimeMs && now.ino === before.ino && now.size === before.size) return
     pal.reconfigure().then(
       () => {

@@ -1,9 +1,9 @@
 /**
  * The checks before every route, mounted ones included.
  *
- * Host: only names under which this server is meant to be reached, so that a page whose name is pointed at this
- * machine (DNS rebinding) gets nothing. Origin: only the server's own pages, so that no other site can write or
- * read through a visitor's browser; there is no CORS. Nothing here rests on cookies: there are none.
+ * Host: only names under which this server is meant to be reached, so that a page whose name is pointed at this machine
+ * (DNS rebinding) gets nothing. Origin: only the server's own pages, so that no other site can write or read through a
+ * visitor's browser; there is no CORS. No check relies on cookies: there are none.
  */
 import { isIP } from 'node:net'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -12,11 +12,11 @@ import type { Role, ServerStore } from './server-store.ts'
 
 /** The caller. Without tokens it is the one person at this machine, who may do everything. */
 export type Caller = {
-  /** Of the token, or `local`. */
+  /** The id of the token, or `local`. */
   id: string
   role: Role
   user: string | undefined
-  /** The user whose sessions they have; undefined for an admin, who has all of the home. */
+  /** The user whose sessions they have; undefined for an admin, who has the whole home. */
   owner: string | undefined
   name: string
 }
@@ -31,7 +31,7 @@ export type GateOptions = {
   requireToken: boolean
   /** Further names of this server besides the loopback ones, without a port. */
   hosts: readonly string[]
-  /** Whether any IP address is fine as a Host: where the server listens beyond loopback. */
+  /** Whether any IP address is allowed as a Host: true if the server listens beyond loopback. */
   anyAddress: boolean
   clock: () => number
 }
@@ -57,7 +57,7 @@ export function checkHost(request: Asked, { hosts, anyAddress }: Pick<GateOption
   }
 }
 
-/** Pages of other sites neither write nor read. A link to a page of ours may be followed. */
+/** Pages of other sites can neither write nor read. A link to a page of ours may be followed. */
 export function checkOrigin(request: Asked): void {
   const origin = request.headers.get('origin')
   const own = request.headers.get('host') ?? new URL(request.url).host
@@ -71,14 +71,14 @@ export function checkOrigin(request: Asked): void {
 }
 
 export type Credentials = {
-  /** The caller's `Authorization` is for somebody else (a provider behind a proxy): only our own header counts. */
+  /** The caller's `Authorization` is for another service (a provider behind a proxy): only our own header counts. */
   foreignAuthorization?: boolean | 'unless-ours'
 }
 
-/** What every token of ours begins with. */
+/** Every token of ours begins with this. */
 const OURS = /^Bearer +pal_/i
 
-/** The token's owner; without a token the person at this machine, where that is allowed. */
+/** The token's owner; without a token the person at this machine, if that is allowed. */
 export async function authenticate(
   request: Asked,
   options: GateOptions,
@@ -95,13 +95,12 @@ export async function authenticate(
   return { id, role, user, owner: role === 'admin' ? undefined : user, name }
 }
 
-/** Refuses a caller whose role is not among those that something is for. */
 export function checkRole({ role }: Caller, roles: readonly Role[]): void {
   if (roles.includes(role)) return
   throw forbidden(`A token of role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
 }
 
-/** An admin is for everybody; every other token for its own user. */
+/** An admin may act for everybody; every other token only for its own user. */
 export function mayActFor(caller: Caller, user: string): boolean {
   return caller.role === 'admin' || caller.user === user
 }
@@ -115,7 +114,7 @@ function shownToken({ headers }: Asked, { foreignAuthorization }: Credentials): 
   return /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
 }
 
-/** The name without its port; empty where it is none. */
+/** The name without its port; empty if it is not a valid host. */
 function nameIn(host: string): string {
   const [, name = ''] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host) ?? []
   return name.toLowerCase().replace(/\.$/, '')

@@ -1,11 +1,11 @@
 /**
- * Routes for gateways that have requests shortened by a service of their own, in the form of LiteLLM's guardrail
- * `headroom`: messages in, as many messages out, and a way back to what was shortened.
+ * Routes for gateways that let a separate service shorten their requests, in the form of LiteLLM's guardrail
+ * `headroom`: messages in, as many messages out, and a way to retrieve the shortened text.
  *
- * LiteLLM sends tool results and earlier requests of the user, without the answers in between, and in another
- * selection with every call. So a conversation is found by its first tool result and kept as a session of the caller;
- * each result is appended once, under an id made from it, and the session's planner decides about it. What was decided
- * once is shown in every later call, so that the provider's cache holds. Only texts of tool results are touched.
+ * LiteLLM sends tool results and earlier requests of the user, without the answers in between, and in another selection
+ * with every call. So a conversation is found by its first tool result and kept as a session of the caller. Each result
+ * is appended once, under an id made from it, and the session's planner decides about it. A decision is shown in every
+ * later call, so that the provider's cache holds. Only texts of tool results are changed.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -23,9 +23,9 @@ import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
 
 const MAX_MESSAGES = 10_000
-/** The hash that a model gives back is 16 digits of the conversation and the 8 of a part's id: LiteLLM takes no more. */
+/** The hash in a stub is 16 digits of the conversation and the 8 of a part's id: LiteLLM accepts no more. */
 const KEY_DIGITS = 16
-/** A session cannot begin with a call, and the gateway keeps the first request to itself. */
+/** A session cannot begin with a call, and the gateway does not send the first request. */
 const OPENING: Message = {
   role: 'user',
   parts: [{ type: 'text', text: 'Tool results of a conversation, as a gateway sent them.' }],
@@ -110,12 +110,12 @@ type Asked = {
   model: string | undefined
   caller: Caller
   doors: Doors
-  /** Filled with what is shown in place of a message. */
+  /** Filled with the text that replaces each message. */
   shown: Map<number, { text: string; hash: string }>
 }
 
 const queues = new Queues()
-/** The entry of each result by the id of its call, and up to which entry that was looked for. */
+/** The entry of each result by the id of its call, and the entry up to which the session was searched. */
 const known = new WeakMap<Session, { upTo: number; entries: Map<string, number> }>()
 
 function shorten({ results, model, caller, doors, shown }: Asked): Promise<Session> {
@@ -158,7 +158,7 @@ async function entriesOf(session: Session): Promise<ReadonlyMap<string, number>>
   known.set(session, seen)
   const { entries } = session.fold
   const from = seen.upTo
-  // Entries behind an edit are not loaded.
+  // The messages of entries behind an edit are not loaded.
   const isWhole = entries.slice(from).every(({ message }) => message)
   const messages = isWhole ? entries.map(({ message }) => message) : await everyMessage(session)
   for (; seen.upTo < entries.length; seen.upTo++) {
@@ -172,7 +172,7 @@ async function everyMessage(session: Session): Promise<Message[]> {
   return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
-/** Undefined where an edit of several entries hides this one. */
+/** Undefined if an edit of several entries hides this one. */
 function shownText(session: Session, entry: number): string | undefined {
   if (!isVisible(session.fold, entry)) return undefined
   const [part] = shownParts(session.fold, entry)

@@ -1,4 +1,4 @@
-/** What listeners are told: that something changed, and not the change. */
+/** Events for listeners say that something changed, but not the change itself. */
 export type LiveEvent =
   /** The session by its id in the ledger. */
   | { type: 'session.changed'; session: string; length: number; at: number }

@@ -1,10 +1,10 @@
 /**
- * The events of all servers that share a database, in one order. A server writes what happened there, several at once;
- * every server that has listeners reads what is new.
+ * The events of all servers that share a database, in one order. A server writes its events, several at once; every
+ * server that has listeners reads the new ones.
  *
- * The numbers have no gaps that fill up later: a writer holds the row of the last number until its events are
- * committed, so a reader who has seen a number has seen all before it. Events tell that something changed and not the
- * change: one that is lost because its server died before it wrote it costs a listener nothing but the hint.
+ * The numbers have no gaps that fill up later: a writer locks the row of the last number until its events are
+ * committed, so a reader that has seen a number has seen all before it. Events say that something changed, but not the
+ * change itself: if a server dies before it writes an event, a listener loses nothing but the hint.
  */
 import type { PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
@@ -32,7 +32,7 @@ export class Outbox {
     this.#kept = kept
   }
 
-  /** `kept`: how many of the last events stay. */
+  /** `kept`: the number of last events that stay. */
   static async open(url: string, { kept }: { kept: number }): Promise<Outbox> {
     return new Outbox(await PostgresSql.open(url, 'outbox', MIGRATIONS), kept)
   }
@@ -49,13 +49,13 @@ export class Outbox {
     })
   }
 
-  /** Tells the numbers of this database from those of another, and the last number that was given. */
+  /** The id that distinguishes this database's numbers from those of another, and the last number given. */
   async last(): Promise<{ start: string; seq: number }> {
     const row = await this.#sql.get('SELECT start, seq FROM outbox_last')
     return { start: String(row!['start']), seq: Number(row!['seq']) }
   }
 
-  /** What came after a number, in order. */
+  /** The events after a number, in order. */
   async after(seq: number): Promise<Numbered[]> {
     const rows = await this.#sql.all('SELECT seq, event FROM outbox WHERE seq > ? ORDER BY seq', [seq])
     return rows.map(row => ({ seq: Number(row['seq']), event: parseJson(String(row['event'])) }))

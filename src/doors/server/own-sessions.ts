@@ -1,11 +1,13 @@
-/** Routes: the sessions that agents keep on this machine, for a first start. Only where the server is for this machine. */
+/**
+ * Routes: the sessions that agents keep on this machine, for a first start. Only on a server for this machine alone.
+ */
 import { z } from 'zod'
 import { findOwnSessions, readFoundFile } from '../../formats/transcripts/find-sessions.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { importSession } from '../../session/import-transcript.ts'
 import { ADMINS, type Doors, defineRoute, type Route, Time } from './route.ts'
 
-/** Of the newest files, so many are tried: some hold no conversation yet. */
+/** The number of newest files to try: some hold no conversation yet. */
 const MOST_TRIED = 20
 
 const show = defineRoute({

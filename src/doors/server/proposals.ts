@@ -247,7 +247,7 @@ function textIn(wanted: Wanted): string {
   return 'section' in wanted ? wanted.content : wanted.new_string
 }
 
-/** The entries that are cited, and those in which the text is found; a session that is not the caller's says nothing. */
+/** The cited entries, and those that contain the text. A session that is not the caller's is not searched. */
 async function sourced(
   desk: SessionDesk,
   caller: Caller,

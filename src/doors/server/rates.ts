@@ -1,12 +1,12 @@
 /**
  * Rate limits: a token bucket for each caller, and a limit on heavy work that runs at the same time. Both are per
- * process and forget callers that have been quiet.
+ * process and forget callers that have been idle.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 
 export type Rate = { perSecond: number; burst: number }
 
-/** Buckets of the callers that were seen last; older ones are full again anyway. */
+/** Buckets of the most recent callers; older buckets are full again anyway. */
 const MOST_CALLERS = 10_000
 
 export class RateLimiter {
@@ -19,7 +19,7 @@ export class RateLimiter {
     this.#clock = clock
   }
 
-  /** Counts a request; throws with the seconds to wait when there were too many. */
+  /** Counts a request; throws with the seconds to wait if there were too many. */
   take(caller: string): void {
     const { perSecond, burst } = this.#rate
     const now = this.#clock()
@@ -32,7 +32,7 @@ export class RateLimiter {
   }
 }
 
-/** Runs heavy work, a few at a time; what is beyond is refused at once rather than queued. */
+/** Runs a few pieces of heavy work at a time; any further one is refused at once rather than queued. */
 export class Slots {
   readonly #most: number
   #running = 0

@@ -1,6 +1,6 @@
 /**
- * Covering secrets or a text for good, and finding what looks like a secret. Every door redacts through here, so that the
- * titles that the server keeps outside of the ledger go too.
+ * Covers secrets or a text for good, and finds what looks like a secret. Every door redacts through here, so that the
+ * titles that the server keeps outside of the ledger are redacted too.
  */
 import { z } from 'zod'
 import { type Redacted, SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
@@ -17,7 +17,7 @@ const MOST_SESSIONS = 1000
 
 type Covered = { session: string; kinds: Record<string, number> }
 
-/** What would be covered, for a preview. Throws where a session is not there. */
+/** What would be covered, for a preview. Throws if a session does not exist. */
 export async function toBeRedacted(pal: Palimpsest, names: readonly string[], what: ToRedact): Promise<Covered[]> {
   const found: Covered[] = []
   for (const session of names) {

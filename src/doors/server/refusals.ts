@@ -1,8 +1,8 @@
 /**
  * How a failure becomes an answer: `{ error: { code, message, … } }` with the status that fits.
  *
- * What a caller did wrong is told with its data. What went wrong with us is told by its code alone: messages of
- * stores name paths, and an unknown error may hold anything, so those are logged and never sent.
+ * A caller's mistake is reported with its data. A failure of ours is reported by its code alone: messages of stores
+ * name paths, and an unknown error may hold anything, so those are logged and never sent.
  */
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
@@ -10,7 +10,7 @@ import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
 export type ErrorBody = { error: { code: string; message: string } & Record<string, unknown> }
 export type Refusal = { status: number; body: ErrorBody; headers: Record<string, string> }
 
-/** By the class of the exit code: wrong arguments, not there, not as things are, not readable, ours. */
+/** By the class of the exit code: wrong arguments, not found, conflict, unreadable, our own failure. */
 const BY_EXIT: Record<number, number> = { 2: 422, 3: 404, 4: 409, 5: 422, 6: 500, 7: 503, 8: 500, 9: 401 }
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -20,9 +20,9 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   METHOD_NOT_ALLOWED: 405,
   MEDIA_TYPE_UNSUPPORTED: 415,
   RATE_LIMITED: 429,
-  /** The body is no JSON at all; what is JSON and does not fit is a 422. */
+  /** The body is not JSON at all; JSON that does not fit the schema is a 422. */
   FORMAT_BROKEN: 400,
-  /** Requests of the right shape that do not fit what is there: the session, the view, the server's own policies. */
+  /** Requests of the right shape that conflict with the session, the view or the server's own policies. */
   INVALID_MESSAGE: 409,
   PATTERN_NOT_FOUND: 409,
   SCHEMA_VIOLATION: 422,
@@ -32,7 +32,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
 }
 
 const OUR_FAULT = 500
-/** These are no fault of ours, and their words are safe. */
+/** These are no fault of ours, and their messages are safe to send. */
 const TEMPORARY = new Set<ErrorCode>(['RATE_LIMITED', 'CLOSING'])
 
 function statusOf(code: ErrorCode): number {

@@ -1,6 +1,6 @@
 /**
- * Letting sessions go as the rules of retention say: archived first where that is wanted, then deleted. The archive of a
- * session is its export, compressed, in a folder of its owner; `palimpsest import` makes the session of it again.
+ * Removes sessions as the rules of retention say: archived first if that is wanted, then deleted. The archive of a
+ * session is its export, compressed, in a folder of its owner; `palimpsest import` restores the session from it.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -17,10 +17,10 @@ import { EXPORT, exportSession } from '../../session/whole-session.ts'
 import type { ServerStore } from './server-store.ts'
 
 const pack = promisify(gzip)
-/** So many are archived, then deleted together. */
+/** This many are archived, then deleted together. */
 const BATCH = 50
 
-/** What would go now. */
+/** The sessions that the rules would remove now. */
 export async function retiredNow(pal: Palimpsest, rules: Retention['rules'], now: number): Promise<Retired[]> {
   const sessions: SessionInfo[] = []
   for await (const info of everySession(pal)) sessions.push(info)
@@ -44,7 +44,7 @@ export async function retire(
     for (const { info } of retired.slice(from, from + BATCH)) {
       step(info.id)
       if (archive !== undefined) await archiveSession(pal, info.id, archive)
-      // One that somebody has used meanwhile, or deleted, is left alone.
+      // A session that was used or deleted meanwhile is left alone.
       if ((await pal.find(info.id))?.length === info.length) ids.push(info.id)
     }
     await pal.remove(ids, { by: 'admin:retention', more: from + BATCH < retired.length })
@@ -72,7 +72,7 @@ function stamp(at: number): string {
   return new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 }
 
-/** The archives of sessions that are deleted for good. */
+/** Deletes the archives of sessions that are deleted for good. */
 export async function dropArchives(archive: string | undefined, ids: readonly string[]): Promise<void> {
   if (archive === undefined) return
   for (const id of ids) {
@@ -88,7 +88,9 @@ export async function dropArchivesOf(archive: string | undefined, user: string):
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** At the start of a server and once a day after it; the answer ends that. What other servers do meanwhile does no harm. */
+/**
+ * Runs at the start of a server and once a day after it; the returned function ends that. Other servers may run it too.
+ */
 export function keepRetention(
   keepers: { pal: Palimpsest; store: ServerStore },
   { clock = Date.now, log }: { clock?: () => number; log: (line: string) => void },

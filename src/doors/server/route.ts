@@ -1,9 +1,9 @@
 /**
- * A route is a value: its path, the roles that may use it, what it takes and what it answers. The OpenAPI document is
- * made from the same value, so the two cannot differ.
+ * A route is a value: its path, the roles that may use it, its input and its answer. The OpenAPI document is made from
+ * the same value, so the two cannot differ.
  *
- * A route translates and never decides: `run` gets what was checked at the door and calls the engine. It gives the
- * answer as a value (sent as JSON) or, for pages and streams, as a Response.
+ * A route translates and never decides: `run` gets input that was checked at the door and calls the engine. It returns
+ * the answer as a value (sent as JSON) or, for pages and streams, as a Response.
  */
 
 import { z } from 'zod'
@@ -30,15 +30,15 @@ export type Doors = {
   timelines: Timelines
   /** The folder of the knowledge files. */
   workspace: Files
-  /** Our own agent, where this server has one. */
+  /** Our own agent, if this server has one. */
   agent?: AgentDesk
-  /** Where to look for sessions of the user's own agents; only on a server for this machine. */
+  /** The environment in which to find sessions of the user's own agents; only on a server for this machine. */
   agentsEnv?: Environment
   /** The other sources of settings besides the file, to say where a setting came from. */
   given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Whether a user without sessions gets the sample. */
   sample?: boolean
-  /** Limits how much work of several seconds runs at once. */
+  /** Limits how many pieces of work of several seconds run at once. */
   heavy: Slots
   clock: () => number
 }
@@ -68,22 +68,22 @@ type RouteSpec<Path extends string, P extends Shape, Q extends Shape, B extends 
   params?: P
   query?: Q
   body?: B
-  /** A body may be left out when everything in it may. */
+  /** The body may be left out if all its fields may. */
   bodyOptional?: boolean
-  /** The route takes the body as it is, up to this many bytes. */
+  /** The route takes the body as raw bytes, up to this many. */
   bytes?: number
   answer: A
   status?: 200 | 201
   /** The media type of an answer that is not JSON. */
   type?: string
-  /** What else it may answer, besides what every route of its kind may. */
+  /** Further refusals, besides those of every route of its kind. */
   refusals?: readonly (404 | 409 | 413)[]
   /** A POST that changes nothing, or may be repeated anyway, needs no idempotency key. */
   unkeyed?: boolean
   run(asked: Asked<CommonParams<Path> & P, Q, B>): Promise<z.input<A> | Response>
 }
 
-/** A route without its own types: they hold inside it, and the door checks what goes in. */
+/** A route without its own types: they hold inside it, and the door checks its input. */
 export type Route = RouteSpec<string, Shape, Shape, z.ZodType, z.ZodType> & {
   tag: 'sessions' | 'memory' | 'agent' | 'server'
   params: Shape
@@ -98,7 +98,7 @@ export function defineRoute<
 >(spec: RouteSpec<Path, P, Q, B, A>): Route {
   const { path, params, refusals = [] } = spec
   const common = Object.entries(COMMON_PARAMS).filter(([name]) => path.includes(`{${name}}`))
-  // Any path may name something that is not there. A user is there as soon as somebody names them.
+  // Any path may name something that does not exist. A user exists as soon as somebody names them.
   const missing = /\{(?!user\})/.test(path) ? [404 as const] : []
   return {
     ...spec,
@@ -127,7 +127,6 @@ export const EVERYBODY: readonly Role[] = ['user', 'agent', 'admin']
 export const PEOPLE: readonly Role[] = ['user', 'admin']
 export const ADMINS: readonly Role[] = ['admin']
 
-/** Whether the route takes an idempotency key. */
 export function isKeyed({ method, unkeyed, bytes }: Route): boolean {
   return method !== 'get' && !unkeyed && bytes === undefined
 }
@@ -165,14 +164,13 @@ type CommonParams<Path extends string> = {
   [K in keyof typeof COMMON_PARAMS as Path extends `${string}{${K}}${string}` ? K : never]: (typeof COMMON_PARAMS)[K]
 }
 
-/** How the document shows schemas that parse the text of a query. */
+/** How the document shows schemas that parse the text of a query parameter. */
 export const documentedAs = z.registry<{ type: 'integer'; minimum: number; maximum: number }>()
 
 /** The largest number of an entry, a part or a call. */
 export const MAX_INDEX = 2 ** 31
 export const Index = z.int().min(0).max(MAX_INDEX)
 
-/** A whole number in a query. */
 export function numberIn(min: number, max: number): z.ZodType<number, string> {
   const schema = z
     .string()
@@ -190,7 +188,7 @@ export const PageQuery = {
   cursor: nameSchema(SESSION_LENGTH).optional().describe('The `next` of the page before.'),
 }
 
-/** A page of a list, with the `key` of its last item as the next cursor. One more item is read than is given. */
+/** A page of a list, with the `key` of its last item as the next cursor. Reads one item more than it returns. */
 export async function pageOf<K extends string, T extends Record<K, string>>(
   query: { limit?: number; cursor?: string },
   key: K,

@@ -1,8 +1,8 @@
 /**
- * The data model of sessions as JSON at the door: strict where it comes in, loose where it goes out.
+ * The data model of sessions as JSON at the door: strict for input, loose for output.
  *
- * What comes in has the shape of types.ts, with the parts that each role may have; whether it fits what the session
- * holds (a result needs its call) is for the ledger to say.
+ * Input has the shape of types.ts, with the parts that each role may have. The ledger checks whether it fits the
+ * session (a result needs its call).
  */
 import { z } from 'zod'
 import { Index as index, Time } from './route.ts'
@@ -76,7 +76,7 @@ export const MessageInput = z
 
 export const Messages = z.array(MessageInput).min(1).max(MAX_MESSAGES)
 
-/** A message as it is given: the same, with the edit that made a part what it is. */
+/** A message in an answer: as in the input, with the edit that made each part what it is. */
 export const Message = z
   .looseObject({
     role: z.enum(['system', 'user', 'assistant', 'tool']),
@@ -118,7 +118,7 @@ const distilled = z.array(summary).min(2).max(2).describe('[id, summary]')
 const discarded = z.array(id).min(1).max(1).describe('[id]')
 const MAX_TARGETS = 1000
 
-/** What the `context` tool takes: ids and literal texts of what the model sees. A batch may hold all three kinds. */
+/** The input of the `context` tool: ids and literal texts that the model sees. A batch may hold all three kinds. */
 export const ContextRequest = z
   .discriminatedUnion('action', [
     z.strictObject({
@@ -246,7 +246,7 @@ export const SessionRow = SessionOut.extend({
   summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
 
-/** A session and what came of it. */
+/** A session with its descendants. */
 export const FamilyOut = SessionRow.extend({
   children: z.array(SessionRow),
   total: z

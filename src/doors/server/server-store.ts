@@ -1,10 +1,10 @@
 /**
- * The server's own state: tokens (as hashes), the answers to requests that came with an idempotency key,
- * the key that signs links, and the numbers of sessions that were read once (a copy: the ledger has the truth). It is in
- * `server.sqlite` in the home, or in the database that all servers share.
+ * The server's own state: tokens (as hashes), the answers to requests that came with an idempotency key, the key that
+ * signs links, and statistics of sessions (a copy: the ledger is the source). It is in `server.sqlite` in the home, or
+ * in the database that all servers share.
  *
- * Several processes may hold it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides
- * it well; only its owner knows the token itself.
+ * Several processes may open it, as they may the ledger. A token is 256 random bits, so one round of SHA-256 hides it
+ * well; only its owner knows the token itself.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -23,7 +23,7 @@ export type TokenInfo = {
   id: string
   user: string
   role: Role
-  /** What it is for; of an agent, the name that its proposals carry. */
+  /** The purpose of the token; for an agent, the name that its proposals carry. */
   name: string
   createdAt: number
   lastUsedAt: number | null
@@ -96,7 +96,7 @@ const POSTGRES: PgMigrations = [
   ],
 ]
 
-/** The store of a home: in the database that PALIMPSEST_DATABASE_URL names, or in a file; `':memory:'` keeps nothing. */
+/** Opens the store of a home: the database in PALIMPSEST_DATABASE_URL, or a file. `':memory:'` keeps nothing. */
 export async function openServerStore(home: string, env: Environment = process.env): Promise<ServerStore> {
   return new ServerStore(await openServerTables(home, home === MEMORY ? undefined : databaseUrl(env)))
 }
@@ -117,7 +117,7 @@ export class ServerStore {
     this.#sql = sql
   }
 
-  /** Makes a token. It is given here, once, and cannot be read again. */
+  /** Makes a token. It is returned once, here, and cannot be read again. */
   async createToken(given: {
     user: string
     role: Role
@@ -138,20 +138,20 @@ export class ServerStore {
     return { id, user, role, name, createdAt: at, lastUsedAt: null, revokedAt: null, token }
   }
 
-  /** The token that a caller shows, if it is known and not revoked. */
+  /** The token that a caller presents, if it is known and not revoked. */
   async findToken(token: string, at: number): Promise<TokenInfo | undefined> {
     if (!token.startsWith(PREFIX) || token.length > 100) return undefined
     const row = await this.#sql.get('SELECT * FROM tokens WHERE hash = ? AND revoked_at IS NULL', [hashOf(token)])
     if (!row) return undefined
     const found = toToken(row)
-    // To the minute: a write for each request would cost more than it tells.
+    // To the minute: a write for each request would cost more than it is worth.
     if (at - (found.lastUsedAt ?? 0) > MINUTE) {
       await this.#sql.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [at, found.id])
     }
     return found
   }
 
-  /** All of them, revoked ones too, the newest first. */
+  /** All tokens, including revoked ones, the newest first. */
   async tokens({ limit = 100, after }: { limit?: number; after?: string } = {}): Promise<TokenInfo[]> {
     const rows = await this.#sql.all(
       `SELECT * FROM tokens ${
@@ -176,7 +176,7 @@ export class ServerStore {
     })
   }
 
-  /** Owners as earlier versions noted them, by a name that was the session's for everybody; see adopt-owners.ts. */
+  /** Owners as earlier versions recorded them, by a session name that all users shared; see adopt-owners.ts. */
   async formerOwners(): Promise<{ session: string; user: string }[]> {
     const rows = await this.#sql.all('SELECT session, "user" FROM owners ORDER BY session')
     return rows.map(row => ({ session: String(row['session']), user: String(row['user']) }))
@@ -186,13 +186,13 @@ export class ServerStore {
     await this.#sql.run('DELETE FROM owners WHERE session = ?', [session])
   }
 
-  /** Whether a user has tokens, and all of them are an admin's. */
+  /** Whether a user has tokens, and all of them have the role of an admin. */
   async isOnlyAdmin(user: string): Promise<boolean> {
     const roles = await this.#sql.all('SELECT DISTINCT role FROM tokens WHERE "user" = ?', [user])
     return roles.length > 0 && roles.every(({ role }) => role === 'admin')
   }
 
-  /** Takes a key for a request, or says what became of the one that has it. */
+  /** Takes a key for a request, or returns the state of the request that already has it. */
   async takeKey(scope: string, key: string, request: { hash: string; at: number }): Promise<KeyState> {
     await this.#sql.run('DELETE FROM keys WHERE at < ?', [request.at - DAY])
     const taken = await this.#sql.run(
@@ -211,7 +211,7 @@ export class ServerStore {
     return { state: 'answered', answer }
   }
 
-  /** Keeps the answer for a day; without one the key is free again. */
+  /** Keeps the answer for a day; without an answer the key is free again. */
   async settleKey(scope: string, key: string, answer: KeptAnswer | undefined): Promise<void> {
     if (!answer) await this.#sql.run('DELETE FROM keys WHERE scope = ? AND key = ?', [scope, key])
     else {
@@ -225,7 +225,7 @@ export class ServerStore {
     }
   }
 
-  /** Removes what is kept of sessions, by their ids in the ledger. */
+  /** Removes all data about sessions, by their ids in the ledger. */
   async forgetSessions(ids: readonly string[]): Promise<void> {
     await this.#sql.erase(function* () {
       for (const id of ids) yield* countOf('DELETE FROM summaries WHERE session = ?', [id])
@@ -240,14 +240,17 @@ export class ServerStore {
     })
   }
 
-  /** Which of these proposals nobody has been told of, at any server. */
+  /** The proposals that nobody has been told of, at any server. */
   async untold(user: string, proposals: readonly string[]): Promise<string[]> {
     const rows = await this.#sql.all('SELECT proposal FROM told WHERE "user" = ?', [user])
     const told = new Set(rows.map(({ proposal }) => String(proposal)))
     return proposals.filter(id => !told.has(id))
   }
 
-  /** Takes the right to tell a user of proposals; `false` where all of them were told. Of two servers one gets it. */
+  /**
+   * Claims the right to tell a user of proposals; `false` if all of them were told. Only one of several servers gets
+   * it.
+   */
   async claimTelling(user: string, proposals: readonly string[]): Promise<boolean> {
     return this.#sql.transaction(function* () {
       let fresh = 0
@@ -257,7 +260,7 @@ export class ServerStore {
     })
   }
 
-  /** The numbers of every session, as they were at a length. */
+  /** The statistics of every session, with the session's length at that time. */
   async summaries(version: number): Promise<KeptSummary[]> {
     const rows = await this.#sql.all('SELECT session, length, model, summary FROM summaries WHERE version = ?', [
       version,
@@ -279,7 +282,7 @@ export class ServerStore {
     )
   }
 
-  /** Random bytes under a name: the same at every server. */
+  /** Random bytes under a name, the same at every server. */
   async secret(name: string): Promise<Buffer> {
     const made = randomBytes(SECRET_BYTES).toString('hex')
     await this.#sql.run('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [name, made])

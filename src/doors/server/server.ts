@@ -3,7 +3,7 @@
  *
  * `createServer` needs no port, so that tests, mounts and other runtimes can call `fetch` themselves. Every request,
  * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
- * `close` lets running requests finish, ends the live streams, and then closes the stores that it was given.
+ * `close` lets running requests finish, ends the live streams, and then closes the given stores.
  */
 
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
@@ -61,27 +61,30 @@ export type ServerOptions = {
   pal: Palimpsest
   memory: Memory
   store: ServerStore
-  /** Whether a token is needed on loopback too. Beyond loopback, and under names of one's own, it always is. */
+  /** Whether a token is needed on loopback too. Beyond loopback, and under custom host names, it always is. */
   requireToken?: boolean
-  /** Where the server listens; `127.0.0.1` by default. */
+  /** The address on which the server listens; `127.0.0.1` by default. */
   host?: string
-  /** Further names under which it may be reached. */
+  /** Further host names under which it may be reached. */
   allowHosts?: readonly string[]
-  /** Requests of one caller; `false` for no limit. */
+  /** The rate limit of one caller; `false` for none. */
   rate?: Rate | false
-  /** Bytes of a JSON body. */
+  /** The most bytes of a JSON body. */
   maxBody?: number
   /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
   mount?: readonly Mounted[]
   /** The knowledge files; in PALIMPSEST_WORKSPACE, in the database that has the sessions, or in `~/.agent/workspace`. */
   workspace?: Files
-  /** Where to look for sessions of the user's own agents on a first start; without it none are looked for. */
+  /**
+   * The environment in which to find sessions of the user's own agents on a first start; without it nothing is
+   * searched.
+   */
   agentsEnv?: Environment
   /** The environment and the flags of the process, to say where a setting came from. */
   given?: Pick<SettingsGiven, 'env' | 'flags'>
   /** Gives a user without sessions the sample. */
   sample?: boolean
-  /** Our own agent; without it its routes say that there is none. Closed with the server. */
+  /** Our own agent; without it its routes answer that there is none. Closed with the server. */
   agent?: AgentDesk
   /** The events of all servers that share a database. Closed with the server. */
   outbox?: Outbox | undefined
@@ -90,15 +93,18 @@ export type ServerOptions = {
   log?: (line: string) => void
 }
 
-/** A handler for everything under a path. `/` gets what no route of ours takes. */
+/** A handler for everything under a path. `/` gets the requests that no route of ours takes. */
 export type Mounted = {
   prefix: string
-  /** Who may; `public` needs no token: files that hold no data. */
+  /** The roles that may use it; `public` needs no token: files that hold no data. */
   roles: readonly Role[] | 'public'
-  /** `Authorization` is for a provider behind us; ours is then `X-Palimpsest-Token`, or there as well. */
+  /**
+   * `Authorization` is for a provider behind us. Our token comes as `X-Palimpsest-Token`, or with `unless-ours` in
+   * either header.
+   */
   foreignAuthorization?: boolean | 'unless-ours'
   handle(request: Request, context: MountContext): Response | Promise<Response>
-  /** The same, for one through which much streams: from Node to Node, without what a web `Request` costs. */
+  /** The same for a handler with large streams: from Node to Node, without the cost of a web `Request`. */
   pass?(request: NodeRequest, context: MountContext): Promise<NodeAnswer>
 }
 
@@ -108,7 +114,7 @@ type From = { address?: string | undefined }
 
 export type Server = {
   fetch(request: Request, from?: From): Promise<Response>
-  /** The same from Node to Node; nothing where what is under that path cannot do that. */
+  /** The same from Node to Node; undefined if the handler under that path cannot do that. */
   pass(url: URL): ((request: NodeRequest, from?: From) => Promise<NodeAnswer>) | undefined
   close(): Promise<void>
   document: Document
@@ -117,12 +123,12 @@ export type Server = {
 
 const MB = 1024 * 1024
 const MAX_BODY = 16 * MB
-/** Addresses hold names and queries, four times as long when they are escaped. */
+/** URLs hold names and queries, four times as long when they are escaped. */
 const MAX_HEADERS = 64 * 1024
 const RATE: Rate = { perSecond: 50, burst: 300 }
 const HEAVY_AT_ONCE = 2
 const LOOK_MS = 1000
-/** How often the outbox of all servers is read while somebody listens. */
+/** The interval at which the outbox of all servers is read while somebody listens. */
 const READ_MS = 250
 const GRACE_MS = 10_000
 const IDLE_MS = 20
@@ -171,7 +177,7 @@ export function createServer(options: ServerOptions): Server {
   const running = new Set<Promise<unknown>>()
   let closing = false
 
-  /** Everything is answered through here. */
+  /** Every request is answered through here. */
   async function respond<A>(request: Asked, handle: () => A | Promise<A>, refuse: (refusal: Refusal) => A): Promise<A> {
     const work = admitted(request, handle).catch(error => refuse(toRefusal(error, log)))
     running.add(work)
@@ -219,7 +225,7 @@ export function createServer(options: ServerOptions): Server {
   }
 }
 
-/** Every route but those about the server itself, which need the document of them all. */
+/** All routes except those about the server itself, which need the document of them all. */
 const allRoutes: readonly Route[] = [
   ...listRoutes,
   ...ownRoutes,
@@ -260,7 +266,7 @@ function createApp(routes: readonly Route[], mount: readonly Mounted[], context:
   }
   const rest = mount.find(({ prefix }) => prefix === '/')
   if (!routes.some(({ path }) => path === '/') && !rest) app.get('/', c => c.redirect('/docs'))
-  // A refusal is answered here, not thrown, so that another method of a path that there is becomes 405.
+  // A refusal is answered here, not thrown, so that a wrong method on an existing path becomes 405.
   app.notFound(c =>
     rest ? call(rest, rest.handle, c.req.raw, c.env.from, context).catch(refuse) : refuse(unknownPath()),
   )
@@ -269,8 +275,8 @@ function createApp(routes: readonly Route[], mount: readonly Mounted[], context:
 }
 
 /**
- * What lies under the path of another door goes there, unless a route of ours is at that very path; `/` comes last,
- * when nothing of ours fits.
+ * The mounted door for a URL: the one whose path contains it, unless a route of ours has exactly that path. `/` comes
+ * last, if nothing of ours fits.
  */
 function finderOf(routes: readonly Route[], mount: readonly Mounted[]): (url: URL) => Mounted | undefined {
   const doors = mount.filter(({ prefix }) => prefix !== '/').sort((a, b) => b.prefix.length - a.prefix.length)
@@ -333,7 +339,7 @@ function patience(ms: number): Promise<void> {
 
 export type Listening = { url: string; port: number; server: Server; close(): Promise<void> }
 
-/** Listens; `port` 0 takes a free one. Closing stops new requests first, and waits for the running ones. */
+/** Listens; `port` 0 takes a free one. Closing first stops new requests, then waits for the running ones. */
 export async function serve(options: ServerOptions & { port: number; orFreePort?: boolean }): Promise<Listening> {
   const { port, host = '127.0.0.1', orFreePort = false } = options
   const server = createServer(options)
@@ -366,7 +372,7 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
     async close() {
       const closed = new Promise<void>(resolve => http.close(() => resolve()))
       await server.close()
-      // Connections that wait for a next request are not waited for; one that is still read or written is, for a while.
+      // Idle connections are closed, not waited for; one that is still read or written is waited for, for a while.
       const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS)
       await Promise.race([closed, patience(GRACE_MS)])
       clearInterval(idle)

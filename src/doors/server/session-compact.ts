@@ -2,8 +2,8 @@
  * Routes: what the planner holds back and why, and "compact from here to here": a stretch of entries becomes a summary
  * that the person has read and may have changed.
  *
- * Asking changes nothing. The planner is asked as one that has just been started would answer; the preview tries the
- * edit on the timeline's own fold and takes it back.
+ * Asking changes nothing. The planner is a fresh one, as after a restart; the preview tries the edit on the timeline's
+ * own fold and undoes it.
  */
 import { z } from 'zod'
 import { requestIn } from '../../calls/requests.ts'
@@ -133,7 +133,7 @@ const compact = defineRoute({
 
 export const compactRoutes: readonly Route[] = [pending, preview, compact]
 
-/** A planner that knows nothing but the ledger: what a server that has just been started would decide. */
+/** Asks a planner that knows only the ledger, as a freshly started server would. */
 function askPlanner(timeline: Timeline, session: string, { policy, model, home }: SessionOptions, now: number) {
   const { fold, units, calls, unchanged, overhead } = timeline
   const unsent = calls.at(-1)?.entry ?? 0
@@ -203,7 +203,7 @@ function messagesFor(fold: Fold, stretch: Stretch, text: string): Message[] {
   return [textMessage('user', text), ...(request ? [request] : [])]
 }
 
-/** The last request of the session, where the stretch would hide it. */
+/** The last request of the session, if the stretch would hide it. */
 function lastRequestIn({ entries }: Fold, { from, to }: Stretch): Message | undefined {
   const last = entries.findLastIndex(({ message }) => requestIn(message) !== undefined)
   return last >= from && last <= to ? entries[last]!.message : undefined
@@ -211,7 +211,7 @@ function lastRequestIn({ entries }: Fold, { from, to }: Stretch): Message | unde
 
 type Tried = { text: string; size: number; replaced: number; model: Model }
 
-/** Why the edit would be refused; the fold is as before when this answers. */
+/** The reason why the edit would be refused. The fold is unchanged afterwards. */
 function problemOf(fold: Fold, stretch: Stretch, { text, size, replaced, model }: Tried): string | undefined {
   if (text === '') return 'There is too little here to summarise: a summary would be no shorter.'
   if (size >= replaced) return tooLong(size, replaced).message

@@ -1,9 +1,9 @@
 /**
- * Sessions as callers of the server may have them: open ones are kept for a while, and each belongs to a user.
+ * Sessions as callers of the server may use them: open ones are kept for a while, and each belongs to a user.
  *
- * A user and their agents have that user's sessions and no others, under names of their own: another's session is not
- * there for them, and its name is free. Admins have all of the home; there a user's session is called `@user/name`, and
- * what belongs to nobody by its name alone.
+ * A user and their agents have that user's sessions and no others, under names of their own: another user's session
+ * does not exist for them, and its name is free. Admins have the whole home. There a user's session is called
+ * `@user/name`, and a session without an owner has its plain name.
  */
 
 import type { SessionChange } from '../../ledger/announced.ts'
@@ -20,7 +20,7 @@ import type { LiveEvent } from './live-event.ts'
 const KEPT_OPEN = 32
 /** Users whose lists of sessions are kept. */
 const KEPT_CATALOGUES = 32
-/** Sessions that are checked for changes by other processes. */
+/** The number of sessions that are checked for changes by other processes. */
 const BATCH = 500
 
 export type OwnedSession = Omit<SessionInfo, 'owner'> & { owner: string | null }
@@ -32,9 +32,9 @@ export class SessionDesk {
   readonly #hub: EventHub
   readonly #clock: () => number
   readonly #open = new Map<string, KeptSession>()
-  /** By the user, and of the whole home under nothing. */
+  /** By user; the whole home is under undefined. */
   readonly #catalogues = new Map<string | undefined, Catalogue>()
-  /** The length at which each session was last told of. */
+  /** The length at which listeners were last told of each session. */
   readonly #told = new Map<string, number>()
   #looked = false
 
@@ -44,26 +44,26 @@ export class SessionDesk {
     this.#hub = hub
   }
 
-  /** The home as the caller has it. */
+  /** The home as the caller sees it. */
   of({ role, owner }: Caller): Palimpsest {
     if (role === 'admin') return this.#pal
     if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions need a user: this caller has none.')
     return this.#pal.of(owner)
   }
 
-  /** The id in the ledger of what the caller calls so. */
+  /** The ledger's id of a session that the caller names. */
   idOf({ owner }: Caller, name: string): string {
     return ledgerId(owner, name)
   }
 
-  /** What the caller calls the session of that id in the ledger; nothing where it is not for them. */
+  /** The caller's name for a session id of the ledger; undefined if the session is not for them. */
   nameFor(caller: Caller, id: string): string | undefined {
     if (caller.role === 'admin') return id
     const { owner, name } = ownerIn(id)
     return owner !== undefined && owner === caller.owner ? name : undefined
   }
 
-  /** A session that exists and that the caller may have, with all that others have written to it. */
+  /** An existing session that the caller may use, with everything that others have written to it. */
   async open(caller: Caller, name: string): Promise<Session> {
     const session = await this.#kept(caller, name)
     await session.view({ plan: false })
@@ -80,13 +80,13 @@ export class SessionDesk {
     return this.#keep(caller, id, { opening: this.of(caller).session(id, rest) })
   }
 
-  /** What the list says of one session of the caller. */
+  /** The list's row for one session of the caller. */
   async find(caller: Caller, name: string): Promise<OwnedSession | undefined> {
     const info = await this.of(caller).find(name)
     return info && withOwner(info)
   }
 
-  /** The caller's sessions, the last used first. */
+  /** The caller's sessions, the most recently used first. */
   async list(
     caller: Caller,
     { limit, after, contains }: { limit: number; after?: string; contains?: string },
@@ -98,7 +98,7 @@ export class SessionDesk {
     return (await pal.sessions({ limit, contains, after })).map(withOwner)
   }
 
-  /** What was opened by another configuration is opened anew when it is asked for. */
+  /** Sessions that were opened under the old configuration are opened again when they are next used. */
   reopen(): void {
     this.#open.clear()
   }
@@ -111,7 +111,7 @@ export class SessionDesk {
     return (await catalogue.all()).map(withOwner)
   }
 
-  /** Takes note of what another server told. */
+  /** Takes in an event of another server. */
   heard(event: LiveEvent): void {
     if (event.type !== 'session.changed' || this.#told.get(event.session) === event.length) return
     this.#note(event.session, event.length)
@@ -142,7 +142,7 @@ export class SessionDesk {
     }
   }
 
-  /** A session that is not what it was; one of the same name as a removed one would be another. */
+  /** Forgets an open session that was redacted or removed: a new one of the same name would be another session. */
   #forget(id: string): void {
     const { owner, name } = ownerIn(id)
     this.#open.delete(`home ${id}`)
@@ -164,13 +164,13 @@ export class SessionDesk {
     const info = await pal.find(name)
     if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
     const known = this.#open.get(keyOf(caller, name))
-    // Another process may have removed it, and made another one of that name.
+    // Another process may have removed the session and made another one of that name.
     const isSame = known && (known.createdAt ?? info.createdAt) === info.createdAt
     const opening = isSame ? known.opening : pal.session(name, { mustExist: true })
     return this.#keep(caller, name, { opening, createdAt: info.createdAt })
   }
 
-  /** The most recently used ones stay; one that cannot be opened is not remembered. */
+  /** Keeps the most recently used sessions; one that cannot be opened is not kept. */
   #keep(caller: Caller, name: string, kept: KeptSession): Promise<Session> {
     const key = keyOf(caller, name)
     keepRecent(this.#open, key, kept, KEPT_OPEN)
@@ -179,14 +179,14 @@ export class SessionDesk {
   }
 }
 
-/** Puts a value behind all others, and drops the first where there are too many. */
+/** Puts a value at the end, and drops the first if there are too many. */
 function keepRecent<K, V>(kept: Map<K, V>, key: K, value: V, most: number): void {
   kept.delete(key)
   kept.set(key, value)
   if (kept.size > most) kept.delete(kept.keys().next().value!)
 }
 
-/** A session is one for its user, under its name, and one for admins, under its whole name. */
+/** A session has two keys: its name for its user, and its full name for admins. */
 function keyOf({ role, owner }: Caller, name: string): string {
   return role === 'admin' ? `home ${name}` : `user ${ledgerId(owner, name)}`
 }

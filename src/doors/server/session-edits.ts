@@ -1,4 +1,4 @@
-/** Routes: everything that changes what the model is shown, and takes it back. */
+/** Routes: everything that changes what the model is shown, and undoes it. */
 import { z } from 'zod'
 import { type ContextRequest as EngineRequest, toOperations } from '../../asked/context-edits.ts'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -167,12 +167,12 @@ const fork = defineRoute({
 
 export const editRoutes: readonly Route[] = [list, edit, apply, undo, redo, pin, restore, fork]
 
-/** In the ledger an agent is an agent, and everybody else a user. */
+/** The ledger knows an agent as an agent, and everybody else as a user. */
 function authorOf(caller: Caller): Author {
   return caller.role === 'agent' ? 'agent' : 'user'
 }
 
-/** Refuses entries that the session does not have. */
+/** Throws if the session does not have these entries. */
 export function checkEntries(fold: Fold, { from, to }: { from: number; to: number }): void {
   const { length } = fold.entries
   if (from > to)

@@ -26,7 +26,7 @@ const RecallQuery = {
   until: time('Not after'),
 }
 
-/** What an agent gets of a part that its user has hidden: where it is, and nothing of its text. */
+/** An agent gets the position of a part that its user has hidden, but none of its text. */
 function shownTo<P extends { entry: number; part: number; inView: boolean; snippet?: string; preview?: string }>(
   caller: Caller,
   session: Session,

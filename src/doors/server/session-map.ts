@@ -1,4 +1,4 @@
-/** Routes: the context map, as it is and as it was at any call, and one part of it with all that was done to it. */
+/** Routes: the context map, now and at any call, and one part of it with all its edits. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { textOf } from '../../model/leaves.ts'
@@ -156,7 +156,7 @@ function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
   return bar.part !== undefined && hiddenByUser(fold, bar.entry, bar.part) ? { ...bar, label: HIDDEN } : bar
 }
 
-/** With tokens as the provider counts them; rounded so that they add up. */
+/** The bars in the provider's tokens, rounded so that they add up. */
 export function inTheirs(timeline: Timeline, bars: readonly Bar[]): Bar[] {
   let before = 0
   return bars.map(bar => {
@@ -171,7 +171,7 @@ function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
   return bars.reduce((total, bar) => total + bar[key], 0)
 }
 
-/** Neighbours in one bar, where there are too many to draw. */
+/** Merges neighbouring bars if there are too many to draw. */
 export function mergedBars(bars: readonly Bar[], most: number): z.input<typeof BarOut>[] {
   const each = Math.ceil(bars.length / most)
   if (each <= 1) return bars.map(bar => ({ ...bar, part: bar.part ?? null, to: bar.entry, parts: 1 }))

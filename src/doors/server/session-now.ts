@@ -1,5 +1,7 @@
-/** Routes: what the next call of a session costs right now, part by part, and what taking some of them out would cost. And what a
- * client's own compaction dropped, and putting it back. */
+/**
+ * Routes: the cost of a session's next call right now, part by part, and the cost of taking some parts out. Also the
+ * parts that a client's own compaction dropped, and restoring them.
+ */
 import { z } from 'zod'
 import { type LiveContext, liveContext } from '../../session/live-context.ts'
 import { momentOf, priceOf } from '../../session/moment.ts'
@@ -121,7 +123,7 @@ const restore = defineRoute({
   },
 })
 
-/** What the user hid before is not there for an agent. */
+/** Parts that the user hid do not exist for an agent. */
 function contextOf({ desk }: Doors, caller: Caller): LiveContext {
   return caller.role === 'agent' ? agentContext(desk.of(caller)) : liveContext(desk.of(caller), { by: 'user' })
 }

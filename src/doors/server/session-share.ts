@@ -28,7 +28,7 @@ const share = defineRoute({
       const about = { ...rest, ...(owner === null ? {} : { owner }) }
       const { html } = await sharePage(session, { info: about, summary, hidesNames })
       const name = hidesNames ? 'session' : safeName(params.session)
-      // Saved, never shown from this origin.
+      // The browser saves the file and never shows it from this origin.
       const headers = {
         'content-type': 'text/html; charset=utf-8',
         'content-disposition': `attachment; filename="${name}.html"`,

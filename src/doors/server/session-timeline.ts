@@ -1,4 +1,4 @@
-/** Routes: what became of a session call by call, and the same in a few numbers. */
+/** Routes: the history of a session call by call, and the same in a few numbers. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { reasonFor } from '../../replay/why.ts'
@@ -209,7 +209,7 @@ const turns = defineRoute({
 
 export const timelineRoutes: readonly Route[] = [summary, timeline, turns]
 
-/** What the list says of a session, under its id in the ledger: timelines are kept for all callers together. */
+/** The list's row of a session, under its id in the ledger: timelines are shared by all callers. */
 export async function timed({ desk }: Pick<Doors, 'desk'>, caller: Caller, { id }: { id: string }) {
   const info = await desk.find(caller, id)
   return { ...info!, id: desk.idOf(caller, id) }

@@ -1,4 +1,4 @@
-/** Routes: what the edits of a session came to, and what a policy's would have come to. */
+/** Routes: the effect of a session's edits, and the effect that a policy's edits would have had. */
 import { z } from 'zod'
 import { replayOptionsOf } from '../../replay/account.ts'
 import { prepareSession, tryPolicy } from '../../replay/measure/policies.ts'
@@ -16,7 +16,7 @@ const MOST_BARS = 5000
 const BARS = 1500
 const MOST_EDITS = 2000
 
-/** Of the timelines that are kept: reading the quotes of a long session takes a while. */
+/** By kept timeline, because reading the quotes of a long session takes a while. */
 const known = new WeakMap<Timeline, { length: number; verdict: Verdict }>()
 
 const verdict = defineRoute({

@@ -5,7 +5,7 @@ import { largestRows, rentOf } from '../../view/rent.ts'
 import { defineRoute, EVERYBODY, type Route, Time } from './route.ts'
 import { openTimeline } from './session-timeline.ts'
 
-/** Free edits are found by a replay of the whole session. */
+/** Finding free edits replays the whole session. */
 const MAX_CALLS = 5000
 const ROWS = 100
 

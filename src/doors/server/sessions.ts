@@ -1,4 +1,4 @@
-/** Routes: the sessions themselves. Make, append, look at the entries and at the view. */
+/** Routes: the sessions themselves. Create them, append to them, read their entries and their view. */
 import { z } from 'zod'
 import type { Message as EngineMessage } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
@@ -219,7 +219,7 @@ function viewOut(session: Session, view: EngineView): z.input<typeof View> {
   return { session: session.id, messages, tokens, edits, pending, decision, waiting, report }
 }
 
-/** Entries with their content, and as they are shown; what is not in view is read from the ledger. */
+/** Entries with their content, and as they are shown. Entries that are not in view are read from the ledger. */
 async function originals(session: Session, from: number, to: number) {
   const { fold } = session
   const found = fold.entries.slice(from, to)
@@ -234,7 +234,7 @@ async function originals(session: Session, from: number, to: number) {
   })
 }
 
-/** An agent gets the entries without what its user has hidden. */
+/** An agent gets the entries without the parts that its user has hidden. */
 function withoutHiddenParts<E extends { entry: number; message: EngineMessage }>({ fold }: Session, found: E): E {
   return { ...found, message: withoutHidden(fold, found.entry, found.message) }
 }

@@ -1,5 +1,6 @@
 /**
- * Routes: what is set and where it came from, changing it in palimpsest.json, and what the knob does to a session.
+ * Routes: the settings and where each came from, changing them in palimpsest.json, and the effect of the knob on a
+ * session.
  *
  * Only settings about how sessions are handled can be changed here, and no policy with a module of its own: a caller on
  * a port must not choose which program runs or where keys are sent. The rest is for `palimpsest config`.
@@ -23,7 +24,7 @@ import { MAX_CALLS, tooMany } from './transcripts.ts'
 const MOST_SESSIONS = 100_000
 const MAX_NAME = 1000
 const MOST_NAMES = 5
-/** Settings that sessions take when they are opened next, and that can do no harm. */
+/** Settings that take effect when a session is next opened, and that can do no harm. */
 const SETTABLE: readonly string[] = [
   'policy',
   'keep',
@@ -170,7 +171,7 @@ const KnobPointOut = z
   })
   .meta({ id: 'KnobPoint' })
 
-/** Of the timelines that are kept: each is six replays. */
+/** By kept timeline, because each takes six replays. */
 const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[]> }>()
 
 const knob = defineRoute({

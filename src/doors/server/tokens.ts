@@ -1,4 +1,4 @@
-/** Routes: who is asking, and the tokens that admins give out. */
+/** Routes: the caller's own identity, and the tokens that admins give out. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { ADMINS, defineRoute, EVERYBODY, Next, nameSchema, PageQuery, pageOf, type Route, Time } from './route.ts'
@@ -64,7 +64,7 @@ const create = defineRoute({
   }),
   answer: Token.extend({ secret: z.string() }),
   status: 201,
-  // A kept answer would be a kept secret.
+  // A kept answer would keep the secret.
   unkeyed: true,
   async run({ body, doors }) {
     const { user, role, name = defaultName(role) } = body
@@ -87,7 +87,7 @@ const revoke = defineRoute({
 
 export const tokenRoutes: readonly Route[] = [me, list, create, revoke]
 
-/** An agent's proposals need somebody's name. */
+/** An agent's proposals need a name. */
 export function defaultName(role: TokenInfo['role']): string {
   return role === 'agent' ? 'agent' : ''
 }

@@ -1,4 +1,4 @@
-/** Routes: bringing a recorded conversation in, and what other policies would have done with one. */
+/** Routes: importing a recorded conversation, and what other policies would have done with one. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -145,7 +145,8 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
   const saved = savingsOf(timeline, base, outcome)
-  // A session that was edited has paid less than sending everything would have cost; repairs are sent by everybody.
+  // An edited session paid less than sending everything would have cost. The engine's repairs do not count: every
+  // policy sends them.
   const isEdited = [...timeline.fold.records.values()].some(({ edit }) => edit.by !== 'engine')
   const paid = timeline.calls.map(({ inherited, paid: { dollars }, raw, sent }, i) => {
     const whole = isEdited ? dollars + raw.cost - sent.cost : dollars
@@ -187,13 +188,13 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
 
 export const transcriptRoutes: readonly Route[] = [importRoute, compare]
 
-/** The last name in a path, where a file system takes it. */
+/** The last name in a path, if a file system accepts it. */
 function fileNameIn(path: string): string {
   const name = path.split(/[/\\\0]/).at(-1) ?? ''
   return /[^.]/.test(name) && Buffer.byteLength(name) <= MAX_FILE_NAME ? name : 'transcript'
 }
 
-/** Readers take files, so the bytes become one for as long as it is read. Errors do not tell where it lay. */
+/** Readers take files, so the bytes are written to one while it is read. Errors do not reveal its path. */
 async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Transcript> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   const path = join(folder, fileNameIn(name))

@@ -1,4 +1,4 @@
-/** Routes: the users with memory, and the policies that there are. */
+/** Routes: the users with memory, and the available policies. */
 
 import { z } from 'zod'
 import { userIn } from '../../memory/open.ts'
@@ -6,7 +6,7 @@ import type { Environment } from '../../model/defaults.ts'
 import { presets } from '../../planner/presets.ts'
 import { defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
 
-/** Who an agent without a token speaks for, see the MCP door. */
+/** The user for whom an agent without a token acts; see the MCP door. */
 export const NAMELESS = 'local'
 const MOST = 500
 const COUNTED = 200
@@ -64,13 +64,13 @@ const policies = defineRoute({
 
 export const userRoutes: readonly Route[] = [users, policies]
 
-/** The name that the command line uses; one that no address takes is not shown. */
+/** The name that the command line uses; replaced if it is not valid in a URL. */
 export function ownName(env: Environment = process.env): string {
   const name = userIn(env)
   return nameSchema(100).safeParse(name).success ? name : NAMELESS
 }
 
-/** One's own memory, unless there is none and another's waits to be looked at. */
+/** The caller's own memory, unless it is empty and another user's is not. */
 function first(found: readonly { user: string; blocks: number; open: number }[], own: string): string {
   const isEmpty = found.every(({ user, blocks, open }) => user !== own || blocks + open === 0)
   const busiest = found.toSorted((a, b) => b.open - a.open || b.blocks - a.blocks)[0]

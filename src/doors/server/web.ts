@@ -1,9 +1,9 @@
 /**
  * The files of the web UI, served at `/` behind the routes of the API.
  *
- * They are read once, when the server starts: a path that is not among them is not there, so no path leads anywhere
- * else, and a build that runs meanwhile cannot mix old files with new ones. The page may load from this server only,
- * and nothing inline. Files whose names carry a hash never change; the page itself is asked for anew each time.
+ * The files are read once, when the server starts: any other path is not found, so no path leads out of the folder, and
+ * a build that runs meanwhile cannot mix old files with new ones. The page may load from this server only, and nothing
+ * inline. Files whose names carry a hash never change; the page itself is requested again each time.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ type WebFile = {
   headers: Record<string, string>
 }
 
-/** Where the UI is when it is built: beside the built server, or in the dist of a checkout. */
+/** The folders of the built UI: beside the built server, or in the dist of a checkout. */
 const PLACES = [join(import.meta.dirname, '../../web'), join(import.meta.dirname, '../../../dist/web')]
 
 const PAGE_POLICY = [
@@ -46,12 +46,12 @@ const TYPES: Record<string, string> = {
 const HASHED = /-[\w-]{8}\.\w+$/
 const ZIP_FROM = 1024
 
-/** Where the built UI lies, if it is there. */
+/** The folder of the built UI, if it exists. */
 export function findWeb(places: readonly string[] = PLACES): string | undefined {
   return places.find(place => existsSync(join(place, 'index.html')))
 }
 
-/** Serves the UI from the first place where it is built. Where it is nowhere there is nothing to mount. */
+/** Serves the UI from the first folder that has it. If none has, there is nothing to mount. */
 export function webMounts(places: readonly string[] = PLACES): Mounted[] {
   const folder = findWeb(places)
   if (folder === undefined) return []

@@ -1,9 +1,9 @@
 /**
- * Routes: the knowledge files that every session starts with. They belong to the home and not to one user (the daily log
- * tells of everybody's sessions), so they are for admins: on loopback, the person at this machine.
+ * Routes: the knowledge files that every session starts with. They belong to the home and not to one user (the daily
+ * log tells of everybody's sessions), so they are for admins: on loopback, the person at this machine.
  *
- * A write names the version that was read. When somebody has changed the file since, nothing is written, and the
- * answer shows what is there now beside what was sent. Files are written as the tools write them: inside the folder
+ * A write names the version that was read. If somebody has changed the file since, nothing is written, and the answer
+ * shows the current text beside the text that was sent. Files are written as the tools write them: inside the folder
  * only, whole or not at all.
  */
 import { z } from 'zod'
@@ -50,7 +50,7 @@ const list = defineRoute({
     const files = []
     for (const path of (await workspaceFiles({ folder: store })).slice(0, MOST_FILES)) {
       const found = await readIn(store, path).catch(error => {
-        // A file that is gone again, or that is no text, is not one of ours to show.
+        // A file that is gone again, or is not text, is not listed.
         if (isPalimpsestError(error)) return undefined
         throw error
       })

@@ -1,9 +1,9 @@
 /**
- * What a command of the CLI is. A new one is a file that calls `defineCommand`, and a line in commands.ts.
+ * The type of a CLI command. A new one is a file that calls `defineCommand`, and a line in commands.ts.
  *
- * A command translates and never decides: it turns its arguments into calls of the engine and gives a report,
- * which run.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
- * tokenizer, zod), because `palimpsest --help` loads them all; it asks its context, or imports inside `run`.
+ * A command translates and never decides: it turns its arguments into calls of the engine and gives a report, which
+ * run.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
+ * tokenizer, zod), because `palimpsest --help` loads all commands; it asks its context, or imports inside `run`.
  */
 
 import { text as readText } from 'node:stream/consumers'
@@ -31,7 +31,7 @@ type ValueOf<O extends Option> = O['type'] extends 'boolean'
     : string
 export type Values<O extends Options> = { [K in keyof O]?: ValueOf<O[K]> }
 
-/** The world around the process, so that tests can bring their own. */
+/** The environment of the process, so that tests can replace it. */
 export type Io = {
   stdin: NodeJS.ReadableStream
   stdout: { write(text: string): unknown; isTTY?: boolean }
@@ -46,22 +46,22 @@ export type Context<O extends Options = Options> = {
   home: string
   io: Io
   /**
-   * The engine on the home; closed when the command is done. Reading never makes a home that is not there. A server
-   * opens it `threaded`: then no request waits for another's write to reach the disk.
+   * Opens the engine on the home; it is closed when the command is done. Reading never creates a home. A server opens
+   * it `threaded`: then no request waits for another's write to reach the disk.
    */
   open(options?: { create?: boolean; threaded?: boolean }): Promise<Palimpsest>
-  /** The same, or nothing where there is no ledger yet. */
+  /** The same; undefined if there is no ledger yet. */
   openIfThere(): Promise<Palimpsest | undefined>
   /** A session that must exist. */
   session(id: string): Promise<Session>
 }
 
-/** What a command has to say: `json` with --json, `text` without; `notes` go to stderr. */
+/** The result of a command: `json` with --json, `text` without; `notes` go to stderr. */
 export type Report = {
   json: unknown
   text: (paint: Paint) => string | Iterable<string>
   notes?: string[]
-  /** 0 by default; 1 says that the command did its work and the answer is no. */
+  /** 0 by default; 1 means that the command did its work and the answer is no. */
   exit?: number
 }
 
@@ -71,11 +71,11 @@ export type Command<O extends Options = Options> = {
   summary: string
   /** The arguments: `[X]` may be left out, `X...` may be repeated. They are checked against this. */
   usage: string
-  /** What the help says below the usage, if there is more to say. */
+  /** Further text for the help, below the usage. */
   details?: string
   examples: string[]
   options: O
-  /** Nothing is printed for a command that answers with nothing: it has spoken for itself. */
+  /** Undefined if the command has printed everything itself. */
   run(context: Context<O>): Promise<Report | undefined>
 }
 

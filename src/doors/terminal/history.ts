@@ -1,7 +1,7 @@
 /**
- * What was typed in earlier chats of this home, for the arrow keys: one JSON text a line, so that a request of several
- * lines is one entry. The file is for its owner only. A line that cannot be read is passed over: it is a convenience,
- * and must never keep a chat from starting.
+ * The requests typed in earlier chats of this home, for the arrow keys: one JSON text a line, so that a request of
+ * several lines is one entry. Only its owner can read the file. An unreadable line is skipped: the history is a
+ * convenience, and must never keep a chat from starting.
  */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -30,7 +30,7 @@ export class History {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
       appendFileSync(this.#path, `${JSON.stringify(text)}\n`, { mode: 0o600 })
     } catch {
-      // A home that cannot be written to still has a history for as long as the chat runs.
+      // A home that cannot be written to still has a history while the chat runs.
     }
   }
 

@@ -1,6 +1,7 @@
 /**
- * Who else can read a home. New files are for their owner alone; one that was made by an earlier version, copied or
- * unpacked may not be, and nobody notices unless it is said. It is left as it is: a group may be meant to share it.
+ * Finds out who else can read a home. New files are for their owner alone; a home that was made by an earlier version,
+ * copied or unpacked may be open to others, and nobody notices without a warning. Its permissions are not changed: a
+ * group may be meant to share it.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import type { Io } from './command.ts'
 const GROUP_AND_OTHERS = 0o077
 const NAMED = 5
 
-/** One line where others can read the home; called by commands that start something on it. */
+/** Prints one line if others can read the home; called by commands that start something on it. */
 export function warnOfReaders(home: string, { stderr }: Pick<Io, 'stderr'>): void {
   const found = readableByOthers(home)
   if (found.length === 0) return
@@ -17,7 +18,7 @@ export function warnOfReaders(home: string, { stderr }: Pick<Io, 'stderr'>): voi
   stderr.write(`Other users of this machine can read ${named} in ${home}. To close it: chmod -R go= ${home}\n`)
 }
 
-/** The files and folders at the top of a home that others than its owner can reach; none where the home is closed. */
+/** The files and folders at the top of a home that users other than its owner can reach; none if the home is closed. */
 export function readableByOthers(home: string): string[] {
   if (process.platform === 'win32' || !isOpen(home)) return []
   return readdirSync(home)

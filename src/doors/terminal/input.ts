@@ -1,9 +1,9 @@
 /**
- * Where requests come from: a terminal with a cursor (key-input.ts), or the lines of a pipe or a dumb
- * terminal (line-input.ts). Here is what the two have in common.
+ * The source of requests: a terminal with a cursor (key-input.ts), or the lines of a pipe or a dumb terminal
+ * (line-input.ts). This file has what the two share.
  *
- * A request may have several lines: one that ends with a backslash goes on, Alt-Enter begins a new one, and what is
- * pasted stays together. What was typed before a question was asked never answers it.
+ * A request may have several lines: a line that ends with a backslash continues, Alt-Enter begins a new one, and a
+ * paste stays together. Text typed before a question was asked never answers it.
  */
 import { trimEndOf } from '../../model/text.ts'
 import type { Io } from './command.ts'
@@ -13,11 +13,11 @@ export type Input = {
   /** The next request, whole. Undefined when the input has ended, or the user leaves. */
   read(): Promise<string | undefined>
   /**
-   * One of these words. On a terminal its first letter is enough, without Enter; in a pipe it is a line. Undefined where
-   * the answer cannot be had, which means no. A line that is no answer is kept as the next request.
+   * One of these words. On a terminal its first letter is enough, without Enter; in a pipe it is a line. Undefined if
+   * there can be no answer, which means no. A line that is no answer is kept as the next request.
    */
   choose(words: readonly string[], options?: ChooseOptions): Promise<string | undefined>
-  /** What has been typed ahead. */
+  /** The text that was typed ahead. */
   readonly typed: string
   /** Called for Ctrl-C while nothing is being asked. */
   interrupted: () => void
@@ -26,7 +26,7 @@ export type Input = {
 
 export type ChooseOptions = {
   signal?: AbortSignal | undefined
-  /** Called when `typed` is another. */
+  /** Called when `typed` has changed. */
   changed?: () => void
 }
 
@@ -34,7 +34,7 @@ export type InputOptions = {
   io: Io
   history: History
   complete: (line: string) => string[]
-  /** Says something between two prompts. */
+  /** Prints a text between two prompts. */
   say: (text: string) => void
 }
 
@@ -44,7 +44,7 @@ export const PROMPT = '› '
 export const MORE = '… '
 export const LEAVE = 'Ctrl-C again, or Ctrl-D, leaves.'
 
-/** Joins the lines of a request: gives it when it is whole, and nothing as long as it goes on. */
+/** Joins the lines of a request: returns it when it is complete, and undefined while it continues. */
 export class Request {
   readonly #lines: string[] = []
 
@@ -62,7 +62,7 @@ export class Request {
     this.#lines.length = 0
   }
 
-  /** What there is when no more can come. */
+  /** The text so far, when no more can come. */
   get rest(): string | undefined {
     return this.begun ? this.#lines.join('\n') : undefined
   }
@@ -74,7 +74,7 @@ export function answerIn(line: string, words: readonly string[]): string | undef
   return words.find(word => said === word || said === word[0])
 }
 
-/** A line that ends with an odd number of backslashes goes on in the next. */
+/** A line that ends with an odd number of backslashes continues in the next. */
 function continues(line: string): boolean {
   return (line.length - trimEndOf(line, '\\').length) % 2 === 1
 }

@@ -1,9 +1,9 @@
 /**
  * Requests from a terminal with a cursor: readline edits the line (history, completion, the usual keys), and this file
- * adds what it does not have. A paste stays together, Alt-Enter begins a new line, and keys that are pressed while the
- * agent works are kept and played when the next line is asked for.
+ * adds the rest. A paste stays together, Alt-Enter begins a new line, and keys that are pressed while the agent works
+ * are kept and replayed when the next line is asked for.
  *
- * Every line has a readline interface of its own, so that between two of them all keys come here alone.
+ * Every line has a readline interface of its own, so that between two lines all keys come only to this file.
  */
 import { createInterface, emitKeypressEvents, type Interface } from 'node:readline'
 import {
@@ -29,11 +29,11 @@ export class KeyInput implements Input {
   #asking: Interface | undefined
   #choosing: ((text: string | undefined, key: Key) => void) | undefined
   #answer: Pressed[] = []
-  /** One key has answered; the rest of its word and Enter, which may follow, belong to it. */
+  /** After one key has answered: the rest of its word and Enter may follow, and belong to the answer. */
   #rest: { word: string; pressed: Pressed[] } | undefined
-  /** Keys that came when nobody asked for any. */
+  /** Keys that were pressed when no input was asked for. */
   #ahead: Pressed[] = []
-  /** Between two lines of a request keys wait, Ctrl-C too. */
+  /** While a request is being read, keys between two lines wait, including Ctrl-C. */
   #reading = false
   #pasting = false
   #goesOn = false
@@ -90,7 +90,7 @@ export class KeyInput implements Input {
       const stop = () => end()
       if (signal?.aborted) return end()
       signal?.addEventListener('abort', stop)
-      // A line that was begun before the question is ended first: it was not typed as an answer.
+      // A line that was begun before the question must end first: it was not typed as an answer.
       let isOwn = textOf(this.#ahead).split(ENTER).at(-1) === ''
       this.#choosing = (text, key) => {
         if (isStop(key)) {
@@ -106,7 +106,7 @@ export class KeyInput implements Input {
     })
   }
 
-  /** The word that is answered with this key, if it is one; the rest of its letters may follow. */
+  /** The word that this key completes as an answer, if any; the rest of its letters may follow. */
   #answered(text: string | undefined, key: Key, words: readonly string[]): string | undefined {
     const said = textOf(this.#answer) + (isEnter(key) ? '' : (text ?? ''))
     const word = this.#pasting ? undefined : answerIn(said, words)
@@ -114,7 +114,7 @@ export class KeyInput implements Input {
     return word
   }
 
-  /** Whether a key goes on with a word that was answered by its first letter. What turns out to be none is kept. */
+  /** Whether a key continues a word that was answered by its first letter. Keys that do not are kept as input. */
   #isRest(text: string | undefined, key: Key): boolean {
     const { word, pressed } = this.#rest!
     if (text !== undefined && text !== '' && text === word[pressed.length]) return pressed.push([text, key]) > 0
@@ -124,7 +124,7 @@ export class KeyInput implements Input {
     return false
   }
 
-  /** A key that decides nothing yet: part of the answer, or of what was typed before the question. */
+  /** A key that decides nothing yet: part of the answer, or of the text typed before the question. */
   #typed(text: string | undefined, key: Key, isAnswer: boolean): void {
     const line = isAnswer ? this.#answer : this.#ahead
     line.push([text, key])
@@ -139,7 +139,7 @@ export class KeyInput implements Input {
     this.#stdin.pause()
   }
 
-  /** One line of the terminal; what is left of the keys of a paste waits for the next. */
+  /** Reads one line of the terminal; further keys of a paste wait for the next line. */
   #line(prompt: string): Promise<Answer> {
     const { io, history, complete } = this.#options
     return new Promise(resolve => {
@@ -177,7 +177,7 @@ export class KeyInput implements Input {
     })
   }
 
-  /** What was typed at a question and is no answer to it. */
+  /** Keeps text that was typed at a question but does not answer it. */
   #keepAnswer(): void {
     const line = this.#answer.splice(0)
     if (textOf(line).replaceAll(ENTER, '').trim() !== '') this.#ahead.push(...line)
@@ -195,7 +195,7 @@ export class KeyInput implements Input {
     }
   }
 
-  /** What readline does not know of a key. */
+  /** Handles keys that readline does not know. */
   #inLine(asking: Interface, { name, meta }: Key): void {
     if (name === 'paste-start' || name === 'paste-end') this.#pasting = name === 'paste-start'
     if (meta && name === 'return') {
@@ -217,13 +217,13 @@ export class KeyInput implements Input {
   }
 }
 
-/** Terminals put marks around what is pasted, so that its line ends are no Enter. */
+/** Terminals put marks around a paste, so that its line ends do not count as Enter. */
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
 
 const ENTER = '⏎ '
 
-/** What pressed keys come to, with a sign for Enter. */
+/** The text of pressed keys, with a sign for Enter. */
 function textOf(keys: readonly Pressed[]): string {
   let text = ''
   for (const [piece, { name, ctrl, meta }] of keys) {

@@ -1,6 +1,6 @@
 /**
- * Requests from a pipe or a dumb terminal: whole lines, no cursor. Nothing is echoed into a pipe, so that what comes out
- * is what the agent says. Ctrl-C reaches the process as a signal here.
+ * Requests from a pipe or a dumb terminal: whole lines, no cursor. Nothing is echoed into a pipe, so that the output
+ * holds only the agent's words. Ctrl-C reaches the process as a signal here.
  */
 import { createInterface } from 'node:readline'
 import { answerIn, type Input, type InputOptions, LEAVE, MORE, PROMPT, Request, type Terminal } from './input.ts'
@@ -89,5 +89,5 @@ export class LineInput implements Input {
   }
 }
 
-/** Stands for Ctrl-C among the lines; no line has a control character of this kind alone. */
+/** Represents Ctrl-C among the lines; no line consists of this control character alone. */
 const INTERRUPT = '\u0003'

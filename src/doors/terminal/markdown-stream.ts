@@ -1,16 +1,16 @@
 /**
- * Markdown that comes in pieces: every block is given out when it is whole, and never changes afterwards.
+ * Markdown that comes in pieces: every block is output when it is complete, and never changes afterwards.
  *
- * The guarantee: however a text is cut into pieces, what comes out is the same, because it is read line by line in any
- * case. A block is whole when another has begun behind it or an empty line has ended it. `pending` is the rest as it
- * stands, for a screen that can take it back.
+ * The guarantee: however a text is cut into pieces, the output is the same, because it is always read line by line. A
+ * block is complete when another has begun behind it or an empty line has ended it. `pending` is the incomplete rest,
+ * for a screen that can erase it.
  */
 import { Lexer, type Token } from 'marked'
 import { type Layout, LONGEST_BLOCK, LONGEST_LINE, plainLines, renderBlock } from './markdown.ts'
 import { printable } from './output.ts'
 import { type Line, span } from './spans.ts'
 
-/** A block is read again when it has grown by this part of itself. */
+/** A block is parsed again when it has grown by one part in this many. */
 const OFTEN = 16
 
 export class MarkdownStream {
@@ -39,7 +39,7 @@ export class MarkdownStream {
     if (!this.#fence && line.length > LONGEST_LINE) return [...this.#giveAll(), ...plainLines(line, this.#layout())]
     this.#lines += line
     if (!this.#fence && this.#lines.length > LONGEST_BLOCK) return this.#giveAll()
-    // A long block of code is read once, when its fence is closed; another long block from time to time.
+    // A long block of code is parsed once, when its fence is closed; any other long block from time to time.
     if (this.#fence ? !closesFence(line, this.#fence) : this.#wait-- > 0) return []
     const tokens = new Lexer().blockTokens(this.#lines)
     this.#fence = openFence(tokens.at(-1)?.raw ?? '')
@@ -48,7 +48,7 @@ export class MarkdownStream {
     return given
   }
 
-  /** The lines of everything that is left; the next piece begins a new text. */
+  /** The lines of everything that is left. The next piece begins a new text. */
   end(): Line[] {
     const last = this.#rest === '' ? [] : this.#line(printable(this.#rest))
     this.#rest = ''
@@ -66,7 +66,7 @@ export class MarkdownStream {
     return lines
   }
 
-  /** What is not whole yet, as it would look now. */
+  /** The incomplete rest, as it would look now. */
   pending(): Line[] {
     const text = this.#lines + printable(this.#rest.slice(-LONGEST_BLOCK))
     if (text.trim() === '') return []
@@ -97,16 +97,16 @@ export class MarkdownStream {
   }
 }
 
-/** The blocks that no later line can change: all but the last, and that too where an empty line has ended it. */
+/** The blocks that no later line can change: all but the last, and the last too if an empty line has ended it. */
 function wholeBlocks(tokens: readonly Token[], text: string): string[] {
   const last = tokens.findLastIndex(token => token.type !== 'space')
   const isOver = last >= 0 && endsAtEmptyLine(tokens[last]!) && tokens.slice(last + 1).some(({ raw }) => isGap(raw))
   const whole = tokens.slice(0, isOver ? last + 1 : Math.max(0, last)).map(({ raw }) => raw)
-  // The lexer joins some blocks again; what is not letter for letter in the text waits for the end.
+  // The lexer merges some blocks. If the blocks are not letter for letter the text, they wait for the end.
   return text.startsWith(whole.join('')) ? whole : []
 }
 
-/** Lists, quotes and indented code may go on behind an empty line. */
+/** Lists, quotes and indented code may continue behind an empty line. */
 function endsAtEmptyLine({ type, raw }: Token): boolean {
   if (type === 'code') return FENCE.test(raw)
   return type === 'paragraph' || type === 'heading' || type === 'table' || type === 'hr'
@@ -114,7 +114,7 @@ function endsAtEmptyLine({ type, raw }: Token): boolean {
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 
-/** The marks of the fence that a block has opened; nothing where it is closed, or none was opened. */
+/** The marks of the fence that a block has opened; undefined if it is closed, or none was opened. */
 function openFence(raw: string): string | undefined {
   const fence = FENCE.exec(raw)?.[1]
   if (fence === undefined) return undefined

@@ -1,9 +1,9 @@
 /**
- * Markdown as a terminal shows it: a block of it becomes lines of spans, laid out to a width.
+ * Markdown as a terminal shows it: a block becomes lines of spans, laid out to a width.
  *
- * Where colours cannot say it (`marks`), the signs of Markdown stay, so that a heading is still a heading. A link is
- * shown with its address: what a model calls it is not where it leads. Definitions of links stay as they are written,
- * because a text that comes in pieces cannot know of one that follows. Contract: the text has no control characters.
+ * If there are no colours (`marks`), the signs of Markdown stay, so that a heading is still a heading. A link is shown
+ * with its address, because its text may not say where it leads. Definitions of links stay as they are written, because
+ * a text that comes in pieces cannot know of one that follows. Contract: the text has no control characters.
  */
 import { Lexer, type Token, type Tokens } from 'marked'
 import { type Line, type Look, lineWidth, type Span, span, wrap } from './spans.ts'
@@ -11,13 +11,13 @@ import { tableLines } from './table.ts'
 
 export type Layout = { width: number; marks: boolean }
 
-/** Nobody writes longer ones, and the lexer's time grows with their square. They are shown as they are. */
+/** The lexer's time grows with the square of a block's length. Longer blocks are rare, and shown unformatted. */
 export const LONGEST_BLOCK = 20_000
 export const LONGEST_LINE = 4000
 const LONG_RUN = /_{32}|\*{32}|!{32}/
 const FENCED = /^ {0,3}(?:`{3}|~{3})/
 
-/** One block of Markdown, alone. */
+/** Renders one block of Markdown by itself. */
 export function renderBlock(raw: string, layout: Layout): Line[] {
   return isReadable(raw) ? blockLines(new Lexer().lex(raw), layout) : plainLines(raw, layout)
 }
@@ -44,7 +44,7 @@ function blockLines(tokens: readonly Token[], layout: Layout): Line[] {
     run = []
   }
   for (const token of tokens) {
-    // A tight list item has its words beside its blocks.
+    // The text of a tight list item is beside its blocks, not in a paragraph.
     if (token.type === 'text' || token.type === 'checkbox') {
       run.push(token)
       continue
@@ -88,7 +88,7 @@ function headingSpans(token: Tokens.Heading, { marks }: Layout): Span[] {
   return inlineSpans(token.tokens, looks, marks)
 }
 
-/** Code is not wrapped: the terminal does that, and what is copied stays whole. */
+/** Code is not wrapped: the terminal wraps it, and copied code stays whole. */
 function codeLines({ text, lang = '', raw }: Tokens.Code, marks: boolean): Line[] {
   const isFenced = /^ {0,3}(`{3}|~{3})/.test(raw)
   const lines = text.split('\n').map(line => [span(`  ${line}`, 'cyan')])
@@ -128,7 +128,7 @@ function tableOf({ header, rows, align }: Tokens.Table, { width, marks }: Layout
   )
 }
 
-/** The text of a paragraph with its looks. */
+/** The text of a paragraph as spans with their looks. */
 function inlineSpans(tokens: readonly Token[], looks: readonly Look[], marks: boolean): Span[] {
   return tokens.flatMap(token => inlineOf(token, looks, marks))
 }

@@ -1,8 +1,8 @@
 /**
  * How the CLI writes: colours, tables, short forms of long texts.
  *
- * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. What comes out of a ledger
- * was written by strangers, so control characters are shown, never sent to the terminal.
+ * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. The texts in a ledger come from
+ * strangers, so control characters are made visible, never sent to the terminal.
  */
 
 import { styleText } from 'node:util'
@@ -39,7 +39,7 @@ export function printable(text: string): string {
     .replace(/[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
 }
 
-/** JSON that a terminal may show: invisible and turning characters are written as escapes, and mean the same. */
+/** JSON that a terminal may show: invisible and direction-changing characters become escapes of the same meaning. */
 export function printableJson(value: unknown, indent = 2): string {
   const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(value, null, indent).replace(
@@ -55,7 +55,7 @@ export function oneLine(text: string, most: number): string {
   return boundedTo(line, most)
 }
 
-/** The beginning of a text, a few lines, and how much there is more. */
+/** The first lines of a text, and how much more there is. */
 export function beginning(text: string, { lines, width }: { lines: number; width: number }): string[] {
   const all = printable(text).split('\n')
   const kept = all.slice(0, lines).map(line => (line.length > width ? `${line.slice(0, width - 1)}…` : line))
@@ -63,7 +63,7 @@ export function beginning(text: string, { lines, width }: { lines: number; width
   return more > 0 ? [...kept, `… ${amount(more, 'more line')}`] : kept
 }
 
-/** A time as people in this place write it, to the minute. */
+/** A time in the local format, to the minute. */
 export function timeOf(ms: number): string {
   const date = new Date(ms)
   const two = (part: number) => String(part).padStart(2, '0')
@@ -72,8 +72,8 @@ export function timeOf(ms: number): string {
 }
 
 /**
- * Rows under a heading, in columns as wide as their widest cell; nothing where there are no rows. The name of a column
- * may begin with `>` (numbers, aligned to the right) or `*` (bold).
+ * Rows under a heading, in columns as wide as their widest cell; nothing if there are no rows. The name of a column may
+ * begin with `>` (numbers, aligned to the right) or `*` (bold).
  */
 export function* table(columns: readonly string[], rows: readonly string[][], paint: Paint): Generator<string> {
   if (rows.length === 0) return
@@ -95,7 +95,7 @@ export function* table(columns: readonly string[], rows: readonly string[][], pa
 
 const STEPS = '▁▂▃▄▅▆▇█'
 
-/** Values as a line of blocks, the highest for the most. */
+/** Values as a line of blocks; `most` gets the highest block. */
 export function sparkline(values: readonly number[], most: number): string {
   const top = STEPS.length - 1
   return values.map(value => STEPS[most > 0 ? Math.round((Math.min(value, most) / most) * top) : 0]).join('')

@@ -1,7 +1,7 @@
 /**
- * Where the chat writes. On a terminal there is a part at the bottom that moves (what is being written, what runs) and
+ * The output of the chat. On a terminal a part at the bottom moves (the text being written, the running calls) and
  * everything above it stays; lines are laid out to the width. On a dumb terminal nothing moves. In a pipe nothing is
- * laid out either: text goes through as it is written, so that a program can read it.
+ * laid out either: text passes as it is written, so that a program can read it.
  */
 import type { Io } from './command.ts'
 import { wantsColour } from './output.ts'
@@ -15,11 +15,11 @@ export type Screen = {
   readonly moves: boolean
   readonly width: number
   print(...lines: readonly Line[]): void
-  /** Text that is painted already. */
+  /** Writes text that is already painted. */
   write(text: string): void
-  /** Shows these at the bottom until anything else is shown or printed; none to clear it. */
+  /** Shows these lines at the bottom until anything else is shown or printed; an empty list clears them. */
   live(lines: readonly Line[]): void
-  /** The terminal is gone: nothing is written any more. */
+  /** Stops all output, because the terminal is gone. */
   mute(): void
 }
 
@@ -68,7 +68,7 @@ export function createScreen({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Scree
   }
 }
 
-/** The lines at the bottom: drawn again in place, and taken away before anything is written. */
+/** The lines at the bottom: redrawn in place, and erased before anything else is written. */
 class Bottom {
   readonly #out: Output
   readonly #columns: () => number
@@ -104,7 +104,7 @@ class Bottom {
   }
 }
 
-/** A tab would move further than it is counted. */
+/** A tab would be wider than its counted width. */
 function flat(line: Line): Line {
   return line.map(({ text, looks }) => ({ text: text.replaceAll('\t', '    '), looks }))
 }

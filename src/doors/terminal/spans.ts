@@ -1,6 +1,6 @@
 /**
- * Text with looks, before it becomes bytes: what is laid out (wrapped, padded, cut) has no escape sequences in it, and
- * every line is painted for itself. So a style never runs on into the next line, and widths are always those of the
+ * Text with looks, before it becomes bytes. Text being laid out (wrapped, padded, cut) has no escape sequences in it,
+ * and every line is painted separately. So a style never runs on into the next line, and widths are always those of the
  * text.
  */
 import { styleText } from 'node:util'
@@ -46,7 +46,7 @@ export function paintLine(line: Line, colour: boolean): string {
     .join('')
 }
 
-/** Neighbours that look alike as one, so that a line has no more escape sequences than it needs. */
+/** Joins neighbours with the same looks, so that a line has no more escape sequences than it needs. */
 function joined(line: Line): Span[] {
   const spans: Span[] = []
   for (const { text, looks } of line) {
@@ -66,7 +66,7 @@ export function clipLine(line: Line, width: number): Line {
     kept.push({ text: fits, looks })
     used += widthOf(fits)
     if (fits !== text) return kept
-    // The next span would lose its mark for what is missing.
+    // The next span would have no room for its `…`.
     if (used >= width) return kept
   }
   return kept
@@ -78,7 +78,7 @@ export function padLine(line: Line, width: number, align: 'left' | 'right' | 'ce
   return [span(' '.repeat(before)), ...line, span(' '.repeat(free - before))]
 }
 
-/** Lines of at most `width` columns, broken at spaces where that is possible; `\n` always breaks. */
+/** Lines of at most `width` columns, broken at spaces if possible; `\n` always breaks. */
 export function wrap(spans: Line, width: number): Line[] {
   const page = new Page(Math.max(1, width))
   let space: Span | undefined
@@ -141,7 +141,7 @@ function* wordsOf(spans: Line): Generator<Word> {
   if (word.length > 0) yield { type: 'word', spans: word }
 }
 
-/** A text that is wider than a line, cut into what fits in the rest of this one and in whole ones. */
+/** Cuts a text that is wider than a line into a piece that fits in the rest of this line and pieces of whole lines. */
 function piecesOf(text: string, rest: number, width: number): string[] {
   if (widthOf(text) <= rest) return [text]
   const pieces = ['']

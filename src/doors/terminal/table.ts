@@ -1,6 +1,6 @@
 /**
- * Tables for a terminal: columns as wide as they need, the widest ones narrowed and their cells wrapped when the table
- * does not fit; and where even that gives no readable column, one record a row, a line for each cell.
+ * Tables for a terminal: columns as wide as they need. If the table does not fit, the widest columns are narrowed and
+ * their cells wrapped. If that leaves no readable column, each row becomes a record with a line for each cell.
  */
 import { type Line, lineWidth, padLine, type Span, span, wrap } from './spans.ts'
 
@@ -26,11 +26,11 @@ export function tableLines(table: Table, width: number): Line[] {
   ]
 }
 
-/** Takes from the widest columns until all fit; nothing where that makes one unreadable. */
+/** Narrows the widest columns until all fit; undefined if that makes one unreadable. */
 function narrowed(natural: readonly number[], room: number): number[] | undefined {
   const total = natural.reduce((sum, size) => sum + size, 0)
   if (total <= room) return [...natural]
-  // The largest bound under which the columns fit, shared by all that are wider.
+  // The largest width limit under which the columns fit; all wider columns get it.
   let bound = Math.max(...natural)
   while (bound > 0 && natural.reduce((sum, size) => sum + Math.min(size, bound), 0) > room) bound--
   return bound < NARROW ? undefined : natural.map(size => Math.min(size, bound))

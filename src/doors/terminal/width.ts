@@ -1,6 +1,6 @@
 /**
- * How many columns a text takes on a terminal. Terminals disagree on the rarest characters; this keeps to what most
- * of them do: a picture or an East Asian wide character takes two, a combining mark takes none. Pure.
+ * The number of columns that a text takes on a terminal. Terminals disagree on the rarest characters; this follows most
+ * of them: a picture or an East Asian wide character takes two, a combining mark takes none. Pure.
  */
 
 const PLAIN = /^[\x20-\x7e]*$/
@@ -18,7 +18,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** What a reader takes for one character each, with its columns. */
+/** The characters as a reader sees them, each with its columns. */
 export function* charactersOf(text: string): Generator<{ text: string; width: number }> {
   if (PLAIN.test(text)) {
     for (const char of text) yield { text: char, width: 1 }
@@ -27,7 +27,7 @@ export function* charactersOf(text: string): Generator<{ text: string; width: nu
   for (const { segment } of segmenter.segment(text)) yield { text: segment, width: widthOfOne(segment) }
 }
 
-/** The beginning of a text, with `…` for what does not fit. */
+/** The beginning of a text, with `…` for the part that does not fit. */
 export function clip(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -40,7 +40,7 @@ export function clip(text: string, width: number): string {
   return width < 1 ? '' : `${kept}…`
 }
 
-/** The end of a text, with `…` for what does not fit: of a path, the last part says the most. */
+/** The end of a text, with `…` for the part that does not fit: the last part of a path says the most. */
 export function clipStart(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
