@@ -1,6 +1,6 @@
 /**
- * What may be in a block or a proposal at all, whoever writes it. Names are kept short and free of characters that a
- * reader cannot see, because people decide by them. Pure.
+ * Limits for blocks and proposals, for every writer. Names are short and have no invisible characters, because people
+ * decide by them. Pure.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Confidence, Content, EntryLink } from './store.ts'
@@ -50,7 +50,7 @@ export function checkProposal(given: {
   if (given.entries.length > MAX_ENTRIES) throw invalid(`A proposal names at most ${MAX_ENTRIES} entries.`)
 }
 
-/** The title of a block that has none: the label in words. */
+/** The default title of a block: its label in words. */
 export function titleOf(label: string): string {
   return label.replaceAll('_', ' ').replace(/\p{L}+/gu, word => {
     const [first = '', ...rest] = word

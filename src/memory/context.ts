@@ -1,9 +1,9 @@
 /**
- * Memory in the system prompt: the approved blocks under a heading, and what to tell an agent about them.
+ * Memory in the system prompt: the approved blocks under a heading, and instructions for the agent.
  *
- * The same blocks give the same bytes on one day, so a provider's cache of the prompt holds until a user approves
- * something or a fact runs out. Whole blocks are shown in the order of their labels as far as they fit; the others, and
- * those that are to be loaded on demand, have a line in an index.
+ * The same blocks give the same bytes on one day, so the provider's cache stays valid until a user approves a change
+ * or a fact expires. Whole blocks are shown in label order as far as they fit; the others, and blocks to load on
+ * demand, get a line in an index.
  */
 import { boundedTo } from '../model/text.ts'
 import { titleOf } from './checks.ts'
@@ -13,11 +13,11 @@ import { allBlocks, type Block, type MemoryStore } from './store.ts'
 
 export type MemoryContextOptions = {
   heading?: string
-  /** Whom the blocks are about: "the user", or "the student" of a tutor. */
+  /** The person the blocks are about: "the user", or "the student" of a tutor. */
   subject?: string
   /** Characters. */
   most?: number
-  /** What is out of date at this time is marked. */
+  /** Facts that are out of date at this time are marked. */
   now?: number
 }
 
@@ -26,7 +26,7 @@ const MOST = 20_000
 const MAX_INDEX_LINES = 100
 const MAX_ABOUT_CHARS = 100
 
-/** The blocks of a user for the system prompt; empty where there are none. */
+/** The blocks of a user for the system prompt; empty if there are none. */
 export async function buildMemoryContext(
   store: Pick<MemoryStore, 'blocks'>,
   userId: string,
@@ -50,7 +50,7 @@ export async function buildMemoryContext(
   return `${shown.join('\n\n')}\n`
 }
 
-/** What an agent is told about its memory tools. */
+/** Instructions for an agent about its memory tools. */
 export function memoryInstructions({
   heading = MEMORY_HEADING,
   subject = 'user',
@@ -79,7 +79,7 @@ function staleMark(body: string, day: string): string {
   return facts.since === undefined && facts.replacedBy === undefined ? '' : ` [${describeStale(facts)}]`
 }
 
-/** A line for each block that is read when it is needed. */
+/** A line for each block that is read on demand. */
 function indexOf(left: readonly Block[], day: string): string {
   const lines = left.slice(0, MAX_INDEX_LINES).map(({ label, title, body }) => {
     const [about = ''] = factsIn(withoutFrontMatter(body))

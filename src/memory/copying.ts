@@ -1,15 +1,15 @@
 /**
  * Copies memory from one database to another: blocks with all their versions, and proposals.
  *
- * A block goes on where it stopped when its versions at the target are the first of those at the source. One that was
- * changed at the target by itself is left as it is, and named; so is a proposal that differs there.
+ * A block is continued if its versions at the target are the first of those at the source. A block that was changed
+ * at the target is left as it is and named; so is a proposal that differs.
  */
 import { type CopyTally, copyRows, putRow, textOf } from '../ledger/copy-rows.ts'
 import { countOf, rowsOf, type Sql, type SqlRow, type Steps } from '../ledger/sql.ts'
 
 type Block = { user: string; label: string }
 
-/** The users with anything in memory, by name. */
+/** The users who have anything in memory, by name. */
 export async function memoryUsers(from: Sql): Promise<string[]> {
   const rows = await from.all('SELECT user_id FROM versions UNION SELECT user_id FROM proposals ORDER BY user_id')
   return rows.map(row => String(row['user_id']))
@@ -47,7 +47,7 @@ async function copyBlock(from: Sql, to: Sql, { user, label }: Block, tally: Copy
 
 const KEY = ['user_id', 'label', 'id']
 
-/** The block is at that version, or there is none. */
+/** Points the block to that version, or removes it if there is none. */
 function* pointTo(own: readonly string[], version: SqlRow | undefined): Steps<void> {
   yield* countOf('DELETE FROM blocks WHERE user_id = ? AND label = ?', own)
   if (!version) return

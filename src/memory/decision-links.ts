@@ -1,10 +1,10 @@
 /**
- * Links by which a user decides on proposals without signing in: a token in an address, signed with a key that the
- * servers of a home share, that names one user and the proposals that it is for.
+ * Links with which a user decides on proposals without signing in. The address has a token, signed with a key that
+ * the servers of a home share; it names one user and the proposals.
  *
- * A link expires, and each of its proposals can be decided once. It is shown to the user only: `noticeOf` makes the line
- * for the end of an answer, and `withoutNotice` and `withoutLinks` take it out of what a front end sends back, so that
- * no model ever reads a link that holds.
+ * A link expires, and each of its proposals can be decided once. Only the user sees it: `noticeOf` makes the line for
+ * the end of an answer, and `withoutNotice` and `withoutLinks` remove it from what a front end sends back, so that no
+ * model ever reads a valid link.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -14,7 +14,7 @@ import { parseJson } from '../model/json.ts'
 export type LinkedProposals = { user: string; ids: string[] }
 
 const LIFETIME_MS = 24 * 3_600_000
-/** The newest ones that a link names: its address stays short. */
+/** A link names at most this many proposals, the newest, so that its address stays short. */
 const MOST_PROPOSALS = 20
 const LINK = /\/decide\/[\w-]{16,}\.[\w-]{43}/g
 const payloadSchema = z.tuple([z.string(), z.number(), z.array(z.string())])
@@ -35,7 +35,7 @@ export class DecisionLinks {
     return `/decide/${text}.${this.#sign(text)}`
   }
 
-  /** What a link is for; an error for one that is not ours or too old. */
+  /** The proposals of a link; throws if the link is not ours or has expired. */
   read(token: string): LinkedProposals {
     const [text = '', signature = ''] = token.split('.')
     const expected = Buffer.from(this.#sign(text))
@@ -51,7 +51,7 @@ export class DecisionLinks {
   }
 }
 
-/** Between an answer and our line below it. */
+/** The separator between an answer and our line below it. */
 const MARK = '\n\n---\nMemory: '
 
 /** The line at the end of an answer. */
@@ -59,7 +59,7 @@ export function noticeOf(count: number, url: string): string {
   return `${waiting(count)}[look and decide](${url}), or answer "approve" or "reject".`
 }
 
-/** The same for programs that show Markdown as it is, where a word would go to the model. */
+/** The same for programs that show Markdown as plain text, where a typed word would go to the model. */
 export function plainNoticeOf(count: number, url: string): string {
   return waiting(count) + url
 }
@@ -68,24 +68,24 @@ function waiting(count: number): string {
   return `${MARK}${count === 1 ? '1 change waits' : `${count} changes wait`} for your decision: `
 }
 
-/** Where a plain notice may begin, and what it is, as a string of JSON ends with it. */
+/** The beginning of a plain notice, and the notice itself, as they appear at the end of a JSON string. */
 export const PLAIN_NOTICE_MARK = JSON.stringify(MARK).slice(1, -1)
 export const PLAIN_NOTICE =
   /\\n\\n---\\nMemory: \d+ changes? waits? for your decision: https?:[^\s"\\]+\/(?:decide\/[\w-]{16,}\.[\w-]{43}|#\/memory)(?=")/y
 
-/** The token of the notice that an answer ends with, if it does. */
+/** The token of the notice at the end of an answer, if there is one. */
 export function tokenInNotice(text: string): string | undefined {
   const at = text.lastIndexOf(MARK)
   const found = at < 0 ? undefined : text.slice(at).match(LINK)?.[0]
   return found?.slice('/decide/'.length)
 }
 
-/** An answer without the notice that we put below it. */
+/** Removes our notice from the end of an answer. */
 export function withoutNotice(text: string): string {
   return tokenInNotice(text) === undefined ? text : text.slice(0, text.lastIndexOf(MARK))
 }
 
-/** A text in which no link of ours can be followed any more. */
+/** The text with all of our links made unusable. */
 export function withoutLinks(text: string): string {
   return text.replaceAll(LINK, '/decide/…')
 }

@@ -1,19 +1,19 @@
 /**
- * How a change of a block is shown to the person who decides on it: word by word, with everything that a screen
- * would hide made visible. A proposal is written by a model that may have read a stranger's text, so characters
- * without a width, directional overrides and control characters are named, never printed. Pure.
+ * Shows a change of a block to the person who decides on it: word by word, with invisible characters made visible. A
+ * proposal is written by a model that may have read a stranger's text, so zero-width characters, directional
+ * overrides and control characters are named, never printed. Pure.
  */
 import { diffWordsWithSpace } from 'diff'
 
 export type DiffPart = { type: 'same' | 'added' | 'removed'; text: string }
 
-/** A character that a reader would not see, and how often it occurs in the text. */
+/** An invisible character, and how often it occurs in the text. */
 export type Hidden = { char: string; name: string; count: number }
 
-/** Beyond this the comparison of words takes too long to wait for; the texts are then shown whole. */
+/** If comparing words takes longer than this, the texts are shown whole. */
 const MAX_MS = 500
 
-/** The words that went and came; texts have their hidden characters revealed. */
+/** The removed and added words; invisible characters are revealed. */
 export function diffTexts(before: string, after: string): DiffPart[] {
   const changes = diffWordsWithSpace(before, after, { timeout: MAX_MS })
   if (!changes) return [part('removed', before), part('added', after)].filter(({ text }) => text !== '')
@@ -25,7 +25,7 @@ export function reveal(text: string): string {
   return text.replace(HIDDEN, char => (allowed(char) ? char : `⟨${codeOf(char)}⟩`))
 }
 
-/** Which hidden characters there are. */
+/** The invisible characters in a text. */
 export function hiddenIn(text: string): Hidden[] {
   const found = new Map<string, number>()
   for (const [char] of text.matchAll(HIDDEN)) if (!allowed(char)) found.set(char, (found.get(char) ?? 0) + 1)
@@ -36,7 +36,7 @@ function part(type: DiffPart['type'], text: string): DiffPart {
   return { type, text: reveal(text) }
 }
 
-/** An emoji with its joiners and variation selectors is one picture and goes through whole. */
+/** An emoji with its joiners and variation selectors is one picture and is kept whole. */
 const EMOJI = String.raw`\p{RGI_Emoji}`
 const INVISIBLE = String.raw`[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Point}]`
 const HIDDEN = new RegExp(`${EMOJI}|${INVISIBLE}`, 'gv')

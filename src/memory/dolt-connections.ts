@@ -1,9 +1,9 @@
 /**
  * Connections to a Dolt server, each used for one piece of work with a deadline.
  *
- * Whatever the server or the network does, a call answers in bounded time: a connection that is late is destroyed,
- * never put back. One that died while it was idle (the server was restarted) is replaced before any work is done on
- * it. A statement gets its values as parameters of the server's own, so they are never part of its text.
+ * Every call answers in bounded time: a connection that is late is destroyed, never put back. One that died while
+ * idle (because the server was restarted) is replaced before any work is done on it. Values are passed as parameters,
+ * so they are never part of a statement's text.
  */
 import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
 import { codeOf } from '../files/root.ts'
@@ -20,7 +20,7 @@ export type DoltOptions = {
 export type DoltValue = string | number | null
 export type DoltRow = Record<string, unknown>
 
-/** A transaction lost against another one: nothing of it happened. */
+/** A transaction that lost against another one; it had no effect. */
 export class LostRace extends Error {}
 
 export class DoltConnections {
@@ -40,7 +40,7 @@ export class DoltConnections {
     })
   }
 
-  /** Does work on one connection, on a branch or (`null`) in no database at all. */
+  /** Runs work on one connection, on a branch or (`null`) without a database. */
   async run<T>(branch: string | null, work: (session: DoltSession) => Promise<T>): Promise<T> {
     const { deadline, clear } = this.#deadline()
     let connection: PoolConnection | undefined
@@ -65,7 +65,7 @@ export class DoltConnections {
     clear()
   }
 
-  /** A connection that answers. Those that the server has closed meanwhile are thrown away. */
+  /** A connection that answers. Connections that the server has closed are thrown away. */
   async #connect(branch: string | null, deadline: Promise<never>): Promise<PoolConnection> {
     for (let attempt = 0; ; attempt++) {
       const waiting = this.#pool.getConnection()
@@ -137,8 +137,8 @@ export class DoltSession {
   }
 
   /**
-   * Ends a transaction in a Dolt commit of all that changed. The second statement tells the server that the
-   * transaction is over: without it the connection goes on in it, and sees and saves nothing new.
+   * Ends a transaction with a Dolt commit of all changes. The second statement tells the server that the transaction
+   * is over: without it the connection stays in the transaction, and sees and saves nothing new.
    */
   async commit(message: string, author: string, { newTables = false } = {}): Promise<void> {
     await this.call('COMMIT', newTables ? '-A' : '-a', '-m', message, '--author', author)
@@ -157,7 +157,7 @@ export class DoltSession {
 
 const MAX_ATTEMPTS = 20
 
-/** Tries work again that lost against another process. */
+/** Retries work that lost against another process. */
 export async function untilWon(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -169,7 +169,7 @@ export async function untilWon(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A connection that lost a race is as good as before once its transaction is over. */
+/** After a lost race, a connection is usable again once its transaction is over. */
 async function giveBack(connection: PoolConnection | undefined, deadline: Promise<never>): Promise<void> {
   try {
     if (connection) await Promise.race([connection.query('ROLLBACK'), deadline])
@@ -179,7 +179,7 @@ async function giveBack(connection: PoolConnection | undefined, deadline: Promis
   }
 }
 
-/** In quotes, and only if there is nothing in it that needs any. */
+/** Quoted, and only if it has no characters that need escaping. */
 function branchName(database: string, branch: string): string {
   if (!/^[\w=/-]+$/.test(branch)) throw new PalimpsestError('INVALID_INPUT', `${branch} is no branch of ours.`)
   return `\`${database}/${branch}\``

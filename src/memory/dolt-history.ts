@@ -1,7 +1,7 @@
 /**
- * A block's versions as Dolt has them: main's commits from the newest to the oldest, and the block `AS OF` each that
- * may have touched it. Commits of ours say which blocks they touched, so that others' cost nothing; what somebody
- * committed with plain SQL, or merged by hand, is looked at and found too.
+ * A block's versions from Dolt: the commits of main from newest to oldest, and the block `AS OF` each commit that may
+ * have touched it. Our commits name the blocks that they touched, so other blocks' commits cost nothing; commits made
+ * with plain SQL, or merged by hand, are read and found too.
  */
 import { codeOf } from '../files/root.ts'
 import type { DoltRow, DoltSession } from './dolt-connections.ts'
@@ -30,7 +30,7 @@ export async function readVersions(
   return versions
 }
 
-/** The newest first. */
+/** Newest first. */
 async function* changesOf(session: DoltSession, place: Place): AsyncGenerator<Version> {
   const main = await readMain(session)
   const candidates = main.filter(({ message }) => mayTouch(message, place))
@@ -43,7 +43,7 @@ async function* changesOf(session: DoltSession, place: Place): AsyncGenerator<Ve
   }
 }
 
-/** The commits of main, without those of the branches that were merged into it. */
+/** The commits of main, without those of branches merged into it. */
 async function readMain(session: DoltSession): Promise<Commit[]> {
   const rows = await session.rows(
     "SELECT commit_hash, parents, message, committer, date FROM dolt_log('main', '--parents')",
@@ -54,7 +54,7 @@ async function readMain(session: DoltSession): Promise<Commit[]> {
   return main
 }
 
-/** The block as it was; nothing where it was not, or before there were tables. */
+/** The block at a commit; `undefined` if it did not exist, or before there were tables. */
 async function blockAt(session: DoltSession, { hash }: Commit, { userId, label }: Place): Promise<DoltRow | undefined> {
   const sql = `SELECT title, body, schema_ref, version FROM blocks AS OF '${hash}' WHERE user_id = ? AND label = ?`
   try {

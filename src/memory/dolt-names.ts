@@ -1,20 +1,22 @@
 /**
- * What Dolt is told about who and what: names of branches, authors of commits, messages. Names from outside become
- * letters that mean nothing to Dolt, SQL or Git before they get anywhere. Pure.
+ * Names for Dolt: branches, authors of commits, messages. Names from outside are first encoded in characters that
+ * have no meaning to Dolt, SQL or Git. Pure.
  */
 import type { Actor, Change, Note, Proposal } from './store.ts'
 
-/** `agent/{user}/{label}/{id}`; what is not a letter, a digit, `-` or `_` is written as the hex of its bytes. */
+/**
+ * `agent/{user}/{label}/{id}`; any character except letters, digits, `-` and `_` is written as the hex of its bytes.
+ */
 export function branchOf({ userId, label, id }: Pick<Proposal, 'userId' | 'label' | 'id'>): string {
   return `agent/${safe(userId)}/${safe(label)}/${safe(id)}`
 }
 
-/** The id that is in a branch's name, where the name is one of ours. */
+/** The id in a branch's name, if the branch is ours. */
 export function idInBranch(branch: string): string | undefined {
   return /^agent\/[\w=-]+\/[\w=-]+\/([a-z0-9]+)$/.exec(branch)?.[1]
 }
 
-/** When an id was made: its first nine digits are a time. */
+/** The time when an id was made: its first nine digits. */
 export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 9), 36)
 }
@@ -46,7 +48,7 @@ export function proposalMessage({
   ])
 }
 
-/** More blocks than this in one commit are not named one by one. */
+/** If a commit changes more blocks than this, they are not named one by one. */
 const NAMED = 50
 
 export function noteMessage(note: Note, changes: readonly Change[]): string {
@@ -68,7 +70,7 @@ export function noteMessage(note: Note, changes: readonly Change[]): string {
   ])
 }
 
-/** False for a commit that says of itself that it changed other blocks only. */
+/** False for a commit that names only other blocks as changed. */
 export function mayTouch(text: string, block: { userId: string; label: string }): boolean {
   const { fields, lines } = readMessage(text)
   return !fields.has('Action') || fields.has('Blocks') || lines.includes(blockLine(block))
@@ -78,7 +80,7 @@ function blockLine({ userId, label }: { userId: string; label: string }): string
   return `Block: ${JSON.stringify([userId, label])}`
 }
 
-/** What a commit of ours says about itself in its last paragraph; nothing of one that somebody made by hand. */
+/** Reads the fields in the last paragraph of our commit messages; empty for a commit that somebody made by hand. */
 export function readMessage(text: string): { why: string; fields: Map<string, string>; lines: string[] } {
   const paragraphs = text.split('\n\n')
   const lines = (paragraphs.at(-1) ?? '').split('\n')

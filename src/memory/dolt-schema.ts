@@ -1,9 +1,9 @@
 /**
- * The tables on Dolt, and what makes them right again after anything that happened behind our back.
+ * The tables on Dolt, and their repair after changes from outside.
  *
  * `blocks` and `proposals` are versioned: a proposal's branch has its row in both, and a decision brings the row to
- * main. `open_proposals` is not (Dolt ignores it): an index in main's working set, so that a user's open proposals are
- * found without looking at anybody else's branches. It can be lost: the branches say everything that is in it.
+ * main. `open_proposals` is not versioned (Dolt ignores it): it is an index in main's working set, so that a user's
+ * open proposals are found without reading other users' branches. It can be rebuilt from the branches.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { type DoltConnections, type DoltRow, type DoltSession, untilWon } from './dolt-connections.ts'
@@ -31,10 +31,10 @@ const MIGRATIONS: readonly [name: string, statements: string[]][] = [
   ['operation of a proposal', ['ALTER TABLE proposals ADD COLUMN operation LONGTEXT']],
 ]
 
-/** What a branch without its commit is given before it counts as abandoned. */
+/** The time after which a branch without its commit counts as abandoned. */
 const HALF_MADE_MS = 10 * 60_000
 
-/** Makes the database and its tables if they are not there, and repairs the index of open proposals. */
+/** Creates the database and its tables if they are missing, and repairs the index of open proposals. */
 export async function prepareDolt(connections: DoltConnections, clock: () => number): Promise<void> {
   await connections.run(null, session => session.plain(`CREATE DATABASE IF NOT EXISTS \`${connections.database}\``))
   await untilWon(() => connections.run('main', migrate))
@@ -61,13 +61,13 @@ async function migrate(session: DoltSession): Promise<void> {
   await matchIndex(session)
 }
 
-/** The index is not versioned and may be as old as the first step, or new after it was lost. */
+/** The index is not versioned: it may have the columns of the first migration, or be new after it was lost. */
 async function matchIndex(session: DoltSession): Promise<void> {
   if (await session.row("SHOW COLUMNS FROM open_proposals LIKE 'operation'")) return
   await unlessThere(session, 'ALTER TABLE open_proposals ADD COLUMN operation LONGTEXT')
 }
 
-/** Another process that starts at the same time may have added it a moment ago. */
+/** Another process that starts at the same time may just have added it. */
 async function unlessThere(session: DoltSession, sql: string): Promise<void> {
   try {
     await session.plain(sql)
@@ -96,8 +96,8 @@ async function repair(connections: DoltConnections, now: number): Promise<void> 
 }
 
 /**
- * In this order, because others work meanwhile: a branch is there before its row in the index, and its decision is
- * recorded before it goes.
+ * The order matters because others work meanwhile: a branch is created before its row in the index, and its decision
+ * is recorded before it is deleted.
  */
 async function readState(session: DoltSession) {
   const known = await session.rows('SELECT user_id, id FROM open_proposals')
@@ -111,7 +111,7 @@ async function readState(session: DoltSession) {
   return { known, branches, decided }
 }
 
-/** Deletes a branch that may be gone already. */
+/** Deletes a branch that may already be gone. */
 export async function dropBranch(session: DoltSession, branch: string): Promise<void> {
   try {
     await session.call('BRANCH', '-D', branch)
@@ -120,7 +120,7 @@ export async function dropBranch(session: DoltSession, branch: string): Promise<
   }
 }
 
-/** Rows of main that still say "open" came with a branch that somebody merged by hand. */
+/** Closes "open" rows on main: they came with a branch that somebody merged by hand. */
 async function closeMerged(session: DoltSession, now: number): Promise<void> {
   const merged = await session.rows(
     "SELECT p.id, p.label, p.user_id, b.version FROM proposals p LEFT JOIN blocks b ON b.user_id = p.user_id AND b.label = p.label WHERE p.state = 'open'",
@@ -142,7 +142,7 @@ async function closeMerged(session: DoltSession, now: number): Promise<void> {
 async function adopt(session: DoltSession, branch: string, id: string, now: number): Promise<void> {
   const [row] = await session.rows(`SELECT * FROM proposals AS OF '${branch}' WHERE id = ?`, [id])
   if (row) {
-    // A branch keeps the columns of the day when it was made.
+    // A branch has the columns of the time when it was made.
     const columns = Object.keys(row).join(', ')
     await session.change(
       `INSERT IGNORE INTO open_proposals (${columns}) SELECT ${columns} FROM proposals AS OF '${branch}' WHERE user_id = ? AND id = ?`,

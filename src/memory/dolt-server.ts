@@ -1,9 +1,9 @@
 /**
- * A Dolt server of one's own, for development and tests: started on a folder, waited for, watched, and stopped.
+ * A local Dolt server for development and tests: started on a folder, waited for, watched, and stopped.
  *
- * A folder has one owner: a second one is refused with the address of the first. What an owner left behind when it
- * was killed (its mark, its server) is recognised by the time at which the process began, and cleared away. A server
- * that dies is started again on the same port, until it dies too often.
+ * A folder has one owner: a second one is refused with the address of the first. If an owner was killed, its lock
+ * file and its server are recognised by the start time of the process, and cleared away. A server that dies is
+ * restarted on the same port, until it dies too often.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -30,12 +30,12 @@ export type DoltServerOptions = {
   env?: Environment
 }
 
-/** Whose folder it is. `began` tells a process from a later one with the same number. */
+/** The owner of a folder. `began` tells a process from a later one with the same process id. */
 type Owner = { pid: number; began: string; server?: { pid: number; began: string }; port: number }
 
 const READY_MS = 20_000
 const STOP_MS = 10_000
-/** More deaths than this within a minute, and it is left dead. */
+/** After more deaths than this within a minute, it is not restarted. */
 const DEATHS = 5
 
 /** The dolt to use: PALIMPSEST_DOLT, the one that `npm run dolt:install` built, or the one on the PATH. */
@@ -157,7 +157,7 @@ export class DoltServer {
   }
 }
 
-/** Makes this process the owner of the folder, or says who is. */
+/** Makes this process the owner of the folder, or throws with the present owner. */
 async function takeFolder(folder: string, port: number): Promise<void> {
   const mark = markOf(folder)
   const mine: Owner = { pid: process.pid, began: beganAt(process.pid), port }
@@ -193,7 +193,7 @@ function readOwner(path: string): Owner | undefined {
   }
 }
 
-/** The server of an owner that was killed. */
+/** Ends the server of an owner that was killed. */
 async function end(server: { pid: number; began: string }): Promise<void> {
   process.kill(server.pid, 'SIGTERM')
   const until = Date.now() + STOP_MS
@@ -212,7 +212,7 @@ function lives({ pid, began }: { pid: number; began: string }): boolean {
   return began === '' || beganAt(pid) === began
 }
 
-/** When a process began, in the system's own count; empty where the system does not say, or the process is a zombie. */
+/** The start time of a process, in the system's own count; empty if it is unknown, or the process is a zombie. */
 function beganAt(pid: number): string {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -33,7 +33,7 @@ import {
 } from './store.ts'
 
 const BLOCK = 'SELECT user_id, label, title, body, schema_ref, updated_at, version FROM blocks'
-/** Open proposals, less those whose decision is on main already. */
+/** Open proposals, except those whose decision is already on main. */
 const OPEN = `SELECT * FROM open_proposals WHERE user_id = ?
   AND id NOT IN (SELECT decided.id FROM proposals AS decided WHERE decided.user_id = ?)`
 
@@ -161,7 +161,9 @@ export class DoltMemory implements MemoryStore {
     return rows.map(row => String(row['user_id']))
   }
 
-  /** Open proposals go with their branches. Earlier commits keep what they hold: Dolt never forgets by itself. */
+  /**
+   * Also deletes open proposals and their branches. Earlier commits keep their content: Dolt never forgets by itself.
+   */
   async forget(userId: string, { at, by }: { at: number; by: Actor }): Promise<void> {
     for (const { branch } of await this.proposals(userId, { state: 'open', limit: 10_000 })) {
       if (branch) await this.#dropBranch(branch)
@@ -187,7 +189,7 @@ export class DoltMemory implements MemoryStore {
     return this.#connections.run('main', work)
   }
 
-  /** Work that ends in one commit; `false` when it found otherwise than expected, or lost against another. */
+  /** Runs work that ends in one commit; `false` if the state was not as expected, or another transaction won. */
   async #transaction(work: (session: DoltSession) => Promise<boolean>): Promise<boolean> {
     await this.#ready()
     try {
@@ -203,12 +205,12 @@ export class DoltMemory implements MemoryStore {
     }
   }
 
-  /** The decision is recorded already; a branch that is left is deleted when the store is opened again. */
+  /** The decision is already recorded; a remaining branch is deleted when the store is opened again. */
   async #dropBranch(branch: string): Promise<void> {
     await this.#connections.run('main', session => dropBranch(session, branch)).catch(() => {})
   }
 
-  /** Tables and index are made ready before the first use; when that fails, the next use tries again. */
+  /** Prepares tables and index before the first use; after a failure, the next use tries again. */
   #ready(): Promise<void> {
     this.#prepared ??= prepareDolt(this.#connections, this.#clock).catch(error => {
       this.#prepared = undefined
@@ -220,7 +222,7 @@ export class DoltMemory implements MemoryStore {
 
 type Deciding = { userId: string; id: string; decision: Decision }
 
-/** Records a decision and makes its change, in one commit. False when it was decided otherwise meanwhile. */
+/** Records a decision and makes its change, in one commit. False if it was decided otherwise meanwhile. */
 async function carryOut(session: DoltSession, { userId, id, decision }: Deciding): Promise<boolean> {
   const { from, change, note } = decision
   if (!(await recordDecision(session, { userId, id, decision }))) return false
@@ -230,7 +232,7 @@ async function carryOut(session: DoltSession, { userId, id, decision }: Deciding
   return true
 }
 
-/** The branch of an open proposal. Asks for the branch itself: `dolt_branches` reads all of them to find one. */
+/** The branch of an open proposal. It looks up the branch itself: `dolt_branches` reads all branches to find one. */
 async function openBranch(session: DoltSession, userId: string, id: string): Promise<string | undefined> {
   const row = await session.row(`${OPEN} AND id = ?`, [userId, userId, id])
   if (!row) return undefined
@@ -247,7 +249,7 @@ function isNoBranch(error: unknown): boolean {
   return error instanceof Error && /invalid ref|not found/i.test(error.message)
 }
 
-/** A branch that was there a moment ago and is not any more has been decided on by somebody else. */
+/** If a branch has just disappeared, somebody else has decided on it. */
 async function merge(session: DoltSession, branch: string): Promise<void> {
   try {
     await session.call('MERGE', '--no-commit', '--no-ff', branch)
@@ -256,7 +258,7 @@ async function merge(session: DoltSession, branch: string): Promise<void> {
   }
 }
 
-/** The proposal's row comes to main: with its commit where it is approved, as a copy where it is rejected. */
+/** Brings the proposal's row to main: with its commit if it is approved, as a copy if it is rejected. */
 async function bringToMain(
   session: DoltSession,
   { userId, id, branch, decision }: Deciding & { branch: string },

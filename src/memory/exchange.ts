@@ -1,8 +1,8 @@
 /**
- * Memory as one JSON document: to keep a copy of, to move between stores and machines, to read without us.
+ * Memory as one JSON document: for backups, for moving between stores and machines, and for reading without us.
  *
- * It holds the blocks as they are and the open proposals. Importing writes the blocks as one change and proposes the
- * open proposals anew; it never decides anything and never rewrites what is there already.
+ * It holds the present blocks and the open proposals. Importing writes the blocks as one change and proposes the open
+ * proposals again; it decides nothing and never rewrites existing content.
  */
 import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
@@ -57,13 +57,13 @@ export async function exportMemory(memory: Memory, userId?: string): Promise<Mem
     for (const { version: _, ...rest } of await allBlocks(store, user)) blocks.push(rest)
     const idOf = ({ id }: Proposal) => id
     const open = await allPages(page => store.proposals(user, { state: 'open', ...page }), idOf)
-    // The oldest first, so that importing keeps their order.
+    // Oldest first, so that importing keeps their order.
     proposals.push(...open.reverse().map(one => proposal.parse(one)))
   }
   return { format: FORMAT, version: 1, blocks, proposals }
 }
 
-/** Reads a document from JSON that was parsed already. `userId` makes everything belong to that user. */
+/** Reads a document from parsed JSON. With `userId`, everything belongs to that user. */
 export function readMemoryDocument(value: unknown, userId?: string): MemoryDocument {
   const parsed = memoryDocument.safeParse(value)
   if (!parsed.success) {
@@ -79,7 +79,7 @@ export function readMemoryDocument(value: unknown, userId?: string): MemoryDocum
   return { ...parsed.data, blocks: own(parsed.data.blocks), proposals: own(parsed.data.proposals) }
 }
 
-/** What was imported; a block that is the same already is left alone, and a proposal that no longer fits is named. */
+/** The result of an import. An equal block is left alone, and a proposal that no longer fits is named. */
 export type Imported = { blocks: number; same: number; proposals: number; refused: string[] }
 
 export async function importMemory(memory: Memory, document: MemoryDocument, by: Actor): Promise<Imported> {

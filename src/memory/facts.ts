@@ -1,5 +1,5 @@
 /**
- * The lines of a block as facts: which a proposal adds, which say the same, and which are out of date. Pure.
+ * The lines of a block as facts: which ones a proposal adds, which are duplicates, and which are out of date. Pure.
  *
  * A fact is a line with words in it. It may end with `(valid until 2026-10-01)` or `(replaced by Node 24)`. Front matter
  * says the same of a whole block (`valid_until`, `replaced_by`), and `load: on-demand` keeps it out of the prompt.
@@ -8,7 +8,7 @@ import { parseQuery } from '../recall/query.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Block, Proposal, ProposalState } from './store.ts'
 
-/** A text that says the same as one that is proposed: in a block, or in another proposal. */
+/** A text with the same meaning as a proposed one: in a block, or in another proposal. */
 export type Duplicate = { label: string; text: string; proposal?: string; state?: ProposalState }
 
 /** Why a fact is out of date. */
@@ -17,7 +17,7 @@ export type Stale = { text: string; since?: string; replacedBy?: string }
 export type BlockFacts = Omit<Stale, 'text'> & { onDemand: boolean }
 
 const MIN_WORDS = 2
-/** The share of words that two facts have in common when they say the same. */
+/** Two facts are duplicates if they share this fraction of their words. */
 const ALIKE = 0.7
 const MAX_FACTS = 200
 const UNTIL = /\((?:valid )?until (\d{4}-\d\d-\d\d)\)/i
@@ -28,12 +28,12 @@ export function factsIn(body: string): string[] {
   return linesIn(body).filter(line => !line.startsWith('#') && termsIn(line).length >= MIN_WORDS)
 }
 
-/** Without what makes them items of a list. */
+/** The lines without list markers. */
 function linesIn(body: string): string[] {
   return body.split('\n').map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
 }
 
-/** What a proposal would add. */
+/** The facts that a proposal would add. */
 export function addedFacts({ body, base }: Pick<Proposal, 'body' | 'base'>): string[] {
   const before = new Set(factsIn(base?.body ?? ''))
   return factsIn(body)
@@ -51,7 +51,7 @@ export function saySame(one: string, other: string): boolean {
   return b.filter(term => a.includes(term)).every((term, i) => term === shared[i])
 }
 
-/** What says the same already: in blocks, and in proposals whatever became of them. */
+/** Duplicates of the proposed facts: in blocks, and in proposals in any state. */
 export function duplicatesOf(
   proposal: Pick<Proposal, 'label' | 'body' | 'base'> & { id?: string },
   { blocks, proposals }: { blocks: readonly Block[]; proposals: readonly Proposal[] },
@@ -60,7 +60,7 @@ export function duplicatesOf(
   const like = (texts: readonly string[]) => texts.find(text => added.some(fact => saySame(fact, text)))
   const found: Duplicate[] = []
   for (const { label, body } of blocks) {
-    // What an edit takes out of its own block is no copy.
+    // A fact that the edit removes from its own block is not a duplicate.
     const kept = label === proposal.label ? factsIn(body).filter(fact => proposal.body.includes(fact)) : factsIn(body)
     const text = like(kept.filter(fact => label !== proposal.label || !added.includes(fact)))
     if (text !== undefined) found.push({ label, text })
@@ -73,7 +73,7 @@ export function duplicatesOf(
   return found
 }
 
-/** The lines of a block that are out of date, of one word too; `day` is 2026-05-18. */
+/** The lines of a block that are out of date, even those of one word; `day` is like 2026-05-18. */
 export function staleFacts(body: string, day: string): Stale[] {
   return linesIn(body).flatMap(text => {
     const stale = staleness(text, day)
@@ -96,7 +96,7 @@ export function describeStale({ since, replacedBy }: Omit<Stale, 'text'>): strin
   return replacedBy === undefined ? `STALE since ${since}` : `STALE, replaced by ${replacedBy}`
 }
 
-/** What front matter says of the whole block. */
+/** The front matter's statements about the whole block. */
 export function blockFacts(body: string, day: string): BlockFacts {
   const read = readFrontMatter(body)
   const value: unknown = read && 'value' in read ? read.value : undefined
@@ -120,7 +120,7 @@ function staleness(line: string, day: string): Omit<Stale, 'text'> | undefined {
   return until !== undefined && until < day ? { since: until } : undefined
 }
 
-/** The words that tell, in their order. */
+/** The significant words, in their order. */
 function termsIn(text: string): string[] {
   return [...parseQuery(text.replace(UNTIL, '').replace(REPLACED, '')).terms.keys()]
 }

@@ -2,9 +2,9 @@
  * Workspace files that change by proposal: the label `workspace:SOUL.md` names the file instead of a block. So these
  * files have the same queue, the same reviews and the same decisions as blocks.
  *
- * A decision writes the file if it is still what the decision was made for, and then records itself; a file whose
- * decision could not be recorded is put back. Such a label is no block otherwise: it is in no list and in no
- * prompt of blocks, and the user's own writing goes to the file itself.
+ * A decision writes the file if it still has the text that the decision was made for, and then records itself. If
+ * recording fails, the file is put back. Otherwise such a label is not a block: it is in no list and in no prompt of
+ * blocks, and the user's own writing goes to the file itself.
  */
 import { storeOf } from '../files/folder.ts'
 import { hashContent } from '../files/journal.ts'
@@ -17,7 +17,7 @@ import { identityFile } from './workspace.ts'
 export type WorkspaceOf = (userId: string) => Files
 
 const PREFIX = 'workspace:'
-/** As long as a name of a version may be in every store. */
+/** The longest version name that every store accepts. */
 const VERSION_CHARS = 40
 
 /** The label of a file that changes by proposal; undefined for any other. */
@@ -84,7 +84,7 @@ async function decideOnFile(
   if (!isExpected) return false
   const putBack = () => files.change(path, now => (now === wanted ? before : now))
   try {
-    // The store records the decision and keeps no block of it.
+    // The store records the decision and keeps no block for it.
     const recorded = { ...change, expected: null, content: null }
     const decided = await store.decide(userId, id, { ...decision, change: recorded })
     if (!decided) await putBack()

@@ -12,7 +12,7 @@ const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/m
 
 class Problem extends Error {}
 
-/** The data, or what is wrong with it; undefined where the text has no front matter. */
+/** The data, or what is wrong with it; undefined if the text has no front matter. */
 export function readFrontMatter(body: string): { value: unknown } | { problem: string } | undefined {
   const match = FRONT_MATTER.exec(body)
   if (match?.index !== 0) return undefined
@@ -29,7 +29,7 @@ export function readFrontMatter(body: string): { value: unknown } | { problem: s
   }
 }
 
-/** The text behind the front matter, if it has some. */
+/** The text after the front matter, if there is any. */
 export function withoutFrontMatter(body: string): string {
   const match = FRONT_MATTER.exec(body)
   return match?.index === 0 ? body.slice(match[0].length) : body
@@ -80,7 +80,7 @@ function readMap(lines: readonly Line[], at: number, indent: number): Read {
   return { value: { ...value }, next }
 }
 
-/** The key of a line and the text behind its colon. */
+/** The key of a line and the text after its colon. */
 function readPair(line: Line): { key: string; rest: string } {
   const quoted = /^"(?:[^"\\]|\\.)*"/.exec(line.text)?.[0]
   const colon = line.text.indexOf(':', quoted?.length)

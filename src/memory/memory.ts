@@ -1,9 +1,9 @@
 /**
  * Memory blocks as people and agents use them: agents read and propose, people decide.
  *
- * What a user approved is what the store has; nothing else ever changes a block. Every decision is one atomic write
- * that names the version it replaces: when somebody else was faster it is worked out again on what is there now.
- * An agent is handed `forAgent`, which has no way to decide; a decision in an agent's name is refused besides.
+ * The store has only what a user approved; nothing else ever changes a block. Every decision is one atomic write that
+ * names the version it replaces: if somebody else was faster, it is computed again on the present content. An agent
+ * gets `forAgent`, which has no way to decide; a decision in an agent's name is also refused.
  */
 
 import { setTimeout } from 'node:timers/promises'
@@ -44,14 +44,16 @@ export type MemoryOptions = {
   /** Looks up the schemas that blocks name. */
   schemas?: SchemaSource
   limits?: Partial<Checks>
-  /** Where the workspace of each user is, whose files change by proposal too. */
+  /** The workspace of each user, whose files change by proposal too. */
   workspaceOf?: WorkspaceOf
 }
 
 export type ProposalInput = {
-  /** `new` asks for a block that is not there yet, also by what is appended; of the others the operation says it. */
+  /**
+   * `new` asks for a block that does not exist yet, even for an append; otherwise the operation determines the kind.
+   */
   kind?: 'edit' | 'new'
-  /** The body that is asked for, or what is to be done to the one that is there. */
+  /** The requested body, or an operation on the present body. */
   body: string | Operation
   title?: string
   agentId: string
@@ -60,13 +62,13 @@ export type ProposalInput = {
   entries?: EntryLink[]
 }
 
-/** How often a decision is worked out again because the block changed meanwhile. */
+/** How often a decision is computed again because the block changed meanwhile. */
 const ATTEMPTS = 20
 
-/** How many proposals, the newest, are compared with a new one. */
+/** A new proposal is compared with this many of the newest proposals. */
 const LOOKED_AT = 500
 
-/** What listeners are told: that a block changed, that a proposal was made or decided; not the change itself. */
+/** The events for listeners: a block changed, or a proposal was made or decided. They do not contain the change. */
 export type MemoryChange =
   | { type: 'block.changed'; user: string; label: string; at: number }
   | { type: 'proposal.opened' | 'proposal.decided'; user: string; label: string; id: string; state: string; at: number }
@@ -101,7 +103,9 @@ export class Memory {
     return this.store.block(userId, label)
   }
 
-  /** The user's own writing; what is not given stays. `expected` refuses it when the block is at another version. */
+  /**
+   * The user's own writing; omitted fields are kept. With `expected`, it is refused if the block has another version.
+   */
   async set(
     userId: string,
     label: string,
@@ -131,13 +135,13 @@ export class Memory {
     })
   }
 
-  /** Removes everything that is remembered of a user, for good. */
+  /** Removes everything remembered about a user, for good. */
   async forget(userId: string, { by }: { by: Actor }): Promise<void> {
     this.#mayDecide(by, userId)
     await this.store.forget(userId, { at: this.#note(by, 'delete').at, by })
   }
 
-  /** Keeps a proposal. The block itself does not change. */
+  /** Stores a proposal. The block itself does not change. */
   async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
     const operation = typeof input.body === 'string' ? undefined : input.body
     const kind = input.kind === 'new' || !operation ? (input.kind ?? 'edit') : kindOf(operation)
@@ -170,7 +174,7 @@ export class Memory {
     return made
   }
 
-  /** Calls the listener for every change that is made through this object; the answer stops that. */
+  /** Calls the listener for every change made through this object. Returns a function that stops it. */
   onChange(listener: (change: MemoryChange) => void): () => void {
     return this.#changes.listen(listener)
   }
@@ -216,22 +220,22 @@ export class Memory {
     return reviewOf(proposal, { block, merge, problem, duplicates: await this.duplicates(proposal) })
   }
 
-  /** What says the same as a proposal, in the user's blocks and in their proposals, also in those that were rejected. */
+  /** Duplicates of a proposal in the user's blocks and proposals, including rejected ones. */
   async duplicates(proposal: Proposal): Promise<Duplicate[]> {
     const { userId } = proposal
     const blocks = await allBlocks(this.store, userId)
     return duplicatesOf(proposal, { blocks, proposals: await this.store.proposals(userId, { limit: LOOKED_AT }) })
   }
 
-  /** The blocks that answer a query best, each with the stretch that does. */
+  /** The blocks that match a query best, each with the matching stretch. */
   async search(userId: string, query: string, options?: { limit?: number }): Promise<BlockHit[]> {
     checkUser(userId)
     return searchBlocks(await allBlocks(this.store, userId), query, options)
   }
 
   /**
-   * Puts a proposal into its block, merged with what has changed since. `body` and `title` are the user's own words
-   * instead; `seen` is the version that they were written for, and refuses them when the block has moved on.
+   * Applies a proposal to its block, merged with later changes. `body` and `title` are the user's own words instead;
+   * `seen` is the version that they were written for, and they are refused if the block has changed since.
    */
   async approve(
     userId: string,
@@ -268,7 +272,7 @@ export class Memory {
     })
   }
 
-  /** Takes a whole approval back, and keeps what was changed after it. `body` settles a conflict. */
+  /** Undoes a whole approval, and keeps later changes. `body` settles a conflict. */
   async revert(
     userId: string,
     id: string,
@@ -303,7 +307,7 @@ export class Memory {
     throw new PalimpsestError('VERSION_NOT_FOUND', `Block '${label}' has no version ${id}.`, { label, version: id })
   }
 
-  /** What changed in a block from one version to another, or to what is there now. */
+  /** The changes of a block from one version to another, or to the present one. */
   async diff(userId: string, label: string, from: string, to?: string): Promise<DiffPart[]> {
     const before = await this.version(userId, label, from)
     const after =
@@ -311,7 +315,7 @@ export class Memory {
     return diffTexts(before.content?.body ?? '', after?.body ?? '')
   }
 
-  /** Makes an old version the newest one, a deleted block included. */
+  /** Makes an old version the newest one, even of a deleted block. */
   async restore(userId: string, label: string, id: string, input: { by: Actor; why?: string }): Promise<Block> {
     this.#mayDecide(input.by, userId)
     const { content } = await this.version(userId, label, id)
@@ -345,7 +349,7 @@ export class Memory {
     return this.store.close()
   }
 
-  /** Writes several blocks at once, as they are given, in place of what is there. */
+  /** Replaces several blocks at once with the given ones. */
   async writeAll(
     blocks: readonly (Content & { userId: string; label: string })[],
     by: Actor,
@@ -385,7 +389,10 @@ export class Memory {
     })
   }
 
-  /** What the block is without an approval: the content before it, with later changes kept; null where it made the block. */
+  /**
+   * The block without an approval: the content before it, with later changes kept; null if the approval created the
+   * block.
+   */
   async #withoutApproval(
     proposal: Proposal,
     now: Block | undefined,
@@ -400,7 +407,7 @@ export class Memory {
     const isUntouched = isFile ? now.body === proposal.body : now.version === result.after
     const contentOf = async (version: string | null) =>
       version === null ? null : (await this.version(userId, label, version)).content
-    // A file has no versions: use what the agent saw and asked for.
+    // A file has no versions: use the text that the agent saw and the one it asked for.
     const before = isFile ? proposal.base : await contentOf(result.before)
     const after = isFile ? proposal : await contentOf(result.after)
     if (isUntouched && !before) return null
@@ -489,6 +496,6 @@ export type AgentMemory = {
   propose(label: string, input: Omit<ProposalInput, 'agentId'>): Promise<Proposal>
   duplicates(proposal: Proposal): Promise<Duplicate[]>
   search(query: string, options?: { limit?: number }): Promise<BlockHit[]>
-  /** The folder of the workspace whose files change by proposal, if there is one. */
+  /** The workspace folder whose files change by proposal, if there is one. */
   workspace: string | undefined
 }

@@ -21,7 +21,7 @@ export type OpenMemoryOptions = {
   doltUrl?: string
   env?: Environment
   clock?: () => number
-  /** Where the workspace of each user is, if its files are to change by proposal here. */
+  /** The workspace of each user, if its files change by proposal here. */
   workspaceOf?: WorkspaceOf
 }
 
@@ -32,12 +32,12 @@ export async function openMemory(given: OpenMemoryOptions): Promise<Memory> {
   const database = home === MEMORY ? undefined : databaseUrl(env)
   if (!url && database) return new Memory(await openPostgresMemory(database), options)
   if (!url) return new Memory(new SqliteMemory(home === MEMORY ? MEMORY : join(home, 'memory.sqlite')), options)
-  // The driver is large, and only those who have a server need it.
+  // The driver is large, and only users of a Dolt server need it.
   const { DoltMemory } = await import('./dolt.ts')
   return new Memory(new DoltMemory({ url, clock }), options)
 }
 
-/** Whose memory, where nobody is named: what the environment says, what was configured, or the user of this machine. */
+/** The default user: from the environment, from the configuration, or the user of this machine. */
 export function userIn(env: Environment, configured?: string): string {
   return env['PALIMPSEST_USER'] ?? configured ?? userInfo().username
 }

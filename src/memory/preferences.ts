@@ -1,9 +1,9 @@
 /**
- * What users ask of an agent for good, by the words that they use: "always …", "never …", "use X, not Y", "I prefer …".
- * No model decides. Said in two sessions, it becomes a proposal (agent/preferences.ts). Pure.
+ * Lasting preferences of users, recognised by their words: "always …", "never …", "use X, not Y", "I prefer …". No
+ * model decides. A preference stated in two sessions becomes a proposal (agent/preferences.ts). Pure.
  */
 
-/** Words by which such sentences are looked for. */
+/** Search words for such sentences. */
 export const PREFERENCE_WORDS = [
   'always',
   'never',
@@ -15,7 +15,7 @@ export const PREFERENCE_WORDS = [
   'stop',
 ]
 
-/** A longer text is a document that somebody pasted. */
+/** A longer text is a pasted document. */
 const MAX_TEXT_CHARS = 2000
 const MAX_SENTENCE_CHARS = 200
 const MIN_SENTENCE_WORDS = 3
@@ -27,7 +27,7 @@ const SAYINGS = [
   /\b(?:don't|do not|stop) (?:ever )?(?:use|using|add|adding|write|writing|put|putting|run|running|create|creating|commit|committing)\b/i,
   /\bplease (?:use|write|keep|call|name|run|add|put) \S/i,
 ]
-/** What programs add to what somebody wrote begins so. */
+/** Texts that programs add begin with one of these. */
 const ADDED = ['[TASK ANCHOR]', '[Summary', '[Restored']
 
 export function preferencesIn(text: string): string[] {
@@ -45,7 +45,7 @@ export function preferencesIn(text: string): string[] {
     .filter(sentence => SAYINGS.some(saying => saying.test(sentence)))
 }
 
-/** Without what programs put between tags, which the user did not write. */
+/** Removes tagged text, which programs added and the user did not write. */
 function withoutTags(text: string): string {
   let rest = text
   for (let from = 0; ; ) {

@@ -1,9 +1,9 @@
 /**
- * What a proposal means: how the body that it asks for is made, and what becomes of it when the block has moved on.
+ * The meaning of a proposal: how its body is made, and how it applies when the block has changed.
  *
- * Pure. A proposal is an operation. When the block has changed since, the operation is done again on the text of today
- * if it still applies exactly once. Otherwise the texts are merged three ways, line by line, as in Git (base, now,
- * proposed). What cannot be merged is a conflict that shows both sides: nothing is picked for the user.
+ * Pure. A proposal is an operation. If the block has changed since, the operation is applied to the present text if
+ * it still fits exactly once. Otherwise the texts are merged three ways, line by line, as in Git (base, now,
+ * proposed). A part that cannot be merged is a conflict that shows both sides: nothing is picked for the user.
  */
 import { diff3Merge } from 'node-diff3'
 import { replaceSection } from '../files/markdown.ts'
@@ -12,7 +12,7 @@ import type { Block, Operation, Proposal, ProposalKind } from './store.ts'
 
 export type Text = { title: string; body: string }
 
-/** A stretch of the merged body that is settled, or the three texts between which the user must choose. */
+/** A settled stretch of the merged body, or the three texts between which the user must choose. */
 export type Region =
   | { type: 'settled'; text: string }
   | { type: 'conflict'; base: string; now: string; proposed: string }
@@ -26,10 +26,10 @@ export type Merge =
 /** Two titles between which the user must choose. */
 export type Titles = { base: string; now: string; proposed: string }
 
-/** Comparing texts of many equal lines takes the square of their number: beyond this they are shown, not merged. */
+/** Comparing many equal lines takes quadratic time: texts with more lines than this are shown, not merged. */
 const MAX_LINES = 2000
 
-/** What approving the proposal now would give. */
+/** The result of approving the proposal now. */
 export function mergeProposal(proposal: Proposal, block: Block | undefined): Merge {
   const { base, title, body } = proposal
   if (!block) return base ? { type: 'deleted' } : { type: 'clean', title, body, stale: false }
@@ -37,7 +37,7 @@ export function mergeProposal(proposal: Proposal, block: Block | undefined): Mer
     return { type: 'clean', title, body, stale: false }
   const again = replayed(proposal, block.body)
   if (again !== undefined) {
-    // Only the titles can still disagree; a block that was to be new keeps the one that it was given meanwhile.
+    // Only the titles can still differ. A block that was to be new keeps the title that it got meanwhile.
     const titles = base ? { before: base.title, wanted: title } : { before: block.title, wanted: block.title }
     const before = { title: titles.before, body: block.body }
     const merge = mergeTexts(before, block, { title: titles.wanted, body: again })
@@ -46,7 +46,7 @@ export function mergeProposal(proposal: Proposal, block: Block | undefined): Mer
   return mergeTexts(base ?? { title: '', body: '' }, block, proposal)
 }
 
-/** What taking back an approval gives: the change from `before` to `after`, undone in what is there now. */
+/** The result of reverting an approval: the change from `before` to `after`, undone in the present text. */
 export function mergeRevert(texts: { before: Text; after: Text; now: Text }, proposal: Proposal): Merge {
   const { before, after, now } = texts
   const body = undone(proposal, texts)
@@ -54,7 +54,7 @@ export function mergeRevert(texts: { before: Text; after: Text; now: Text }, pro
   return mergeTexts({ ...after, body: now.body }, now, { ...before, body })
 }
 
-/** Three texts into one. `stale` says that somebody else's change is in the result. */
+/** Merges three texts. `stale` says that the result contains somebody else's change. */
 export function mergeTexts(base: Text, now: Text, proposed: Text): Merge {
   const title = now.title === base.title ? proposed.title : now.title
   const disputed = title !== proposed.title && proposed.title !== base.title
@@ -86,14 +86,14 @@ function mergeBodies(base: string, now: string, proposed: string): Region[] {
   })
 }
 
-/** How many lines all texts begin with. */
+/** The number of equal lines at the beginning of all texts. */
 function commonStart(texts: readonly string[][]): number {
   const [first = [], ...others] = texts
   const end = first.findIndex((line, i) => others.some(other => other[i] !== line))
   return end === -1 ? first.length : end
 }
 
-/** The body with an operation done to it. An error says why it does not apply exactly once. */
+/** Applies an operation to the body. Throws if it does not apply exactly once. */
 export function applyOperation(body: string, operation: Operation, label: string): string {
   switch (operation.type) {
     case 'replace':
@@ -114,10 +114,10 @@ export function kindOf({ type }: Operation): ProposalKind {
   return type === 'replace' ? 'edit' : type
 }
 
-/** The body of today with a proposal's operation done to it; undefined where it no longer applies as it was meant. */
+/** The present body with a proposal's operation applied; undefined if it no longer applies as it was meant. */
 function replayed({ operation, base, label }: Proposal, now: string): string | undefined {
   if (!operation) return undefined
-  // A section that somebody else has rewritten since is theirs: the user must choose.
+  // If somebody else has rewritten the section since, the user must choose.
   if (
     operation.type === 'section' &&
     base &&
@@ -137,7 +137,7 @@ function sectionIn(body: string, header: string): string | undefined {
   return 'problem' in result ? undefined : result.removed
 }
 
-/** The body of today without what an operation put there; undefined where that is not found exactly once. */
+/** The present body without the text that an operation added; undefined if that text is not found exactly once. */
 function undone({ operation }: Proposal, { before, after, now }: { before: Text; after: Text; now: Text }) {
   const [put, instead] =
     operation?.type === 'replace' && !operation.all ? [operation.new, operation.old] : [addedTo(before, after), '']
@@ -157,7 +157,7 @@ function timesIn(text: string, piece: string): number {
   return text.split(piece).length - 1
 }
 
-/** The text of a clean merge; an error that shows both sides otherwise. */
+/** The text of a clean merge; otherwise throws an error that shows both sides. */
 export function settledText(merge: Merge, { id, label }: Proposal, title?: string): Text {
   if (merge.type === 'clean') return merge
   if (merge.type === 'deleted') throw blockDeleted(label, id)
@@ -172,7 +172,7 @@ export function settledText(merge: Merge, { id, label }: Proposal, title?: strin
   )
 }
 
-/** The body that a choice for each place in dispute gives; places are counted from 0. */
+/** The body after choosing a side for each conflict; conflicts are counted from 0. */
 export function settleRegions(regions: readonly Region[], choose: (place: number) => 'now' | 'proposed'): string {
   let place = 0
   return regions.map(region => (region.type === 'settled' ? region.text : region[choose(place++)])).join('')
@@ -221,7 +221,7 @@ function replaceString(
   return pieces.join(replacement)
 }
 
-/** The texts in one, as Git marks them, for an editor. */
+/** The body with Git's conflict marks, for an editor. */
 function markConflicts(regions: readonly Region[]): string {
   return regions
     .map(region => {

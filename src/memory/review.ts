@@ -1,6 +1,6 @@
 /**
- * A proposal as the person who decides on it sees it: what approving it would change, what would prevent that, and which
- * characters in it a screen would hide. Pure.
+ * A proposal as shown to the person who decides on it: the change, what would prevent it, and its invisible
+ * characters. Pure.
  */
 import { type DiffPart, diffTexts, type Hidden, hiddenIn } from './diff.ts'
 import type { Duplicate } from './facts.ts'
@@ -11,18 +11,18 @@ export type Review = {
   proposal: Proposal
   /** The block as it is now. */
   block: Block | undefined
-  /** What approving it gives; for a proposal that is decided, what it would give once more. */
+  /** The result of approving; for a decided proposal, the result of approving it again. */
   merge: Merge
-  /** From what is there now to what approving gives; where that is a conflict or decided, what the agent changed. */
+  /** The change from the present text to the approved one; for a conflict or a decided proposal, the agent's change. */
   diff: DiffPart[]
   titleDiff: DiffPart[]
-  /** What says the same already. */
+  /** Texts that already say the same. */
   duplicates: Duplicate[]
-  /** Whether text of it was found in the output of tools and not in what the user said. */
+  /** Whether some of its text was found in tool output and not in the user's words. */
   fromTools: boolean
-  /** Characters in the proposal that no screen shows. */
+  /** Invisible characters in the proposal. */
   hidden: Hidden[]
-  /** Why approving it as it is would be refused: the schema, the size. */
+  /** Why approving it unchanged would be refused: the schema, the size. */
   problem?: string
 }
 

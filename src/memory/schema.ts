@@ -1,9 +1,9 @@
 /**
  * The optional shape of a block: a JSON Schema for a body that is JSON, or for the front matter of one that is not.
  *
- * `schemaRef` is the schema itself as JSON, or a name that the caller can look up. A name that nobody knows is kept
- * and checks nothing: blocks come from other systems with references of their own. The validator interprets the
- * schema and generates no code, because on a server schemas are written by users.
+ * `schemaRef` is the schema itself as JSON, or a name that the caller can look up. An unknown name is kept and checks
+ * nothing: blocks from other systems have their own references. The validator interprets the schema and generates no
+ * code, because on a server users write schemas.
  */
 import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
@@ -14,7 +14,7 @@ import type { Content } from './store.ts'
 /** Looks up a schema by its name. */
 export type SchemaSource = (name: string) => Promise<string | undefined>
 
-/** Throws SCHEMA_VIOLATION, with each reason, where the body does not fit its schema. */
+/** Throws SCHEMA_VIOLATION, with each reason, if the body does not fit its schema. */
 export async function checkSchema({ body, schemaRef }: Content, source: SchemaSource): Promise<void> {
   if (schemaRef === null) return
   const text = schemaRef.trimStart().startsWith('{') ? schemaRef : await source(schemaRef)
@@ -59,7 +59,7 @@ function problemsOf(data: Data, schema: Schema): string[] {
   }
 }
 
-/** The innermost errors only: that "properties" failed says nothing that the property's own error does not. */
+/** Only the innermost errors: an error of "properties" adds nothing to the property's own error. */
 function describe(errors: readonly OutputUnit[]): string[] {
   const own = errors.filter(({ keyword }) => !['properties', 'items', '$ref', 'allOf', 'prefixItems'].includes(keyword))
   const lines = (own.length > 0 ? own : errors).map(({ instanceLocation, error }) => {

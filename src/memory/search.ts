@@ -1,11 +1,11 @@
-/** Search over a user's blocks, ranked as recall ranks. They are few and short, so the index is made for each search. */
+/** Search over a user's blocks, with recall's ranking. They are few and short, so each search builds its index. */
 import { indexOf } from '../recall/in-memory.ts'
 import { search } from '../recall/search.ts'
 import { snippetOf } from '../recall/snippet.ts'
 import { titleOf } from './checks.ts'
 import type { Block } from './store.ts'
 
-/** A block that a search found, with the stretch that answers. */
+/** A block that a search found, with the matching stretch. */
 export type BlockHit = { label: string; title: string; snippet: string }
 
 export async function searchBlocks(

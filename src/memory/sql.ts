@@ -48,7 +48,7 @@ export class SqlMemory implements MemoryStore {
   }
 
   async write(changes: readonly Change[], note: Note): Promise<boolean> {
-    // Writers that meet take the rows in one order, so that none waits for another in a circle.
+    // Concurrent writers lock the rows in the same order, so they cannot deadlock.
     const ordered = changes.toSorted((a, b) => compare(a.userId, b.userId) || compare(a.label, b.label))
     return this.#allOrNothing(function* () {
       for (const change of ordered) if (!(yield* apply(change, note))) return false
@@ -142,7 +142,7 @@ export class SqlMemory implements MemoryStore {
     await this.#sql.close()
   }
 
-  /** A transaction that is undone where its work gives `false`. */
+  /** A transaction that is rolled back if its work gives `false`. */
   async #allOrNothing(work: () => Steps<boolean>): Promise<boolean> {
     try {
       await this.#sql.transaction(function* () {
@@ -158,7 +158,7 @@ export class SqlMemory implements MemoryStore {
 
 const BEATEN = Symbol('a row was not as expected')
 
-/** Writes a version, and points its block to it; `false` where the block is not at the version that was expected. */
+/** Writes a version and points its block to it; `false` if the block does not have the expected version. */
 function* apply({ userId, label, expected, version, content }: Change, note: Note): Steps<boolean> {
   const { at, by, action, why, proposal } = note
   const [made] = yield* rowsOf(

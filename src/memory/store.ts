@@ -1,10 +1,10 @@
 /**
  * What memory needs of a database. Every implementation passes test/contracts/memory-store.ts.
  *
- * A store keeps blocks with all their versions, and proposals. It decides nothing: merging, schemas and who may do
- * what are the concern of memory.ts. Every write says which version of a block it expects to replace, is all or
- * nothing, is durable before it resolves, and is refused (`false`) when somebody else was faster: the caller then
- * reads again and tries again.
+ * A store keeps blocks with all their versions, and proposals. It decides nothing: memory.ts handles merging, schemas
+ * and permissions. Every write names the version of a block that it expects to replace. A write is atomic and durable
+ * before it resolves. It is refused (`false`) if somebody else was faster: the caller then reads again and tries
+ * again.
  */
 
 /** `user:alice`, `agent:ralph`. An agent can propose and never decides. */
@@ -19,7 +19,7 @@ export type Content = {
 
 export type Block = Content & { userId: string; label: string; updatedAt: number; version: string }
 
-/** What was done to a block, and by whom. */
+/** The action on a block, and its author. */
 export type Note = {
   at: number
   by: Actor
@@ -28,20 +28,20 @@ export type Note = {
   proposal?: string
 }
 
-/** A block as it was from then on; `content` is null where it was deleted. */
+/** A version of a block; `content` is null if it was deleted. */
 export type Version = Note & {
   id: string
   userId: string
   label: string
   content: Content | null
-  /** Where the store itself has versions: its own name for this one. */
+  /** The store's own name for this version, if the store itself has versions. */
   commit?: string
 }
 
 export type Change = {
   userId: string
   label: string
-  /** The version that this replaces; null where there is no such block. */
+  /** The version that this replaces; null if the block does not exist. */
   expected: string | null
   /** The name of the new version. */
   version: string
@@ -53,15 +53,15 @@ export type Confidence = 'low' | 'medium' | 'high'
 export type ProposalKind = 'edit' | 'append' | 'prepend' | 'section' | 'new'
 export type ProposalState = 'open' | 'approved' | 'rejected' | 'reverted'
 
-/** What a proposal does to a text. Approving does it again on the text of that day. */
+/** The operation of a proposal on a text. Approving applies it again to the text of that day. */
 export type Operation =
   | { type: 'replace'; old: string; new: string; all?: boolean }
   | { type: 'append' | 'prepend'; text: string }
   | { type: 'section'; header: string; content: string }
 
 /**
- * An entry of a session's ledger that led to a proposal. `source` says that text of the proposal was found there: in what
- * the user said, or only in the output of a tool.
+ * An entry of a session's ledger that led to a proposal. `source` says where the proposal's text was found: in the
+ * user's words, or only in the output of a tool.
  */
 export type EntryLink = { session: string; entry: number; source?: 'user' | 'tool' }
 
@@ -70,12 +70,12 @@ export type Proposal = {
   userId: string
   label: string
   kind: ProposalKind
-  /** The block as the agent saw it; null where it proposes a new one. */
+  /** The block as the agent saw it; null if it proposes a new one. */
   base: { version: string; title: string; body: string } | null
   title: string
-  /** The whole body as the agent would have it. */
+  /** The whole body that the agent proposes. */
   body: string
-  /** How the body was made from the base; undefined where the agent gave a whole body. */
+  /** The operation that made the body from the base; undefined if the agent gave a whole body. */
   operation?: Operation
   agentId: string
   reasoning: string
@@ -85,9 +85,9 @@ export type Proposal = {
   state: ProposalState
   /** The last decision: an approval, a rejection, or the revert of an approval. */
   decision?: { at: number; by: Actor; why: string }
-  /** What an approval replaced and made. */
+  /** The versions before and after an approval. */
   result?: { before: string | null; after: string }
-  /** Where the store keeps proposals as branches: the branch, as long as it is open. */
+  /** The branch of an open proposal, if the store keeps proposals as branches. */
   branch?: string
 }
 
@@ -96,7 +96,7 @@ export type Decision = {
   from: ProposalState
   to: ProposalState
   note: Note
-  /** What the decision does to the block; nothing where it is rejected. */
+  /** The decision's change of the block; none for a rejection. */
   change?: Change
 }
 
@@ -104,7 +104,7 @@ export type ProposalFilter = {
   state?: ProposalState
   label?: string
   limit?: number
-  /** The id of the last one of the page before. */
+  /** The id of the previous page's last item. */
   after?: string
 }
 
@@ -112,19 +112,19 @@ export interface MemoryStore {
   /** A user's blocks by label. */
   blocks(userId: string, page?: { limit?: number; after?: string }): Promise<Block[]>
   block(userId: string, label: string): Promise<Block | undefined>
-  /** Writes all or none; `false` when one of the blocks is not at the version that is expected. */
+  /** Writes all or none; `false` if one of the blocks does not have the expected version. */
   write(changes: readonly Change[], note: Note): Promise<boolean>
-  /** A block's versions, the newest first; `before` is the last one of the page before. */
+  /** A block's versions, newest first; `before` is the last one of the previous page. */
   versions(userId: string, label: string, page?: { limit?: number; before?: string }): Promise<Version[]>
   version(userId: string, label: string, id: string): Promise<Version | undefined>
   /** Keeps an open proposal. Contract: its id is new. */
   propose(proposal: Proposal): Promise<Proposal>
-  /** A user's proposals, the newest first. */
+  /** A user's proposals, newest first. */
   proposals(userId: string, filter?: ProposalFilter): Promise<Proposal[]>
   proposal(userId: string, id: string): Promise<Proposal | undefined>
-  /** Decides a proposal together with the change; `false` when either is not as expected any more. */
+  /** Decides a proposal together with the change; `false` if either is no longer as expected. */
   decide(userId: string, id: string, decision: Decision): Promise<boolean>
-  /** Everybody who has blocks or open proposals, by name. */
+  /** All users with blocks or open proposals, by name. */
   users(page?: { limit?: number; after?: string }): Promise<string[]>
   /** Removes everything of a user for good: blocks with their versions, and proposals. */
   forget(userId: string, note: { at: number; by: Actor }): Promise<void>
@@ -137,7 +137,7 @@ export const PAGE = 100
 
 const READ_AT_ONCE = 500
 
-/** Everything of a list that is read in pages. */
+/** Reads all pages of a list. */
 export async function allPages<T>(
   read: (page: { limit: number; after: string | undefined }) => Promise<T[]>,
   keyOf: (item: T) => string,

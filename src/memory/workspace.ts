@@ -1,10 +1,10 @@
 /**
- * The workspace: knowledge files that every session starts with, and that agents add to; in a folder, or in the database
- * that several servers share.
+ * The workspace: knowledge files that every session starts with and that agents extend, in a folder or in the
+ * database that several servers share.
  *
- * A file that is missing is made from a template that explains itself. What is loaded is bounded: a file that is
- * too long is cut at a line and says so. An entry that is there already is not added twice, and entries from
- * several processes at once all arrive. The time comes in as an argument; a day is a day where the user is.
+ * A missing file is created from a template that explains itself. The loaded text is bounded: a file that is too long
+ * is cut at a line and says so. An entry that exists is not added twice, and concurrent entries from several
+ * processes all arrive. The time is an argument; days are in the user's time zone.
  */
 
 import { homedir } from 'node:os'
@@ -23,7 +23,7 @@ import type { EntryLink } from './store.ts'
 export type Workspace = {
   folder: Files
   now: () => number
-  /** The session and the entry that a line comes from: it is marked with them. */
+  /** The session and entry that a line comes from; the line is marked with them. */
   source?: EntryLink | undefined
 }
 
@@ -32,7 +32,7 @@ export const FILE_LIMIT = 12_000
 const LEARNING_LINES = 20
 const ENTRY_LIMIT = 2_000
 const HEADING = '═══ WORKSPACE KNOWLEDGE ═══'
-/** These say who the agent is and what it must do: they change only when the user approves. */
+/** These files define the agent and its rules: they change only when the user approves. */
 const IDENTITY_FILES = ['SOUL.md', 'TOOLS.md', 'AGENTS.md']
 const ASKED = 'The user is asked before it changes.'
 const PERSIST = 'Update it with edit_file() or append_to_file() to persist important information.'
@@ -88,8 +88,8 @@ const FILES: readonly KnowledgeFile[] = [
 ]
 
 /**
- * The knowledge files of a home itself: in the folder that the environment or the configuration names, else beside the
- * ledger where that is a database, else in the default folder.
+ * The knowledge files of the home itself: in the folder that the environment or the configuration names, else in the
+ * ledger's database if there is one, else in the default folder.
  */
 export function workspaceIn(env: Environment, { files, configured }: WorkspaceSources = {}): Files {
   const named = env['PALIMPSEST_WORKSPACE'] ?? configured
@@ -104,7 +104,10 @@ export function defaultWorkspaceFolder(): string {
   return join(homedir(), DEFAULT_HOME, 'workspace')
 }
 
-/** The file that a path inside the workspace is, if only the user changes it; some disks know no letter case. */
+/**
+ * The file that a path in the workspace names, if only the user may change it. Ignores case, because some file
+ * systems do.
+ */
 export function identityFile(path: string): string | undefined {
   return IDENTITY_FILES.find(file => file.toLowerCase() === path.toLowerCase())
 }
@@ -114,7 +117,7 @@ function dailyLogPath(now: number): string {
   return `memory/${dayOf(now)}.md`
 }
 
-/** Makes the files that are missing, today's log included; returns their paths. Files that exist are not touched. */
+/** Creates the missing files, including today's log; gives their paths. Existing files are not touched. */
 export async function initWorkspace(workspace: Workspace): Promise<string[]> {
   const made: string[] = []
   for await (const { file, isNew } of knowledgeOf(workspace, [...FILES, dailyLog(workspace.now())])) {
@@ -123,7 +126,7 @@ export async function initWorkspace(workspace: Workspace): Promise<string[]> {
   return made
 }
 
-/** The texts of files, in their order; what is missing is made. */
+/** The texts of the files, in order; missing files are created. */
 async function* knowledgeOf({ folder }: Workspace, files: readonly KnowledgeFile[]) {
   const store = storeOf(folder)
   for (const file of files) {
@@ -132,7 +135,7 @@ async function* knowledgeOf({ folder }: Workspace, files: readonly KnowledgeFile
   }
 }
 
-/** What a session's system prompt says of the workspace. Missing files are made on the way. */
+/** The workspace's text for a session's system prompt. Creates missing files. */
 export async function loadWorkspace(workspace: Workspace): Promise<string> {
   const sections: string[] = []
   const files = [...FILES.slice(0, 4), dailyLog(workspace.now()), ...FILES.slice(4)]
@@ -143,7 +146,7 @@ export async function loadWorkspace(workspace: Workspace): Promise<string> {
   return [HEADING, ...sections].join('\n\n')
 }
 
-/** The text files that a workspace has, the knowledge files first; makes none. */
+/** The text files of a workspace, knowledge files first; creates none. */
 export async function workspaceFiles({ folder }: Pick<Workspace, 'folder'>): Promise<string[]> {
   const found = await storeOf(folder).list()
   const known = FILES.map(({ path }) => path).filter(path => found.includes(path))
@@ -156,10 +159,10 @@ export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, p
   return found.text
 }
 
-/** A line that an agent added, by its file and its place there. */
+/** A line that an agent added, with its file and its place in it. */
 export type AddedLine = { id: string; path: string; text: string; session: string; entry: number }
 
-/** The lines that agents have added, in the order of files and lines. */
+/** The lines that agents have added, in file and line order. */
 export async function addedLines(workspace: Pick<Workspace, 'folder'>): Promise<AddedLine[]> {
   const found: AddedLine[] = []
   for (const path of await workspaceFiles(workspace)) {
@@ -173,7 +176,7 @@ export async function addedLines(workspace: Pick<Workspace, 'folder'>): Promise<
   return found
 }
 
-/** Takes an added line out again. */
+/** Removes an added line. */
 export async function removeLine(workspace: Pick<Workspace, 'folder'>, id: string): Promise<AddedLine> {
   const line = (await addedLines(workspace)).find(added => added.id === id)
   if (!line)
@@ -206,7 +209,7 @@ export async function requestFeature(workspace: Workspace, request: string): Pro
   return addEntry(workspace, '.learnings/FEATURE_REQUESTS.md', `${dayOf(workspace.now())}: `, request)
 }
 
-/** A line in today's log. The same words at another time are another line. */
+/** Adds a line to today's log. The same words at another time are another line. */
 export async function logDay(workspace: Workspace, text: string): Promise<Added> {
   const now = workspace.now()
   return addEntry(workspace, dailyLogPath(now), `${timeOf(now)} `, text)
@@ -224,14 +227,14 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
   return { path, added: after !== before }
 }
 
-/** At the end of a line that an agent added: readers of the file see where it comes from; prompts leave it out. */
+/** The mark at the end of a line that an agent added: readers of the file see its source; prompts leave it out. */
 const MARK = / <!-- from (.{1,200}) #(\d{1,9}) -->$/
 
 function markOf(source: EntryLink | undefined): string {
   return source ? ` <!-- from ${oneLine(source.session).replaceAll('--', '-')} #${source.entry} -->` : ''
 }
 
-/** An entry without what does not make it another one: bullet, date, mark, letter case, spaces, the final full stop. */
+/** Normalises an entry for comparison: without bullet, date, mark, letter case, spaces and the final full stop. */
 function comparable(line: string): string {
   const words = line
     .replace(MARK, '')
@@ -260,7 +263,7 @@ function dailyLog(now: number): KnowledgeFile {
   }
 }
 
-/** The part of a file that goes into the prompt, whole lines only. */
+/** The part of a file for the prompt, in whole lines. */
 function boundedText(text: string, { path, keep, lastLines }: KnowledgeFile): string {
   const all = splitLines(text.replace(/^\uFEFF/, '').trimEnd()).map(line => line.replace(MARK, ''))
   const wanted = lastLines ? all.slice(-lastLines) : all

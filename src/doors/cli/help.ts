@@ -1,4 +1,4 @@
-/** What `--help` says: an overview of the commands, and a page for each with its options and examples. */
+/** The text of `--help`: an overview of the commands, and a page for each with its options and examples. */
 import type { Command, Option, Options } from '../terminal/command.ts'
 
 /** The options that every command takes. */

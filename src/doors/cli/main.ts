@@ -17,7 +17,7 @@ import { programName } from '../terminal/program.ts'
 import { COMMANDS } from './commands.ts'
 import { commandHelp, GLOBAL, overview } from './help.ts'
 
-/** A mistake of ours: nothing that a caller did. */
+/** The exit code for a bug of ours. */
 export const INTERNAL_EXIT = 70
 
 type Commands = readonly Command[]
@@ -53,7 +53,7 @@ async function dispatch({ command, args, values }: Parsed, io: Io, commands: Com
 
 type Opened = { close(): Promise<void> }
 
-/** The home with spans and metrics of what happens in it, where the variables of OpenTelemetry name an endpoint. */
+/** The home with telemetry, if the variables of OpenTelemetry name an endpoint. */
 async function withTelemetry(pal: Palimpsest, { env, stderr }: Io): Promise<Opened> {
   const isAsked = Object.keys(env).some(name => /^OTEL_EXPORTER_OTLP_.*ENDPOINT$/.test(name))
   if (!isAsked) return pal
@@ -94,7 +94,7 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
   return { args, values: values as Context['values'], home, io, open, openIfThere, session }
 }
 
-/** The home of the environment, the one of this folder, or that of the installed service. */
+/** The home from the environment, the one in this folder, or that of the installed service. */
 function usualHome(env: Io['env']): string {
   const home = homeIn(env)
   const installed = join(env['HOME'] ?? env['USERPROFILE'] ?? '', '.palimpsest', 'installed.json')
@@ -114,7 +114,7 @@ function print({ json, text, notes = [], exit = 0 }: Report, io: Io, asJson: boo
   return exit
 }
 
-/** Options of the program may come before the name of the command; all others come after it. */
+/** Global options may come before the command's name; all others come after it. */
 function parse(argv: readonly string[], commands: Commands): Parsed {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -124,7 +124,7 @@ function parse(argv: readonly string[], commands: Commands): Parsed {
     tokens: true,
   })
   const first = tokens.find(token => token.kind === 'positional')
-  // A mistyped option in front of the command would make its value the command.
+  // If an option before the command is mistyped, its value would be taken for the command.
   const odd = tokens.find(token => token.kind === 'option' && !Object.hasOwn(GLOBAL, token.name))
   if (first && odd?.kind === 'option' && odd.index < first.index && odd.name !== 'h') {
     throw unknownOption(odd.rawName, GLOBAL, undefined)
@@ -153,7 +153,7 @@ function parseStrictly(args: string[], options: Options, command?: Command): Pic
   }
 }
 
-/** `--append "- likes tea"`: a value that begins with a dash and a space is no option. */
+/** `--append "- likes tea"`: a value that begins with a dash and a space is not an option. */
 function joinBullets(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {
     if (i > 0 && arg.startsWith('- ') && isLongOption(args[i - 1]!)) return []
@@ -206,7 +206,7 @@ function checkArguments({ name, usage }: Command, args: readonly string[]): void
   })
 }
 
-/** Commands in our own sentences, as they can be typed. */
+/** Rewrites commands in our messages as the user can type them. */
 function asCalled(text: string, commands: Commands, env: Io['env']): string {
   const program = programName(env)
   const names = new Set(commands.map(({ name }) => name))
@@ -215,7 +215,7 @@ function asCalled(text: string, commands: Commands, env: Io['env']): string {
   )
 }
 
-/** One line (or one JSON object) that says what went wrong and under which code. */
+/** One line (or one JSON object) with the problem and its code. */
 function describeError(error: unknown, { json, debug }: { json: boolean; debug: boolean }): string {
   const known = isPalimpsestError(error)
   const code = known ? error.code : 'INTERNAL'
@@ -241,7 +241,7 @@ function versionOf(): string {
   return String(version)
 }
 
-/** The name that is at most a third of its letters away. */
+/** The nearest name that differs in at most a third of its letters. */
 function nearestTo(name: string, names: readonly string[]): string | undefined {
   const [best] = names.map(own => ({ own, distance: distance(name, own) })).sort((a, b) => a.distance - b.distance)
   return best && best.distance <= Math.max(1, Math.ceil(best.own.length / 3)) ? best.own : undefined

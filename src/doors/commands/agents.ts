@@ -1,7 +1,7 @@
 /**
- * The agents that people use, one description each: where its settings are, under which names the addresses of providers
- * are in them, and how one run is told other addresses. `run` uses it for a single run and changes nothing of the
- * user's; `install` writes the same addresses into the settings. A program that is not in the table gets the variables
+ * The known agents, one description each: where an agent's settings are, which settings hold the addresses of
+ * providers, and how to give one run other addresses. `run` uses it for a single run and does not change the user's
+ * files; `install` writes the same addresses into the settings. A program that is not in the table gets the variables
  * that most programs know.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -28,18 +28,21 @@ type SettingsFile = { form: SettingsForm; path: string }
 
 export type Agent = {
   title: string
-  /** How to get it. */
+  /** How to install the agent. */
   get: string
   addresses(bases: Upstreams): Address[]
   settings?(env: Environment): SettingsFile
   launch(addresses: readonly Address[], given: Given): Promise<{ env: Environment; args?: string[] }>
-  /** What else is set when it is installed, where the user has nothing of the kind: `program` is how we are called. */
+  /**
+   * Further settings for `install`, unless the user has such settings already. `program` is the command that calls
+   * us.
+   */
   extras?(program: string): { at: SettingPath; value: string }[]
-  /** What happens to it when nobody answers at the address in its settings. */
+  /** What happens to the agent when nothing answers at the address in its settings. */
   whenDown: string
 }
 
-/** Where the providers are for somebody who talks to us. */
+/** The addresses of the providers behind our server. */
 export function basesAt(url: string): Upstreams {
   return { anthropic: `${url}/anthropic`, openai: `${url}/openai/v1`, gemini: `${url}/gemini` }
 }
@@ -52,7 +55,7 @@ const CLAUDE: Agent = {
     form: 'json',
     path: join(env['CLAUDE_CONFIG_DIR'] ?? join(homeOf(env), '.claude'), 'settings.json'),
   }),
-  // What its settings say wins over the environment; what its arguments say wins over both.
+  // The agent's settings override the environment; its arguments override both.
   async launch(addresses, { args, env }) {
     const told = variables(addresses)
     const { form, path } = CLAUDE.settings!(env)
@@ -106,13 +109,13 @@ const PI: Agent = {
     { provider: 'openai', at: ['providers', 'openai', 'baseUrl'], value: openai },
   ],
   settings: env => ({ form: 'json', path: join(piFolder(env), PI_MODELS) }),
-  // pi reads the addresses from one file in its folder: the folder is linked, that file is ours.
+  // pi reads the addresses from one file in its folder. The run gets a folder of links, in which that file is ours.
   async launch(addresses, { env, folder }) {
     const own = piFolder(env)
     const dir = join(folder, 'pi')
     await rm(dir, { recursive: true, force: true })
     await mkdir(dir, { recursive: true })
-    // What it keeps of a conversation must outlast the run.
+    // The conversations that it stores must outlast the run.
     await mkdir(join(own, 'sessions'), { recursive: true })
     for (const name of await readdir(own)) if (name !== PI_MODELS) await symlink(join(own, name), join(dir, name))
     await writeFile(join(dir, PI_MODELS), withAddresses('json', textOf(join(own, PI_MODELS)), addresses))
@@ -171,7 +174,7 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
   aider: AIDER,
 }
 
-/** The agent that a command starts, if it is one that we know. */
+/** The agent that a command starts, if we know it. */
 export function agentOf(command: string): Agent | undefined {
   const name = basename(command).replace(/\.(?:exe|cmd|js)$/, '')
   return Object.hasOwn(AGENTS, name) ? AGENTS[name] : undefined
@@ -183,7 +186,7 @@ export async function launchOf(command: string, { bases, ...given }: Given & { b
   return { command, args, env: { ...given.env, ...env } }
 }
 
-/** Where the environment says that the providers are. */
+/** The addresses of providers in the environment. */
 export function upstreamsIn(env: Environment): Partial<Upstreams> {
   return onlySet({
     anthropic: env['ANTHROPIC_BASE_URL'] ?? env['ANTHROPIC_API_BASE'],
@@ -192,7 +195,7 @@ export function upstreamsIn(env: Environment): Partial<Upstreams> {
   })
 }
 
-/** Where the settings of an agent say that the providers are. */
+/** The addresses of providers in the settings of an agent. */
 export function upstreamsOf(agent: Agent, env: Environment): Partial<Upstreams> {
   const file = agent.settings?.(env)
   if (!file) return {}
@@ -214,7 +217,7 @@ export function withAddresses(
   return addresses.reduce((now, { at, value }) => writeSetting(form, now, at, value), text)
 }
 
-/** The text of a file of settings; nothing where there is none. */
+/** The text of a settings file; empty if there is none. */
 export function textOf(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }

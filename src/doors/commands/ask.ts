@@ -1,6 +1,6 @@
 /**
- * `ask`: one request to the agent, for scripts. The answer goes to stdout and nothing else does; what the agent does on
- * the way goes to stderr. With --json every event is a line on stdout, the last of them `done`.
+ * `ask`: one request to the agent, for scripts. Only the answer goes to stdout; progress goes to stderr. With --json
+ * every event is a line on stdout, the last of them `done`.
  */
 import type { Agent } from '../../agent/agent.ts'
 import type { Approve } from '../../agent/approval.ts'
@@ -71,7 +71,7 @@ async function requestOf({ args, io }: AskContext): Promise<string> {
 
 type Done = Extract<AgentEvent, { type: 'done' }>
 
-/** Runs the turn and says on the way what happens; Ctrl-C stops it and keeps the session. */
+/** Runs the turn and reports its progress; Ctrl-C stops it and keeps the session. */
 async function tell(agent: Agent, request: string | undefined, { io, values }: AskContext): Promise<Done> {
   const asJson = Reflect.get(values, 'json') === true
   const paint = createPaint(wantsColour(io.env, Reflect.get(io.stderr, 'isTTY') === true))
@@ -95,7 +95,7 @@ async function tell(agent: Agent, request: string | undefined, { io, values }: A
 
 type Voice = { paint: Paint; program: string }
 
-/** What is said before calls is no answer: it is told with the first of them. */
+/** Text before tool calls is not the answer: it is reported with the first call. */
 function narrator(voice: Voice): (event: AgentEvent) => string[] {
   let said = ''
   return event => {
@@ -144,7 +144,7 @@ async function finish({ reason, message }: Done, { session, home, context }: End
   return undefined
 }
 
-/** Asks at the terminal, where there is one on both sides. */
+/** Asks at the terminal, if both input and output are terminals. */
 function approverFor(io: Io): { approve?: Approve } {
   const isTerminal = Reflect.get(io.stdin, 'isTTY') === true && Reflect.get(io.stderr, 'isTTY') === true
   if (!isTerminal) return {}

@@ -35,7 +35,7 @@ export const backup = defineCommand({
 })
 
 const DATABASE = /\.sqlite$/
-/** Files beside a database that belong to its connections, and what is only of use to a running process. */
+/** SQLite's files beside a database, and files that only a running process needs. */
 const LEFT_OUT = /\.sqlite-(?:wal|shm|journal)$|^locks$|\.lock$|\.pid$/
 
 async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS>): Promise<Report> {
@@ -67,7 +67,7 @@ async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS
   }
 }
 
-/** For its owner alone from the first byte. */
+/** The copy is readable only by its owner from the first byte. */
 async function copyFile(source: string, target: string): Promise<void> {
   const { readFile, writeFile } = await import('node:fs/promises')
   await writeFile(target, await readFile(source), { mode: 0o600 })
@@ -83,11 +83,11 @@ async function copyDatabase(source: string, target: string): Promise<void> {
   } finally {
     database.close()
   }
-  // SQLite does not wait until what it copied is on disk.
+  // SQLite does not wait until its copy is on disk.
   await file.sync()
 }
 
-/** Throws where a session of the copy does not verify. */
+/** Throws if a session of the copy does not verify. */
 async function verified(home: string): Promise<number> {
   const { openPalimpsest } = await import('../../session/engine.ts')
   const { allNames } = await import('../../session/every-session.ts')

@@ -1,4 +1,7 @@
-/** `config`: what is set, where it came from, and setting it. The file is palimpsest.json; the rest of its text stays. */
+/**
+ * `config`: shows settings with their source, and changes them in palimpsest.json. The rest of the file's text is
+ * unchanged.
+ */
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Setting, SettingsGiven } from '../../session/settings.ts'
@@ -73,7 +76,7 @@ async function change({ home }: Context, key: string, value?: string): Promise<R
   }
 }
 
-/** What was typed as JSON: a word that is none is a string. */
+/** The typed value as JSON: a word that is not JSON is a string. */
 function raw(value: string): string {
   try {
     parseJson(value)

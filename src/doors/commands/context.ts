@@ -1,4 +1,7 @@
-/** `context`: the parts in view by cost, what taking some out costs, and doing it. `statusline`: the same in one line. */
+/**
+ * `context`: lists the parts in view by cost, prices removing some, and removes them. `statusline`: the same in one
+ * line.
+ */
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, asDollars, withCommas } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'

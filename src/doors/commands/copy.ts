@@ -1,4 +1,4 @@
-/** `copy`: everything of a home, or of one of its users, to another home or database; proven, and resumable. */
+/** `copy`: copies all of a home, or of one of its users, to another home or database; verified and resumable. */
 import type { HomeFiles } from '../../files/store.ts'
 import type { CopyTally } from '../../ledger/copy-rows.ts'
 import type { Copied } from '../../ledger/copying.ts'
@@ -54,7 +54,7 @@ async function copyAll({ args, values: { user }, io }: Context<typeof OPTIONS>):
 
 type Rest = Record<'memory' | 'files' | 'server', CopyTally>
 
-/** What lies beside the ledger. */
+/** Copies everything beside the ledger. */
 async function copyRest({ source, target, io, user }: Both & { io: Io; user: string | undefined }): Promise<Rest> {
   const { CopyTally } = await import('../../ledger/copy-rows.ts')
   const { copyMemory, memoryUsers } = await import('../../memory/copying.ts')
@@ -94,7 +94,7 @@ async function copyFilesOf(owner: string | undefined, { source, target, io }: Bo
   const { storeOf } = await import('../../files/folder.ts')
   const { workspaceIn } = await import('../../memory/workspace.ts')
   const own = source.files.of(owner, 'workspace')
-  // A home's own knowledge files lie in another folder unless its home is the usual one.
+  // A home's own knowledge files are in another folder, unless the home is the default one.
   const usual = owner === undefined && !own.isTable && (await own.list()).length === 0
   const workspace = usual ? storeOf(workspaceIn(io.env)) : own
   await copyFiles(workspace, target.files.of(owner, 'workspace'), '.', tally)
@@ -132,7 +132,7 @@ function counted({ added, already, hash }: CopyTally, one: string, many: string)
   return `${withCommas(all)} ${all === 1 ? one : many} the same at both (${withCommas(added)} copied now), SHA-256 ${hash.slice(0, 16)}`
 }
 
-/** A folder or a database, with the name that may be shown: without a password. */
+/** A folder or a database, with a name that may be shown (without a password). */
 type Place = { name: string; folder: string } | { name: string; url: string }
 
 async function placed(given: string): Promise<Place> {
@@ -170,7 +170,7 @@ type Beside = { folder: string; url: string | undefined; mustExist: boolean }
 async function openBeside({ folder, url, mustExist }: Beside): Promise<{ files: HomeFiles; memory: Sql; server: Sql }> {
   const { existsSync } = await import('node:fs')
   const { join } = await import('node:path')
-  // A home may have no memory and no tokens yet, and is not given any by reading it.
+  // A home may have no memory and no tokens yet; reading it must not create them.
   const there = (file: string) => !mustExist || existsSync(join(folder, file))
   const { openHomeFiles } = await import('../../files/open.ts')
   const { openServerTables } = await import('../server/server-store.ts')

@@ -1,4 +1,7 @@
-/** `delete`: sessions, or everything of a user, for good. What goes is shown first; a tombstone stays for each session. */
+/**
+ * `delete`: removes sessions, or everything of a user, for good. It lists them first; each session leaves a
+ * tombstone.
+ */
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
@@ -14,7 +17,7 @@ const OPTIONS = {
   yes: { type: 'boolean', short: 'y', about: 'do not ask' },
 } as const
 
-/** The name under a deletion: a person with access to the home. */
+/** The author that a deletion records: a person with access to the home. */
 export const BY = 'admin:cli'
 
 type DeleteContext = Context<typeof OPTIONS>
@@ -41,7 +44,7 @@ type Deleting = Pick<Context, 'io' | 'open' | 'home'> & {
   values: { [K in keyof DeleteValues]?: DeleteValues[K] | undefined }
 }
 
-/** Shows what goes, asks, and deletes it. */
+/** Lists what will be deleted, asks, and deletes it. */
 export async function deleteChosen(context: Deleting, given: ToDelete): Promise<Report> {
   const { values, io, open } = context
   const pal = await open()
@@ -95,7 +98,7 @@ function preview(chosen: readonly SessionInfo[], { whole, user }: Scope): string
   ]
 }
 
-/** With what is kept outside the ledger. */
+/** Deletes the sessions and the user's data outside the ledger. */
 async function carryOut(pal: Palimpsest, ids: readonly string[], { user, home, io }: Everything): Promise<void> {
   const { deleteSessions: remove, forgetUser } = await import('../server/deletions.ts')
   const { openServerStore } = await import('../server/server-store.ts')

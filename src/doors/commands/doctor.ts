@@ -1,8 +1,8 @@
 /**
- * `doctor`: what is wrong with a recorded conversation, by the names of the rules, and the same without it.
+ * `doctor`: lists what is wrong with a recorded conversation, by rule, and repairs it.
  *
- * Reads the transcript of any agent that we know, or messages in the form of a provider. `--heal` writes what a
- * provider accepts: in the form in which it came for provider messages, as neutral messages for a transcript.
+ * Reads the transcript of any known agent, or messages in a provider's form. `--heal` writes messages that a provider
+ * accepts: in the input's form for provider messages, as neutral messages for a transcript.
  */
 
 import { isWireDialect, WIRE_DIALECTS, type WireDialect } from '../../formats/wire-form.ts'

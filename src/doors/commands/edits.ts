@@ -1,4 +1,4 @@
-/** Everything that changes what the model is shown, and takes it back: edits, edit, undo, redo, pin, unpin, fork. */
+/** The commands that change the view or undo a change: edits, edit, undo, redo, pin, unpin, fork. */
 
 import { type ContextTarget, type EditOperation, toOperations } from '../../asked/context-edits.ts'
 import type { Suggestion } from '../../asked/suggest.ts'

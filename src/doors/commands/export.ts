@@ -29,7 +29,7 @@ export const exportSessions = defineCommand({
   },
 })
 
-/** A fork shares the events of its parent again where an import has made that before it. */
+/** Parents come first: an imported fork shares its parent's events only if the parent was imported before it. */
 function parentsFirst(sessions: readonly WholeSession[]): WholeSession[] {
   const byId = new Map(sessions.map(session => [session.id, session]))
   const depthOf = (session: WholeSession | undefined): number =>

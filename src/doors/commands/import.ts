@@ -1,6 +1,6 @@
 /**
- * `import`: recorded sessions of any known agent into the ledger, and taking an import back. Doing it twice does no harm;
- * many at once are asked about first.
+ * `import`: imports recorded sessions of any known agent into the ledger, or undoes an import. Importing twice does
+ * no harm; it asks before importing many sessions.
  */
 import { stat } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -50,7 +50,7 @@ export const importFiles = defineCommand({
   },
 })
 
-/** Asks where there are many. */
+/** Asks if there are many sessions. */
 async function mayImport(files: readonly FoundFile[], io: ImportContext['io']): Promise<boolean> {
   const { MANY_SESSIONS } = await import('../../session/import-transcript.ts')
   let sessions = 0

@@ -1,7 +1,7 @@
 /**
- * `install`, `uninstall`, `status` and `logs`: agents that always go through Palimpsest. The settings of each agent are
- * shown as a difference before they are changed, a copy is kept, and nothing is changed before the service answers and
- * a call through it has reached the provider.
+ * `install`, `uninstall`, `status` and `logs`: agents that always go through Palimpsest. Changes of an agent's
+ * settings are shown as a diff first, and a copy is kept. Nothing is changed before the service answers and a call
+ * through it has reached the provider.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'

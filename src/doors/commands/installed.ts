@@ -1,9 +1,9 @@
 /**
- * What `install` changed, so that `uninstall` can take it back: in `~/.palimpsest`, the settings of each agent as they
- * were, and which service was started.
+ * The record of what `install` changed, so that `uninstall` can undo it: in `~/.palimpsest`, the old settings of each
+ * agent, and which service was started.
  *
- * Guarantee: settings that nobody changed since become the very bytes that they were. Where somebody did, only the
- * addresses that we wrote are taken back, each if it is still ours.
+ * Guarantee: settings that were not changed since are restored byte for byte. If they were changed, only the
+ * addresses that we wrote are removed, each if it is still ours.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -32,28 +32,28 @@ export type InstalledService = {
   home: string
   kind: ServiceKind
   command: string[]
-  /** Where the agents went before, if not to the provider itself. */
+  /** The agents' former addresses, if they were not the providers' own. */
   upstreams: Partial<Upstreams>
-  /** Where nobody else looks after it. */
+  /** Set if no service manager runs the service. */
   pid?: number
 }
 
 export type InstalledAgent = {
   file: string
   form: SettingsForm
-  /** The copy of the file as it was; null: there was none. */
+  /** The copy of the old file; null if there was none. */
   backup: string | null
-  /** Folders that had to be made for it, innermost first. */
+  /** Folders that were created for it, innermost first. */
   made: string[]
   /** The hash of the file as we wrote it. */
   after: string
-  /** `depth`: how many of the objects around a value were there before. */
+  /** `depth`: how many of the objects around a value existed before. */
   settings: { at: SettingPath; value: string; before: string | null; depth: number }[]
 }
 
 export type Installed = { service?: InstalledService; agents: Record<string, InstalledAgent> }
 
-/** The folder of the user in which everything about the service is. */
+/** The user's folder for everything about the service. */
 export function userFolder(env: Environment): string {
   return join(homeOf(env), '.palimpsest')
 }
@@ -73,7 +73,7 @@ export async function writeInstalled(env: Environment, installed: Installed): Pr
   } else await rm(path, { force: true })
 }
 
-/** Addresses from the settings of an agent; in place of our own service, the one that it goes to. */
+/** Addresses from an agent's settings. The address of our own service is replaced by the service's upstream. */
 export async function upstreamsBehind(upstreams: Partial<Upstreams>, env: Environment): Promise<Partial<Upstreams>> {
   const { service } = await readInstalled(env)
   const isOurs = (url: string) => service !== undefined && url.startsWith(`${service.url}/`)
@@ -81,18 +81,18 @@ export async function upstreamsBehind(upstreams: Partial<Upstreams>, env: Enviro
   return { ...service?.upstreams, ...Object.fromEntries(behind) }
 }
 
-/** What would be written into the settings of an agent. */
+/** The planned changes of an agent's settings. */
 export type SettingsChange = {
   file: string
   form: SettingsForm
   before: string | undefined
   after: string
   addresses: Address[]
-  /** Everything that is written, the addresses included. */
+  /** Everything that is written, including the addresses. */
   settings: { at: SettingPath; value: string }[]
 }
 
-/** This program, as it can be called from anywhere. */
+/** The command that calls this program from anywhere. */
 export function ownProgram(): [node: string, program: string] {
   return [process.execPath, createRequire(import.meta.url).resolve('../../../bin/palimpsest.js')]
 }
@@ -109,7 +109,7 @@ export async function changeFor(agent: Agent, bases: Upstreams, env: Environment
   return { file, form, before, after: withAddresses(form, before ?? '', settings), addresses, settings }
 }
 
-/** Writes the change, and says how to take it back. What an earlier `install` wrote is taken back first. */
+/** Writes the change, and gives the record for undoing it. Changes of an earlier `install` are undone first. */
 export async function applyChange(
   name: string,
   given: { agent: Agent; bases: Upstreams; env: Environment; earlier: InstalledAgent | undefined },
@@ -141,7 +141,7 @@ export async function applyChange(
 
 export type TakenBack = 'restored' | 'removed' | 'taken out' | 'changed since'
 
-/** Takes a change back, and says how far that went. */
+/** Undoes a change, and tells how much of it was undone. */
 export async function takeBack({ file, form, backup, made, after, settings }: InstalledAgent): Promise<TakenBack> {
   const now = existsSync(file) ? await readFile(file) : undefined
   if (now && hashOf(now) === after) {
@@ -166,7 +166,7 @@ export async function takeBack({ file, form, backup, made, after, settings }: In
   return ours.length > 0 ? 'taken out' : 'changed since'
 }
 
-/** Whether the settings still say what was written into them. */
+/** Whether the settings still have the values that were written. */
 export async function isInPlace({ file, form, settings }: InstalledAgent): Promise<boolean> {
   if (!existsSync(file)) return false
   const text = await readFile(file, 'utf8')
@@ -181,7 +181,7 @@ function missingFolders(folder: string): string[] {
   return existsSync(folder) ? [] : [folder, ...missingFolders(dirname(folder))]
 }
 
-/** The whole file or nothing, through links, with the mode that it has. */
+/** Writes the whole file or nothing; follows links and keeps the mode. */
 async function writeWhole(path: string, bytes: Buffer): Promise<void> {
   const target = existsSync(path) ? await realpath(path) : path
   const mode = existsSync(target) ? (await stat(target)).mode & 0o777 : 0o600

@@ -1,4 +1,7 @@
-/** The steps of `install` and `uninstall`: which agents, which service, what is shown, the test call, and the end. */
+/**
+ * The steps of `install` and `uninstall`: choosing agents, planning the service, the diff, the test call, and the
+ * end.
+ */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -30,7 +33,7 @@ const FOLLOW_MS = 300
 
 export const installable = Object.keys(AGENTS).filter(name => AGENTS[name]!.settings)
 
-/** The agents that are meant: by name, or those that are on this machine. */
+/** The chosen agents: by name, or all that are on this machine. */
 export function chosen(args: readonly string[], all: boolean, env: Environment): string[] {
   const unknown = args.find(name => !installable.includes(name))
   if (unknown !== undefined) {
@@ -48,7 +51,7 @@ export function chosen(args: readonly string[], all: boolean, env: Environment):
 
 type Planning = { names: readonly string[]; env: Environment; home: string | undefined; port: number | undefined }
 
-/** The service as it will be: the one that is there, with the upstreams of these agents. */
+/** The planned service: the existing one, with the upstreams of these agents. */
 export async function planService(installed: Installed, given: Planning): Promise<InstalledService> {
   const { names, env, home, port } = given
   const before = installed.service
@@ -66,7 +69,7 @@ export async function planService(installed: Installed, given: Planning): Promis
   return { url, port: chosenPort, home: at, kind, command, upstreams, ...(before?.pid ? { pid: before.pid } : {}) }
 }
 
-/** Where an agent goes now, if that is neither the provider itself nor us. */
+/** The agent's present address, if it is neither the provider's own nor ours. */
 function ownUpstreams(name: string, env: Environment, ours: readonly (string | undefined)[]): Partial<Upstreams> {
   const providers = AGENTS[name]!.addresses(PROVIDERS).map(({ provider }) => provider)
   const named = { ...upstreamsIn(env), ...upstreamsOf(AGENTS[name]!, env) }
@@ -86,7 +89,7 @@ function withoutVersion(url: string): string {
   return url.replace(/\/v1$/, '')
 }
 
-/** One service goes to one address for each provider: two agents that want two cannot share it. */
+/** A service has one address per provider: two agents with different addresses cannot share it. */
 function joined(wanted: [string, Partial<Upstreams>][], before: Partial<Upstreams>): Partial<Upstreams> {
   const all: Partial<Upstreams> = { ...before }
   for (const [name, upstreams] of wanted) {
@@ -102,7 +105,7 @@ function joined(wanted: [string, Partial<Upstreams>][], before: Partial<Upstream
   return all
 }
 
-/** What will change, as differences. */
+/** The planned changes, as diffs. */
 export async function shown(
   changes: readonly [string, SettingsChange][],
   service: InstalledService,
@@ -129,7 +132,7 @@ export const serviceLog = (env: Environment) => join(userFolder(env), 'service.l
 
 const specOf = ({ command }: InstalledService, env: Environment): ServiceSpec => ({ command, log: serviceLog(env) })
 
-/** Starts the service as planned, unless it runs so already. Gives what there is to say about it. */
+/** Starts the service as planned, unless it already runs. Gives a message about it. */
 export async function startIt(service: InstalledService, installed: Installed, env: Environment): Promise<string[]> {
   const spec = specOf(service, env)
   const isSame = installed.service?.command.join('\0') === service.command.join('\0')
@@ -160,7 +163,7 @@ export async function endService(installed: Installed, env: Environment): Promis
 
 const LISTS: Record<UpstreamName, string> = { anthropic: '/v1/models', openai: '/models', gemini: '/v1beta/models' }
 
-/** Asks each provider for its models, through the service, without a key: that it answers at all is what counts. */
+/** Asks each provider for its models, through the service, without a key. Any answer counts as success. */
 export async function testCalls(changes: readonly [string, SettingsChange][], bases: Upstreams): Promise<string[]> {
   const providers = new Set(changes.flatMap(([, { addresses }]) => addresses.map(({ provider }) => provider)))
   const said: string[] = []

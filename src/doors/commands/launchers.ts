@@ -1,7 +1,7 @@
 /**
- * A way to start an agent when the service is down: a script of the agent's name in `~/.palimpsest/bin`. It asks the
- * service first; where that does not answer, it starts the agent with the addresses that it had before, for that run.
- * It needs nothing of Palimpsest, so that it works when Palimpsest itself is gone.
+ * Starts an agent when the service is down: a script of the agent's name in `~/.palimpsest/bin`. It checks the
+ * service first; if there is no answer, it starts the agent with its former addresses for that run. It does not use
+ * Palimpsest, so it works when Palimpsest itself is gone.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -56,7 +56,7 @@ export const mcp = defineCommand({
   },
 })
 
-/** Those that nobody has to name. */
+/** The number of tool groups that are offered by default. */
 const USUAL = 4
 
 function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {

@@ -1,4 +1,4 @@
-/** What the actions of `memory` share: their options, what each is handed, and what it reads from them. */
+/** Shared by the actions of `memory`: their options, their context, and reading their arguments. */
 import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
 import { type Context, type Report, readInput } from '../terminal/command.ts'
@@ -31,24 +31,24 @@ export const MEMORY_OPTIONS = {
 
 export type MemoryContext = Context<typeof MEMORY_OPTIONS>
 
-/** What every action is handed. */
+/** The context of every action. */
 export type Desk = { context: MemoryContext; memory: Memory; user: string; by: Actor }
 
 export type Action = {
   usage: string
-  /** Makes the database where there is none. */
+  /** Creates the database if there is none. */
   writes?: true
   /** How many arguments it takes. */
   takes: [least: number, most: number]
   run(desk: Desk, args: readonly string[]): Promise<Report>
 }
 
-/** The body that --body or --file gives. */
+/** The body from --body or --file. */
 export async function givenBody({ values, io }: MemoryContext): Promise<string | undefined> {
   return values.file === undefined ? values.body : readInput(values.file, io)
 }
 
-/** Tells somebody at a terminal that proposals wait. */
+/** A line that tells a user at a terminal how many proposals wait. */
 export function waitingNote(count: number, program = 'palimpsest'): string {
   const what = count === 1 ? '1 change to memory waits' : `${count} changes to memory wait`
   return `${what} for your decision: ${program} memory proposals (then: approve ID, or reject ID)`

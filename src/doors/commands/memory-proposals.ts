@@ -157,7 +157,7 @@ function* showReview(
   } else yield showParts(parts, paint)
 }
 
-/** Colours say what went and came; without them, the marks of a word diff do. */
+/** Colours mark removed and added text; without colours, word-diff marks do. */
 function showParts(parts: readonly DiffPart[], paint: Paint): string {
   const plain = paint.red('x') === 'x'
   const styles: Record<DiffPart['type'], (text: string) => string> = {
@@ -171,7 +171,7 @@ function showParts(parts: readonly DiffPart[], paint: Paint): string {
     .trimEnd()
 }
 
-/** A long stretch without changes: its first and last lines. */
+/** A long unchanged stretch, shortened to its first and last lines. */
 function shortened(text: string): string {
   const lines = text.split('\n')
   return lines.length > 9 ? [...lines.slice(0, 4), '…', ...lines.slice(-4)].join('\n') : text

@@ -1,4 +1,4 @@
-/** `memory`: what agents know of a user. They propose changes; the person at this terminal decides. */
+/** `memory`: what agents know about a user. Agents propose changes; the person at this terminal decides. */
 import { MEMORY } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand } from '../terminal/command.ts'
@@ -53,7 +53,7 @@ export const memory = defineCommand({
     const user = context.values.user ?? userIn(context.io.env)
     const { memory, files } = await open(context, action)
     try {
-      // A command that an agent runs is the agent's: it can propose, and decides nothing.
+      // A command that an agent runs acts as the agent: it can propose, but not decide.
       const agent = context.io.env['PALIMPSEST_AGENT']
       return await action.run({ context, memory, user, by: agent ? `agent:${agent}` : `user:${user}` }, args)
     } finally {
@@ -63,7 +63,7 @@ export const memory = defineCommand({
   },
 })
 
-/** Looking at memory that is not there makes none. */
+/** Reading does not create a memory that does not exist. */
 async function open({ home, values, io }: MemoryContext, { writes }: Action) {
   const { existsSync } = await import('node:fs')
   const { join } = await import('node:path')

@@ -1,4 +1,4 @@
-/** `models`: what is known of models, and how to bring it up to date from a source that the user names. */
+/** `models`: lists the known models, and updates them from a source that the user names. */
 
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'

@@ -1,4 +1,4 @@
-/** What `run` and `serve` both ask about the proxy, and what of it the proxy is told. */
+/** The proxy options that `run` and `serve` share, and their translation for the proxy. */
 import type { HomeFiles } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Environment } from '../../model/defaults.ts'
@@ -63,7 +63,7 @@ function serverEditsFrom(when = 'auto'): NonNullable<ProxyOptions['serverEdits']
   throw new PalimpsestError('INVALID_INPUT', `--server-edits takes auto, always or never, not ${when}.`, { when })
 }
 
-/** The preset that the flags name; `--keep` comes before the configuration. */
+/** The preset that the flags name; `--keep` overrides the configuration. */
 function policyFrom({ policy, keep }: ProxyValues): Pick<ProxyOptions, 'policy'> {
   if (keep === undefined) return policy === undefined ? {} : { policy }
   return { policy: presetNamed(policy ?? 'thrifty', keep) }
@@ -79,7 +79,7 @@ function presetNamed(name: string, keep: string): PlannerFactory {
   return findPreset(name, { keep: level ?? Number(keep) })!
 }
 
-/** The text for new conversations; somebody who is known by a token has their own memory and workspace. */
+/** The text for new conversations. A user who is known by a token has their own memory and workspace. */
 function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory, files }: Around) {
   if (user === undefined && !workspace) return undefined
   return async (caller: string | undefined): Promise<string> => {

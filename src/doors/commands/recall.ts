@@ -1,4 +1,4 @@
-/** `recall` and `restore`: find what is no longer in view, and bring it back. */
+/** `recall` and `restore`: find texts that are no longer in view, and bring them back. */
 import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, minuteOf } from '../../model/text.ts'

@@ -1,4 +1,4 @@
-/** `redact`: covers secrets, or a text, in the ledger for good. What would be covered is shown first. */
+/** `redact`: covers secrets, or a text, in the ledger for good. It first lists what would be covered. */
 import { SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'

@@ -1,6 +1,6 @@
 /**
- * `replay`: what each policy would have sent of a recorded session, what that would have cost, and what would have
- * been lost. Nothing is sent and nothing is recorded.
+ * `replay`: what each policy would have sent in a recorded session, what that would have cost, and what would have
+ * been lost. Nothing is sent or recorded.
  */
 
 import { writeFile } from 'node:fs/promises'
@@ -18,12 +18,12 @@ import { readFound, transcriptFiles } from './transcript-files.ts'
 
 type Found = { session: Recorded; timeline: Timeline }
 type Played = Found & { outcomes: Outcome[] }
-/** A row of the table with its dollars: what was paid, less what the policy would have saved. */
+/** A row of the table with its cost: the amount paid, minus what the policy would have saved. */
 type PricedRow = Row & { dollars: number }
 
 const DECISIONS = 6
 const DECISION_WIDTH = 140
-/** Calls of the longest session in one line, each step as high as its largest call. */
+/** The number of steps in the sparkline of the longest session; each step is as high as its largest call. */
 const SPARK_STEPS = 24
 
 export const replay = defineCommand({
@@ -121,7 +121,7 @@ async function readSessions(
   )
 }
 
-/** The presets by their names, and what palimpsest.json names. They are checked before anything is replayed. */
+/** The presets by name, and those in palimpsest.json. They are checked before anything is replayed. */
 async function plannersOf(list: string, home: string): Promise<PlannerFactory[]> {
   const { findPreset, presets } = await import('../../planner/presets.ts')
   const { settingsFor } = await import('../../session/config.ts')
@@ -147,7 +147,7 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
   )
 }
 
-/** Every session under every policy, and last under `none`, which the shares are of. */
+/** Replays every session under every policy, and last under `none`, the reference for the percentages. */
 async function play(
   sessions: readonly Found[],
   planners: readonly PlannerFactory[],
@@ -204,7 +204,7 @@ function longestOf(played: readonly Played[]): Played {
   return played.reduce((best, one) => (one.session.calls > best.session.calls ? one : best))
 }
 
-/** Tokens call by call, all policies by the scale of the one that sends most. */
+/** Tokens call by call; all policies use the scale of the largest. */
 function sparkOf({ outcomes }: Played, policy: number): string {
   const most = Math.max(...outcomes.map(({ measures }) => measures.peak))
   const sent = outcomes[policy]!.measures.perCall.map(({ tokens }) => tokens)

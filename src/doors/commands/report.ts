@@ -1,6 +1,6 @@
 /**
- * `report`: what one's own sessions cost, where the waste is, and what Palimpsest would have saved. Everything
- * happens on this machine, and the page that it writes loads nothing from anywhere.
+ * `report`: what the user's own sessions cost, where the waste is, and what Palimpsest would have saved. Everything
+ * is computed on this machine, and the generated page loads nothing from the network.
  */
 
 import { stat, writeFile } from 'node:fs/promises'
@@ -106,7 +106,7 @@ async function readReports(
 
 type Trying = { given: Reading['given']; seconds: number | undefined; progress: Progress }
 
-/** The knob at each of its places, file by file, those that cost most first; each is read once more. */
+/** Replays each setting of the knob, file by file, most expensive first; each file is read once more. */
 async function readKnob(found: readonly Found[], { given, seconds, progress }: Trying) {
   const { addKnobs, billOf, knobOn } = await import('../../replay/report.ts')
   const costOf = (own: readonly Found[]) => billOf(own.flatMap(one => one.report.bill)).billedUsd

@@ -1,4 +1,7 @@
-/** `retention`: which sessions are old or large enough to go, by the rules of palimpsest.json or of the command line. */
+/**
+ * `retention`: lists sessions that are old or large enough to remove, by rules from palimpsest.json or the command
+ * line.
+ */
 import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
@@ -56,7 +59,7 @@ export const retention = defineCommand({
 
 type Given = Context<typeof OPTIONS>['values']
 
-/** A rule on the command line takes the place of those in the file. */
+/** A rule on the command line replaces the rules in the file. */
 async function wanted(
   { archive, yes: _, days, megabytes, ...scope }: Given,
   set: Retention | undefined,

@@ -1,6 +1,7 @@
 /**
- * `palimpsest run -- claude …`: an agent with the proxy in front of its model, for this one run. The proxy takes a free
- * port, the agent gets the terminal, and when it is done one line says what was saved. The agent's exit code is ours.
+ * `palimpsest run -- claude …`: runs an agent with the proxy in front of its model, for this one run. The proxy takes
+ * a free port, the agent gets the terminal, and at the end one line reports the savings. The agent's exit code is
+ * ours.
  */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
@@ -69,7 +70,7 @@ export const runAgent = defineCommand({
   },
 })
 
-/** What a run saved, in one line. Caching by the provider is not in it. */
+/** The savings of a run in one line. The provider's own caching does not count. */
 export function summaryOf({
   calls,
   passed,
@@ -95,7 +96,7 @@ function short(tokens: number): string {
 function runIt({ command, args, env }: Launch, agent: Agent | undefined): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env, stdio: 'inherit' })
-    // A Ctrl-C reaches the agent by itself, and it may have its own idea of what that means.
+    // Ctrl-C reaches the agent directly, and the agent decides what to do.
     const stay = () => {}
     const end = () => child.kill('SIGTERM')
     process.on('SIGINT', stay).on('SIGTERM', end)

@@ -1,4 +1,4 @@
-/** `sample`: a session to look at. Made once, under the name `sample`; its end is shown, with what to try next. */
+/** `sample`: opens a sample session, created once under the name `sample`, and shows its end with what to try next. */
 import { DEFAULT_HOME } from '../../model/defaults.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { programName } from '../terminal/program.ts'

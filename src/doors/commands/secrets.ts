@@ -1,4 +1,4 @@
-/** `secrets`: what looks like a key or token in the ledger, and where; never the secret itself. */
+/** `secrets`: lists texts in the ledger that look like a key or token, with their places; never the secret itself. */
 
 import { amount } from '../../model/text.ts'
 import { allNames } from '../../session/every-session.ts'

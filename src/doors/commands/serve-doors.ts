@@ -2,8 +2,8 @@
  * The doors of the server in addition to its own routes: the proxy for agents, its numbers for Prometheus, MCP, and the
  * files of the web UI.
  *
- * Over HTTP, MCP offers no file tools and no commands: a caller on a port has no right to a folder. It acts
- * as its caller: their sessions, their memory, and the workspace that their agent has.
+ * Over HTTP, MCP offers no file tools and no commands: a remote caller has no right to a folder. It acts for its
+ * caller, with their sessions, their memory, and the workspace of their agent.
  */
 
 import type { AgentDesk } from '../../agent/desk.ts'
@@ -33,13 +33,13 @@ export type DoorOptions = {
   values: ProxyValues
   env: Environment
   log: (line: string) => void
-  /** Where users reach this server, if not where programs do. */
+  /** The server's address for users, if it differs from the one for programs. */
   publicUrl?: string | undefined
-  /** Whether answers behind the proxy say that a proposal waits. */
+  /** Whether answers through the proxy mention that a proposal waits. */
   noticeInAnswers?: boolean | undefined
-  /** Signs the links on which a user decides; every server of a home has the same. */
+  /** Signs the links with which a user decides; all servers of a home share it. */
   linkKey: Buffer
-  /** Which proposals were told. */
+  /** Which proposals were already announced. */
   told: Told
 }
 
@@ -58,7 +58,7 @@ export function doorsOf({
   const links = new DecisionLinks(linkKey)
   const users = [...new Set([...(values.memory === undefined ? [] : [values.memory]), ownName(env), NAMELESS])]
   const proxy = createProxy({
-    // The daily log goes to the workspace that models are told.
+    // The daily log goes to the workspace that models are told about.
     pal: values.workspace ? pal.with({ workspace: workspaceIn(env, { files: pal.files }) }) : pal,
     log,
     learn: (said, { user = users[0]!, owner }) =>

@@ -1,4 +1,4 @@
-/** `serve`: the HTTP server on a home, until it is told to stop. */
+/** `serve`: runs the HTTP server on a home until it is told to stop. */
 import { setFlagsFromString } from 'node:v8'
 import type { AgentDesk } from '../../agent/desk.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -119,7 +119,7 @@ export const serve = defineCommand({
   },
 })
 
-/** The flags that say what a setting says, by its key. */
+/** The flags that override a setting, by the setting's key. */
 const FLAGS = {
   policy: 'policy',
   keep: 'keep',
@@ -135,17 +135,17 @@ function flagsIn(values: { readonly [name: string]: unknown }, home: string): No
   return Object.fromEntries('home' in values ? [...flags, ['home', { value: home, flag: '--home' }]] : flags)
 }
 
-/** The sample session, and its agent's proposals in the inbox of the user at this machine. */
+/** Creates the sample session, and puts its agent's proposals into the inbox of this machine's user. */
 async function makeSample(pal: Palimpsest, memory: Memory): Promise<void> {
   const { offerSampleProposals, openSample, SAMPLE } = await import('../../session/sample.ts')
   const { ownName } = await import('../server/users.ts')
-  // A user who has deleted it does not want it back.
+  // A user who has deleted the sample does not want it back.
   if ((await pal.tombstones()).some(({ session }) => session === SAMPLE)) return
   await openSample(pal)
   await offerSampleProposals(memory, ownName())
 }
 
-/** The events of all servers, where they share a database. */
+/** The events of all servers, if they share a database. */
 async function openOutbox(env: Io['env']): Promise<Outbox | undefined> {
   const { databaseUrl } = await import('../../ledger/postgres/database.ts')
   const url = databaseUrl(env)
@@ -154,7 +154,7 @@ async function openOutbox(env: Io['env']): Promise<Outbox | undefined> {
   return (await import('../server/outbox.ts')).Outbox.open(url, { kept: KEPT_EVENTS })
 }
 
-/** The agent on the sessions and the memory of this process, opened when it is first asked. */
+/** The agent on the sessions and memory of this process, opened on first use. */
 async function openDesk(
   opened: { home: string; env: Io['env']; pal: Palimpsest; memory: Memory },
   { root, demo }: { root: string | undefined; demo: boolean },
@@ -172,9 +172,9 @@ async function openDesk(
 }
 
 /**
- * What suits a process that mostly waits and then shall answer at once. Functions are compiled when they are first
- * called, since few are called often enough to be compiled soon. And the heap may double before all of it is collected:
- * it would be every second or two, and a request at that moment would wait.
+ * Tunes V8 for a process that mostly waits and then has to answer at once. Functions are compiled lazily, since few
+ * are called often enough to compile them early. The heap may double before a full collection: otherwise there would
+ * be one every second or two, and a request at that moment would wait.
  */
 function tuneForServing(): void {
   setFlagsFromString('--always-sparkplug')
@@ -182,8 +182,8 @@ function tuneForServing(): void {
 }
 
 /**
- * New objects have as much room as the start has needed, and no more. With more they are looked through so seldom that
- * the bodies of requests, which lie outside the heap, pile up until all of it is collected.
+ * Limits the young generation to the size that the start has needed. With a larger one, collections are so rare that
+ * request bodies, which are outside the heap, pile up until a full collection.
  */
 function keepYoungSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=1')

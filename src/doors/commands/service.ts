@@ -1,7 +1,7 @@
 /**
- * The server as a service of the user: it runs in the background, comes back when it dies and when the user logs in.
- * systemd on Linux, launchd on macOS, a task on Windows. Where there is none of them (a container), it is a process of
- * its own that stays until it is ended or the machine is.
+ * The server as a service of the user: it runs in the background and is restarted when it dies and when the user logs
+ * in. It uses systemd on Linux, launchd on macOS, and a task on Windows. If none is available (in a container), it is
+ * a detached process that runs until it or the machine is stopped.
  */
 import { execFile, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
@@ -24,11 +24,11 @@ export type ServiceKind = 'systemd' | 'launchd' | 'task' | 'process'
 export type ServiceSpec = {
   /** The program and its arguments. */
   command: readonly string[]
-  /** Where what it says is appended. */
+  /** The file to which its output is appended. */
   log: string
 }
 
-/** What describes a service to its manager, and the commands that start and stop it. */
+/** The description of a service for its manager, and the commands that start and stop it. */
 type Described = { file: string; text: string; start: string[][]; stop: string[][] }
 
 export function describeService(kind: Exclude<ServiceKind, 'process'>, spec: ServiceSpec, env: Environment): Described {
@@ -135,14 +135,14 @@ function windowsTask({ command, log }: ServiceSpec): string {
   ].join('\n')
 }
 
-/** The manager of services that answers here. */
+/** The service manager that is available here. */
 export async function serviceKind(env: Environment): Promise<ServiceKind> {
   if (process.platform === 'darwin') return 'launchd'
   if (process.platform === 'win32') return 'task'
   return (await ran(['systemctl', '--user', 'show-environment'], env)).ok ? 'systemd' : 'process'
 }
 
-/** Starts the service, in place of one that runs. Gives the number of the process where nobody else looks after it. */
+/** Starts the service and replaces a running one. Gives the process id if no service manager runs it. */
 export async function startService(
   kind: ServiceKind,
   spec: ServiceSpec,
@@ -186,7 +186,7 @@ function startProcess({ command: [program = '', ...args], log }: ServiceSpec, en
 
 async function endProcess(pid: number | undefined, env: Environment): Promise<void> {
   for (let attempt = 0; pid !== undefined && attempt < READY_ATTEMPTS; attempt++) {
-    // The number may belong to another program by now.
+    // The process id may belong to another program by now.
     const { text } = await ran(['ps', '-o', 'args=', '-p', String(pid)], env)
     if (!/palimpsest|cli\.ts/.test(text) || !text.includes('serve')) return
     if (attempt === 0) process.kill(pid, 'SIGTERM')
@@ -194,7 +194,7 @@ async function endProcess(pid: number | undefined, env: Environment): Promise<vo
   }
 }
 
-/** Waits until the server answers; says what it wrote last where it does not. */
+/** Waits until the server answers; gives `false` if it does not. */
 export async function untilHealthy(url: string): Promise<boolean> {
   for (let attempt = 0; attempt < READY_ATTEMPTS; attempt++) {
     if (await isHealthy(url)) return true
@@ -213,7 +213,7 @@ export async function isHealthy(url: string): Promise<boolean> {
   }
 }
 
-/** Whether somebody listens there. */
+/** Whether the port is in use. */
 export function isTaken(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect({ port, host: '127.0.0.1' })
@@ -222,7 +222,7 @@ export function isTaken(port: number): Promise<boolean> {
   })
 }
 
-/** What makes a service of a user run without the user being logged in, where that takes a command. */
+/** The command, if one is needed, that lets a user's service run while the user is not logged in. */
 export function lingerHint(kind: ServiceKind): string | undefined {
   if (kind !== 'systemd') return undefined
   return `It runs while you are logged in; to keep it without: loginctl enable-linger ${userInfo().username}`

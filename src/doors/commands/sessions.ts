@@ -1,4 +1,4 @@
-/** `sessions`: what there is in a home. */
+/** `sessions`: lists the sessions of a home. */
 
 import { withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'

@@ -1,4 +1,4 @@
-/** `show`: the view of a session as the model gets it, with what is hidden, by whom and why. */
+/** `show`: prints the view of a session as the model gets it, and what is hidden, by whom and why. */
 
 import { textOf } from '../../model/leaves.ts'
 import { amount, withCommas } from '../../model/text.ts'

@@ -1,4 +1,4 @@
-/** `stats`: what sessions cost, and what edits saved of it, with provider caching never counted as ours. */
+/** `stats`: what sessions cost, and how much edits saved. The provider's caching never counts as our saving. */
 import { amount, asDollars, withCommas } from '../../model/text.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'

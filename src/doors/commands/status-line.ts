@@ -1,9 +1,9 @@
-/** What a status line says, from the service: how full the window is, what was saved, how much came from the cache. */
+/** The text of a status line, from the service: how full the window is, the savings, and the share of cache reads. */
 import { isRecord, parseJson } from '../../model/json.ts'
 import { asDollars } from '../../model/text.ts'
 import { isSegment } from '../../session/live-context.ts'
 
-/** A status line is drawn again and again: it must not wait. */
+/** A status line is redrawn often, so it must not wait. */
 const WAIT_MS = 1500
 
 export type Status = {
@@ -12,16 +12,16 @@ export type Status = {
   window: number
   edits: number
   saved: number
-  /** Of the tokens of input, those that were read from the cache. */
+  /** The share of input tokens that were read from the cache. */
   cached: number | null
   isCold: boolean
   nextUsd: number
-  /** What could go for nothing on a cold cache and is seldom quoted later. */
+  /** Parts that could be removed at no cost on a cold cache, and are seldom quoted later. */
   free: string[]
   parts: { id: string; tokens: number }[]
 }
 
-/** Where there is nothing to say of a session: why. */
+/** The reason why there is no status for a session. */
 export type Absent = 'no service' | 'no answer' | 'no call'
 
 const ABSENT: Record<Absent, string> = {
@@ -30,7 +30,7 @@ const ABSENT: Record<Absent, string> = {
   'no call': 'no call of this session has come through yet',
 }
 
-/** The session that Claude Code says on stdin. */
+/** The session that Claude Code names on stdin. */
 export function sessionIn(text: string): string | undefined {
   try {
     const given: unknown = parseJson(text)
@@ -41,7 +41,7 @@ export function sessionIn(text: string): string | undefined {
   }
 }
 
-/** The conversation may have gone on in another session: the newest of its family is asked for. */
+/** The conversation may have continued in another session, so the newest of its family is used. */
 export async function statusOf(url: string | undefined, name: string | undefined): Promise<Status | Absent> {
   if (url === undefined) return 'no service'
   if (name === undefined) return 'no call'

@@ -1,4 +1,4 @@
-/** `tag`: words of one's own on a session, to find it by, and to keep or let go many at once. */
+/** `tag`: a user's own tags on a session, to find sessions, and to keep or remove many at once. */
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'

@@ -1,6 +1,6 @@
 /**
- * The transcripts that a command line names: files, and everything in folders that looks like one. A file that was
- * named must be readable; one that was merely found in a folder is passed over with a note if it is of no known form.
+ * The transcripts on a command line: the named files, and everything in folders that looks like a transcript. A named
+ * file must be readable; a file found in a folder is skipped with a note if its format is unknown.
  */
 import { stat } from 'node:fs/promises'
 import type { FoundFile as OnDisk } from '../../formats/transcripts/find-sessions.ts'
@@ -23,7 +23,7 @@ export async function transcriptFiles(paths: readonly string[]): Promise<FoundFi
   return found
 }
 
-/** The transcript, or nothing where a file that nobody named is none; notes say what was wrong with it. */
+/** The transcript; `undefined` if a file that was only found is not a transcript. Notes say what was wrong with it. */
 export async function readFound(file: FoundFile, notes: string[]): Promise<Transcript | undefined> {
   const { readFoundFile } = await import('../../formats/transcripts/find-sessions.ts')
   const { path, named } = file
@@ -40,7 +40,7 @@ export async function readFound(file: FoundFile, notes: string[]): Promise<Trans
   }
 }
 
-/** The same, session by session, for files that are not held whole. */
+/** Like `readFound`, but session by session, for files that do not fit in memory. */
 export async function* sessionsFound(file: FoundFile, notes: string[]): AsyncGenerator<SessionRead> {
   const { sessionsOfFile } = await import('../../formats/transcripts/find-sessions.ts')
   const { path, named } = file

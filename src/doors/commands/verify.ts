@@ -1,4 +1,6 @@
-/** `verify` and `head`: whether sessions are whole, and what to keep elsewhere so that nobody can change them unseen. */
+/**
+ * `verify` and `head`: check that sessions are intact, and print heads to keep elsewhere, which reveal later changes.
+ */
 
 import type { Head, RemovedHead } from '../../ledger/head.ts'
 import type { Tombstone } from '../../ledger/tombstones.ts'
@@ -101,7 +103,7 @@ async function readHeads(path: string, only: string | undefined, io: Io): Promis
   throw new PalimpsestError('INVALID_INPUT', `${path} has no head of the session ${only}.`, { session: only })
 }
 
-/** The record of removed sessions must lead to the head of it that was kept. */
+/** The tombstones must lead to the head that was kept. */
 function checkRemoved(removed: readonly Tombstone[], kept: RemovedHead): void {
   if (kept.sessions === 0 || removed[kept.sessions - 1]?.hash === kept.hash) return
   const message = 'The record of removed sessions was cut short or written anew. Restore it from a backup.'
@@ -110,7 +112,7 @@ function checkRemoved(removed: readonly Tombstone[], kept: RemovedHead): void {
 
 type There = { pal: Palimpsest | undefined; removed: readonly Tombstone[] }
 
-/** A damaged session is a finding, not the end: the others are checked too. */
+/** A damaged session is reported, and the others are still checked. */
 async function verifyOne({ pal, removed }: There, id: string, kept?: Head): Promise<Checked | Deleted | Damaged> {
   if (kept && !(await pal?.find(id))) {
     const tombstone = removed.findLast(({ session, events }) => session === id && events >= kept.events)

@@ -1,6 +1,7 @@
 /**
- * `palimpsest` with nothing: which agents and sessions are on this machine, what the last session cost and what would have
- * been saved, and three ways on. Something is shown before anything is asked; where there is no session, the sample.
+ * `palimpsest` without arguments: lists the agents and sessions on this machine, what the last session cost and could
+ * have saved, and three next steps. It shows something before it asks anything; without a session it shows the
+ * sample.
  */
 import type { OwnSession } from '../../formats/transcripts/find-sessions.ts'
 import type { TranscriptSession } from '../../formats/transcripts/sessions.ts'
@@ -47,7 +48,7 @@ type Seen = {
   }
 }
 
-/** Names of agents by the formats that they write. */
+/** The names of agents by their transcript formats. */
 const WRITTEN: Record<string, string> = { 'claude-code': 'claude', 'gemini-cli': 'gemini' }
 
 async function look(env: Context['io']['env']): Promise<Seen> {
@@ -69,7 +70,7 @@ async function look(env: Context['io']['env']): Promise<Seen> {
   return { agents, last: await lastOf(own) }
 }
 
-/** Files are tried from the newest on: one that cannot be read, or in which no model was called, is passed over. */
+/** How many files are tried, newest first. A file that cannot be read, or without a model call, is skipped. */
 const TRIED = 20
 
 async function lastOf(own: readonly OwnSession[]): Promise<Seen['last']> {
@@ -93,7 +94,7 @@ async function lastOf(own: readonly OwnSession[]): Promise<Seen['last']> {
   throw new Error('the sample cannot be read')
 }
 
-/** The session of a file with the most calls, so that a subagent is not taken for its parent. */
+/** The session with the most calls in a file, so that a subagent is not taken for its parent. */
 function longest(sessions: readonly TranscriptSession[]): TranscriptSession | undefined {
   const calls = (session: TranscriptSession) => session.messages.filter(({ role }) => role === 'assistant').length
   return sessions.filter(session => calls(session) > 0).sort((a, b) => calls(b) - calls(a))[0]
@@ -137,7 +138,7 @@ function* lines({ agents, last }: Seen, { steps, program, paint }: Told): Genera
   }
 }
 
-/** Does what was chosen, in this process. To look at a session it is imported, and served. */
+/** Runs the chosen command in this process. A session to look at is imported and served. */
 async function take([name, ...args]: readonly string[], context: Context): Promise<Report | undefined> {
   if (name === 'run') return (await import('./run.ts')).runAgent.run({ ...context, args: args.slice(1) })
   if (name === 'install') return (await import('./install.ts')).install.run({ ...context, args: [...args] })

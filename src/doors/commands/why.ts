@@ -1,4 +1,7 @@
-/** `why`: what was predicted and billed call by call and why, the most expensive moments, the rent, and what was free. */
+/**
+ * `why`: predicted and billed cost of each call with the reason, the most expensive moments, the rent, and free
+ * edits.
+ */
 import { stat } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, asDollars, withCommas } from '../../model/text.ts'

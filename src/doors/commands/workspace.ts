@@ -53,7 +53,7 @@ async function init(folder: FileStore): Promise<Report> {
   }
 }
 
-/** For people to go to: in a table there is no such place. */
+/** The folder for people to open; a workspace in a table has none. */
 function path({ folder, isTable }: FileStore): Report {
   const notes = isTable ? ['These files are in the database: read them with show, change them on the page.'] : []
   return { json: { folder, inDatabase: isTable }, text: () => (isTable ? '' : `${folder}\n`), notes }

@@ -3,9 +3,9 @@
  *
  *     const model = wrapLanguageModel({ model: anthropic('claude-sonnet-4-5'), middleware: palimpsest(session) })
  *
- * Every call of the wrapped model sends the view of the session instead of the whole conversation, and reports
- * what it used. One wrapped model is one conversation: wrap once per session. An answer enters the ledger with
- * the next call, which carries it.
+ * Every call of the wrapped model sends the view of the session instead of the whole conversation, and reports its
+ * usage. One wrapped model is one conversation: wrap once per session. An answer enters the ledger with the next
+ * call, which contains it.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
@@ -16,7 +16,7 @@ export { fromAiSdk, toAiSdk } from '../../formats/adapters/ai-sdk.ts'
 export type { SyncSession } from './followed-session.ts'
 
 export type AiSdkOptions = {
-  /** False for calls that are no part of the conversation (a title, a check): they go out as they are. */
+  /** False for calls that are not part of the conversation (a title, a check): they are sent unchanged. */
   applies?: (params: LanguageModelV4CallOptions) => boolean
 }
 
@@ -53,7 +53,7 @@ export function palimpsest(session: SyncSession, { applies = () => true }: AiSdk
     },
   }
 
-  /** A provider that does not say what a call used leaves no trace of it. */
+  /** If a provider does not report the usage of a call, nothing is recorded. */
   async function report({ inputTokens, outputTokens }: LanguageModelV4Usage, model: string): Promise<void> {
     const input = inputTokens.noCache ?? inputTokens.total
     const { cacheRead, cacheWrite } = inputTokens

@@ -1,7 +1,7 @@
 /**
- * What a door for an SDK needs of a session: it shows the conversation that the SDK holds, gets the view to send,
- * and says what the call used. Where the conversation went back and took another way, the session that answered
- * is the one to go on with.
+ * The part of a session that a door for an SDK needs: it passes the SDK's conversation, gets the view to send, and
+ * reports the usage. If the conversation went back and continued differently, the view comes from another session,
+ * and the door continues with that one.
  */
 import type { Message, Usage } from '../../model/types.ts'
 

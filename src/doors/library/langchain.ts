@@ -31,7 +31,7 @@ export function palimpsest(session: SyncSession): AgentMiddleware {
   })
 }
 
-/** LangChain has the system prompt apart, and wants the same object back where it has not changed. */
+/** LangChain keeps the system prompt separate, and expects the same object back if it has not changed. */
 function split(
   shown: BaseMessage[],
   before: SystemMessage,
