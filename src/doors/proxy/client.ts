@@ -1,8 +1,7 @@
 /**
- * What a client's headers say: which conversation a request belongs to, if the client has headers for that, and whether
- * the request is a turn of the conversation or a side request (a title, a commit message, the client's own compaction,
- * a check whether the agent goes in circles). Each rule was seen in a real client. For an unknown client, the messages
- * decide.
+ * What a client says about a request: which conversation it belongs to, if the client has headers for that, and whether
+ * it is a turn of the conversation or a side request (a title, a commit message, the client's own compaction, a check
+ * whether the agent goes in circles). Each rule was seen in a real client. For an unknown client, the messages decide.
  */
 
 import { hash } from 'node:crypto'
