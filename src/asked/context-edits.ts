@@ -1,9 +1,9 @@
 /**
- * Edits that an agent or a user asks for in terms of what the model sees: discard, distill and replace.
+ * Edits that an agent or a user requests in terms of what the model sees: discard, distill and replace.
  *
- * Matching is literal and in the text as shown; the result is addressed to originals, around whatever edits are
- * there already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing
- * is changed. The shape of an operation says what is done, so that one batch may hold all three.
+ * Matching is literal, in the text as shown. The resulting edits address originals and respect the edits that exist
+ * already. A batch is resolved as a whole: the first problem is an error that says what to do, and nothing is changed.
+ * The shape of an operation says what it does, so one batch may mix all three.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -26,17 +26,20 @@ import {
 import { similarTexts } from './similar.ts'
 
 export type ReplaceOperation = {
-  /** Exact text that marks the beginning of what is replaced, and belongs to it. */
+  /** Exact text at the beginning of the stretch to replace, included in it. */
   start: string
-  /** Exact text that marks its end, and belongs to it. */
+  /** Exact text at the end of the stretch, included in it. */
   end: string
   replacement: string
 }
 
-/** One change of what the model sees: by the id of a text or result, or by the texts where a stretch begins and ends. */
+/**
+ * One change of what the model sees, named by the id of a text or result, or by the texts at the beginning and end of a
+ * stretch.
+ */
 export type EditOperation = { discard: string } | { distill: string; to: string } | ReplaceOperation
 
-/** The same as the `context` tool takes it, and the doors that offer the tool. */
+/** The same in the form of the `context` tool and of the doors that offer it. */
 export type ContextTarget = [hash: string] | [hash: string, summary: string] | ReplaceOperation
 
 export type ContextRequest = { action: 'discard' | 'distill' | 'replace'; targets: ContextTarget[] }
@@ -53,7 +56,7 @@ export function toOperations({ action, targets }: ContextRequest): EditOperation
   })
 }
 
-/** A target resolved: the edit it asks for, and what it does to the text. */
+/** A resolved target: the requested edit, and its effect on the text. */
 export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
   operation: EditOperation
   entry: number
@@ -63,7 +66,7 @@ export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
 
 export const MIN_MATCH = 30
 const DISCARDED = '[Discarded: '
-/** Matches that the text of an error names, and that its data hold. */
+/** The most matches that an error lists in its text and its data. */
 const MAX_NAMED_MATCHES = 10
 const MAX_LISTED_MATCHES = 1000
 
@@ -82,7 +85,7 @@ export function resolveOperations(fold: Fold, operations: readonly EditOperation
 
 const SHAPES: readonly (readonly string[])[] = [['discard'], ['distill', 'to'], ['start', 'end', 'replacement']]
 
-/** Doors check what they are given; a program that calls the library may still be wrong. */
+/** Checks an operation: doors validate their input, but a program that calls the library may still pass a wrong one. */
 function checkOperation(operation: unknown): void {
   const values = isRecord(operation) ? operation : {}
   const shape = SHAPES.find(keys => keys.every(key => typeof values[key] === 'string'))
@@ -176,7 +179,9 @@ export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceO
   return matches
 }
 
-/** From a match in what is shown to a target in originals: whole edits inside it are kept inside. */
+/**
+ * Converts a match in the shown text to a target in originals; existing edits inside the match stay inside the target.
+ */
 function toOriginals(
   { text, from, to }: Match,
   replacement: string,
@@ -197,20 +202,20 @@ function toOriginals(
   return { target: { type: 'part', entry, part, leaf, span }, replacement: shown, entry }
 }
 
-/** A text that an edit only adds, at just this place: an edit that reaches it would hide it. */
+/** The piece if an edit only added its text at exactly this place: an edit that reaches this place would hide it. */
 function addedAt(piece: Piece | undefined, place: number): Piece | undefined {
   const [start, end] = piece?.literal === false ? piece.original : []
   return start === place && end === place ? piece : undefined
 }
 
-/** A call stays a call: its input with the one text changed. */
+/** A replacement for the whole part. A call stays a call: its input with one text changed. */
 function wholePart({ shown, leaf }: ShownText, text: string): Edit['replacement'] {
   if (shown.type !== 'tool-call') return text
   const changed = withLeaves(shown, (old, index) => (index === leaf ? text : old))
   return { input: changed.type === 'tool-call' ? changed.input : undefined }
 }
 
-/** The place in the original; at an edit, the `side` of what it replaces. */
+/** The position in the original; inside an edit, the start or end (`side`) of the text that it replaces. */
 function originalPlace({ literal, original, from }: Piece, at: number, side: 0 | 1): number {
   return literal ? original[0] + (at - from) : original[side]
 }
@@ -280,7 +285,7 @@ function describePart(part: Part): string {
   return part.type === 'tool-result' ? `result of ${part.name}` : 'text'
 }
 
-/** What an operation is about, for messages. */
+/** The subject of an operation, for messages. */
 export function operationName(operation: EditOperation): string {
   if ('start' in operation) return `${quote(operation.start)} … ${quote(operation.end)}`
   return 'distill' in operation ? operation.distill : operation.discard

@@ -1,8 +1,8 @@
 /**
- * Texts that look like a given one: what to suggest when a literal match fails. Lines are compared by their pairs
- * of characters (Dice's coefficient); in a line that is much longer than the pattern, the stretches of its length
- * that share most pairs are. Looks at a bounded amount of text, in one pass over it, and suggests only what is
- * really close, as it is written there.
+ * Finds texts similar to a given one, to suggest when a literal match fails. Lines are compared by their pairs of
+ * characters (Dice's coefficient). Of a line much longer than the pattern, the stretches of the pattern's length that
+ * share most pairs are compared. The search reads a bounded amount of text in one pass, and suggests only close
+ * matches, verbatim.
  */
 import { cut, headOf } from '../model/text.ts'
 
@@ -36,7 +36,7 @@ function* linesOf(texts: Iterable<string>): Generator<string> {
   }
 }
 
-/** The line itself, or those stretches of a long one in which most pairs are wanted ones. */
+/** The line itself; of a long line, the stretches that contain the most wanted pairs. */
 function* candidatesIn(line: string, length: number, wanted: ReadonlySet<string>): Generator<string> {
   if (line.length <= 2 * length) {
     yield headOf(line, MAX_LENGTH)

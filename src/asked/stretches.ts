@@ -1,6 +1,6 @@
 /**
- * Stretches of a text that say little for their length, each with a line that says what was there. Everything is
- * found by lines and in one pass, whatever the text; lines over 2,000 characters are looked at by their beginning.
+ * Finds stretches of a text that say little for their length, each with a line that describes the content. Everything
+ * is found by lines and in one pass, whatever the text; of lines over 2,000 characters only the beginning is read.
  */
 
 import { tryJson } from '../model/json.ts'
@@ -9,11 +9,11 @@ import { headOf } from '../model/text.ts'
 
 export type Stretch = { from: number; to: number; reason: string; replacement: string }
 
-/** Characters under which nothing is worth suggesting. */
+/** Shorter stretches (in characters) are not suggested. */
 export const WORTH = 400
 const LARGE_JSON_CHARS = 2000
 const MAX_LINE_CHARS = 2000
-/** Beginnings of JSON that are tried in one text. */
+/** The most beginnings of JSON that are tried in one text. */
 const MAX_JSON_TRIED = 20
 
 type Line = { from: number; to: number; text: string }
@@ -43,7 +43,7 @@ function linesOf(text: string): Line[] {
 
 const FRAME =
   /^\s+at \S|^\s*File "[^"]+", line \d+|^\s+\S+\.(?:go|rs|rb|php|java|kt|scala|ex):\d+|^\s*from \S+:\d+:in |^#\d+ {1,2}\S|^\s+\d+: \S|^\t?\S+\([^()]*\)$/
-/** A line that belongs to a trace, though it is no frame: source that is quoted, a goroutine, "... 12 more". */
+/** A line that belongs to a stack trace but is no frame: quoted source, a goroutine, "... 12 more". */
 const BESIDE_FRAME = /^(?:\s{2,}\S|\t|goroutine \d+|created by |\s*\.\.\. \d+ |Caused by: )/
 
 function* stackTraces(lines: readonly Line[]): Generator<Stretch> {
@@ -66,7 +66,7 @@ function* packageOutput(lines: readonly Line[]): Generator<Stretch> {
   }
 }
 
-/** One long run, or many lines of equal length as mail and certificates have them. */
+/** One long run, or many lines of equal length, as in mail and certificates. */
 function* base64(text: string, lines: readonly Line[]): Generator<Stretch> {
   for (const { index, 0: run } of text.matchAll(/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{400,}={0,2}/g)) {
     if (!/[0-9]/.test(run) || !/[A-Z]/.test(run) || !/[a-z]/.test(run)) continue

@@ -20,7 +20,7 @@ export type Suggestion = { operation: ReplaceOperation; reason: string; entry: n
 
 type SuggestOptions = { count: Counter; model: Model; most?: number }
 
-/** How long the marks may grow until they are unique. */
+/** The lengths that the marks may take until they are unique. */
 const MARK_CHARS = [48, 120, 300, 800]
 const MAX_SUGGESTIONS = 20
 
@@ -42,7 +42,7 @@ export function suggestEdits(fold: Fold, { count, model, most = MAX_SUGGESTIONS 
     .slice(0, most)
 }
 
-/** The shortest marks that enclose the stretch and nothing else in view; `undefined` where there are none. */
+/** The shortest marks that enclose the stretch and nothing else in view; `undefined` if there are none. */
 function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Stretch): ReplaceOperation | undefined {
   const { from, to, replacement } = stretch
   for (const length of MARK_CHARS) {
@@ -62,7 +62,7 @@ function toOperation(texts: readonly ShownText[], shown: ShownText, stretch: Str
 function isAllowed(fold: Fold, operation: ReplaceOperation, model: Model): boolean {
   try {
     const [resolved] = resolveOperations(fold, [operation])
-    // What saves a few tokens is not worth the reasoning of the running turn.
+    // Saving a few tokens is not worth losing the reasoning of the running turn.
     const isBound = model.binding === 'refuse' && entriesOf(resolved!.target).from < lastRunningReasoning(fold)
     if (isBound) return false
     assertAllowed(fold, [{ ...resolved!, id: 'suggested', by: 'agent', saved: 0 }], model)

@@ -181,7 +181,7 @@ export function quotePrice(quote: number, { read, write }: Pick<Model, 'read' | 
   return share * (quote + (REFETCHED_TOKENS * write) / read)
 }
 
-/** Fitted: for every so many calls of a turn, one more call is practically certain to follow, up to a maximum. */
+/** Fitted: the calls of a turn that make one more call practically certain, up to a maximum. */
 export const CALLS_PER_SURE = 15
 export const MOST_SURE_CALLS = 3
 

@@ -1,6 +1,6 @@
 /**
- * Reminds the agent of its goal: every `every` tool calls since the user's last request, a message behind the
- * results says what that request was. The anchor goes where a whole step has ended.
+ * Reminds the agent of its goal: after every `every` tool calls since the user's last request, a message behind the
+ * results repeats that request. The message is inserted where a whole step has ended.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -49,7 +49,7 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
       const firstNew = units[context.fresh]?.entry ?? Number.POSITIVE_INFINITY
       for (const unit of fresh(units)) {
         note(unit, fold)
-        // Requests that were sent before this policy was first asked are not anchored later.
+        // Requests that were sent before this policy was first called are not anchored later.
         if (start && unit.original.type === 'tool-result' && unit.entry < firstNew) anchored = calls
       }
       if (start && goal === undefined) recover(context, firstNew)
@@ -68,7 +68,7 @@ function startAnchor({ every, goalChars }: AnchorOptions): PolicyRun {
     if (original.type === 'tool-result') calls++
   }
 
-  /** A request that was hidden before the session was opened has no unit: the ledger's edits tell of it. */
+  /** A request that was hidden before the session was opened has no unit: it is read from the edits in the ledger. */
   function recover({ fold, units }: PlanContext, firstNew: number): void {
     goal = requestToldIn(fold)
     const last = lastAnchor(fold)

@@ -1,7 +1,7 @@
 /**
- * Old tool results become a placeholder, all but the last few, once the context has grown past a mark. The options
- * are those of Anthropic's `clear_tool_uses_20250919` and mean the same; the defaults are stricter ones, and
- * results that are kept are cut to `max_result_chars` when others are cleared.
+ * Replaces old tool results with a placeholder, except the last few, once the context has grown past a threshold. The
+ * options are those of Anthropic's `clear_tool_uses_20250919` and mean the same; the defaults are stricter, and kept
+ * results are cut to `max_result_chars` when others are cleared.
  */
 
 import { headOf, withCommas } from '../model/text.ts'
@@ -22,15 +22,15 @@ import {
 } from './reach.ts'
 
 type ClearResultsOptions = {
-  /** When to clear: at more tokens, or at more results that are not cleared yet. */
+  /** When to clear: above a number of tokens, or above a number of results that are not cleared yet. */
   trigger: { type: 'input_tokens' | 'tool_uses'; value: number }
   /** How many of the last results stay. */
   keep: { type: 'tool_uses'; value: number }
   /** Tools whose results are never cleared. */
   exclude_tools: readonly string[]
-  /** Nothing is cleared unless it frees so much. */
+  /** Results are cleared only if that frees at least this much. */
   clear_at_least?: { type: 'input_tokens'; value: number }
-  /** Whether the inputs of the calls go too: all of them, or those of some tools. */
+  /** Whether to clear the inputs of the calls too: all of them, or those of some tools. */
   clear_tool_inputs: boolean | readonly string[]
   placeholder: string
   /** Results that stay are cut to this length when others are cleared. */
@@ -70,7 +70,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
   const recent = new Queue<Use>()
   const old = new Queue<Use>()
   let oldTokens = 0
-  /** Results that are not cleared, those of excluded tools too. */
+  /** Results that are not cleared, including those of excluded tools. */
   let whole = 0
   let warned = false
   let edited: Set<string> | undefined
@@ -114,7 +114,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
     return reached && (!options.after_warning || warned || tokens > URGENT_SHARE * context.model.window)
   }
 
-  /** Forgets results that have gone out of reach; gives what clearing the rest would free. */
+  /** Forgets results that can no longer be edited; returns the tokens that clearing the rest would free. */
   function dropUnreachable(context: PlanContext): number {
     oldTokens = 0
     for (let left = old.length; left > 0; left--) {

@@ -1,7 +1,7 @@
 /**
- * Policies of one's own, written against a small context that stays as it is: the parts of the session, its size and
- * the window. Everything else (pins, edits that are there already, what was undone, what a provider forbids) is looked
- * after here, so a policy may propose the same edit at every call.
+ * Custom policies, written against a small and stable context: the parts of the session, its size and the window. This
+ * file handles everything else (pins, existing edits, undone edits, what a provider forbids), so a policy may propose
+ * the same edit at every call.
  */
 import type { CallInfo } from '../calls/tool-kinds.ts'
 import { textOf } from '../model/leaves.ts'
@@ -13,14 +13,14 @@ import { canEdit, placesEdited, targetOf } from './reach.ts'
 
 /** One part of the session as it happened. */
 export type PolicyPart = {
-  /** The number of its message, and its place in it. */
+  /** The number of its message, and its position in the message. */
   readonly entry: number
   readonly part: number
   readonly role: Role
   readonly type: Part['type']
-  /** How many calls of the model came before it. */
+  /** How many model calls came before it. */
   readonly turn: number
-  /** For tool calls and results: the tool, what it does, and the file that it is about. */
+  /** For tool calls and results: the tool, its kind, and the file that it concerns. */
   readonly tool?: string
   readonly kind?: CallInfo['kind']
   readonly path?: string
@@ -32,13 +32,13 @@ export type PolicyPart = {
 export type PolicyContext = {
   /** Every part so far, oldest first. Edits change nothing here. */
   parts: readonly PolicyPart[]
-  /** Those that have never been sent: an edit of one costs no cache. */
+  /** The parts that have never been sent: editing them breaks no cache. */
   fresh: readonly PolicyPart[]
   /** How many calls of the model have been made. */
   turn: number
-  /** Tokens of the next request, with system prompt and tools, and without what was proposed before. */
+  /** Tokens of the next request with system prompt and tools, less what earlier proposals free. */
   tokens: number
-  /** Tokens that the model can take. */
+  /** The model's context window in tokens. */
   window: number
 }
 
@@ -106,7 +106,7 @@ function toPart(unit: Unit, fold: Fold): PolicyPart {
   return made
 }
 
-/** Never edited: the user's own words, and parts that are pinned, hidden or edited already. */
+/** Whether a part may be edited: not the user's own words, and no part that is pinned, hidden or edited already. */
 function mayEdit(context: PlanContext, part: PolicyPart): boolean {
   const unit = unitOf.get(part)
   return unit !== undefined && part.role !== 'user' && part.role !== 'system' && canEdit(context, unit)

@@ -1,6 +1,6 @@
 /**
- * The input of a call that failed is of little use once the agent has gone on: after `after` turns its long texts become
- * a note. The error itself stays.
+ * Shortens the input of failed calls, which is of little use once the agent has moved on: after `after` turns its long
+ * texts become a note. The error itself stays.
  */
 
 import { withLeaves } from '../model/leaves.ts'

@@ -1,6 +1,7 @@
 /**
- * The last resort, when nothing else has brought the context under a mark: only the last 10 to 20 entries stay, from
- * a legal cut on, with the user's first request (or the summary that tells it) before them and the last one behind.
+ * The last resort, when nothing else has brought the context under a threshold: only the last 10 to 20 entries stay,
+ * from a legal cut on. The user's first request (or the summary that contains it) comes before them, and the last
+ * request behind.
  */
 
 import { withCommas } from '../model/text.ts'
@@ -46,10 +47,11 @@ function startFallback(options: FallbackOptions): PolicyRun {
       requests.follow(context)
       for (const record of records(fold)) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const over = tokensNow(context) - options.threshold
-      // A user who undoes this edit wants everything, at any price.
+      // A user who undoes this edit wants everything, whatever it costs.
       if (over <= 0 || own.some(({ active }) => !active)) return []
       const stretch = chooseStretch(context, options)
-      // Our range must hold the ranges of other policies in this call: one that reaches beyond it cannot be inside it.
+      // Our range must enclose the ranges that other policies propose for this call. A range that reaches beyond ours
+      // cannot.
       if (stretch && context.ranges?.some(({ from, to }) => from < stretch.from || to > stretch.to)) return []
       const proposal = stretch && toProposal(context, stretch, requests)
       return proposal ? [proposal] : []
@@ -57,7 +59,7 @@ function startFallback(options: FallbackOptions): PolicyRun {
   }
 }
 
-/** The stretch that leaves as many entries as may stay and fit; the largest there is where none does. */
+/** The stretch that leaves as many entries as may stay and fit; the largest stretch if none fits. */
 function chooseStretch({ fold, model, overhead }: PlanContext, options: FallbackOptions): Stretch | undefined {
   const { length } = fold.entries
   for (let keep = options.most; keep > options.least; keep--) {
@@ -90,13 +92,13 @@ function toProposal(
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 
-/** The range edit at the beginning, if there is one: a summary, an earlier fallback. */
+/** The messages of the range edit at the beginning, if there is one: a summary or an earlier fallback. */
 function earlierMessages(fold: Fold, stretch: Stretch): readonly Message[] | undefined {
   const earlier = rangeAround(fold, firstEntry(fold))
   return earlier && entriesOf(earlier.target).from >= stretch.from ? messagesOf(earlier) : undefined
 }
 
-/** The last request, where it would otherwise be gone; what an earlier edit put behind, if it is not known. */
+/** The last request, if the stretch would hide it; if it is unknown, the request that an earlier edit kept. */
 function lastAsked(
   stretch: Stretch,
   { first, last }: { first: Request | undefined; last: Request | undefined },

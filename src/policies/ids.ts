@@ -1,9 +1,9 @@
 /**
- * Ids at the end of large tool results, so that a model with the context tool can name them: `[id 1a2b3c4d]`.
+ * Adds ids to the end of large tool results, so that a model with the context tool can name them: `[id 1a2b3c4d]`.
  *
- * A result gets its id before it is first sent, where that costs no cache, and keeps it: an edit that only adds, in
- * which later edits of the result nest. What another policy shortens in the same call gets none, and neither does
- * a result whose id somebody took away.
+ * A result gets its id before it is first sent, when that breaks no cache, and keeps it. The edit only adds text, and
+ * later edits of the result nest in it. Results that another policy shortens in the same call get no id, and neither
+ * does a result whose id somebody removed.
  */
 
 import { leavesOf } from '../model/leaves.ts'
@@ -15,10 +15,10 @@ import { type PlanContext, type Planner, type PlannerFactory, placeOf } from './
 import { isWhole, placesEdited, targetOf } from './reach.ts'
 
 const NAME = 'ids'
-/** Characters over which a result gets an id. */
+/** Results with more characters than this get an id. */
 export const IDS_OVER = 2000
 
-/** The planner of another policy, with ids for what it leaves whole. */
+/** Wraps a planner so that the results it leaves whole get ids. */
 export function withIds(factory: PlannerFactory, over = IDS_OVER): PlannerFactory {
   return {
     name: factory.name,

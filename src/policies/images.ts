@@ -1,6 +1,6 @@
 /**
- * A budget of images and of their bytes, which providers limit apart from tokens: when it is passed, the oldest
- * become a stub. An image inside a tool result takes the whole result with it: its texts stay as they are.
+ * A budget for images and their bytes, which providers limit separately from tokens: above it the oldest images become
+ * a stub. An image inside a tool result is replaced together with the result, whose texts stay unchanged.
  */
 
 import { bytesOfImage, imageStub, imagesIn } from '../model/leaves.ts'

@@ -1,8 +1,8 @@
 /**
  * Edits of files are the work itself: no other policy touches the calls that made them, nor their results.
  *
- * In a very long session even they grow too many. Then older edits of one file are told together: the result of the
- * last of them lists the intents, and the long texts in the inputs become a note. The ledger has them all.
+ * In a very long session even they become too many. Then older edits of one file are combined: the result of the last
+ * one lists the intents, and the long texts in the inputs become a note. The ledger keeps all of them.
  */
 
 import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
@@ -16,9 +16,9 @@ import { editedBefore, isReachable, newUnits, pairCalls, Queue, targetOf } from 
 type KeepEditsOptions = {
   /** Turns (calls of the model) from which a session is very long. */
   veryLong: number
-  /** Turns for which an edit always stays as it is. */
+  /** Turns during which an edit always stays unchanged. */
   recent: number
-  /** How many edits of one file are told together. */
+  /** How many edits of one file are combined. */
   together: number
   /** Texts of inputs up to this length stay. */
   keepChars: number
@@ -77,7 +77,7 @@ function startKeepEdits(options: KeepEditsOptions): PolicyRun {
     return made !== undefined && turns >= options.veryLong && made.call.turn < turns - options.recent
   }
 
-  /** Takes an edit that is old; tells those of its file together once there are enough. */
+  /** Takes an edit that has become old; combines the old edits of its file once there are enough. */
   function age(made: Made, context: PlanContext): Proposal[] {
     const group = [...(aged.get(made.path) ?? []), made]
     aged.set(made.path, group)

@@ -1,6 +1,6 @@
 /**
- * A new result that is too long goes to a file in the home, before it is ever sent: the view gets its beginning
- * and the path. Nothing is lost: where the file cannot be written, the result stays whole.
+ * Moves a new result that is too long to a file in the home, before it is ever sent: the view gets its beginning and
+ * the path. Nothing is lost: if the file cannot be written, the result stays whole.
  */
 
 import { DEFAULT_HOME } from '../model/defaults.ts'
@@ -81,7 +81,7 @@ function startOffload(options: OffloadOptions): PolicyRun {
     }
   }
 
-  /** Results of one moment and one tool get numbers. */
+  /** Numbers the files when one tool has several results at the same moment. */
   function freeName(name: string): string {
     const times = (names.get(name) ?? 0) + 1
     names.set(name, times)

@@ -1,9 +1,9 @@
 /**
- * What a policy is: a pure function from what the model would be shown to edits that it proposes.
+ * What a policy is: a pure function from the current view to the edits that it proposes.
  *
- * A policy keeps no clock and calls no model. `start` makes its memory for one session, and `plan` is called
- * before every call with what is new, so that it never needs to look at the whole session again. A planner
- * decides what of it is applied, and says why; the engine records it.
+ * A policy keeps no clock and calls no model. `start` creates its memory for one session, and `plan` is called before
+ * every call with the new parts, so that it never needs to look at the whole session again. A planner decides which
+ * proposals are applied, and says why; the engine records them.
  */
 
 import { leavesOf } from '../model/leaves.ts'
@@ -15,9 +15,9 @@ import { editsInside, type Fold, shownTokens, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 
-/** What is known when a view is asked for. */
+/** The facts that are known when a view is requested. */
 export type PlanContext = {
-  /** The fold, to be read only. */
+  /** The fold; read-only. */
   fold: Fold
   /** Every part so far, oldest first; those from `fresh` on have never been sent. */
   units: readonly Unit[]
@@ -28,22 +28,24 @@ export type PlanContext = {
   lastCallAt: number | undefined
   /** Calls made before this one. */
   calls: number
-  /** How many messages at the front of the view are as they were in the last call. */
+  /** How many messages at the front of the view are unchanged since the last call. */
   unchanged: number
-  /** Tokens in front of the messages: system prompt and tools. */
+  /** Tokens of the system prompt and tools. */
   overhead: number
-  /** The provider's tokens for one of ours, as fitted to what it reported; the model's own unless given. */
+  /** The provider's tokens for one of ours, fitted to its reports; by default the model's own scale. */
   scale?: number
   /** The name of the session, and of the home as the user sees it. */
   session?: string
   home?: string
-  /** The tool by which the agent saves what it must not lose, where it is known. */
+  /** The tool by which the agent saves content that it must not lose, if known. */
   saveWith?: string
-  /** The provider can be told to clear the oldest results itself: that changes nothing of what is sent. */
+  /** The provider can be told to clear the oldest results itself: the request still contains them. */
   serverClears?: boolean
-  /** The tool by which the agent finds what was shortened; `false` where it has none, `recall` where that is not known. */
+  /** The tool by which the agent finds shortened content; `false` if it has none, `recall` if that is not known. */
   recallWith?: string | false
-  /** What earlier policies have proposed for this call: the places (`placeOf`), ranges, and the tokens that it frees. */
+  /**
+   * The proposals of earlier policies for this call: their places (`placeOf`), their ranges, and the tokens they free.
+   */
   taken?: ReadonlySet<string>
   ranges?: readonly RangeTarget[]
   /** The proposals for those ranges. */
@@ -53,7 +55,7 @@ export type PlanContext = {
 
 export type PolicyRun = {
   plan(context: PlanContext): Proposal[]
-  /** What it marked for later. */
+  /** The edits that it has marked for later. */
   pending?(): readonly Pending[]
   /** Whether the other policies must leave a place alone. */
   protects?(target: Target): boolean
@@ -66,22 +68,22 @@ export type Pending = { proposal: Proposal; saves: number; reason: string }
 
 export type Plan = {
   proposals: Proposal[]
-  /** One sentence with the sum behind it. */
+  /** One sentence with the calculation behind the decision. */
   decision?: string
   pending: Pending[]
 }
 
 export type Planner = {
   plan(context: PlanContext): Plan
-  /** Does what it can of the next plan while nobody waits for it. */
+  /** Prepares the next plan as far as possible while nobody waits for it. */
   prepare?(fold: Fold): void
 }
 
 export type PlannerFactory = { name: string; start(): Planner }
 
 /**
- * Applies what the policies propose, each turn, as soon as they propose it. They are asked in
- * order, and each knows what those before it will free; what one protects the others do not touch.
+ * Applies the proposals of the policies at every turn, as soon as they are made. The policies are called in order, and
+ * each knows how much the earlier ones will free. A place that one policy protects is not edited by the others.
  */
 export function everyTurn(name: string, policies: readonly Policy[]): PlannerFactory {
   return {
@@ -96,8 +98,8 @@ export function everyTurn(name: string, policies: readonly Policy[]): PlannerFac
 }
 
 /**
- * A planner from whatever a session was given: a policy alone makes its proposals at once. The two are told apart by
- * what they plan: a policy gives a list.
+ * Makes a planner from a policy or a planner factory; the proposals of a single policy are applied at once. The two
+ * differ in the result of `plan`: a policy returns a list.
  */
 export function toPlanner(given: Policy | PlannerFactory): PlannerFactory {
   return {
@@ -155,7 +157,7 @@ export function placeOf(target: Target): string {
   }
 }
 
-/** The tokens of this call if everything proposed so far is applied, the system prompt and tools included. */
+/** The tokens of this call if every proposal so far is applied, system prompt and tools included. */
 export function tokensNow({ fold, overhead, freed = 0 }: PlanContext): number {
   return shownTokens(fold) + overhead - freed
 }
@@ -165,7 +167,7 @@ export function providerTokens({ fold, overhead, model, scale = model.scale, fre
   return (shownTokens(fold) - freed) * scale + overhead
 }
 
-/** Roughly what an edit would free. */
+/** Estimates the tokens that an edit would free. */
 export function savingOf(fold: Fold, { target, replacement }: Pick<Edit, 'target' | 'replacement'>): number {
   return tokensAt(fold, target) - tokensIn(fold, replacement)
 }
@@ -208,7 +210,7 @@ export function textMessage(role: Message['role'], text: string): Message {
   return { role, parts: [{ type: 'text', text }] }
 }
 
-/** A message of the user behind the last one: a system message in the middle is not legal everywhere. */
+/** A user message behind the last one: a system message in the middle is not legal everywhere. */
 export function insertion(
   { fold }: PlanContext,
   text: string,

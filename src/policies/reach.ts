@@ -1,8 +1,8 @@
 /**
- * Which parts a policy may edit now, and what it has edited before.
+ * Which parts a policy may edit now, and which it has edited before.
  *
- * Out of reach is what is pinned, hidden inside a range, taken by another proposal of this call, or guarded by a
- * provider's rules on reasoning. A part that a policy has edited once is never proposed again, not even when the
+ * A part cannot be edited if it is pinned, hidden inside a range, taken by another proposal of this call, or guarded by
+ * a provider's rules on reasoning. A part that a policy has edited once is never proposed again, not even after the
  * user has undone that edit: undoing is an answer.
  */
 
@@ -20,19 +20,20 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
   if (original.type === 'tool-call' && isSigned(original)) return false
   if (!isVisible(fold, entry) || isPinned(fold, entry, part) || isTaken(context, entry, part)) return false
   if (role === 'assistant' && entry === fold.lastAssistant && fold.reasoning.at(-1) === entry) return false
-  // Reasoning of past turns goes with an edit before it; that of the running turn is worth more than what this saves.
+  // An edit also removes the reasoning of past turns behind it. Reasoning of the running turn is worth more than this
+  // saves.
   return model.binding !== 'refuse' || entry >= lastRunningReasoning(fold)
 }
 
 /** A file of ours that a result was moved to. */
 const KEPT_FILE = /(?:^|[/\\])overflow[/\\]overflow_[^/\\]*\.txt$/
 
-/** Whether a result brings back what was moved out of the view: moving it away again would make a circle. */
+/** Whether a result brings back content that was moved out of the view: moving it away again would make a circle. */
 export function bringsBack({ tool, call }: Unit): boolean {
   return tool === 'context' || tool === 'recall' || KEPT_FILE.test(call?.path ?? '')
 }
 
-/** Whether a part is shown as it came, no edit in it and none on its way. */
+/** Whether a part is shown unchanged: it has no edit, and none is proposed for it. */
 export function isWhole(context: PlanContext, { entry, part }: Pick<Unit, 'entry' | 'part'>): boolean {
   const { fold } = context
   if (!isVisible(fold, entry) || isTaken(context, entry, part)) return false
@@ -53,7 +54,7 @@ function isTaken({ taken, ranges = [] }: PlanContext, entry: number, part: numbe
   )
 }
 
-/** The places of all edits that a policy ever made in a session (with a mark), undone ones too. */
+/** The places of all edits that a policy ever made in a session, optionally with one mark, undone edits included. */
 export function placesEdited(fold: Fold, policy: string, mark?: string): Set<string> {
   const places = new Set<string>()
   for (const { edit } of fold.records.values()) {
@@ -62,13 +63,13 @@ export function placesEdited(fold: Fold, policy: string, mark?: string): Set<str
   return places
 }
 
-/** Whether a policy had edited a part before this run of it, in a session that is opened again. */
+/** Tells whether a policy had already edited a part before this process opened the session. */
 export function editedBefore(policy: string): (context: PlanContext, unit: Pick<Unit, 'entry' | 'part'>) => boolean {
   let places: Set<string> | undefined
   return ({ fold }, unit) => (places ??= placesEdited(fold, policy)).has(placeOf(targetOf(unit)))
 }
 
-/** The edits that are new since it was last asked: each is given once. */
+/** Yields each edit record once: those that are new since the last call. */
 export function newRecords(): (fold: Fold) => Generator<EditRecord> {
   let records: Iterator<EditRecord> | undefined
   let seen = 0
@@ -81,7 +82,7 @@ export function newRecords(): (fold: Fold) => Generator<EditRecord> {
   }
 }
 
-/** First in, first out; taking from the front costs nothing. */
+/** First in, first out; removing from the front is cheap. */
 export class Queue<T> {
   #items: T[] = []
   #head = 0
@@ -94,7 +95,7 @@ export class Queue<T> {
     return this.#items[this.#head]
   }
 
-  /** What is in it now, oldest first. */
+  /** The items, oldest first. */
   items(): T[] {
     return this.#items.slice(this.#head)
   }
@@ -115,7 +116,7 @@ export class Queue<T> {
   }
 }
 
-/** The units that are new since it was last asked. */
+/** Yields each unit once: those that are new since the last call. */
 export function newUnits(): (units: readonly Unit[]) => Generator<Unit> {
   let next = 0
   return function* (units) {
@@ -123,7 +124,7 @@ export function newUnits(): (units: readonly Unit[]) => Generator<Unit> {
   }
 }
 
-/** Gives the unit of the call that a result answers. Calls are kept only until their result comes. */
+/** Returns the unit of the call that a result answers. Calls are kept only until their result comes. */
 export function pairCalls(): (unit: Unit) => Unit | undefined {
   const calls = new Map<string, Unit>()
   return unit => {
@@ -140,7 +141,7 @@ export function targetOf({ entry, part }: Pick<Unit, 'entry' | 'part'>): Target 
   return { type: 'part', entry, part }
 }
 
-/** Whether a tool is one of some names, as agents spell them. */
+/** Tells whether a tool is in a list of names, in any spelling that agents use. */
 export function toolNames(names: readonly string[]): (tool: string | undefined) => boolean {
   const known = new Set(names.map(bareName))
   return tool => tool !== undefined && known.has(bareName(tool))

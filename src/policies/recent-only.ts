@@ -1,6 +1,6 @@
 /**
- * Light tools (focus, unfocus, ls, list_files and the like) tell how things are now: their results are kept while
- * they are among the last `keep` tool results, and are a line after that.
+ * Light tools (focus, unfocus, ls, list_files and the like) report the present state: their results stay while they are
+ * among the last `keep` tool results, and become one line after that.
  */
 
 import type { Proposal } from '../view/proposal.ts'
@@ -10,7 +10,7 @@ import { canEdit, editedBefore, newUnits, Queue, targetOf, toolNames } from './r
 
 type RecentOnlyOptions = {
   keep: number
-  /** Further tools to be treated as light; those that list files are anyway. */
+  /** More tools to treat as light, besides those that list files. */
   tools: readonly string[]
 }
 

@@ -1,10 +1,10 @@
 /**
- * Reads of one file again and again: the first, the last and a few between stay, the others become pointers.
+ * Repeated reads of one file: the first, the last and a few between stay, the others become pointers.
  *
- * One read stays, of two both; of three to five the first and the last; from six on up to `samples` more, evenly
- * spaced. The samples are every 4th read after the first, every 8th once those are too many, then every 16th: so
- * the choice depends on the number of reads alone, and a read that became a pointer is never needed again.
- * A pointer names a copy that is whole and in view. When that goes, the pointer is moved to another.
+ * One or two reads stay; of three to five the first and the last stay; from six on up to `samples` more stay, evenly
+ * spaced. The samples are every 4th read after the first, every 8th once those are too many, then every 16th. So the
+ * choice depends only on the number of reads, and a read that became a pointer is never needed again. A pointer names a
+ * copy that is whole and in view. When that copy goes, the pointer is moved to another one.
  */
 import { contains, entriesOf } from '../view/edits.ts'
 import { isVisible } from '../view/fold.ts'
@@ -26,7 +26,7 @@ const CLOSEST_SAMPLES = 4
 
 type Where = 'above' | 'below' | 'nowhere'
 type Read = { unit: Unit; number: number }
-/** The reads of one file (and one range of lines). `kept`: those with no pointer, oldest first. */
+/** The reads of one file (and one range of lines). `kept`: the reads that are not pointers, oldest first. */
 type File = { path: string; reads: number; kept: Read[]; pointers: { unit: Unit; where: Where }[]; target?: Unit }
 
 export function repeatReads(options: Partial<RepeatReadsOptions> = {}): Policy {
@@ -40,7 +40,7 @@ export function pointerText(path: string, where: Where = 'above'): string {
   return `[Re-read of ${path} - no longer in view, read it again if needed]`
 }
 
-/** Whether of `reads` reads the one with this number (from 1) stays whole. */
+/** Whether, of `reads` reads, the one with this number (from 1) stays whole. */
 export function staysWhole(number: number, reads: number, samples: number): boolean {
   if (number === 1 || number === reads) return true
   if (samples === 0 || reads <= 5) return reads <= 2
@@ -56,7 +56,7 @@ function spacing(reads: number, samples: number): number {
 
 function startRepeatReads(samples: number): PolicyRun {
   const files = new Map<string, File>()
-  /** By the entry of the copy that their pointers name. */
+  /** The files by the entry of the copy that their pointers name. */
   const targets = new Map<number, Set<File>>()
   const fresh = newUnits()
   let edited: Set<string> | undefined
@@ -77,7 +77,7 @@ function startRepeatReads(samples: number): PolicyRun {
     return proposals
   }
 
-  /** The files whose copy may be in view no longer. */
+  /** The files whose copy may no longer be in view. */
   function lostTargets({ fold, ranges = [] }: PlanContext): Set<File> {
     const changed = [...records(fold)].map(({ edit }) => edit.target)
     return new Set([...changed, ...ranges].flatMap(target => [...filesNaming(target)]))
@@ -164,7 +164,7 @@ function isRead({ original, call }: Unit): boolean {
   return call?.kind === 'read' && call.path !== undefined && (call.paths?.length ?? 1) === 1
 }
 
-/** Other lines of a file are another read. */
+/** Reads of different lines of a file have different keys. */
 function keyOf({ call }: Unit): string {
   return JSON.stringify([call?.path, call?.range?.map(String), call?.query])
 }

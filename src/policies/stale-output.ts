@@ -17,7 +17,7 @@ type StaleOutputOptions = {
   critical: readonly string[]
 }
 
-/** Tools whose results matter as they are. */
+/** Tools whose results must stay unchanged. */
 export const CRITICAL_TOOLS: readonly string[] = [
   'browser_visit',
   'browser_eval',

@@ -1,8 +1,8 @@
 /**
- * When the context has grown past a mark, everything but the last entries becomes one structured summary: a range
- * edit, so it can be undone and searched. It is written from the ledger (summary.ts); the engine may have a model
- * write a better one. The user's last request follows verbatim. The entries that it newly replaces go to an archive
- * in full, and the daily log gets a line. A later summary takes the earlier one in.
+ * When the context has grown past a threshold, everything but the last entries becomes one structured summary. It is a
+ * range edit, so it can be undone and searched. It is written from the ledger (summary.ts); the engine may have a model
+ * write a better one. The user's last request follows verbatim. The newly replaced entries go to an archive in full,
+ * and the daily log gets a line. A later summary includes the earlier one.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -22,20 +22,20 @@ import { type PlanContext, type Policy, type PolicyRun, textMessage, tokensNow }
 import { newRecords, newUnits } from './reach.ts'
 
 type SummarizeOptions = {
-  /** The tokens from which old entries are summarised. */
+  /** The number of tokens from which old entries are summarised. */
   threshold: number
-  /** The same as a share of the model's window; it comes before `threshold`. */
+  /** The same as a share of the model's window; it takes precedence over `threshold`. */
   budget?: number
   /** How many entries at the end stay as they are. */
   keep: number
-  /** Nothing is summarised unless it frees this share of the threshold. */
+  /** Entries are summarised only if that frees this share of the threshold. */
   atLeast: number
 }
 
 const SUMMARIZE: SummarizeOptions = { threshold: 100_000, keep: 20, atLeast: 0.05 }
 
 const NAME = 'summarize'
-/** The folder beside the ledger for what a summary replaced. */
+/** The folder beside the ledger for the entries that a summary replaced. */
 export const ARCHIVE = 'archive'
 
 export function summarize(options: Partial<SummarizeOptions> = {}): Policy {
@@ -121,7 +121,7 @@ export function archiveOf(
   return { path: `${ARCHIVE}/${safeName(id)}_${at}.json`, text }
 }
 
-/** The user's last request, where it would otherwise be gone. */
+/** The user's last request, if the summary would hide it. */
 function requestBehind(stretch: Stretch, last: Request | undefined, told: readonly Message[] | undefined): Message[] {
   if (last && last.entry > stretch.to) return []
   if (last && last.entry >= stretch.from) return [last.message]
@@ -130,7 +130,7 @@ function requestBehind(stretch: Stretch, last: Request | undefined, told: readon
 
 export type Request = { entry: number; text: string; message: Message }
 
-/** Follows what the user asks for: the first request and the last that could be read. */
+/** Tracks the user's requests: the first one, and the last one that could be read. */
 export function followRequests(): {
   follow(context: PlanContext): void
   readonly first: Request | undefined

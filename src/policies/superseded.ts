@@ -1,6 +1,6 @@
 /**
- * When a file is written as a whole, what was read of it and written to it before is no longer so: those texts
- * become a note that points to the later write. Edits of parts of a file make nothing obsolete.
+ * When a whole file is written, earlier reads and writes of it are out of date: their texts become a note that points
+ * to the later write. Edits of parts of a file make nothing obsolete.
  */
 
 import type { Proposal } from '../view/proposal.ts'
@@ -30,7 +30,7 @@ function supersededText(path: string): string {
 function startSuperseded(keepChars: number): PolicyRun {
   const fresh = newUnits()
   const callOf = pairCalls()
-  /** By path: reads and writes since the last whole write, that one included. */
+  /** By path: the reads and writes since the last write of the whole file, which is included. */
   const known = new Map<string, Unit[]>()
   const isEdited = editedBefore(NAME)
 
@@ -46,7 +46,7 @@ function startSuperseded(keepChars: number): PolicyRun {
     },
   }
 
-  /** Takes a unit in; gives the ones that it makes obsolete. */
+  /** Records a unit; returns the units that it makes obsolete. */
   function note(unit: Unit): Unit[] {
     const { original, call } = unit
     const made = callOf(unit)

@@ -1,9 +1,9 @@
 /**
- * Long outputs of commands: the beginning and the end stay, with a line between that says what is missing.
+ * Long outputs of commands: the beginning and the end stay, with a line between them that says what is missing.
  *
- * Under `small` characters an output is kept. Over `limit` it is cut to `head` + `tail`. Between the two it is kept
- * and marked: such outputs are cut only when the view fills more than `pressure` of the window, oldest first. The
- * command line and the exit code always stay.
+ * An output of fewer than `small` characters is kept. Above `limit` it is cut to `head` + `tail`. Between the two it is
+ * kept and marked: marked outputs are cut only when the view fills more than `pressure` of the window, oldest first.
+ * The command line and the exit code always stay.
  */
 
 import { exitCode } from '../calls/tool-output.ts'
@@ -19,9 +19,9 @@ type TruncateShellOptions = {
   limit: number
   head: number
   tail: number
-  /** Share of the window from which marked outputs are cut too. */
+  /** Share of the window above which marked outputs are cut too. */
   pressure: number
-  /** What stays of a marked output at each end. */
+  /** The characters kept at each end of a marked output. */
   markedHead: number
   markedTail: number
 }
@@ -90,7 +90,7 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
     marked.push({ unit, proposal, saves, reason })
   }
 
-  /** Cuts marked outputs until the view is under the mark again. */
+  /** Cuts marked outputs until the view is below the threshold again. */
   function relieve(context: PlanContext, made: readonly Proposal[]): Proposal[] {
     let over = tokensNow(context) - options.pressure * context.model.window
     if (over <= 0) return []

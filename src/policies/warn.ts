@@ -1,6 +1,7 @@
 /**
- * Warns the agent before results are cleared, so that it can save what it needs: once before each clearing that brings
- * the context under the mark, behind the last message. The percentage is of the tokens at which clearing begins.
+ * Warns the agent before results are cleared, so that it can save what it needs. It warns once before each clearing
+ * that brings the context under the threshold, behind the last message. The percentage is of the tokens at which
+ * clearing begins.
  */
 import { endsWhole } from '../view/cuts.ts'
 import type { Proposal } from '../view/proposal.ts'
@@ -24,7 +25,7 @@ export function warn(options: Partial<WarnOptions> = {}): Policy {
   return { name: NAME, start: () => startWarn(limit, from) }
 }
 
-/** `saveWith`: the tool to save with; without one, what the agent says itself is never cleared. */
+/** `saveWith`: the tool to save with. Without one, the agent saves in its answer, which is never cleared. */
 export function warningText(percentage: number, saveWith?: string): string {
   const where = saveWith === undefined ? 'in your answer' : `with ${saveWith}`
   return `⚠️ CONTEXT APPROACHING LIMIT
@@ -50,7 +51,7 @@ function startWarn(limit: number, from: number): PolicyRun {
         clearedAt = fold.entries.length
       }
       const tokens = tokensNow(context)
-      // Where clearing does not help (protected tools fill the window), one warning is enough.
+      // If clearing does not help (protected tools fill the window), one warning is enough.
       if (cleared && tokens < from * limit) cleared = warned = false
       if (warned || clearedAt === fold.entries.length || tokens < from * limit || !canInsert(context)) return []
       warned = true
@@ -61,7 +62,7 @@ function startWarn(limit: number, from: number): PolicyRun {
   }
 }
 
-/** Whether the model is called next, with nothing waiting: then a message may be put behind the last one. */
+/** Whether a message may be inserted behind the last one: the model is called next, and no call waits for a result. */
 export function canInsert({ fold }: PlanContext): boolean {
   const role = fold.entries.at(-1)?.role
   return (role === 'user' || role === 'tool') && endsWhole(fold)

@@ -17,17 +17,19 @@ import { familyOf, type Row, rowFor, type Table, table } from './table.ts'
  */
 export type Shape = 'marked' | 'breakpoints' | 'intervals' | 'prefix'
 
-/** What becomes of reasoning behind an edit: it stays (`none`), is left out in silence, or the request is refused. */
+/**
+ * What happens to reasoning behind an edit: it stays (`none`), is silently dropped (`drop`), or the request is refused.
+ */
 export type Binding = 'none' | 'drop' | 'refuse'
 
-/** Over so many tokens the whole request costs so many times the price. */
+/** Above `above` tokens the whole request costs these multiples of the price. */
 export type Band = { above: number; input: number; output: number }
 
-/** A way to keep a prefix: for how many milliseconds, and the factor for writing it. */
+/** A cache lifetime: its duration in milliseconds, and the price factor for writing. */
 type Lifetime = { name: string; ttl: number; write: number }
 
 export type Model = {
-  /** The row that it is taken from. */
+  /** The id of the row that it comes from. */
   id: string
   /** Tokens that fit in one request. */
   window: number
@@ -39,10 +41,10 @@ export type Model = {
   write: number
   /** Milliseconds for which the provider keeps an unused prefix. */
   ttl: number
-  /** Every lifetime that can be asked for, the default first. `write` and `ttl` are of the one in use. */
+  /** Every lifetime that can be requested, the default first. `write` and `ttl` belong to the one in use. */
   lifetimes: readonly Lifetime[]
   bands: readonly Band[]
-  /** What a service tier or speed costs, as a factor of the prices, by the name that answers use. */
+  /** The price factor of each service tier or speed, by the name that answers use. */
   tiers: Readonly<Record<string, number>>
   shape: Shape
   binding: Binding
@@ -59,22 +61,22 @@ export type Model = {
   source: string
 }
 
-/** Rows of a user, by the beginning of the name. What a row leaves out is as in the built-in table. */
+/** A user's own rows, by the beginning of the name. Omitted fields are as in the built-in table. */
 export type ModelTable = Record<string, Partial<Model>>
 
-/** What a request says beside the name of the model: the lifetime that it asks for, and the day. */
+/** The facts of a request beside the model's name: the requested cache lifetime, and the day. */
 export type ModelUse = { cacheTtl?: string; at?: number }
 
-/** Assumed where nobody says which model it is. */
+/** Assumed if no model is named. */
 export const DEFAULT_MODEL = 'claude-sonnet-4-5'
 
-/** Tokens of system prompt and tools that are assumed where no provider has counted them. */
+/** The assumed tokens of the system prompt and tools if no provider has counted them. */
 export const TYPICAL_OVERHEAD = 18_000
 
 /** The day of the newest facts. */
 export const PRICES_AS_OF: string = table.asOf
 
-/** What is known of a model. */
+/** The facts about a model. */
 export function modelInfo(name: string = table.unknown, extra: ModelTable = {}, use: ModelUse = {}): Model {
   const row = rowFor(name) ?? strictest(familyOf(name)) ?? rowFor(table.unknown)!
   return withOwn(toModel(row, name, use), findOwn(name, extra))
@@ -95,10 +97,10 @@ export function allModels(use: ModelUse = {}): Model[] {
   return table.models.map(row => toModel(row, row.id, use))
 }
 
-/** What requests say that ask for no caching, where a provider caches only what is marked. */
+/** The lifetime of requests that ask for no caching, at a provider that caches only marked positions. */
 const NO_CACHE = 'none'
 
-/** The model with another lifetime of its cache; as it is where the provider has none of that name. */
+/** The model with another cache lifetime; unchanged if the provider has no lifetime of that name. */
 export function withLifetime(model: Model, name: string | undefined): Model {
   if (name === NO_CACHE && model.shape === 'marked') return { ...model, read: 1, write: 1, ttl: 0 }
   const found = model.lifetimes.find(lifetime => lifetime.name === name)
@@ -141,17 +143,17 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   return withLifetime(model, cacheTtl)
 }
 
-/** A price as a factor of another; 1 where that is nothing. */
+/** A price as a factor of another; 1 if the other is zero. */
 export function factorOf(price: number, of: number): number {
   return of === 0 ? 1 : Number((price / of).toPrecision(6))
 }
 
-/** The prices that are valid on a day: the last that have begun by then. */
+/** The prices that are valid on a day: the latest that have begun by then. */
 function pricesAt({ prices }: Row, day: string): Table['models'][number]['prices'][number] {
   return prices.findLast(({ from }) => from === undefined || from <= day) ?? prices[0]!
 }
 
-/** `bindsReasoning` and `binding` say the same; a user may give either. */
+/** Adds a user's own fields. `bindsReasoning` and `binding` say the same; a user may give either. */
 function withOwn(model: Model, own: Partial<Model> | undefined): Model {
   if (!own) return model
   const merged = { ...model, ...own }
@@ -163,7 +165,7 @@ function withOwn(model: Model, own: Partial<Model> | undefined): Model {
 
 const STRICTNESS: Record<Binding, number> = { none: 0, drop: 1, refuse: 2 }
 
-/** The row that forbids most, and of those the one whose cache is most expensive to break. */
+/** The strictest row; of equally strict rows, the one whose cache is most expensive to break. */
 function strictest(rows: readonly Row[]): Row | undefined {
   const models = rows.map(row => ({ row, model: toModel(row, row.id, {}) }))
   models.sort((a, b) => compareStrictness(b.model, a.model))
@@ -175,7 +177,7 @@ function compareStrictness(a: Model, b: Model): number {
   return byBinding || a.write / a.read - b.write / b.read || a.input - b.input
 }
 
-/** The user's row with the longest key that the name begins with, or goes on with behind a provider (`x/…`, `x.…`). */
+/** The user's row with the longest key that begins the name, or begins the rest behind a provider (`x/…`, `x.…`). */
 function findOwn(name: string, own: ModelTable): Partial<Model> | undefined {
   const keys = Object.keys(own)
   if (keys.length === 0) return undefined

@@ -1,8 +1,8 @@
-/** Dollars for what providers report: by the lifetime that was written for, the size of the request, and its tier. */
+/** Dollars for the usage that providers report: by the cache lifetime, the size of the request, and its tier. */
 import type { Usage } from '../model/types.ts'
 import type { Band, Model } from './models.ts'
 
-/** What a call cost. Each input token is paid once: as it is, from the cache, or written to it. */
+/** The cost of a call. Each input token is paid once: uncached, read from the cache, or written to it. */
 export function dollarsOf(usage: Usage, model: Model): number {
   const { input = 0, cacheRead = 0, cacheWrite = 0, cacheWriteLong: long = 0, output = 0 } = usage
   const band = bandAt(model, input + cacheRead + cacheWrite)
@@ -12,7 +12,7 @@ export function dollarsOf(usage: Usage, model: Model): number {
   return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * times) / 1e6
 }
 
-/** The price band of a request with so many tokens of input; `undefined` for the plain price. */
+/** The price band of a request with this many input tokens; `undefined` for the plain price. */
 export function bandAt({ bands }: Pick<Model, 'bands'>, tokens: number): Band | undefined {
   return bands.findLast(({ above }) => tokens > above)
 }

@@ -1,7 +1,7 @@
 /**
- * Prices and windows from tables that others keep: models.dev's document, LiteLLM's table, or a table in our own form.
- * They know nothing of matching shapes, lifetimes and bound reasoning, so only numbers are taken, and only of models
- * that our table has: what differs becomes a row of the user.
+ * Prices and windows from tables that others maintain: models.dev's document, LiteLLM's table, or a table in our own
+ * form. They say nothing about cache matching, cache lifetimes and bound reasoning. So only numbers are taken, and only
+ * for models in our table: differing numbers become a row of the user.
  */
 import { z } from 'zod'
 import { type Band, factorOf, type Model, type ModelTable, modelInfo } from './models.ts'
@@ -27,7 +27,7 @@ const modelsDev = z.record(
 )
 const liteLlm = z.record(z.string(), z.record(z.string(), z.unknown()))
 
-/** The rows that a document has of models in our table and that say something else. `undefined`: no known form. */
+/** The rows of a document that differ from our table, for models in our table. `undefined`: the form is unknown. */
 export function rowsFrom(document: unknown, source: string): ModelTable | undefined {
   const find = finderFor(document)
   if (!find) return undefined
@@ -58,7 +58,7 @@ function fromOwn(row: Row | undefined): Listed | undefined {
   return { window: row.maxInput ?? row.window, input, output, read, write: first, bands: row.bands ?? [] }
 }
 
-/** The maker's own listing counts; that of a reseller has the reseller's prices. */
+/** Takes the maker's own listing; a reseller's listing has the reseller's prices. */
 function fromModelsDev({ id, provider }: Row, document: z.infer<typeof modelsDev>): Listed | undefined {
   const names = [provider.replace(/-5\.6$/, ''), ...(MAKERS[provider] ?? [])]
   const found = names.map(name => document[name]?.models[id]).find(model => model?.cost)
@@ -95,7 +95,7 @@ function windowOf(window: unknown): { window?: number } {
   return typeof window === 'number' && window >= 1000 ? { window } : {}
 }
 
-/** What a source says otherwise, as fields of a model. Windows count only where they are larger than ours. */
+/** The differing numbers of a source, as fields of a model. A window counts only if it is larger than ours. */
 function differences(model: Model, { window, input, output, read, write, bands }: Listed): Partial<Model> | undefined {
   const found: Partial<Model> = {}
   if (input !== model.input) found.input = input

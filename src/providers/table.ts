@@ -1,9 +1,9 @@
 /**
- * The table of models as data, checked when it is first used, and how a name that a client sends finds its row.
+ * The table of models as data, checked on first use, and the lookup of a row by the name that a client sends.
  *
  * Clients write one model in many ways: with a provider in front (`openrouter/anthropic/…`, `us.anthropic.…`), a date,
- * a version or a variant behind (`-20251101`, `@20250514`, `-v1:0`, `:thinking`, `[1m]`), and with dots for dashes.
- * What is none of that makes another model, so `claude-opus-4-9` is never taken for `claude-opus-4`.
+ * a version or a variant behind (`-20251101`, `@20250514`, `-v1:0`, `:thinking`, `[1m]`), and with dots for dashes. Any
+ * other difference means another model, so `claude-opus-4-9` is never taken for `claude-opus-4`.
  */
 import { z } from 'zod'
 import json from './models.json' with { type: 'json' }
@@ -95,7 +95,7 @@ export function rowFor(name: string): Row | undefined {
   for (const rest of beginnings(name)) {
     const exact = byKey.get(rest)
     if (exact) return exact
-    // The longest id whose rest says nothing of the model.
+    // The longest id such that the rest of the name does not identify another model.
     for (let end = rest.length - 1; end > 0; end--) {
       const found = byKey.get(rest.slice(0, end))
       if (found && isDecoration(rest.slice(end))) return found
@@ -104,7 +104,7 @@ export function rowFor(name: string): Row | undefined {
   return undefined
 }
 
-/** The rows of the family that a name belongs to: the words in front of the first number. */
+/** The rows of the family that a name belongs to: the words before the first number. */
 export function familyOf(name: string): Row[] {
   for (const rest of beginnings(name)) {
     const word = /^[a-z]+(?:-[a-z]+)*/.exec(rest)?.[0] ?? ''
@@ -120,7 +120,7 @@ function startsWithWord(text: string, word: string): boolean {
   return text.startsWith(word) && !/[a-z]/.test(text[word.length] ?? '')
 }
 
-/** The name, and what is left of it behind each provider or region in front. */
+/** The name, and the rest of it behind each provider or region prefix. */
 function* beginnings(name: string): Generator<string> {
   const lower = name.slice(0, LONGEST_NAME).toLowerCase()
   yield keyOf(lower)

@@ -1,21 +1,22 @@
 /**
- * The provider's tokens for one of ours, and the size of system prompt and tools, fitted to what a session's calls
- * reported: a session that grows by so many of our tokens grows by so many of theirs. By the table before that.
+ * The provider's tokens for one of ours, and the size of the system prompt and tools, fitted to the reports of a
+ * session's calls: growth in our tokens is compared with growth in theirs. The table is used until there is enough
+ * data.
  */
 import type { Usage } from '../model/types.ts'
 
-/** Growth of a session by our count before its own scale is believed, and what a scale can be. */
+/** The growth of a session, in our tokens, before its own scale is trusted, and the limits of a plausible scale. */
 const MIN_FITTED_TOKENS = 5_000
 const LEAST_SCALE = 0.5
 const MOST_SCALE = 3
-/** A scale that differs by so much is told. */
+/** A scale that differs by this share is reported. */
 const NOTED_DIFFERENCE = 0.05
 
 export class TokenFit {
   #growth = { ours: 0, theirs: 0 }
   #last: { ours: number; theirs: number; model: string | undefined } | undefined
 
-  /** Takes in what a provider counted for messages that are so many tokens by our count. */
+  /** Adds a report: the provider's usage for messages of `ours` tokens by our count. */
   note(usage: Usage, ours: number): void {
     const theirs = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
     if (theirs === 0) return
@@ -30,13 +31,16 @@ export class TokenFit {
     this.#growth.theirs += theirs - before.theirs
   }
 
-  /** The fitted scale; nothing while too little is known. */
+  /** The fitted scale; undefined while too little is known. */
   get scale(): number | undefined {
     const { ours, theirs } = this.#growth
     return ours < MIN_FITTED_TOKENS ? undefined : theirs / ours
   }
 
-  /** What the provider counted beyond our messages, in its tokens: system prompt and tools. Nothing before a report. */
+  /**
+   * The size of the system prompt and tools, in the provider's tokens: its count beyond our messages. Undefined before
+   * a report.
+   */
   overhead(tabled: number): number | undefined {
     if (!this.#last) return undefined
     const beyond = Math.round(this.#last.theirs - this.#last.ours * (this.scale ?? tabled))
@@ -44,12 +48,12 @@ export class TokenFit {
   }
 }
 
-/** Whether so many tokens of the provider for one of ours can be: a gateway may report anything. */
+/** Whether a scale is plausible: a gateway may report anything. */
 export function isScale(ratio: number): boolean {
   return ratio >= LEAST_SCALE && ratio <= MOST_SCALE
 }
 
-/** What was believed of the provider's tokens and what came, where the two differ. */
+/** A sentence about the assumed and the reported scale, if the two differ. */
 export function scaleLearned(believed: number, now = believed): string | undefined {
   if (Math.abs(now / believed - 1) < NOTED_DIFFERENCE) return undefined
   const [old, fitted] = [believed.toFixed(2), now.toFixed(2)]

@@ -1,9 +1,9 @@
 /**
- * What is searched: each part of an entry in pieces of about 1,200 characters, cut at line ends.
+ * The searched documents: each part of an entry in pieces of about 1,200 characters, cut at line ends.
  *
- * A piece of a tool result also holds the name and the short arguments of its call, so that "what did X print" finds
- * it. Where a piece belongs (kind of part, tool, path) is held as terms of their own, which no word of a text can be,
- * so that a filter is one more list to look into.
+ * A piece of a tool result also includes the name and the short arguments of its call, so that "what did X print" finds
+ * it. The kind of part, the tool and the path of a piece are stored as separate terms, which no word of a text can
+ * equal, so a filter is one more list to read.
  */
 
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
@@ -16,20 +16,20 @@ export type Document = {
   part: number
   from: number
   to: number
-  /** Terms with how often they occur; filters count once. */
+  /** Terms with their number of occurrences; filters count once. */
   terms: Map<string, number>
-  /** Its words as the segment keeps them (inside.ts). */
+  /** Its words in the form that the segment stores (inside.ts). */
   words: ReadonlySet<string>
   /** The number of words, for the ranking. */
   length: number
-  /** The same for the same text. */
+  /** A hash of the text: equal for equal texts. */
   print: number
 }
 
 type FindCall = (id: string) => ToolCallPart | undefined
 
 const PIECE_CHARS = 1200
-/** A piece ends at a line end, if there is one in its last part. */
+/** A piece ends at a line end, if there is one behind this many characters. */
 const MIN_PIECE_CHARS = 600
 /** Arguments longer than this are contents, not a description of the call. */
 const MAX_ARGUMENT_CHARS = 400
@@ -84,7 +84,7 @@ function pathsIn(call: ToolCallPart): Set<string> {
   return paths
 }
 
-/** With forward slashes, and without `./` or `/` in front. */
+/** A path with forward slashes, and without `./` or `/` in front. */
 export function plainPath(path: string): string {
   return path.replace(/\\/g, '/').replace(/^(\.?\/)+/, '')
 }
@@ -109,7 +109,7 @@ function endOf(text: string, from: number): number {
   return characterStart(text, from + PIECE_CHARS)
 }
 
-/** FNV-1a over the text with white space taken together, in 32 bits. */
+/** A 32-bit FNV-1a hash of the text, with each run of white space as one. */
 function printOf(text: string): number {
   let print = 0x811c9dc5
   for (let i = 0, space = false; i < text.length; i++) {

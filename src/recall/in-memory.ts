@@ -1,4 +1,4 @@
-/** An index of a few texts that is made for one search, for what is small and changes often. */
+/** An index of a few texts, built for one search, for content that is small and changes often. */
 import { type Document, documentsOf } from './documents.ts'
 import type { Place, RecallIndex } from './index.ts'
 import { columnsOf, KINDS, postingsOf, toSegment } from './postings.ts'
@@ -13,7 +13,7 @@ export function indexOf(texts: readonly { text: string; at: number }[]): RecallI
     const documents = documentsOf({ role: 'user', parts: [{ type: 'text', text }] }, () => undefined)
     for (const document of documents) {
       const { part, from, to, print } = document
-      // As tool results, whose neighbours count little: the texts are no talk in which one answers the other.
+      // Indexed as tool results, whose neighbours count little: the texts are not a conversation.
       const kind = KINDS.indexOf('tool-result')
       placed.push({ document, kind, at, place: { session: '', seq, part, from, to, print } })
     }

@@ -1,10 +1,10 @@
 /**
- * What recall needs of a store: the segments, the postings of a term, and where a document comes from. The store
- * gives candidates and rank.ts orders them, so that every store answers alike.
+ * What recall needs from a store: the segments, the postings of a term, and the place of a document. The store returns
+ * candidates and rank.ts orders them, so that every store gives the same answers.
  */
 import type { Segment } from './postings.ts'
 
-/** A session's documents from 0 up to a number, for forks: they share the first documents of their parent. */
+/** A session's documents from 0 up to a number. Forks use it: they share the first documents of their parent. */
 export type Span = { session: number; upTo: number }
 
 /** A document: its session's number in the store, and its own in the session. */
@@ -16,25 +16,25 @@ export type Place = { session: string; seq: number; part: number; from: number; 
 export type Posting = { segment: number; data: Uint8Array }
 
 export interface RecallIndex {
-  /** What is searched; everything where it is undefined. */
+  /** The documents to search; all of them if undefined. */
   readonly spans: readonly Span[] | undefined
-  /** Whether events are left that the index does not hold yet. */
+  /** Whether some events are not indexed yet. */
   readonly behind: boolean
   segments(): Promise<readonly Segment[]>
-  /** The postings of some terms, asked for at once; a term that nothing holds is missing. */
+  /** The postings of several terms in one request; a term that no document contains is missing from the result. */
   postings(terms: readonly string[], segments: readonly number[]): Promise<ReadonlyMap<string, readonly Posting[]>>
-  /** Some terms that begin with a text; at most `limit`, and from the newest segments where there are many. */
+  /** Terms that begin with a text; at most `limit`, from the newest segments if there are many. */
   termsBeginning(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
-  /** The terms of some words that hold a text of at least three characters; limited as above. */
+  /** The terms of words that contain a text of at least three characters; limited as above. */
   termsInside(text: string, options: { segments: readonly number[]; limit: number }): Promise<string[]>
-  /** In the order asked for; undefined for one of a session that was removed meanwhile. */
+  /** The places in the order of the request; undefined for a document whose session was removed meanwhile. */
   places(documents: readonly DocumentKey[]): Promise<readonly (Place | undefined)[]>
 }
 
-/** The one session that is searched, where it is one. */
+/** The id of the searched session, if only one is searched. */
 export function sessionIn(scope: Scope): string | undefined {
   return typeof scope === 'object' && 'session' in scope ? scope.session : undefined
 }
 
-/** Which sessions are searched. `prefix`: what the ids of all of them begin with, for a store that can look that up. */
+/** Which sessions are searched. `prefix`: the common beginning of their ids, for a store that can look it up. */
 export type Scope = { session: string } | { among: (session: string) => boolean; prefix?: string } | 'all'

@@ -1,22 +1,22 @@
 /**
- * Finding a word by a text inside it ("meout" finds connectionTimeoutMs), for a query whose words find nothing.
+ * Finds a word by a text inside it ("meout" finds connectionTimeoutMs), for a query whose words find nothing.
  *
- * A segment keeps its words as they are written, each once, sorted, in blocks. A segment with many has an index from
- * every three characters to the blocks that hold them, so a search reads only blocks that can have the text. Words are
- * fewer than the texts are long by far: this takes a third of what an index of the texts would.
+ * A segment stores its words as written, each once, sorted, in blocks. A segment with many blocks has an index from
+ * every three characters to the blocks that contain them, so a search reads only blocks that can contain the text. The
+ * distinct words are far shorter than the texts: this takes a third of the space of an index of the texts.
  */
 import { eachPosting, postingsOf } from './postings.ts'
 import { MIN_INSIDE_CHARS } from './words.ts'
 
 const GRAM = MIN_INSIDE_CHARS
 const WORDS_PER_BLOCK = 32
-/** Fewer blocks are read without an index. */
+/** Fewer blocks than this are read without an index. */
 const MIN_BLOCKS_INDEXED = 32
 
 export type Vocabulary = {
-  /** Lines of a word, and its term where that is another. */
+  /** One line for each word, with its term if the two differ. */
   blocks: readonly string[]
-  /** The numbers of blocks for each three characters, as postings. */
+  /** The numbers of the blocks that contain each three characters, as postings. */
   grams: ReadonlyMap<string, Uint8Array>
 }
 
@@ -29,19 +29,19 @@ export function vocabularyOf(lines: Iterable<string>): Vocabulary {
   return { blocks, grams: postingsOf(held) }
 }
 
-/** The three characters that a text consists of, each three once. */
+/** All distinct runs of three characters in a text. */
 export function gramsIn(text: string): string[] {
   return [...new Set(Array.from({ length: text.length - GRAM + 1 }, (_, i) => text.slice(i, i + GRAM)))]
 }
 
-/** The blocks that are in all lists. */
+/** The blocks that occur in all lists. */
 export function blocksInAll(lists: readonly Uint8Array[]): number[] {
   const counts = new Map<number, number>()
   for (const list of lists) eachPosting(list, block => counts.set(block, (counts.get(block) ?? 0) + 1))
   return [...counts].filter(([, count]) => count === lists.length).map(([block]) => block)
 }
 
-/** The terms of the words in a block that hold a text. */
+/** The terms of the words in a block that contain a text. */
 export function termsHolding(block: string, text: string): string[] {
   return linesIn(block)
     .filter(({ word }) => word.includes(text))

@@ -1,24 +1,24 @@
 /**
- * Finding by meaning, beside finding by words: the pieces of texts whose vectors are nearest to that of the query. Both
- * orders are fused by reciprocal rank (search.ts), so what no word finds can be found, too.
+ * Search by meaning, beside search by words: the pieces of texts whose vectors are nearest to the vector of the query.
+ * Both orders are fused by reciprocal rank (search.ts), so pieces that share no word with the query can be found too.
  *
- * Vectors are computed when they are first needed and are kept in memory, some of the last ones, nowhere else: what is
- * removed or redacted leaves nothing behind. A search waits for some of the vectors that are missing; the others are
- * computed behind it, for the next one. All vectors of a scope are compared, which is why a scope has a most.
+ * Vectors are computed on first use. The latest are kept in memory and nowhere else, so removed or redacted texts leave
+ * nothing behind. A search waits for some of the missing vectors; the others are computed after it, for the next
+ * search. All vectors of a scope are compared, so the size of a scope is limited.
  */
 import type { Place } from './index.ts'
 
-/** Vectors of length 1 for some texts. Models may want a query told apart from what it looks for. */
+/** Vectors of length 1 for some texts. Some models need to know whether a text is a query or a passage. */
 export type Embed = (texts: readonly string[], kind: 'query' | 'passage') => Promise<readonly Float32Array[]>
 
-/** So many of what words found are looked at by meaning, and so many of what is near are looked at by words. */
+/** The most word hits that are compared by meaning, and the most near pieces that are returned. */
 export const MEANING_CANDIDATES = 100
-/** A search waits for so many new vectors, after those of what words found. */
+/** The number of new vectors that a search waits for, besides those of the word hits. */
 const MAX_NEW_VECTORS = 64
-/** Some 30 MB of a small model. */
+/** About 30 MB with a small model. */
 const MAX_VECTORS_KEPT = 20_000
 const TEXTS_PER_BATCH = 16
-/** Of reciprocal rank fusion: how much the first places count over later ones. */
+/** The constant of reciprocal rank fusion: how much the first ranks count over later ones. */
 const RANK_OFFSET = 60
 
 type TextOf = (place: Place) => Promise<string>
@@ -33,7 +33,9 @@ export class Meaning {
     this.#embed = embed
   }
 
-  /** The numbers of the nearest pieces, the nearest first. The first pieces are those that must be looked at. */
+  /**
+   * The indices of the nearest pieces, nearest first. The first pieces of the list are the ones that must be compared.
+   */
   async nearest(query: string, pieces: readonly Place[], textOf: TextOf): Promise<number[]> {
     const [asked] = await this.#embed([query], 'query')
     const missing = pieces.filter(piece => !this.#vectors.has(keyOf(piece)))
@@ -52,7 +54,7 @@ export class Meaning {
     return near.slice(0, MEANING_CANDIDATES).map(({ i }) => i)
   }
 
-  /** Resolves when the vectors that searches have asked for are there. */
+  /** Resolves when all requested vectors are computed. */
   async filled(): Promise<void> {
     await this.#filling
   }
@@ -64,7 +66,7 @@ export class Meaning {
       try {
         await this.#compute(some)
       } catch {
-        // The next search asks again, and says what is wrong.
+        // The next search requests them again, and reports the error.
         this.#wanted.clear()
       }
     }
@@ -89,14 +91,14 @@ export class Meaning {
 
 const made = new WeakMap<Embed, Meaning>()
 
-/** One for each source of vectors, so that all sessions of a home share what is kept. */
+/** One instance for each embedding function, so that all sessions of a home share the kept vectors. */
 export function meaningOf(embed: Embed): Meaning {
   const meaning = made.get(embed) ?? new Meaning(embed)
   made.set(embed, meaning)
   return meaning
 }
 
-/** Two orders of the same things as one, by reciprocal rank: what is far ahead in either is ahead. */
+/** Fuses two orders by reciprocal rank: an item far ahead in either order is ahead in the result. */
 export function fuse<T>(one: readonly T[], two: readonly T[], keyOfOne: (item: T) => string): T[] {
   const scores = new Map<string, { item: T; score: number }>()
   for (const order of [one, two]) {
@@ -116,7 +118,7 @@ export function normalized(vector: Float32Array): Float32Array {
   return vector.map(value => value / length)
 }
 
-/** The same for the same text at the same place. */
+/** A key that is the same for the same text at the same place. */
 function keyOf({ session, seq, part, from, print }: Place): string {
   return `${print} ${seq} ${part} ${from} ${session}`
 }

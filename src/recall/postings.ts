@@ -1,14 +1,14 @@
 /**
- * How the index is kept: segments, each with the documents of some stretches of sessions and one list of postings a
- * term. A segment never changes; small ones are merged into larger ones.
+ * The storage of the index: segments, each with the documents of some stretches of sessions and one list of postings
+ * for each term. A segment never changes; small segments are merged into larger ones.
  *
- * A posting is a document's number in its segment and how often the term occurs, as variable-length integers. A
- * segment's columns hold, for each document, its length, its kind and its time, so that ranking reads no documents.
- * The bytes are the same in every store.
+ * A posting is a document's number in its segment and the number of occurrences, as variable-length integers. A
+ * segment's columns hold the length, kind and time of each document, so that ranking reads no documents. The bytes are
+ * the same in every store.
  */
 import type { Document } from './documents.ts'
 
-/** A session's documents are numbered from 0; a run is a stretch of them that follows in a segment. */
+/** A session's documents are numbered from 0; a run is a stretch of them that is contiguous in a segment. */
 export type Run = { session: number; first: number; count: number }
 
 export type Segment = {
@@ -21,7 +21,7 @@ export type Segment = {
   times: Uint32Array
 }
 
-/** A document with its place in a segment that is being made. */
+/** A document with its columns, for a segment that is being built. */
 export type Placed = { document: Document; kind: number; at: number }
 
 /** Kinds of documents; 0 is none. */
@@ -44,7 +44,7 @@ export function columnsOf(documents: readonly Placed[]): Uint8Array {
 
 export function toSegment(id: number, runs: readonly Run[], columns: Uint8Array): Segment {
   const n = columns.length / BYTES_PER_DOCUMENT
-  // Copied, so that the times lie where a typed array can read them.
+  // Copied, so that the times are aligned for a typed array.
   return {
     id,
     runs,
@@ -54,7 +54,7 @@ export function toSegment(id: number, runs: readonly Run[], columns: Uint8Array)
   }
 }
 
-/** The columns of segments that are merged, one behind the other. */
+/** Joins the columns of segments that are merged, in order. */
 export function joinColumns(segments: readonly Segment[]): Uint8Array {
   const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array) => new Uint8Array(buffer, byteOffset, byteLength)
   const pieces = [
@@ -71,7 +71,7 @@ export function joinColumns(segments: readonly Segment[]): Uint8Array {
   return joined
 }
 
-/** Runs one behind the other; those that continue one another become one. */
+/** Joins runs in order; runs that continue one another become one. */
 export function joinRuns(runs: readonly Run[]): Run[] {
   const joined: Run[] = []
   for (const run of runs) {
@@ -82,7 +82,7 @@ export function joinRuns(runs: readonly Run[]): Run[] {
   return joined
 }
 
-/** The postings of every term, from the terms of each document, with counts; documents are numbered from 0. */
+/** The postings of every term, from the counted terms of each document; documents are numbered from 0. */
 export function postingsOf(documents: readonly ReadonlyMap<string, number>[]): Map<string, Uint8Array> {
   const lists = new Map<string, number[]>()
   for (const [number, terms] of documents.entries()) {
@@ -95,7 +95,7 @@ export function postingsOf(documents: readonly ReadonlyMap<string, number>[]): M
   return new Map([...lists].map(([term, list]) => [term, encode(list)]))
 }
 
-/** Lists of one term, each with the number of its segment's first document in the merged one. */
+/** Joins the lists of one term. `offset` is the number of a segment's first document in the merged segment. */
 export function joinPostings(lists: readonly { data: Uint8Array; offset: number }[]): Uint8Array {
   const joined: number[] = []
   for (const { data, offset } of lists) {
@@ -106,10 +106,12 @@ export function joinPostings(lists: readonly { data: Uint8Array; offset: number 
   return encode(joined)
 }
 
-/** What is left of a segment when the documents of some sessions go: the runs, and a new number for each document. */
+/**
+ * The rest of a segment after removing the documents of some sessions: its runs, and the new number of each document.
+ */
 type Thinned = { runs: Run[]; numbers: Int32Array }
 
-/** Documents that go have the number -1. */
+/** Removed documents have the number -1. */
 export function withoutSessions(runs: readonly Run[], goes: (session: number) => boolean): Thinned {
   const numbers = new Int32Array(runs.reduce((sum, { count }) => sum + count, 0))
   let at = 0
@@ -121,7 +123,7 @@ export function withoutSessions(runs: readonly Run[], goes: (session: number) =>
   return { runs: joinRuns(runs.filter(({ session }) => !goes(session))), numbers }
 }
 
-/** The columns of the documents that stay. */
+/** The columns of the remaining documents. */
 export function thinColumns({ lengths, kinds, times, ...segment }: Segment, { numbers }: Thinned): Uint8Array {
   const stays = (_: unknown, i: number) => numbers[i]! >= 0
   return joinColumns([
@@ -129,7 +131,7 @@ export function thinColumns({ lengths, kinds, times, ...segment }: Segment, { nu
   ])
 }
 
-/** The postings of a term in the documents that stay; empty where there are none. */
+/** The postings of a term in the remaining documents; empty if there are none. */
 export function thinPostings(data: Uint8Array, { numbers }: Thinned): Uint8Array {
   const pairs: number[] = []
   eachPosting(data, (number, count) => {

@@ -1,10 +1,12 @@
 /**
- * What somebody asks for, as terms with weights. Any term may match; common words of English count only where there
- * is nothing else. Nothing of a query is syntax.
+ * A query as terms with weights. Any term may match; common English words count only if there is nothing else. A query
+ * has no syntax.
  */
 import { compoundsIn, compoundTerms, isLoneCharacter, termsOf, wordsIn } from './words.ts'
 
-/** Terms of the query, each with the word that it comes from: a word that nothing holds is looked for by its parts. */
+/**
+ * Terms of the query, each with the word that it comes from: a word that no document contains is searched by its parts.
+ */
 export type Query = { terms: ReadonlyMap<string, { word: string; weight: number }>; words: readonly string[] }
 
 const MAX_WORDS = 64
@@ -24,7 +26,7 @@ export function parseQuery(text: string): Query {
   const terms = new Map<string, { word: string; weight: number }>()
   for (const word of words) {
     for (const [i, term] of termsOf(word).entries()) {
-      // The last character of a run without spaces is in the pair before it.
+      // The pair before it already contains the last character of a run without spaces.
       if (i > 0 && (isCommon(term) || isLoneCharacter(term))) continue
       if (!terms.has(term)) terms.set(term, { word, weight: 1 })
     }

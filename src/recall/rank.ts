@@ -12,7 +12,7 @@ import type { Query } from './query.ts'
 import { isLoneCharacter, MIN_INSIDE_CHARS, writtenIn } from './words.ts'
 
 export type Filters = {
-  /** Each list is of alternatives; a document must be in all lists. */
+  /** Each list holds alternatives; a document must match every list. */
   terms?: readonly (readonly string[])[]
   /** Milliseconds since 1970, both included. */
   since?: number
@@ -21,35 +21,41 @@ export type Filters = {
 
 export type Ranked = DocumentKey & { score: number; at: number }
 
-/** BM25: how fast repetition stops to count, and how much long documents are held back. */
+/** BM25: how fast repetitions stop counting, and how much long documents are penalised. */
 const SATURATION = 1.2
 const LENGTH_EFFECT = 0.5
-/** What a neighbour's words count: in a talk more than among tool results. */
+/** The weight of a neighbour's words: higher in a conversation than among tool results. */
 const NEIGHBOUR_IN_TALK = 0.5
 const NEIGHBOUR = 0.25
-/** Two before and one after. */
+/** Two documents before and one after. */
 const NEIGHBOURS = 3
-/** A result is the source; a text often retells it, and its call is repeated in it. Indexed by kind. */
+/**
+ * The weight of each kind. A result is the source; a text often retells it, and a result repeats its call. Indexed by
+ * kind.
+ */
 const KIND_WEIGHTS = [0, 0.75, 1, 0.5, 0.6]
 const TALK = KINDS.indexOf('text')
-/** How much the newest document of the scope gains over the oldest. */
+/** The score that the newest document of the scope gains over the oldest. */
 const GAIN_OF_NEWEST = 0.02
-/** After so many postings, terms refine what has been found and find nothing new. */
+/** After this many scored postings, further terms only refine the found documents. */
 const MAX_SCORED_POSTINGS = 20_000
 const BYTES_PER_POSTING = 1.5
 /** Bytes of postings that refining terms may read. */
 const MAX_REFINING_BYTES = 300_000
-/** A word that nothing holds is looked for by so many terms that begin with it or hold it, of so many that are tried. */
+/**
+ * A word that no document contains is searched by this many terms that begin with it or contain it, out of this many
+ * candidates.
+ */
 const MAX_ALIKE = 12
 const MAX_TRIED = 100
 const MAX_PAIRS = 100
-/** Longer lists of postings are taken to have a document in scope. */
+/** Longer lists of postings are assumed to have a document in scope. */
 const MAX_BYTES_LOOKED_AT = 1000
 const SCORE_CLASSES = 1024
-/** Documents of different sessions are no neighbours. */
+/** Keeps documents of different sessions from being neighbours. */
 const GAP_OF_SESSIONS = 2
 
-/** What words find, best first; and, where they are wanted, the newest of the scope. */
+/** The documents that the words find, best first; and, on request, the newest documents of the scope. */
 export async function rankDocuments(
   index: RecallIndex,
   query: Query,
@@ -69,7 +75,7 @@ export async function rankDocuments(
   }
 }
 
-/** The last documents of the stretches that ended last, whatever they say. */
+/** The last documents of the stretches that ended last, whatever their content. */
 function newestOf(
   { stretches }: Layout,
   { limit, allowed }: { limit: number; allowed: Uint8Array | undefined },
@@ -149,14 +155,14 @@ function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'seg
 type Postings = ReadonlyMap<string, readonly Posting[]>
 type TermList = { weight: number; postings: readonly Posting[]; bytes: number }
 
-/** The postings of each term; of a word that nothing holds, those of terms that begin with it. */
+/** The postings of each term; for a word that no document contains, the postings of terms that begin with it. */
 async function listsFor(index: RecallIndex, query: Query, layout: Layout, postings: Postings): Promise<TermList[]> {
   const lists: TermList[] = []
   const found = new Set<string>()
   for (const [term, { word, weight }] of query.terms) {
     const list = listOf(layout, postings.get(term), weight)
     if (list) lists.push(list)
-    // One character of a script without spaces is found as the first of a pair.
+    // A single character of a script without spaces is found as the first of a pair.
     if (list && !isLoneCharacter(word)) found.add(word)
   }
   for (const word of query.words) {
@@ -168,7 +174,7 @@ async function listsFor(index: RecallIndex, query: Query, layout: Layout, postin
   return lists
 }
 
-/** The postings of terms of words that hold a word of the query. */
+/** The postings of the terms of words that contain a word of the query. */
 async function listsInside(index: RecallIndex, { words }: Query, layout: Layout): Promise<TermList[]> {
   const lists: TermList[] = []
   for (const { word } of words.flatMap(writtenIn)) {
@@ -179,7 +185,7 @@ async function listsInside(index: RecallIndex, { words }: Query, layout: Layout)
   return lists
 }
 
-/** The lists of the terms that one word is looked for by: the first few that are in scope. */
+/** The lists of the terms that replace one word: the first few that are in scope. */
 async function listsOf(index: RecallIndex, layout: Layout, terms: readonly string[]): Promise<TermList[]> {
   const lists: TermList[] = []
   for (let i = 0; i < terms.length && lists.length < MAX_ALIKE; i += MAX_ALIKE) {
@@ -191,7 +197,7 @@ async function listsOf(index: RecallIndex, layout: Layout, terms: readonly strin
   return lists.map(list => ({ ...list, weight: 1 / lists.length }))
 }
 
-/** Undefined where no document in scope has the term. */
+/** The list of a term; undefined if no document in scope has the term. */
 function listOf(layout: Layout, postings: readonly Posting[] = [], weight: number): TermList | undefined {
   const bytes = postings.reduce((sum, { data }) => sum + data.length, 0)
   if (bytes === 0) return undefined
@@ -204,7 +210,7 @@ function listOf(layout: Layout, postings: readonly Posting[] = [], weight: numbe
   return isThere ? { weight, postings, bytes } : undefined
 }
 
-/** Which positions pass the filters; undefined where there are none. */
+/** The positions that pass the filters; undefined if there are no filters. */
 function allowedBy(postings: Postings, filters: Filters, layout: Layout): Uint8Array | undefined {
   const { terms = [] } = filters
   const isTimed = filters.since !== undefined || filters.until !== undefined
@@ -262,7 +268,7 @@ function eachPosition(
   }
 }
 
-/** Sums in double precision: the order of the terms depends on the segments, and must not show in a score. */
+/** Sums in double precision: the order of the terms depends on the segments, and must not affect a score. */
 type Scores = { scores: Float64Array; touched: number[] }
 
 function score(layout: Layout, lists: readonly TermList[]): Scores {
@@ -298,7 +304,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
   return { scores: sums.scores, touched: sums.touched.filter(at => holds[at] === 1) }
 }
 
-/** The postings of a term as positions in the layout. One that refines counts only where something was found. */
+/** The postings of a term as positions in the layout. A refining term counts only for documents already found. */
 type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: number; refines: boolean }
 /** `counts` is all zero between two terms. */
 type Sums = { scores: Float64Array; counts: Float32Array; touched: number[] }
@@ -314,11 +320,11 @@ function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums)
   }
 }
 
-/** Counts a term for the documents that hold it and for their neighbours; gives where. */
+/** Counts a term for the documents that contain it and for their neighbours; returns their positions. */
 function countTerm(kinds: Uint8Array, term: Term, { scores, counts }: Sums): number[] {
   const { positions, size, refines } = term
   const reached: number[] = []
-  // A term that is everywhere says nothing of the documents beside it.
+  // A term that occurs everywhere says nothing about the neighbouring documents.
   const [before, after] = size > MAX_SCORED_POSTINGS ? [0, 0] : [1, 2]
   for (let i = 0; i < size; i++) {
     const at = positions[i]!
@@ -335,7 +341,7 @@ function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {
   return kinds[a] === TALK && kinds[b] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR
 }
 
-/** The length of a document with those neighbours whose words count for it, against the mean. */
+/** The length of a document, with the neighbours whose words count for it, relative to the mean. */
 function relativeLength(lengths: Uint8Array, kinds: Uint8Array, at: number, mean: number): number {
   const length =
     lengths[at]! +
@@ -368,7 +374,7 @@ function best(
   return ranked.slice(0, limit).map(({ place: _, ...found }) => found)
 }
 
-/** A score that at least `limit` candidates have, found by counting them in classes. */
+/** A score that at least `limit` candidates reach, found by counting candidates in score classes. */
 function thresholdOf(candidates: readonly number[], scores: Float64Array, kinds: Uint8Array, limit: number): number {
   if (candidates.length <= 4 * limit) return 0
   const weighted = (at: number) => scores[at]! * KIND_WEIGHTS[kinds[at]!]!

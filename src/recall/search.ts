@@ -1,4 +1,7 @@
-/** A search from the words to the parts that hold them or mean it, best first; one hit a part, by its best piece. */
+/**
+ * Search from a query to the parts that match its words or its meaning, best first; one hit for each part, by its best
+ * piece.
+ */
 import { filterTerm, plainPath } from './documents.ts'
 import type { DocumentKey, Place, RecallIndex } from './index.ts'
 import { fuse, MEANING_CANDIDATES, type Meaning } from './meaning.ts'
@@ -10,19 +13,19 @@ export type SearchOptions = {
   /** Kinds of parts: text, reasoning, tool-call, tool-result; or roles: user, assistant, tool, system. */
   types?: readonly string[]
   tools?: readonly string[]
-  /** Files that a tool call names, by the end of their paths. */
+  /** Files that a tool call names, by the ends of their paths. */
   paths?: readonly string[]
   since?: number
   until?: number
-  /** One hit for each text, the newest, in place of all that hold it. */
+  /** One hit for each distinct text: the newest part that contains it. */
   distinct?: boolean
 }
 
-/** A part that was found, with the piece of its text that answers best. */
+/** A found part, with the piece of its text that matches best. */
 export type Found = Omit<Place, 'print'> & {
   score: number
   at: number
-  /** How many other parts hold the same text; only where `distinct` was asked for. */
+  /** How many other parts contain the same text; only set with `distinct`. */
   copies?: number
 }
 
@@ -31,7 +34,7 @@ const PIECES_PER_HIT = 3
 const MORE_PIECES = 50
 const ROLES = ['user', 'assistant', 'tool', 'system']
 
-/** What finds by meaning, too: of so many pieces, the newest in scope, those that are near. */
+/** The search by meaning. `most`: the number of newest pieces in scope that are compared. */
 type ByMeaning = { meaning: Meaning; most: number; textOf: (place: Place) => Promise<string> }
 
 export async function search(
@@ -63,8 +66,8 @@ export async function search(
 type Nearby = { words: readonly Ranked[]; newest: readonly Ranked[]; by: ByMeaning }
 
 /**
- * What words found first, in the order of nearness; the far ones are left out. Where words find little, what is newest is
- * looked at too; where they find enough, that would push down better hits.
+ * The pieces nearest in meaning, nearest first, among the word hits; distant pieces are left out. If the words find
+ * little, the newest pieces are compared too. If the words find enough, those would push down better hits.
  */
 async function nearest(index: RecallIndex, text: string, { words, newest, by }: Nearby): Promise<Ranked[]> {
   const found = words.slice(0, MEANING_CANDIDATES)
@@ -98,7 +101,7 @@ function filtersOf({ types, tools, paths, since, until }: SearchOptions): Filter
   }
 }
 
-/** Of parts with the same text the newest, at the best place of all. */
+/** Of parts with the same text keeps the newest, at the best rank of all. */
 function withoutCopies<T extends Found & { print: number }>(hits: readonly T[]): T[] {
   const kept = new Map<string, T>()
   for (const hit of hits) {

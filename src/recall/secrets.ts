@@ -1,7 +1,7 @@
 /**
- * What looks like a secret in a text: keys and tokens of known providers, and private keys, by their shape.
+ * Finds likely secrets in a text: keys and tokens of known providers, and private keys, by their shape.
  *
- * A pattern names a prefix that its provider gives to secrets alone, so ordinary code, hashes and ids do not match; a
+ * A pattern names a prefix that its provider uses only for secrets, so ordinary code, hashes and ids do not match; a
  * password without such a shape is not found. Each pattern takes linear time.
  */
 
@@ -13,7 +13,7 @@ const PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
     'private key',
     /-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-{1,4}[^-]+)*-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,
   ],
-  // One that was cut short.
+  // A private key that was cut short.
   [
     'private key',
     /-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]){0,4}[A-Za-z0-9+/=]{32}(?:[A-Za-z0-9+/=\s]|\\[nr])*/g,
@@ -54,7 +54,7 @@ export function apart(found: readonly Secret[]): Secret[] {
   })
 }
 
-/** So much of a secret that its owner knows it again, and nobody can use it. */
+/** Enough of a secret for its owner to recognise it, and too little to use. */
 export function hintOf(secret: string): string {
   return `${secret.slice(0, 4)}…${secret.slice(-2)}`
 }

@@ -1,4 +1,4 @@
-/** The stretch of a text that holds most of what was asked for. */
+/** Finds the stretch of a text that contains most terms of a query. */
 import { cut } from '../model/text.ts'
 import { parseQuery } from './query.ts'
 import { termsOf, WORDS } from './words.ts'
@@ -19,7 +19,7 @@ export function snippetOf(text: string, query: string): string {
   return cut(text, from, from + SNIPPET_CHARS)
 }
 
-/** Where a window begins that holds the most different terms. */
+/** The beginning of the window that contains the most different terms. */
 function bestPlace(places: readonly { at: number; term: string }[]): number {
   const inside = new Map<string, number>()
   let best = { at: 0, terms: 0 }

@@ -83,7 +83,7 @@ function replaced(w: string, rules: readonly Rule[]): string {
 function withoutSuffix(w: string): string {
   for (const suffix of STEP_4) {
     if (!w.endsWith(suffix)) continue
-    // Of -sion and -tion only -ion goes.
+    // Of -sion and -tion only -ion is removed.
     const root = w.slice(0, w.length - (suffix.endsWith('ion') ? 3 : suffix.length))
     return measure(root) > 1 ? root : w
   }

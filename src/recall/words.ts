@@ -1,19 +1,19 @@
 /**
- * From text to the terms that the index holds and the query asks for; both go through here, so they agree.
+ * Turns text into terms. The index and the query both use this file, so they agree.
  *
  * A word gives its stem. An identifier in camelCase or snake_case gives itself and its parts. A path or a dotted name
  * gives itself and its endings ("src/a/b.ts", "a/b.ts", "b.ts"), so that phrases need no positions. Scripts without
  * spaces (Chinese, Japanese, Thai, …), and Korean, give pairs of characters, and the last character alone, so that one
- * character is found as the beginning of a term. Accents and letter case do not count.
+ * character is found as the beginning of a term. Accents and letter case are ignored.
  */
 import { stem } from './stem.ts'
 
 const MAX_WORD_CHARS = 64
-/** A text of fewer characters is inside too many words. */
+/** A shorter text is inside too many words. */
 export const MIN_INSIDE_CHARS = 3
 /** How many endings of a path are terms. */
 const MAX_ENDINGS = 3
-/** Words repeat: their terms are computed once. The table is emptied when it is full. */
+/** The size of the table of known words, whose terms are computed once. The table is emptied when it is full. */
 const MAX_REMEMBERED = 50_000
 
 const ASCII = /^[\x00-\x7f]*$/
@@ -31,7 +31,7 @@ const HUMPS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g
 type Word = {
   /** Its stem first, then its parts. */
   terms: readonly string[]
-  /** What it is found by from inside (inside.ts). */
+  /** The forms by which a text inside the word finds it (inside.ts). */
   written: readonly Written[]
 }
 
@@ -40,7 +40,7 @@ export type Written = { word: string; term: string }
 
 const remembered = new Map<string, Word>()
 
-/** The terms of a text, each with how often it occurs. */
+/** The terms of a text, each with its number of occurrences. */
 export function countTerms(text: string, counts: Map<string, number> = new Map()): Map<string, number> {
   const add = (term: string) => counts.set(term, (counts.get(term) ?? 0) + 1)
   for (const word of wordsIn(text)) for (const term of termsOf(word)) add(term)
@@ -48,7 +48,9 @@ export function countTerms(text: string, counts: Map<string, number> = new Map()
   return counts
 }
 
-/** The lines for the words of a text that can have another text inside (inside.ts): a word, and its term where that is another. */
+/**
+ * The lines for the words of a text that can contain another text (inside.ts): a word, and its term if the two differ.
+ */
 export function linesFor(text: string): Set<string> {
   const lines = new Set<string>()
   for (const found of wordsIn(text)) {
@@ -69,12 +71,12 @@ export function termsOf(word: string): readonly string[] {
   return known(word).terms
 }
 
-/** The word as it is written, in each script with spaces that it has letters of. */
+/** The written forms of a word, one for each script with spaces that it has letters of. */
 export function writtenIn(word: string): readonly Written[] {
   return known(word).written
 }
 
-/** One character of a script without spaces: it is the beginning of a term wherever it occurs. */
+/** Whether a word is one character of a script without spaces: such a character begins a term wherever it occurs. */
 export function isLoneCharacter(word: string): boolean {
   return SPACELESS.test(word) && [...word].length === 1
 }
@@ -101,7 +103,7 @@ export function compoundTerms(compound: string): string[] {
   const terms: string[] = []
   for (let n = Math.min(MAX_ENDINGS, steps.length); n >= 1; n--) {
     const ending = steps.slice(-n).join('/')
-    // A last step without a sign in it is a word already.
+    // A last step without a dot or dash is already a word.
     if ((n > 1 || /[.-]/.test(ending)) && ending.length <= 2 * MAX_WORD_CHARS) terms.push(ending)
   }
   return terms

@@ -1,10 +1,10 @@
 /**
- * The account of a recorded session: what it cost call by call, as the session page would say after an import, and what
- * it would have cost under a policy.
+ * The account of a recorded session: its cost call by call, as the session page would show it after an import, and its
+ * cost under a policy.
  *
- * One way for every door. What was paid comes from the timeline: the provider's own numbers where the recording has
- * them. What a policy saves is the difference of two replays by the model of costs, with the session's own model, cache
- * lifetime and size of system prompt and tools, so that the sum without a policy is what was paid.
+ * Every door uses this account. The amounts paid come from the timeline: the provider's own numbers if the recording
+ * has them. The savings of a policy are the difference of two replays by the cost model, with the session's own model,
+ * cache lifetime and size of system prompt and tools, so that the sum without a policy is the amount paid.
  */
 
 import { heal } from '../formats/doctor.ts'
@@ -44,7 +44,7 @@ export async function timelineOf(
   return timeline
 }
 
-/** How a replay must be made for its costs to be those of the session. */
+/** The options with which a replay has the costs of the session. */
 export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: string } {
   const own = timeline.calls.filter(({ inherited }) => !inherited)
   const overheads = own.filter(({ reported }) => reported).map(({ overhead }) => overhead)
@@ -56,12 +56,14 @@ export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: s
   }
 }
 
-/** Dollars for what replays count in: one uncached token of input, by our count. */
+/** Dollars for the unit of replays: one uncached input token, by our count. */
 export function dollarsPerUnit(timeline: Timeline): number {
   return (modelInfo(replayOptionsOf(timeline).model).input * timeline.scale) / 1_000_000
 }
 
-/** Dollars that a policy would have saved on each call, by two replays of the session; a replay has answered calls only. */
+/**
+ * Dollars that a policy would have saved on each call, by two replays of the session. A replay has only answered calls.
+ */
 export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
   const perUnit = dollarsPerUnit(timeline)
   let played = 0

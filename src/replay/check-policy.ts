@@ -1,6 +1,6 @@
 /**
- * A test helper for policies and planners of one's own: plays a conversation as a session would, and says what breaks
- * the promises that every policy keeps. It calls no model and writes nothing.
+ * A test helper for custom policies and planners: plays a conversation as a session would, and reports every broken
+ * promise that a policy must keep. It calls no model and writes nothing.
  */
 
 import { MEMORY } from '../model/defaults.ts'
@@ -11,9 +11,9 @@ import { openPalimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
 
 export type PolicyCheck = {
-  /** What is wrong, one sentence each; empty for a policy that keeps all promises. */
+  /** The problems, one sentence each; empty for a policy that keeps all promises. */
   problems: string[]
-  /** The edits that it made, and the tokens that the view is shorter by. */
+  /** The edits that it made, and the tokens by which the view is shorter. */
   edits: Edit[]
   saved: number
 }

@@ -1,7 +1,7 @@
 /**
- * Habits that cost money, found in a recorded session: each with how often it happened, the tokens and the dollars, and
- * what to do about it. The causes of lost caches are those of `why`; the rest is looked for in the results themselves.
- * The kinds overlap a little: a huge result that comes twice counts as both.
+ * Habits that cost money, found in a recorded session: how often each happened, its tokens and dollars, and what to do
+ * about it. The causes of lost caches are those of `why`; the others are found in the results themselves. The kinds
+ * overlap a little: a huge result that comes twice counts as both.
  */
 
 import { textOf } from '../model/leaves.ts'
@@ -71,7 +71,7 @@ export function addHabits(all: readonly Habits[]): Habits {
   return sums
 }
 
-/** Those that cost most, with the most expensive first. */
+/** The most expensive habits, most expensive first. */
 export function worstHabits(habits: Habits, most: number): Habit[] {
   const found = Object.values(habits).filter(({ dollars }) => dollars > 0)
   return found.sort((a, b) => b.dollars - a.dollars).slice(0, most)
@@ -92,7 +92,7 @@ export function habitsIn(timeline: Timeline): Habits {
   return habits
 }
 
-/** Results that say again what was there, and the excess of huge ones, for the calls that carried them. */
+/** Adds repeated results, and the excess of huge ones, priced for the calls that carried them. */
 function addResults(habits: Habits, timeline: Timeline): void {
   const { fold, calls, scale } = timeline
   const seen = new Set<string>()

@@ -48,7 +48,7 @@ const LEGEND_LINE = 20
 const NOTE_LINE = 16
 /** Room for a label at the right edge; beyond it the label goes to the left of its point. */
 const LABEL = 60
-/** More points than this are thinned: a screen has no more columns. */
+/** Longer series are thinned: a screen has no more columns. */
 const MOST_POINTS = 500
 const LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56a0d0', '#7a4fb5', '#555555']
 const DARK = ['#56b4e9', '#ff9d5c', '#3fd6a6', '#f0a8d0', '#f0e442', '#9fd2f5', '#bda2ec', '#bbbbbb']
@@ -87,7 +87,7 @@ export function toSvg({ title, description, panels, notes = [], width = WIDTH }:
   ].join('\n')
 }
 
-/** For texts in SVG and HTML, in and outside of attributes. */
+/** Escapes a text for SVG and HTML, inside and outside attributes. */
 export function escapeXml(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\uffff]|[\ufffe\uffff]/g, '\ufffd')
@@ -195,7 +195,7 @@ function scaleOf({ x, y, series }: Panel, { left, top, width, height }: Box): Sc
   }
 }
 
-/** Round numbers that cover a range; ends that may move are moved outwards to the next of them. */
+/** Round numbers that cover a range; an open end is moved outwards to the next round number. */
 function ticks(from: number, to: number, openFrom: boolean, openTo: boolean): number[] {
   const span = to - from || Math.abs(to) || 1
   const rough = span / 5
@@ -244,7 +244,7 @@ function drawSeries({ name, points, form = 'line', labels }: Series, scale: Scal
   return drawn
 }
 
-/** A shape for each colour, so that colour is not all that tells them apart. */
+/** A shape for each colour, so that series also differ without colour. */
 function drawDot(x: number, y: number, colour: number, name?: string): string {
   const title = name === undefined ? '' : `<title>${escapeXml(name)}</title>`
   const shape = colour % 4
@@ -253,7 +253,7 @@ function drawDot(x: number, y: number, colour: number, name?: string): string {
   return `<path class="dot f${colour}" d="${paths[shape - 1]}">${title}</path>`
 }
 
-/** At most so many points: of each bucket the lowest and the highest, in order, so that peaks stay. */
+/** At most `MOST_POINTS` points: the lowest and the highest of each bucket, in order, so that peaks stay. */
 function thinned(points: readonly Point[]): readonly Point[] {
   if (points.length <= MOST_POINTS) return points
   const size = Math.ceil(points.length / (MOST_POINTS / 2))

@@ -1,9 +1,9 @@
 /**
  * What a policy would have sent: a recorded conversation, played again through the real engine in memory.
  *
- * Before each assistant message the engine is asked for its view, at the time at which the call was made. Nothing
- * is sent, no model is called and no file is written. A conversation that breaks the rules of tool calls is healed
- * first; the number of assistant messages stays the same.
+ * Before each assistant message the engine is asked for its view, at the time of the call. Nothing is sent, no model is
+ * called and no file is written. A conversation that breaks the rules of tool calls is healed first; the number of
+ * assistant messages stays the same.
  */
 
 import { heal } from '../formats/doctor.ts'
@@ -15,13 +15,13 @@ import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
 
 export type ReplayOptions = {
-  /** A preset by name, or a planner of one's own. */
+  /** A preset by name, or a custom planner or policy. */
   policy?: string | PlannerFactory | Policy
   model?: string
   /** The cache lifetime that requests ask for (`5m`, `1h`): transcripts rarely say. */
   cacheTtl?: string
   models?: ModelTable
-  /** Tokens of system prompt and tools in front of the messages, which transcripts do not hold. */
+  /** Tokens of the system prompt and tools, which transcripts do not contain. */
   overhead?: number
 }
 

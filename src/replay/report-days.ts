@@ -1,4 +1,7 @@
-/** Dollars by day as stacked bars, in SVG: the largest few names apart, the others together. By week for a long time. */
+/**
+ * Dollars by day as stacked bars, in SVG: the largest few names separately, the others together. Long periods are shown
+ * by week.
+ */
 
 import { dayOf } from '../view/totals.ts'
 import { escapeXml } from './plot.ts'
@@ -46,7 +49,7 @@ export function dayBars(sessions: readonly SessionReport[], nameOf: NameOf, titl
   return `<div class="scroll">${svg(bars, { title: step === 1 ? title : `${title}, by week`, dateAt, names })}</div><p class="legend">${legend.join('')}</p>`
 }
 
-/** Days differ in length where clocks are changed: noon is in the right one. */
+/** Noon of a day: days differ in length when clocks change, but noon is always in the right day. */
 function noonOf(at: number): number {
   const date = new Date(at)
   return new Date(date.getFullYear(), date.getMonth(), date.getDate(), 12).getTime()
@@ -91,7 +94,7 @@ function svg(bars: readonly number[][], { title, dateAt, names }: Drawing): stri
   return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeXml(title)}">${grid.join('')}${columns.join('')}${labels.join('')}</svg>`
 }
 
-/** A round number that is not below. */
+/** A round number that is at least the value. */
 function niceTop(value: number): number {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))

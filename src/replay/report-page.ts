@@ -1,6 +1,6 @@
 /**
- * The report as a page that people show to others: one string of HTML, in the look of the web UI, that loads nothing and
- * runs no script. What can be chosen is radio buttons and CSS. Every text from a session is escaped.
+ * The report as a page to share: one string of HTML, in the look of the web UI, that loads nothing and runs no script.
+ * Its controls are radio buttons and CSS. Every text from a session is escaped.
  */
 
 import { amount, withCommas } from '../model/text.ts'
@@ -16,7 +16,7 @@ import { dayBars, PALETTE } from './report-days.ts'
 import { REPORT_STYLE } from './report-style.ts'
 
 export type PageOptions = {
-  /** The knob over some of the sessions, and how many these are. */
+  /** The results of the knob on some sessions, and the number of these sessions. */
   knob?: { points: readonly KnobPoint[]; sessions: number }
   /** Dollars that edits have saved in the sessions of the home. */
   savedSoFar?: number
@@ -105,7 +105,7 @@ function verdict(sessions: readonly SessionReport[], { savedSoFar = 0 }: PageOpt
 <dl>${facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')}</dl></section>`
 }
 
-/** Day by day, stacked by what is chosen. */
+/** The cost of each day, stacked by the chosen list. */
 function days(sessions: readonly SessionReport[]): string {
   const by: [string, string, (session: SessionReport, line: SessionReport['bill'][number]) => string][] = [
     ['project', 'Project', ({ project }) => shortPath(project || 'unknown')],
@@ -165,7 +165,7 @@ function rent(whole: Rent): string {
 <div class="columns" style="margin-top:20px">${column('By tool', whole.tool)}${column('By file', whole.file, shortPath)}${column('By MCP server', whole.server)}</div></section>`
 }
 
-/** What the knob does to these sessions: a slider with five places. */
+/** The effect of the knob on these sessions: a slider with five positions. */
 function knob({ points, sessions }: NonNullable<PageOptions['knob']>, all: number): string {
   const whole = all === 1 ? 'your session' : `all ${withCommas(all)} sessions`
   const replayed =

@@ -1,7 +1,7 @@
 /**
- * What recorded sessions cost and where, from their accounts (account.ts): what was billed, what the model of costs
- * says, and what `thrifty` would have saved; the same by day, project, model and agent; the rent, and the habits that
- * cost most. The page of it is in report-page.ts. Pure but for the replays.
+ * What recorded sessions cost and where, from their accounts (account.ts): the billed amount, the estimate of the cost
+ * model, and the savings that `thrifty` would have made; the same by day, project, model and agent; the rent, and the
+ * most expensive habits. The page is in report-page.ts. Pure except for the replays.
  */
 
 import { titleIn } from '../calls/requests.ts'
@@ -20,7 +20,7 @@ import { prepareSession, tryPolicy } from './measure/policies.ts'
 
 export type SessionReport = {
   id: string
-  /** The first thing that was asked for; that of the parent where a session only goes on. */
+  /** The first request; the parent's title if the session only continues another. */
   title: string
   parent?: string
   format: string
@@ -31,14 +31,14 @@ export type SessionReport = {
   tokens: number
   /** The folder that the agent worked in. */
   project: string
-  /** Part of another session's work: a subagent's. */
+  /** Whether the session is part of another session's work: a subagent's. */
   isSubagent: boolean
   billedUsd: number
-  /** Calls that the provider reported nothing of: their part of the bill is estimated. */
+  /** Calls that the provider did not report: their part of the bill is estimated. */
   estimatedCalls: number
   modelledUsd: number
   savedUsd: number
-  /** The same call by call. */
+  /** The bill call by call. */
   bill: BillLine[]
   evidence: { kept: number; quotes: number }
   peak: number
@@ -54,7 +54,7 @@ export type NamedBill = Bill & { name: string }
 
 export type Totals = Bill & {
   estimatedCalls: number
-  /** The part of it that subagents spent. */
+  /** The part of the bill that subagents spent. */
   subagents: Bill
   evidence: number
   waste: Habits
@@ -99,7 +99,9 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
   }
 }
 
-/** The same session with the knob at each of its places: a replay for each but the one that the report has made. */
+/**
+ * The same session at each position of the knob: one replay each, except for the position that the report has replayed.
+ */
 export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
   const { billedUsd, savedUsd, evidence } = report
   const normal: KnobPoint = { keep: 'normal', billedUsd, savedUsd, ...evidence }
@@ -137,7 +139,7 @@ export function addKnobs(all: readonly KnobPoint[][]): KnobPoint[] {
   })
 }
 
-/** A session that goes on from another has the title of that one. */
+/** Gives a session that continues another the title of that one. */
 export function withTitles(sessions: readonly SessionReport[]): SessionReport[] {
   const known = new Map(sessions.map(session => [session.id, session]))
   const titleOf = (session: SessionReport, depth = 0): string => {
@@ -147,7 +149,7 @@ export function withTitles(sessions: readonly SessionReport[]): SessionReport[] 
   return sessions.map(session => ({ ...session, title: titleOf(session) }))
 }
 
-/** The same without names: of projects, files, servers, and what was asked for. */
+/** The same without names of projects, files and servers, and without requests. */
 export function withoutNames(sessions: readonly SessionReport[]): SessionReport[] {
   const numbers = new Map<string, Map<string, number>>()
   const named = (what: string, name: string) => {
@@ -173,7 +175,7 @@ export function withoutNames(sessions: readonly SessionReport[]): SessionReport[
   }))
 }
 
-/** Over some calls. */
+/** The bill over some calls. */
 export function billOf(lines: readonly BillLine[]): Bill {
   const total = (key: 'billedUsd' | 'modelledUsd' | 'savedUsd') => sum(lines.map(line => line[key]))
   return {

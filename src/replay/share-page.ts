@@ -1,9 +1,9 @@
 /**
- * A session as one page to show to others: the conversation as it happened, what the model was shown instead and why. One
- * string of HTML in the look of the web UI that loads nothing and runs no script.
+ * A session as one page to share: the original conversation, what the model was shown instead, and why. One string of
+ * HTML in the look of the web UI that loads nothing and runs no script.
  *
- * Every text is data: escaped, with what looks like a secret covered. `hidesNames` takes out the title, the session's name,
- * the project and its folder, and the names of users in paths; what else people wrote stays.
+ * Every text is data: escaped, with likely secrets covered. `hidesNames` removes the title, the session's name, the
+ * project and its folder, and the names of users in paths; all other text stays.
  */
 import { covered, withTexts } from '../ledger/redaction.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
@@ -23,7 +23,7 @@ type ShareOptions = {
   hidesNames?: boolean
 }
 
-/** `secrets`: how many were covered. */
+/** `secrets`: how many secrets were covered. */
 export type Shared = { html: string; secrets: number }
 
 const SHORT_CHARS = 1200
@@ -35,7 +35,7 @@ export async function sharePage(session: Look, options: ShareOptions): Promise<S
   const happened = events.flatMap(({ event, at }) => (event.type === 'entry' ? [{ at, message: event.message }] : []))
   const writer = new Writer(options, happened)
   const slots = explainView(session.fold)
-  // Made in the order of the page: the header says how many secrets were covered below it.
+  // The conversation is rendered before the header, which says how many secrets were covered in it.
   const talk = slots.map(slot => writer.slot(slot)).join('\n')
   const head = writer.head(happened)
   return {
@@ -141,7 +141,7 @@ class Writer {
     return isFolded || part.text.length > SHORT_CHARS ? folded('', part.text) : `<pre>${escapeXml(part.text)}</pre>`
   }
 
-  /** A text of anybody on the page. */
+  /** Prepares any text of the session for the page. */
   #text(text: string): string {
     return escapeXml(this.#clean(text))
   }
@@ -162,7 +162,7 @@ function jsonOf(input: unknown): string {
   return short.length <= FIRST_LINE_CHARS ? short : JSON.stringify(input, null, 2)
 }
 
-/** A label, the first line, and the whole behind it. */
+/** A label and the first line, which open to the whole text. */
 function folded(label: string, text: string): string {
   const line = onOneLine(headOf(text, FIRST_LINE_CHARS * 2)).trim()
   const head = label === '' ? '' : `<b>${escapeXml(label)}</b> `
@@ -174,7 +174,7 @@ function folded(label: string, text: string): string {
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** Only what is in the session itself: a page that is shared asks no server for anything. */
+/** Only images inside the session itself: a shared page requests nothing from a server. */
 function pictureOf({ mediaType, data }: ImagePart): string {
   if (!data || !PICTURES.has(mediaType) || !/^[A-Za-z0-9+/=]+$/.test(data)) return '<p class="dim">An image.</p>'
   return `<img alt="An image of the conversation" src="data:${mediaType};base64,${data}">`
@@ -183,7 +183,7 @@ function pictureOf({ mediaType, data }: ImagePart): string {
 const SHORTEST_NAME = 3
 const HOME_OF = /(?:\/home\/|\/Users\/|[A-Za-z]:\\{1,2}Users\\{1,2})([^/\\\s"'<>:]{1,64})/g
 
-/** The names to hide, the longest first. */
+/** The names to hide, longest first. */
 function namesIn({ info: { id, owner, about } }: ShareOptions, happened: readonly Happened[]): string[] {
   const users = new Set<string>()
   const look = (text: string) => {
@@ -197,10 +197,10 @@ function namesIn({ info: { id, owner, about } }: ShareOptions, happened: readonl
   return [...new Set(long)].sort((a, b) => b.length - a.length)
 }
 
-/** A name is hidden in any letter case; one inside a longer word stays. */
+/** Hides a name in any letter case; a name inside a longer word stays. */
 function withoutName(text: string, name: string): string {
   const lower = text.toLowerCase()
-  // A few letters are longer in the other case: then the places differ, and only the name as it is is found.
+  // A few letters have another length in lower case, which shifts positions. Then only the exact spelling is found.
   const [all, wanted] = lower.length === text.length ? [lower, name.toLowerCase()] : [text, name]
   const kept: string[] = []
   let done = 0

@@ -1,7 +1,7 @@
 /**
- * What the edits of a session came to: what was saved, how much of what the agent quoted later was still in view, how
- * often the cache was lost, and what each edit is worth. And for a recording: the same for edits that a policy would
- * have made. Pure but for the replay itself.
+ * The result of a session's edits: the savings, how much of the text that the agent quoted later was still in view, how
+ * often the cache was lost, and the worth of each edit. For a recording: the same for edits that a policy would have
+ * made. Pure except for the replay itself.
  */
 
 import { loadCounter } from '../model/tokens.ts'
@@ -37,7 +37,7 @@ export async function verdictOf(timeline: Timeline, events: readonly Placed[]): 
   }
 }
 
-/** Counts what was quoted, and what of it the view of that call no longer had. */
+/** Counts the quotes, and those that the view of their call no longer contained. */
 async function quotesIn({ fold }: Timeline, events: readonly Placed[]): Promise<{ quotes: number; lost: number }> {
   const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
   const evidence = findQuotes(messages)
@@ -52,7 +52,9 @@ async function quotesIn({ fold }: Timeline, events: readonly Placed[]): Promise<
   return { quotes, lost: quotes - kept }
 }
 
-/** What each edit saved: its tokens at every call since, at the price of that call; undone ones as if they were in force. */
+/**
+ * The savings of each edit: its tokens at every call since, at the price of that call. Undone edits count as if active.
+ */
 function worthOf({ calls, fold, moments, model }: Timeline): EditWorth[] {
   const carried = [0]
   const rewritten = calls.map(({ sent, miss, edits }, i) => {
@@ -71,7 +73,7 @@ function worthOf({ calls, fold, moments, model }: Timeline): EditWorth[] {
   })
 }
 
-/** A session as a policy would have left it: its parts, and its edits with what they are worth. */
+/** A session as a policy would have left it: its parts, and its edits with their worth. */
 export async function wouldBe(
   { messages }: Pick<Recorded, 'messages'>,
   outcome: Pick<Outcome, 'made'>,

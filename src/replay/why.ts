@@ -1,9 +1,9 @@
 /**
- * Why a session cost what it cost: for each call what was predicted and what was billed, with the cause of what the
- * cache lost; the most expensive moments; and what would have been free.
+ * Why a session cost what it cost: for each call the predicted and the billed amount, with the cause of any lost cache;
+ * the most expensive moments; and the edits that would have been free.
  *
- * All numbers are those of the timeline (view/timeline.ts). Edits are free where nothing cached is lost: on a cold
- * cache, and in parts that were never sent. What they would have saved is the difference of two replays, as in Compare.
+ * All numbers are those of the timeline (view/timeline.ts). Edits are free when no cached text is lost: on a cold
+ * cache, and in parts that were never sent. Their savings are the difference of two replays, as in Compare.
  */
 
 import { withCommas } from '../model/text.ts'
@@ -26,11 +26,11 @@ export type WhyCall = {
   model: string
   predictedUsd: number
   billedUsd: number
-  /** The provider reported nothing: what is billed is what was predicted. */
+  /** The provider reported nothing: the billed amount is the predicted one. */
   estimated: boolean
   differenceUsd: number
   cause: WhyCause
-  /** Tokens that were cached and had to be written again, and what that cost more than reading them. */
+  /** Tokens that were cached and had to be written again, and the extra cost compared with reading them. */
   lost: number
   extraUsd: number
   text: string
@@ -44,13 +44,13 @@ export type Why = {
   calls: WhyCall[]
   /** By the cause of the loss, the most expensive first. */
   causes: CauseSum[]
-  /** The calls that cost most, with the most expensive first. */
+  /** The most expensive calls, most expensive first. */
   moments: WhyCall[]
 }
 
-/** What edits that cost no cache would have saved. */
+/** The savings of edits that break no cache. */
 export type Free = {
-  /** Calls that found no cache: everything was written anyway. */
+  /** Calls that found a cold cache: everything was written anyway. */
   coldCalls: number
   edits: number
   savedUsd: number
@@ -76,7 +76,7 @@ function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
   const { at, model, paid, modelled } = call
   const loss = timeline.lossOf(call)
   const cause = loss?.cause ?? (i === 0 ? 'start' : 'none')
-  // What was left out at the same time is not written again.
+  // Text that was left out at the same time is not written again.
   const lost = Math.min(loss?.tokens ?? 0, writtenIn(timeline, call))
   const { input, read, write } = timeline.modelOf(call)
   return {
@@ -121,7 +121,7 @@ export function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before:
   }
 }
 
-/** The bill in parts that add up to it. */
+/** The bill as parts that add up to it. */
 export function billPartsOf(timeline: Timeline): BillPart[] {
   const sums = new Map<BillPart['part'], number>(PARTS.map(part => [part, 0]))
   const add = (part: BillPart['part'], dollars: number) => sums.set(part, sums.get(part)! + dollars)

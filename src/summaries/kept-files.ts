@@ -1,13 +1,13 @@
 /**
- * The files that come with edits. One that an edit points to is kept before the edit is made, or the edit is not
- * made; archives and the daily log are kept besides. Whatever cannot be kept is reported, and nothing is lost.
+ * The files that belong to edits. A file that an edit points to is written before the edit is made, or the edit is not
+ * made; archives and the daily log are written as well. A file that cannot be written is reported, and nothing is lost.
  */
 import { type Violation, violation } from '../view/legality.ts'
 import type { Proposal } from '../view/proposal.ts'
 
 export type KeepFile = (path: string, text: string) => Promise<void>
 
-/** The proposals whose files are in place. */
+/** The proposals whose files are written. */
 export async function keepFiles(
   proposals: readonly Proposal[],
   keepFile: KeepFile,
@@ -26,7 +26,7 @@ export async function keepFiles(
   return kept
 }
 
-/** Archives, and lines for the daily log, of edits that were made. */
+/** Writes the archives, and the lines of the daily log, for edits that were made. */
 export async function keepRecords(
   proposals: readonly Proposal[],
   { archive, log }: { archive?: KeepFile; log?: (line: string) => Promise<void> },

@@ -1,6 +1,7 @@
 /**
- * A summary by a model in place of ours: the engine asks an injected function, checks the answer, and keeps our own
- * where there is none or it is no good. The recorded edit says which it was and why. A replay injects no function.
+ * Replaces our summary with one written by a model: the engine calls an injected function, checks the answer, and keeps
+ * our own summary if there is no answer or it fails the check. The recorded edit says which one it is and why. A replay
+ * injects no function.
  */
 
 import { textOf } from '../model/leaves.ts'
@@ -12,9 +13,9 @@ import type { Proposal } from '../view/proposal.ts'
 import { checkSummary } from './summary.ts'
 
 type SummaryRequest = {
-  /** What is shown now of the entries that the summary is to replace. */
+  /** The messages now shown for the entries that the summary will replace. */
   messages: Message[]
-  /** Our own summary: the form is binding (its first line, its five sections). */
+  /** Our own summary. Its form is binding: the first line and the five sections. */
   draft: string
   /** The user's last request. */
   goal: string
@@ -22,7 +23,7 @@ type SummaryRequest = {
 
 export type WriteSummary = (request: SummaryRequest) => Promise<string>
 
-/** The proposals, with a model's words for those that are summaries, if there is a model to ask. */
+/** The proposals, with a model's text for those that are summaries, if there is a model to call. */
 export async function withModelSummaries(
   proposals: readonly Proposal[],
   fold: Fold,

@@ -1,6 +1,6 @@
 /**
- * What can be told of parts without understanding them: files changed and read, commands with their exit codes,
- * errors and what followed, decisions in the agent's own words, wishes in the user's, and what was left open.
+ * Facts that can be read from parts without understanding them: files changed and read, commands with their exit codes,
+ * errors and what followed, decisions in the agent's own words, wishes in the user's, and open work.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -47,7 +47,7 @@ export function collectNotes(units: Iterable<Unit>): Notes {
 
 type Working = {
   notes: Notes
-  /** The error that nothing has followed yet. */
+  /** The last error, while nothing has followed it. */
   failed: string | undefined
   lastText: string
   todo: unknown

@@ -1,10 +1,10 @@
 /**
- * A summary of a stretch of a session without a model: from what the parts are, not from what they mean.
+ * Summarises a stretch of a session without a model: from the kinds of its parts, not from their meaning.
  *
- * It has five sections and is marked as a record, so that nobody takes an old plan for an order. A stretch that
- * begins with an earlier summary is told from that summary and from what is new, so a summary never needs the whole
- * session. `checkSummary` holds for every summary, ours or a model's: five sections, marked, smaller than what it
- * replaces.
+ * The summary has five sections and is marked as a record, so that nobody takes an old plan for an order. A stretch
+ * that begins with an earlier summary is summarised from that summary and the new parts, so a summary never needs the
+ * whole session. `checkSummary` applies to every summary, ours or a model's: five sections, marked, smaller than the
+ * text it replaces.
  */
 import { boundedTo, headOf, trimEndOf } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
@@ -34,7 +34,7 @@ type SummarySource = {
 
 type Bounds = { request: number; requests: number; files: number; commands: number; notes: number; line: number }
 
-/** From generous to terse: the first that is small enough is taken. */
+/** From generous to terse: the first size that is small enough is used. */
 const SIZES: readonly Bounds[] = [
   { request: 1_500, requests: 10, files: 40, commands: 20, notes: 15, line: 240 },
   { request: 500, requests: 3, files: 12, commands: 6, notes: 5, line: 140 },
@@ -44,10 +44,10 @@ const SIZES: readonly Bounds[] = [
 const NOTHING = '- nothing recorded'
 const FIRST = 'First request:'
 const FURTHER = 'Further requests:'
-/** Characters of what another kind of edit had put in the place of earlier entries. */
+/** The characters kept of messages that another kind of edit had put in place of earlier entries. */
 const EARLIER_CHARS = 1_000
 
-/** A summary smaller than `fewer` tokens, or `undefined` where there is none. */
+/** A summary of fewer than `fewer` tokens; `undefined` if none is small enough. */
 export function writeSummary(source: SummarySource, fewer: number, count: Counter): string | undefined {
   const earlier = readEarlier(source.previous)
   const notes = collectNotes(source.units)
@@ -58,7 +58,7 @@ export function writeSummary(source: SummarySource, fewer: number, count: Counte
   return undefined
 }
 
-/** What is wrong with a summary; `undefined` when nothing is. */
+/** The problem with a summary; `undefined` if there is none. */
 export function checkSummary(text: string, replacedTokens: number, count: Counter): string | undefined {
   if (!text.trimStart().startsWith(SUMMARY_MARK)) return 'it is not marked as a record'
   const sections = readSummary(text)
@@ -68,7 +68,7 @@ export function checkSummary(text: string, replacedTokens: number, count: Counte
   return tokens < replacedTokens ? undefined : `its ${tokens} tokens are not fewer than the ${replacedTokens} replaced`
 }
 
-/** What was told before: by sections in a summary; a first request; anything else as it is, up to a bound. */
+/** The earlier content: a summary by its sections; otherwise the first request, and the other texts up to a bound. */
 function readEarlier(texts: readonly string[]): Map<Section, string[]> | undefined {
   if (texts.length === 0) return undefined
   const summary = texts.find(text => text.startsWith(SUMMARY_MARK))
@@ -139,7 +139,9 @@ function sectionsFrom(notes: Notes, requests: readonly string[], { earlier, boun
   ])
 }
 
-/** The first request verbatim up to a bound, the others in a line each; what an earlier summary told comes first. */
+/**
+ * The first request verbatim up to a bound, the others in a line each; the content of an earlier summary comes first.
+ */
 function overview(requests: readonly string[], earlier: readonly string[], bounds: Bounds): string[] {
   const quoted = earlier.filter(line => line.startsWith('> '))
   const told = earlier.filter(line => !line.startsWith('> ') && !['', FIRST, FURTHER].includes(line))
@@ -158,7 +160,7 @@ function quote(text: string, length: number): string[] {
 
 const TIMES = /^- (changed|read) (.+?) \((\d+)×\)(?:: (.*))?$/s
 
-/** Lines `- changed path (n×): why`, with those of an earlier summary added up. */
+/** Lines `- changed path (n×): why`, with the counts of an earlier summary added. */
 function withTimes(earlier: readonly string[], now: Notes['changed'], verb: 'changed' | 'read'): string[] {
   const files = new Map<string, { times: number; intents: string[] }>()
   for (const line of earlier) {
@@ -176,13 +178,13 @@ function withTimes(earlier: readonly string[], now: Notes['changed'], verb: 'cha
   })
 }
 
-/** The lines that begin so, earlier ones first; of two that say the same the later. */
+/** The lines with this beginning, earlier ones first; of two equal lines the later stays. */
 function latest(earlier: readonly string[], now: readonly string[], beginning: string): string[] {
   const lines = [...earlier.filter(line => line.startsWith(beginning)), ...now]
   return [...new Set(lines.reverse())].reverse()
 }
 
-/** What is in none of our own forms: lines that a model wrote. */
+/** The lines in none of our own forms: a model wrote them. */
 function others(lines: readonly string[]): string[] {
   return lines.filter(line => !/^- (?:changed|read|ran|error|last said)\b/.test(line))
 }

@@ -47,12 +47,12 @@ export type TimelineCall = {
   raw: Sum
   /** Why less was cached than had been sent before, by the cost model, and the number of `lost` tokens. */
   miss?: { kind: 'cold' | 'edit'; lost: number; cause: string }
-  /** What the provider had cached and did not read again; the same as `miss` if it reports no cache. */
+  /** Tokens that the provider had cached and did not read again; the same as `miss` if it reports no cache. */
   missed?: CacheMiss
   edits: { ids: string[]; saved: number; undone: string[]; ours: boolean }
   /** The planner's sentence before this call. */
   decision?: string
-  /** What the provider counted. */
+  /** The provider's count. */
   reported?: Usage
 }
 
@@ -185,7 +185,7 @@ export class Timeline {
     return this.#map.bars(this.calls[call]?.entry ?? this.fold.entries.length, call)
   }
 
-  /** What the next call would find cached at time `now`. */
+  /** The cache as a call at time `now` would find it. */
   cacheAt(now: number): CacheState {
     const tokens = this.calls.length === 0 ? 0 : this.#overhead + this.#prefix()
     const cold = this.#answeredAt === undefined || now - this.#answeredAt > this.#own.ttl

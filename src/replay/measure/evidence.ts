@@ -1,10 +1,10 @@
 /**
- * What a recorded agent leaned on: for each of its messages, the passages that it took from earlier tool results and
- * tool inputs, and from nothing that the user or the agent said in words.
+ * The evidence that a recorded agent used: for each of its messages, the passages that it took from earlier tool
+ * results and tool inputs, and that neither the user nor the agent had said in words.
  *
- * `findQuotes` looks for verbatim spans, as long as they go, of at least `span` characters; with `near` it first
- * drops line numbers and blanks. `gather` is the walk that other kinds of evidence share (bench/): all give the same
- * shape, so one meter (measure.ts) can say how much of each a view still shows.
+ * `findQuotes` looks for verbatim spans, as long as possible, of at least `span` characters; with `near` it first drops
+ * line numbers and blanks. `gather` is the walk that other kinds of evidence share (bench/). All return the same shape,
+ * so one meter (measure.ts) can tell how much of each a view still shows.
  */
 
 import { stripLineNumbers } from '../../calls/tool-output.ts'
@@ -12,33 +12,36 @@ import { leavesOf, stringsIn, textOf } from '../../model/leaves.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { GramIndex } from './grams.ts'
 
-/** A tool result or a tool input: what can be quoted. */
+/** A tool result or a tool input: a text that can be quoted. */
 export type Source = {
   /** Names the part in any view: `result` or `call`, and the id of the call. */
   key: string
   part: ToolResultPart | ToolCallPart
-  /** Calls of the model that were made before it was there. */
+  /** The number of model calls made before it existed. */
   born: number
   text: string
 }
 
-/** A passage, and the sources (by number) that hold all of it, oldest first. */
+/** A passage, and the sources (by number) that contain all of it, oldest first. */
 export type Quote = { text: string; sources: number[] }
 
 export type Evidence = {
   sources: Source[]
-  /** By the number of the call, from 0. */
+  /** The quotes by the number of the call, from 0. */
   quotes: Map<number, Quote[]>
   /** How texts are compared: applied to sources and to what a view shows of them. */
   normalize: (text: string) => string
 }
 
 type QuoteOptions = {
-  /** Characters that a quote has at least. */
+  /** The fewest characters of a quote. */
   span?: number
-  /** Blanks and line numbers of every form do not count. */
+  /** Whether to ignore blanks and line numbers of every form. */
   near?: boolean
-  /** Of a passage in more places than are remembered, the last is: a session without an end reads a file many times. */
+  /**
+   * Whether to remember the last place of a passage that has more places than are kept: an endless session reads a file
+   * many times.
+   */
   newest?: boolean
 }
 
@@ -68,7 +71,7 @@ export function findQuotes(
   return gather(messages, { normalize, hear, collect, learn: source => index.add(source.text) })
 }
 
-/** The longest passage from here on that one source holds, and all sources that hold it. */
+/** The longest passage from this position that one source contains, and all sources that contain it. */
 function longest(index: GramIndex, written: string, at: number, hash: number): Quote {
   const places = index.find(written, at, hash)
   let length = index.length
@@ -89,15 +92,15 @@ function longest(index: GramIndex, written: string, at: number, hash: number): Q
 
 type Gathering = {
   normalize: (text: string) => string
-  /** Something that the user or the agent said. */
+  /** Called for each text that the user or the agent said. */
   hear: (text: string) => unknown
-  /** A source, in the order of their numbers. */
+  /** Called for each source, in the order of their numbers. */
   learn: (source: Source) => unknown
-  /** What an assistant message takes from the sources so far. */
+  /** Returns the passages that an assistant message takes from the sources so far. */
   collect: (message: Message) => Quote[]
 }
 
-/** Goes through a conversation once, keeping apart what tools gave and what was said. */
+/** Walks through a conversation once, and separates tool texts from spoken texts. */
 export function gather(messages: readonly Message[], { normalize, hear, learn, collect }: Gathering): Evidence {
   const sources: Source[] = []
   const quotes = new Map<number, Quote[]>()
@@ -115,7 +118,7 @@ export function gather(messages: readonly Message[], { normalize, hear, learn, c
   return { sources, quotes: new Map([...quotes].filter(([, found]) => found.length > 0)), normalize }
 }
 
-/** Names a call or a result, in the transcript and in any view of it. */
+/** The key of a call or a result, in the transcript and in any view of it. */
 export function keyOf(part: Part): string | undefined {
   if (part.type === 'tool-call') return `call ${part.id}`
   return part.type === 'tool-result' ? `result ${part.id}` : undefined
@@ -127,7 +130,7 @@ export function sourceText(part: ToolResultPart | ToolCallPart, normalize: (text
   return normalize(leavesOf(part).join('\n'))
 }
 
-/** What an assistant message writes: its words, and the strings in its calls. */
+/** The texts that an assistant message writes: its words, and the strings in its calls. */
 export function writtenTexts(message: Message): string[] {
   return message.parts.flatMap(part => {
     if (part.type === 'text') return [part.text]

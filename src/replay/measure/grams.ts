@@ -1,10 +1,10 @@
 /**
- * Where a stretch of characters has been seen before: every run of `length` characters of the texts added so far,
- * found by a rolling hash in flat arrays. A hash only says where to look: what is found is compared letter by letter.
+ * Finds where a stretch of characters has occurred before: every run of `length` characters of the texts added so far,
+ * by a rolling hash in flat arrays. A hash only says where to look: every match is compared letter by letter.
  *
- * Time is linear in the text; memory is about 24 bytes a character, whatever the texts are. Of one text only the
- * first place of a run is remembered, and of a run at most twelve texts: the first ones, or with `newest` the first
- * eleven and the last.
+ * Time is linear in the text; memory is about 24 bytes a character, whatever the texts are. Of one text only the first
+ * place of a run is kept, and of a run at most twelve texts: the first ones, or with `newest` the first eleven and the
+ * last.
  */
 
 export type Place = { text: number; at: number }
@@ -55,7 +55,7 @@ export class GramIndex {
     return this.#slots[this.#slotOf(text, at, hash)]! !== NONE
   }
 
-  /** The texts that hold the run at `at`, oldest first, each with its first place. */
+  /** The texts that contain the run at `at`, oldest first, each with its first place. */
   find(text: string, at: number, hash: number): Place[] {
     const found: Place[] = []
     for (let entry = this.#slots[this.#slotOf(text, at, hash)]!; entry !== NONE; entry = this.#before[entry]!) {
@@ -64,7 +64,7 @@ export class GramIndex {
     return found.reverse()
   }
 
-  /** Visits the runs of a text with their hashes, from the first on; `visit` says where to go on. */
+  /** Visits the runs of a text with their hashes, from the first on; `visit` returns where to continue. */
   scan(text: string, visit: (at: number, hash: number) => number): void {
     const { length } = this
     const last = text.length - length

@@ -1,12 +1,12 @@
 /**
- * How good a policy is, from nothing but the messages that it would have sent: what they cost, what of the evidence
- * that the recorded agent then used is in them, and what both come to together. No model is asked.
+ * Measures a policy from the messages that it would have sent: their cost, how much of the evidence that the recorded
+ * agent then used is in them, and both combined. No model is called.
  *
- * Cost: per call, the prefix that it shares with the call before at the read price, the rest at the write price, in
- * units of one uncached input token; after a pause longer than the provider keeps a prefix, everything is written.
- * Evidence kept: the share of quotes that the view of that call still shows. Effective cost: cost, and for every
- * quote that is lost a re-fetch of its source (once in 20 calls): one more call on the view, the result written again
- * and read for 20 calls. The method and its limits are in docs/benchmarks.md.
+ * Cost: per call, the prefix shared with the call before at the read price, the rest at the write price, in units of
+ * one uncached input token; after a pause longer than the cache lifetime, everything is written. Evidence kept: the
+ * share of quotes that the view of that call still shows. Effective cost: the cost, plus a re-fetch of the source of
+ * every lost quote (at most once in 20 calls): one more call on the view, and the result written again and read for 20
+ * calls. The method and its limits are in docs/benchmarks.md.
  */
 
 import { isReport } from '../../calls/requests.ts'
@@ -22,11 +22,11 @@ export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }
 type MeasureOptions<T extends string = string, E extends string = string> = {
   count: Counter
   prices: Record<T, Prices>
-  /** By name; the first is the one that effective cost goes by. */
+  /** The kinds of evidence by name; effective cost uses the first one. */
   evidence: Record<E, Evidence>
-  /** Tokens in front of the messages. */
+  /** Tokens of the system prompt and tools. */
   overhead?: number
-  /** Inserted texts do not count as evidence: only what is in a tool result or a tool input. */
+  /** Whether only tool results and tool inputs count as evidence, and inserted texts do not. */
   inPlace?: boolean
 }
 
@@ -50,7 +50,7 @@ export type Measures<T extends string = string, E extends string = string> = {
   evidence: Record<E, Kept>
   /** Share of the users' words that were in view, over all calls. */
   said: number
-  /** Tokens of reasoning of running turns over all calls, and those that were gone or behind a change made since. */
+  /** Tokens of the running turns' reasoning over all calls, and how many were gone or behind a later change. */
   reasoning: { running: number; lost: number }
   perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
 }
@@ -68,7 +68,7 @@ type Shown = { sources: Map<string, Part>; inserted: Part[] }
 export class Meter<T extends string = string, E extends string = string> {
   readonly #options: MeasureOptions<T, E>
   readonly #moments: Moment[]
-  /** Reasoning that a change before it has made invalid, where providers bind it. */
+  /** Reasoning that a change before it has made invalid, at providers that bind it. */
   readonly #unbound = new Set<string>()
   readonly #said: ReadonlySet<string>
   readonly #result: Measures<T, E>
@@ -98,7 +98,9 @@ export class Meter<T extends string = string, E extends string = string> {
     }
   }
 
-  /** The messages of the next call. Says what it cost by the first price table, and whether it broke a warm cache. */
+  /**
+   * Adds the messages of the next call. Returns its cost by the first price table, and whether it broke a warm cache.
+   */
   add(messages: readonly Message[]): { tokens: number; cost: number; bust: boolean; lost: number } {
     const call = this.#result.calls++
     const moment = this.#moments[call] ?? { at: 0, answered: 0, userTokens: 0, reasoning: [] }
@@ -161,7 +163,7 @@ export class Meter<T extends string = string, E extends string = string> {
     return shown ?? { cost: 0, bust: false }
   }
 
-  /** What fetching the lost sources again costs; each at most once in 20 calls. */
+  /** The cost of fetching the lost sources again, each at most once in 20 calls. */
   #refetch(name: T, lost: readonly Lost[], tokens: number): number {
     const { read, write, output } = this.#options.prices[name]
     const refetched = this.#refetched[name]!
@@ -177,7 +179,10 @@ export class Meter<T extends string = string, E extends string = string> {
     return cost
   }
 
-  /** Counts the quotes of this call that are in view; gives the newest source of each that the first measure lost. */
+  /**
+   * Counts the quotes of this call that are in view; returns the newest source of each quote that the first measure
+   * lost.
+   */
   #look(call: number, parts: readonly Part[]): Lost[] {
     const lost: Lost[] = []
     let shown: Shown | undefined
@@ -263,7 +268,7 @@ type Moment = { at: number; answered: number; userTokens: number; reasoning: rea
 
 /**
  * For each call: when it was made, when it was answered, how many tokens the users had said by then, and the reasoning
- * since the user spoke last.
+ * since the user's last message.
  */
 function momentsOf(messages: readonly Message[], count: Counter): Moment[] {
   const moments: Moment[] = []
@@ -288,7 +293,7 @@ function isWords(part: Part): part is Extract<Part, { text: string }> {
   return part.type === 'text' || part.type === 'reasoning'
 }
 
-/** What a client reports in the user's name is nobody's words. */
+/** Whether a part is a user's own words: a client's report in the user's name is not. */
 function isSaid(part: Part): part is Extract<Part, { text: string }> {
   return isWords(part) && !isReport(part.text)
 }

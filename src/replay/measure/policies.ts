@@ -1,6 +1,6 @@
 /**
- * Policies side by side: replays a recorded session under each and measures what they would have sent. A session is
- * prepared once (healed, its quotes found) and replayed as often as one likes; sums over sessions are taken against
+ * Compares policies: replays a recorded session under each and measures what they would have sent. A session is
+ * prepared once (healed, its quotes found) and can be replayed any number of times; sums over sessions are relative to
  * the policy that sends everything.
  */
 
@@ -22,7 +22,7 @@ export type Recorded = {
   evidence: Record<string, Evidence>
 }
 
-/** Edits that were made for a call, and the sentence with the sum behind them. */
+/** Edits that were made for a call, and the sentence with the calculation behind them. */
 export type Decision = { call: number; edits: number; saved: number; text: string }
 
 export type Outcome = {
@@ -95,7 +95,7 @@ export type Row = {
   tokens: number
   cost: number
   effective: number
-  /** The same as shares of what the base comes to. */
+  /** The same as shares of the base. */
   sentShare: number
   costShare: number
   effectiveShare: number
@@ -106,7 +106,7 @@ export type Row = {
   refetches: number
   peak: number
   said: number
-  /** Share of the reasoning of running turns that was gone, or behind a change, over all calls. */
+  /** Share of the running turns' reasoning that was gone, or behind a change, over all calls. */
   reasoningLost: number
 }
 
@@ -155,7 +155,7 @@ function ratio(part: number, whole: number): number {
   return whole === 0 ? 1 : part / whole
 }
 
-/** The reasons of edits that no planner put into words. */
+/** The reasons of edits that no planner explained. */
 function whyOf(edits: readonly { why: string }[]): string {
   return [...new Set(edits.map(({ why }) => why))].slice(0, 3).join('; ')
 }
