@@ -2,9 +2,9 @@
  * The agent: a loop of `run → step → query, execute` over a session.
  *
  * The ledger is the only state. A request is in it before the model is called, an answer before its calls are run, a
- * result before the model is called again. So a process may die anywhere: the next one that opens the session goes on from
- * there, and a call that has no result is answered as interrupted, never run twice. What the model sees is the
- * session's view; looking after it is the engine's work, not the loop's.
+ * result before the model is called again. So a process may die at any point: the next one that opens the session
+ * continues from there, and a call without a result is answered as interrupted, never run twice. The model sees the
+ * session's view; the engine maintains it, not the loop.
  */
 
 import { resolve } from 'node:path'
@@ -45,7 +45,7 @@ export type AgentOptions = {
   pal: Palimpsest
   /** Without it the agent has no memory tools. */
   memory?: Memory
-  /** Whose memory; needed with `memory`. */
+  /** The user whose memory it is; needed with `memory`. */
   user?: string
   /** The folder of the knowledge files. */
   workspace?: Files
@@ -53,18 +53,18 @@ export type AgentOptions = {
   root: string
   persona: Persona
   model: AgentModel
-  /** Asks a person; without it, whatever needs approval and is not allowed is refused. */
+  /** Asks a person. Without it, a call that needs approval and is not allowed is refused. */
   approve?: Approve
   allow?: AllowRules
   limits?: Partial<Limits>
   retry?: Partial<RetryOptions>
-  /** How the session is looked after; unless given, as it was, and a new one by the preset `agent`. */
+  /** The session's planner. An existing session keeps its own by default; a new one gets the preset `agent`. */
   planner?: string | PlannerFactory
-  /** Groups and tools, in place of the persona's. */
+  /** Groups and tools that replace the persona's. */
   toolNames?: readonly string[]
   /** Further tools. */
   tools?: readonly AgentTool[]
-  /** What commands start from. */
+  /** The environment of commands. */
   env?: Environment
   clock?: () => number
   /** The session that this one works for. */
@@ -73,21 +73,21 @@ export type AgentOptions = {
   seesSessions?: boolean
 }
 
-/** What a user sends: a text, or parts of which some are images. */
+/** A user's request: a text, or parts that may include images. */
 export type AgentRequest = string | readonly (TextPart | ImagePart)[]
 
 type RunOptions = { signal?: AbortSignal | undefined }
 type Events<R = void> = AsyncGenerator<AgentEvent, R>
-/** One turn: what it has spent, and what stops it. */
+/** One turn: its spending, and the signal that stops it. */
 type Turn = { signal: AbortSignal; spent: Spending }
 
 const AGENT_POLICY = 'agent'
 const MAX_PROPOSALS_TOLD = 100
 
-/** Opens a session for an agent to work in, or makes it. In one of another client the agent is a guest. */
+/** Opens or creates a session for an agent to work in. In another client's session the agent is a guest. */
 export async function openAgent(session: string, options: AgentOptions): Promise<Agent> {
   const { persona, model, parent, root, workspace } = options
-  // The daily log goes to the workspace that the agent is told.
+  // The daily log goes to the workspace that the agent is told about.
   const pal = workspace === undefined ? options.pal : options.pal.with({ workspace })
   const known = await pal.find(session)
   const planner = options.planner ?? (known ? undefined : AGENT_POLICY)
@@ -147,8 +147,8 @@ export class Agent {
   }
 
   /**
-   * Works on a request until it is answered, stopped, or at a limit. Ends with exactly one `done`. `history` is what
-   * was said before it elsewhere.
+   * Works on a request until it is answered, stopped, or at a limit. Ends with exactly one `done`. `history` holds
+   * earlier messages from elsewhere.
    */
   run(request: AgentRequest, { history = [], ...options }: RunOptions & { history?: readonly Message[] } = {}): Events {
     return this.#turn(options, async () => {
@@ -158,7 +158,7 @@ export class Agent {
     })
   }
 
-  /** What the user asks for here as in other sessions is proposed as a memory. Where that fails, the work goes on. */
+  /** Proposes a memory if the user asks for the same here as in other sessions. If that fails, the work goes on. */
   async #learn(text: string): Promise<void> {
     const { memory, user, pal, seesSessions, parent } = this.#options
     if (!memory || user === undefined || !seesSessions || parent !== undefined) return
@@ -166,12 +166,12 @@ export class Agent {
     await proposeRepeated({ pal, memory, user }, said).catch(() => [])
   }
 
-  /** Goes on where an earlier run was broken off; a session whose last request is answered is left as it is. */
+  /** Continues an interrupted run; a session whose last request is answered is left as it is. */
   resume(options: RunOptions = {}): Events {
     return this.#turn(options)
   }
 
-  /** Puts a summary in the place of old entries, or of those named; an edit of the user, which can be undone. */
+  /** Replaces old entries, or the given range, with a summary; an edit by the user, which can be undone. */
   compact(range?: Range): Promise<Edit> {
     return compactSession(this.session, range)
   }
@@ -214,14 +214,14 @@ export class Agent {
     }
   }
 
-  /** One call of the model, and the tools that it asks for. */
+  /** One model call, and the tools that it calls. */
   async *#step(turn: Turn): Events {
     turn.spent.steps++
     const { message } = yield* this.#query(turn)
     yield* this.#execute(callsIn(message), turn)
   }
 
-  /** Shows the model the view, and records what it answers. */
+  /** Sends the view to the model, and records the answer. */
   async *#query(turn: Turn): Events<Answer> {
     const messages = yield* this.#view()
     const progress = { text: '' }
@@ -237,7 +237,7 @@ export class Agent {
     }
   }
 
-  /** Runs the calls of one step at the same time; each result is durable before it is told. */
+  /** Runs the calls of one step concurrently; each result is durable before it is reported. */
   async *#execute(calls: readonly ToolCallPart[], { signal, spent }: Turn): Events {
     if (calls.length === 0) return
     for (const { id, name, input } of calls) yield { type: 'call', id, name, input }
@@ -253,7 +253,7 @@ export class Agent {
     try {
       yield* events
     } finally {
-      // A reader that leaves in the midst stops what runs; the results that it leads to are still recorded.
+      // A reader that leaves early stops the running calls; their results are still recorded.
       left.abort()
       await work
     }
@@ -268,7 +268,7 @@ export class Agent {
     tell({ type: 'result', id, name, text: output, isError })
   }
 
-  /** The ledger has all of a long output; the model is shown what the tool chose, and how to read the rest. */
+  /** The ledger has the whole of a long output; the model gets the tool's excerpt, and how to read the rest. */
   async #shorten(id: string, text: string): Promise<void> {
     const entry = this.session.fold.entries.findLastIndex(({ message }) =>
       message?.parts.some(part => part.type === 'tool-result' && part.id === id),
@@ -279,7 +279,7 @@ export class Agent {
     await this.session.apply([{ target: { type: 'part', entry, part: 0 }, replacement, why }], 'policy:long-output')
   }
 
-  /** Calls of an earlier run that never got a result are answered, so that nothing waits. */
+  /** Answers calls of an earlier run that never got a result, so that none stays open. */
   async *#mend(): Events {
     const { waiting } = await this.session.view({ plan: false })
     if (waiting.length === 0) return
@@ -289,7 +289,7 @@ export class Agent {
     yield { type: 'interrupted', calls }
   }
 
-  /** Sees to the system prompt: the first entry of a session, replaced by an edit when it is outdated. */
+  /** Maintains the system prompt: the first entry of a session, replaced by an edit when it is outdated. */
   async #prepare(): Promise<void> {
     const { persona, root, memory, user, parent } = this.#options
     const prompt = await buildPrompt({
@@ -328,7 +328,7 @@ export class Agent {
 
   async #record({ message, usage }: Answer): Promise<void> {
     await this.session.append(message).catch(async error => {
-      // Some providers count their calls anew in every answer.
+      // Some providers number their calls from the start in every answer.
       if (!isPalimpsestError(error) || error.code !== 'INVALID_MESSAGE' || callsIn(message).length === 0) throw error
       renameCalls(message, this.session.fold.entries.length)
       await this.session.append(message)
@@ -345,13 +345,13 @@ export class Agent {
     return { tokens: input + cacheRead + cacheWrite, window: this.session.options.model.window, cached: cacheRead }
   }
 
-  /** What was said before the user stopped it is part of the conversation. */
+  /** Text that arrived before the user stopped it is part of the conversation. */
   async #keepPartial(text: string): Promise<void> {
     const parts = [{ type: 'text' as const, text: `${text.toWellFormed()}\n\n[Stopped by the user]` }]
     await this.session.append({ role: 'assistant', parts })
   }
 
-  /** The last answer, where the session ends with one that asks for nothing more. */
+  /** The last answer, if the session ends with one that calls no tools. */
   #answered(): string | undefined {
     const last = this.session.fold.entries.at(-1)
     if (last?.role === 'system') return ''
@@ -364,7 +364,7 @@ export class Agent {
     return entries.slice(-200).flatMap(({ message }) => (message ? callsIn(message) : []))
   }
 
-  /** Ids of the proposals that wait for the user, the newest first. */
+  /** Ids of the proposals that wait for the user, newest first. */
   async #openProposals(): Promise<string[]> {
     const { memory, user } = this.#options
     if (!memory || user === undefined || !this.#toolNames.includes('read_memory_block')) return []
@@ -407,7 +407,7 @@ export class Agent {
     }
   }
 
-  /** A subagent works in a session of its own; its report is the result. */
+  /** A subagent works in its own session; its report is the result. */
   async #spawn(task: string, tell: (event: AgentEvent) => void, signal?: AbortSignal): Promise<ToolResult> {
     const child = await this.#openChild()
     const { id } = child.session
@@ -422,7 +422,7 @@ export class Agent {
     return { text: `The subagent ${how} after ${last.steps} steps (session ${id}):\n\n${last.message}`, isError }
   }
 
-  /** One after the other, so that two of one step do not take the same name. */
+  /** One after the other, so that two subagents of one step do not take the same name. */
   #openChild(): Promise<Agent> {
     const open = async () => {
       const id = await freeName(this.#options.pal, `${headOf(this.session.id, MAX_BASE_CHARS)}-sub`)
@@ -463,14 +463,14 @@ function renameCalls(message: Message, entry: number): void {
   for (const [i, call] of callsIn(message).entries()) call.id = `${call.id || 'call'}-${entry}-${i}`
 }
 
-/** Edits that no sum decided tell why themselves. */
+/** Edits without a planner's decision give their own reason. */
 function editsEvent(edits: readonly Edit[], decision: string | undefined): AgentEvent {
   const ids = edits.map(({ id }) => id)
   const saved = edits.reduce((sum, edit) => sum + edit.saved, 0)
   return { type: 'edits', ids, saved, decision: decision ?? [...new Set(edits.map(({ why }) => why))].join('; ') }
 }
 
-/** So much of a session's name is in those of its subagents. */
+/** Names of subagents contain at most this many characters of the session's name. */
 const MAX_BASE_CHARS = 180
 
 async function freeName(pal: Palimpsest, base: string): Promise<string> {

@@ -1,10 +1,10 @@
 /**
  * What an agent may do without asking, and the question it asks otherwise.
  *
- * Shell commands and files outside the root (and outside its own workspace) need a yes. Rules can allow them
+ * Shell commands and files outside the root (and outside its own workspace) need approval. Rules can allow them
  * beforehand; without a rule and without anybody to ask, the call is refused with a result that says why. Memory is
- * not a matter of approval here: what an agent proposes is decided by its user elsewhere, and no rule reaches it. So are
- * changes of the workspace files that say who the agent is: they are proposals too.
+ * not covered here: the user decides on proposals elsewhere, and no rule applies to them. The same holds for the
+ * workspace files that define the agent: they change by proposal too.
  */
 
 export type ApprovalRequest = {
@@ -16,7 +16,7 @@ export type ApprovalRequest = {
   question: string
 }
 
-/** Contract: resolves with what a person said. Rejects never; a person who cannot be asked says no. */
+/** Contract: resolves with a person's answer. It never rejects; if nobody can be asked, the answer is no. */
 export type Approve = (request: ApprovalRequest, signal?: AbortSignal) => Promise<boolean>
 
 export type AllowRules = {
@@ -28,10 +28,10 @@ export type AllowRules = {
   folders?: readonly string[]
 }
 
-/** What has to be asked of a call; nothing for most of them. */
+/** What a call needs approval for; most calls need none. */
 export type Concern =
   | { kind: 'command'; command: string }
-  /** Outside the working folder, or one of the files that Palimpsest itself keeps. */
+  /** A file outside the working folder, or one of Palimpsest's own files. */
   | { kind: 'file'; path: string; writes: boolean; where: keyof typeof FILES }
 
 const FILES = {
@@ -49,7 +49,7 @@ export function isAllowed(concern: Concern, { all = false, commands = [] }: Allo
   return concern.kind === 'command' && commands.some(pattern => fitsPattern(concern.command, pattern))
 }
 
-/** What the model hears when the answer is no, or when there was nobody to ask. */
+/** The text for the model when the answer is no, or when nobody could be asked. */
 export function refusalText(concern: Concern, asked: boolean): string {
   const what = concern.kind === 'command' ? 'The command was not run' : `${concern.path} was not touched`
   if (asked) return `${what}: the user said no. Do not try it again in another way; ask what they would like instead.`
@@ -60,12 +60,12 @@ export function refusalText(concern: Concern, asked: boolean): string {
   return `${what}: it needs approval, and nobody is here to give it. Go on without it, and tell the user that they can ${how}.`
 }
 
-/** Characters with which a shell begins another command, or writes a file: no `*` covers them. */
+/** Characters with which a shell begins another command or writes a file: no `*` matches them. */
 const ENDS_COMMAND = /[;&|<>$`()\n\r]/
 
 /**
- * From left to right, each part at the first place where it fits: a later place would only leave more for the `*`
- * before it to cover. So the time does not grow with the number of stars.
+ * Matches from left to right, each part at the first place where it fits: a later place would only give the `*`
+ * before it more to cover. So the time does not grow with the number of stars.
  */
 export function fitsPattern(command: string, pattern: string): boolean {
   const text = command.trim()

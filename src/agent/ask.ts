@@ -1,10 +1,9 @@
 /**
- * One question to the model: the view goes out, text and reasoning come in as events, and what is returned is the
- * whole answer as a neutral message. Nothing is run here and nothing is recorded.
+ * One request to the model: sends the view, gives text and reasoning as events, and returns the whole answer as a
+ * neutral message. Nothing is run or recorded here.
  *
- * A provider that is busy, fails, stalls or hangs up in the midst is asked again with growing pauses (or the pause
- * that it names); what came of the broken answer is dropped. What asking again cannot mend fails at once, in words
- * that say what to do.
+ * If a provider is busy, fails, stalls or hangs up midway, it is asked again with growing pauses (or the pause that
+ * it names); the partial answer is dropped. An error that a retry cannot fix fails at once, with advice.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type {
@@ -27,7 +26,7 @@ export type Question = {
   tools: LanguageModelV4FunctionTool[]
   retry: RetryOptions
   signal?: AbortSignal | undefined
-  /** Is told of the text so far, so that a stopped answer is not lost. */
+  /** Receives the text so far, so that a stopped answer is not lost. */
   progress?: { text: string }
 }
 
@@ -54,7 +53,7 @@ export async function* ask(model: AgentModel, question: Question): AsyncGenerato
   }
 }
 
-/** The same without the events, for questions on the side. */
+/** The same without events, for side questions. */
 export async function askQuietly(model: AgentModel, question: Question): Promise<Answer> {
   const events = ask(model, question)
   for (;;) {
@@ -90,7 +89,7 @@ async function* askOnce(
 
 type Block = Record<string, unknown> & { type: string }
 
-/** Puts the pieces of a stream together, in the order in which they began. */
+/** Assembles the pieces of a stream, in the order in which they began. */
 class Heard {
   readonly #blocks: Block[] = []
   readonly #open = new Map<string, Block & { text: string }>()
@@ -112,7 +111,7 @@ class Heard {
         return this.#call(part)
       case 'finish':
         this.#usage = part.usage
-        // An end that the provider did not announce is a connection that was cut.
+        // A stream that ends without a finish reason was cut off.
         this.#finish = part.finishReason.raw === undefined ? undefined : part.finishReason.unified
         return
       case 'error':
@@ -140,7 +139,7 @@ class Heard {
     this.#note(block, providerMetadata)
   }
 
-  /** What the provider wants back with the block: a signature, an encrypted text. */
+  /** Metadata that the provider wants back with the block: a signature, an encrypted text. */
   #note(block: Block | undefined, providerMetadata: object | undefined): void {
     if (block && providerMetadata)
       block['providerOptions'] = { ...(block['providerOptions'] ?? {}), ...providerMetadata }
@@ -157,7 +156,10 @@ class Heard {
   }
 }
 
-/** The name for arguments that are no JSON object: providers take nothing else back, and the model is told what it wrote. */
+/**
+ * The key for arguments that are not a JSON object: providers accept nothing else back, and the model sees what it
+ * wrote.
+ */
 export const MALFORMED = 'malformed_arguments'
 
 function parseInput(text: string): Record<string, unknown> {
@@ -166,7 +168,10 @@ function parseInput(text: string): Record<string, unknown> {
   return isRecord(value) ? value : { [MALFORMED]: text }
 }
 
-/** Marks for Anthropic's cache: the system prompt, the end, and the end of the call before, which it knows. */
+/**
+ * Cache marks for Anthropic: after the system prompt, at the end, and at the end of the previous call, which is
+ * cached.
+ */
 function toPrompt(messages: readonly Message[], { provider }: AgentModel): LanguageModelV4Message[] {
   const prompt = toAiSdk<LanguageModelV4Message>(messages)
   if (provider !== 'anthropic') return prompt

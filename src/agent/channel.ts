@@ -10,7 +10,7 @@ export class Channel<T> {
     this.#wake()
   }
 
-  /** Nothing comes after; the reader still gets what is waiting. */
+  /** Nothing is added after this; the reader still gets the waiting events. */
   close(): void {
     this.#closed = true
     this.#wake()

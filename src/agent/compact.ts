@@ -1,7 +1,7 @@
 /**
- * Summarises a stretch of a session because somebody asked for it: everything but the last entries, or the entries
- * that are named, narrowed to whole steps. The words are a model's where one can be asked, ours otherwise. It is an
- * edit by the user like any other, and the full conversation goes to the archive as with every summary.
+ * Summarises a stretch of a session on request: everything but the last entries, or the named entries, narrowed to
+ * whole steps. A model writes the summary if one is available; otherwise we do. It is an edit by the user like any
+ * other, and the full conversation goes to the archive as with every summary.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -24,7 +24,7 @@ export type Range = { from?: number; to?: number }
 
 const KEPT_ENTRIES = 6
 
-/** The edit that was made. Throws where there is nothing to summarise. */
+/** Gives the edit. Throws if there is nothing to summarise. */
 export async function compactSession(session: Session, { from, to }: Range = {}): Promise<Edit> {
   await session.view({ plan: false })
   const { model, tools, summarize } = session.options
@@ -70,7 +70,7 @@ function lastRequest({ entries }: Fold): { entry: number; message: Message } | u
   return message && { entry, message }
 }
 
-/** The entries as they happened, also those that an earlier summary hides. */
+/** The original entries, including those that an earlier summary hides. */
 async function originals(session: Session, { from, to }: { from: number; to: number }): Promise<Message[]> {
   const seqs = session.fold.entries.slice(from, to + 1).map(({ seq }) => seq)
   const events = await session.eventsAt(seqs)

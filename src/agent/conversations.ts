@@ -1,10 +1,10 @@
 /**
- * Which session a conversation of a chat front end belongs to. Front ends send everything again with each request and
- * know nothing of the tools in between, so a conversation is told by what its user said.
+ * Finds the session of a chat front end's conversation. Front ends send everything again with each request and know
+ * nothing of the tool calls in between, so a conversation is identified by its user's messages.
  *
- * What is known already is not added again. Where the user went back (a message that was edited, an answer that was
- * asked for anew), the session is forked there, and the way not taken stays as it was. A history that began elsewhere
- * is taken over. A request that was cut off before its answer goes on.
+ * Known messages are not added again. If the user went back (edited a message, or asked for another answer), the
+ * session is forked there, and the old branch stays as it was. A history that began elsewhere is taken over. A
+ * request that was cut off before its answer is continued.
  */
 import { createHash } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
@@ -14,9 +14,9 @@ import type { Session } from '../session/session.ts'
 
 export type Placed = {
   session: string
-  /** What the front end knows and the session does not, before the request. */
+  /** Messages before the request that the front end knows and the session does not. */
   history: Message[]
-  /** Nothing where the last request waits for its answer already. */
+  /** Undefined if the last request already waits for its answer. */
   request: (TextPart | ImagePart)[] | undefined
 }
 
@@ -56,7 +56,7 @@ async function readCandidate(pal: Palimpsest, id: string): Promise<Candidate> {
   return { session, keys, entries }
 }
 
-/** The one that shares the most with the conversation; of several, one that has nothing else. */
+/** The session that shares most with the conversation; of several, one that has nothing else. */
 function bestOf(found: readonly Candidate[], keys: readonly string[]): Candidate | undefined {
   const before = keys.slice(0, -1)
   const rank = (candidate: Candidate) => {
@@ -79,12 +79,12 @@ function sharedLength(a: readonly string[], b: readonly string[]): number {
   return shared
 }
 
-/** The session as it was before the first request that the conversation does not have. */
+/** The session before the first request that the conversation does not have. */
 async function withoutRest({ session, keys, entries }: Candidate, common: number): Promise<Session> {
   return keys.length === common ? session : session.fork(entries[common]! - 1)
 }
 
-/** What the front end knows behind its first `count` requests and their answers. */
+/** The front end's messages after its first `count` requests and their answers. */
 function behind(messages: readonly Message[], count: number): Message[] {
   let requests = 0
   const from = messages.findIndex(({ role }) => role === 'user' && requests++ === count)

@@ -1,7 +1,7 @@
 /**
- * `delegate`: a part of the work goes to a subagent with a context of its own. It has its own session (and so its own
- * ledger), the same tools but this one, and gives back what it found in its last words; everything that it read and
- * tried stays out of the delegating agent's context.
+ * `delegate`: gives a part of the work to a subagent with its own context. It has its own session (and so its own
+ * ledger) and the same tools except this one. Its last message is its report; everything that it read and tried stays
+ * out of the delegating agent's context.
  */
 import { z } from 'zod'
 import { defineTool, type ToolResult } from '../tools/tool.ts'

@@ -1,7 +1,7 @@
 /**
  * The demo model as a provider: an OpenAI-compatible server on a free loopback port that answers from the script, so
- * that the demo goes through the same door as every other model. It counts its tokens as providers do: what a request
- * shares with the one before it is cached.
+ * that the demo uses the same door as every other model. It counts tokens like a provider: the prefix that a request
+ * shares with an earlier one is cached.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -80,7 +80,7 @@ function whole(answer: Answer): object {
   return { id: answer.id, object: 'chat.completion', created: 0, model: DEMO_MODEL, choices, usage: answer.usage }
 }
 
-/** Ids that no other run of the demo gives, so that a session can be gone on with. */
+/** Ids that are unique among runs of the demo, so that a session can be continued. */
 function callsOf({ turn }: Answer) {
   return (turn.calls ?? []).map(({ name, input }) => ({
     id: `call_${crypto.randomUUID().slice(0, 8)}`,
@@ -89,7 +89,7 @@ function callsOf({ turn }: Answer) {
   }))
 }
 
-/** Requests whose prefixes it knows still. */
+/** How many requests it remembers for its cache. */
 const MAX_KNOWN_REQUESTS = 8
 const CHARS_PER_TOKEN = 4
 

@@ -1,5 +1,5 @@
 /**
- * The demo model's script: what it says and calls next, as a function of the conversation alone.
+ * The demo model's script: its next text and calls, as a function of the conversation alone.
  *
  * It understands nothing. To a first request it gives a tour of a small project (look around, run the tests, mend a
  * bug, tidy the context, propose something to remember), to later ones a short answer from what the session holds. It
@@ -16,7 +16,7 @@ export type DemoTurn = { text: string; calls?: DemoCall[] }
 
 type Scene = {
   request: string
-  /** Answers that were given since the request. */
+  /** The number of answers since the request. */
   step: number
   results: ToolResultPart[]
 }

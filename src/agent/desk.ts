@@ -1,7 +1,7 @@
 /**
- * Turns of agents that somebody follows over a network. A turn runs here, whoever listens: a reader that goes away
- * stops following, not the agent, and one that comes back gets the turn from its beginning. One turn at a time in a
- * session; what needs approval waits here for its answer.
+ * Turns of agents that clients follow over a network. A turn runs independently of its readers: a reader that leaves
+ * does not stop the agent, and one that returns gets the turn from its beginning. A session has one turn at a time;
+ * requests for approval wait here for their answer.
  */
 import type { Files } from '../files/store.ts'
 import { ledgerId } from '../ledger/owners.ts'
@@ -16,20 +16,20 @@ import type { TurnBoard } from './turn-board.ts'
 
 type TurnInput = {
   session: string
-  /** The user that the session belongs to; none for one of the home itself. */
+  /** The user who owns the session; none for a session of the home itself. */
   owner?: string | undefined
-  /** Nothing resumes a turn that was broken off. */
+  /** Undefined resumes an interrupted turn. */
   request?: AgentRequest | undefined
-  /** What was said before it elsewhere. */
+  /** Earlier messages from elsewhere. */
   history?: readonly Message[]
   /** Whose memory, and which tools; see `guestOptions`. */
   guest?: Guest | undefined
   persona?: string | undefined
-  /** Whether somebody can be asked; without it what needs approval is refused. */
+  /** Whether somebody can be asked; if not, a call that needs approval is refused. */
   canAsk?: boolean
 }
 
-/** Somebody who is not at home on this machine: no files, no commands, a workspace of their own. */
+/** A user who does not work on this machine: no files, no commands, a separate workspace. */
 export type Guest = {
   user: string
   workspace: Files
@@ -38,7 +38,7 @@ export type Guest = {
 
 type Waiting = { question: string; answer: (yes: boolean) => void }
 
-/** A turn that runs or has just ended: its events so far, and those who wait for the next. */
+/** A turn that is running or has just ended: its events so far, and the readers that wait for the next. */
 export class RunningTurn implements FollowedTurn {
   readonly session: string
   readonly ended: Promise<void>
@@ -57,7 +57,7 @@ export class RunningTurn implements FollowedTurn {
     if (!this.hears(id, yes)) throw nothingWaits(id)
   }
 
-  /** Whether something of this id waited for the answer. */
+  /** Whether a request with this id was waiting for the answer. */
   hears(id: string, yes: boolean): boolean {
     const waiting = this.waiting.get(id)
     waiting?.answer(yes)
@@ -69,7 +69,7 @@ export class RunningTurn implements FollowedTurn {
     await this.ended
   }
 
-  /** Stops it, and does not wait. */
+  /** Stops the turn without waiting for its end. */
   abort(): void {
     this.#stop.abort()
     for (const { answer } of this.waiting.values()) answer(false)
@@ -109,14 +109,14 @@ export class RunningTurn implements FollowedTurn {
 export class AgentDesk {
   readonly #open: () => Promise<Home>
   #home: Promise<Home> | undefined
-  /** By the ids of their sessions in the ledger. */
+  /** By the sessions' ids in the ledger. */
   readonly #turns = new Map<string, RunningTurn>()
   readonly #board: TurnBoard | undefined
   readonly #shared = new Set<Promise<void>>()
 
   /**
-   * The home is opened when it is first needed: a server without a model serves everything else. The board is for
-   * servers that share a database; the desk closes it.
+   * The home is opened on first use: a server without a model serves everything else. The board is for servers that
+   * share a database; the desk closes it.
    */
   constructor(open: () => Promise<Home>, { board }: { board?: TurnBoard | undefined } = {}) {
     this.#open = open
@@ -131,7 +131,7 @@ export class AgentDesk {
     return this.#home
   }
 
-  /** The turn that runs in the session of that id in the ledger, if any; here, or at another server. */
+  /** The turn that is running in a session (by its id in the ledger), here or at another server. */
   async running(id: string): Promise<FollowedTurn | undefined> {
     const here = this.#turns.get(id)
     if (here || !this.#board) return here
@@ -144,7 +144,7 @@ export class AgentDesk {
     const home = await this.home()
     const id = ledgerId(owner, session)
     if (this.#turns.has(id)) throw isWorking(session)
-    // Without a board nothing is awaited here: of two that start at once the second finds the first.
+    // Without a board nothing is awaited here: if two start at once, the second finds the first.
     const held = this.#board ? await this.#board.take(id) : undefined
     if (this.#board && held === undefined) throw isWorking(session)
     const opened = Promise.withResolvers<Agent>()
@@ -165,7 +165,7 @@ export class AgentDesk {
     }
   }
 
-  /** Removes what the board keeps of the turns of a session that was removed. */
+  /** Removes the board's records of a removed session's turns. */
   async forget(id: string): Promise<void> {
     await this.#board?.forget([id])
   }
@@ -207,7 +207,7 @@ async function openFor(
     owner,
     ...(canAsk ? { approve } : {}),
     ...(guest ? guestOptions(guest, chosen.tools) : {}),
-    // In a session of the home itself a guest sees nothing of the others.
+    // In a session of the home itself, a guest does not see the other sessions.
     seesSessions: guest === undefined || owner !== undefined,
   })
 }

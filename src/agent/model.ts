@@ -12,10 +12,10 @@ import { trimEndOf } from '../model/text.ts'
 export type Provider = 'anthropic' | 'openai-compatible'
 
 export type AgentModel = {
-  /** As the provider calls it; prices and window are looked up by it. */
+  /** The provider's name for it; prices and window are looked up by it. */
   name: string
   provider: Provider
-  /** What is called. Its `doStream` is all that is used of it. */
+  /** The AI SDK model. Only its `doStream` is used. */
   language: LanguageModelV4
   temperature?: number
   maxOutputTokens?: number
@@ -24,13 +24,13 @@ export type AgentModel = {
 export type ModelSettings = {
   provider: Provider
   name: string
-  /** With `/v1`. Anthropic's own unless given; an OpenAI-compatible provider must have one. */
+  /** Includes `/v1`. The default is Anthropic's own; an OpenAI-compatible provider needs one. */
   baseUrl: string
   key?: string
   temperature?: number
   maxOutputTokens?: number
   headers?: Record<string, string>
-  /** A connection that sends nothing for so long is given up. */
+  /** A connection that sends nothing for this long is closed. */
   stallMs?: number
 }
 
@@ -50,7 +50,7 @@ export async function openModel(settings: ModelSettings): Promise<AgentModel> {
 }
 
 async function openAnthropic(settings: ModelSettings): Promise<LanguageModelV4> {
-  // The package reads this variable when it is loaded, and an empty one stops it.
+  // The package reads this variable when it is loaded, and fails if it is empty.
   if (process.env['ANTHROPIC_BASE_URL'] === '') delete process.env['ANTHROPIC_BASE_URL']
   const { createAnthropic } = await import('@ai-sdk/anthropic')
   return createAnthropic({ ...connection(settings), apiKey: settings.key ?? 'none' })(settings.name)
@@ -74,7 +74,7 @@ class StallError extends Error {
   }
 }
 
-/** `fetch` that gives up when nothing comes for a while: neither the first byte nor the next one. */
+/** A `fetch` that gives up if the first byte or the next one does not arrive in time. */
 function guardedFetch(ms: number): typeof fetch {
   return async (input, init = {}) => {
     const stall = new AbortController()
@@ -107,7 +107,7 @@ function guardedFetch(ms: number): typeof fetch {
   }
 }
 
-/** The same bytes; `touch` is called at each piece, `end` when there are no more, whatever the reason. */
+/** The same bytes; `touch` is called for each piece, `end` when the stream ends for any reason. */
 function watch(body: ReadableStream<Uint8Array>, touch: () => void, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>({

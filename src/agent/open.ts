@@ -1,6 +1,6 @@
 /**
- * An agent as every door opens it: from `palimpsest.json`, the environment and what the door itself was told, which
- * comes first. The engine gets the agent's model for its summaries, and memory and workspace are those of the user.
+ * Opens an agent for any door: from `palimpsest.json`, the environment, and the options of the door itself, which
+ * take precedence. The engine uses the agent's model for its summaries; memory and workspace are the user's.
  *
  * A key comes from the environment only, is handed to the provider's client, and is written nowhere.
  */
@@ -28,10 +28,12 @@ export type OpenAgentOptions = {
   /** The folder of the ledger; `.agent` unless given. */
   home?: string | undefined
   env?: Environment
-  /** Sessions and memory that are open already, for a process that has one of each; they stay open when this closes. */
+  /**
+   * Sessions and memory that are already open, for a process that has one of each; closing the home leaves them open.
+   */
   pal?: Palimpsest
   memory?: Memory
-  /** A scripted model and a sample project, for looking around without a key; always, or where no model is set up. */
+  /** A scripted model and a sample project, to look around without a key; always, or only if no model is set up. */
   demo?: boolean | 'without-model' | undefined
   /** Milliseconds between two words of the demo. */
   demoPace?: number | undefined
@@ -40,31 +42,31 @@ export type OpenAgentOptions = {
   /** The folder that file tools and commands work in; the working folder unless given. */
   root?: string | undefined
   user?: string | undefined
-  /** Everything is allowed without asking. Memory stays with its user. */
+  /** Allows everything without asking, except changes of memory. */
   yes?: boolean | undefined
   approve?: Approve
   limits?: AgentOptions['limits']
-  /** Guests of a server may work with files and commands in the root too. */
+  /** Whether guests of a server may also work with files and commands in the root. */
   hasFiles?: boolean
 }
 
-/** What a door holds: sessions are opened by name, and closing it closes everything behind it. */
+/** Opens sessions by name; closing it closes everything that it opened. */
 export type Home = {
   home: string
   root: string
   user: string
   workspace: Files
-  /** Whether others than this machine's user may work with files and commands in the root. */
+  /** Whether users other than this machine's may work with files and commands in the root. */
   hasFiles: boolean
   pal: Palimpsest
   memory: Memory
   config: AgentConfig
-  /** For small questions on the side: the cheap model, or the main one. */
+  /** The model for small side questions: the cheap one, or the main one. */
   side: (() => Promise<AgentModel>) | undefined
   demo?: Demo
-  /** The persona that a session gets: the one named, the one it had, the chosen one. */
+  /** The persona of a session: the named one, the one it had, or the chosen one. */
   persona(session?: string, named?: string, owner?: string): Promise<PersonaInfo>
-  /** `owner`: the user that the session belongs to; none for one of the home itself. */
+  /** `owner`: the user who owns the session; none for a session of the home itself. */
   open(session: string, more?: Partial<AgentOptions> & OpenMore): Promise<Agent>
   close(): Promise<void>
 }
@@ -146,7 +148,7 @@ async function wantsDemo(options: OpenAgentOptions, env: Sources['env']): Promis
   return findModel({ env, config: whole?.agent ?? {}, whole, named: options.model }) === undefined
 }
 
-/** One session's agent, for doors that need no more; closing it is the caller's. */
+/** Opens one session's agent, for doors that need no more; the caller closes it. */
 export async function openAgentFrom(
   options: OpenAgentOptions & { session: string },
 ): Promise<{ agent: Agent; home: Home; close(): Promise<void> }> {
@@ -166,7 +168,7 @@ type Sources = {
   named: string | undefined
 }
 
-/** Which provider, with which key and model; `undefined` where nothing says so. */
+/** The provider with its key and model; `undefined` if nothing configures one. */
 function findModel({ env, config, whole, named }: Sources): ModelSettings | undefined {
   const name = named ?? env['PALIMPSEST_MODEL'] ?? config.model ?? whole?.model
   const provider = config.provider ?? providerIn(env, name)
@@ -198,7 +200,7 @@ const PROVIDERS: Record<Provider, { key: string; url: string; baseUrl: string; m
   'openai-compatible': { key: 'OPENAI_API_KEY', url: 'OPENAI_BASE_URL', baseUrl: OPENAI_URL, model: 'gpt-4.1' },
 }
 
-/** The provider whose key or address the environment has; of two, the one that the model's name tells of. */
+/** The provider whose key or address is in the environment; if there are two, the model's name decides. */
 function providerIn(env: Environment, model: string | undefined): Provider | undefined {
   const there = (Object.keys(PROVIDERS) as Provider[]).filter(
     provider => env[PROVIDERS[provider].key] || env[PROVIDERS[provider].url],
@@ -207,7 +209,7 @@ function providerIn(env: Environment, model: string | undefined): Provider | und
   return /claude/i.test(model) ? 'anthropic' : 'openai-compatible'
 }
 
-/** Anthropic's own variable comes without the version, as its SDK takes it. */
+/** Anthropic's own variable has no version, as its SDK expects. */
 function withVersion(url: string | undefined): string | undefined {
   if (!url) return undefined
   return /\/v\d+\/*$/.test(new URL(url).pathname) ? url : `${trimEndOf(url, '/')}/v1`
@@ -219,7 +221,7 @@ type Wanted = Pick<Sources, 'env' | 'config'> & {
   isDemo: boolean
 }
 
-/** The model that was named comes first, then the persona's own; a temperature in the configuration is for all. */
+/** The named model comes first, then the persona's; a temperature in the configuration applies to all. */
 async function modelFor(settings: ModelSettings | undefined, wanted: Wanted): Promise<AgentModel> {
   const { persona, options, isDemo, config, env } = wanted
   if (!settings) throw noModel()

@@ -1,8 +1,8 @@
 /**
- * Who an agent is: a small JSON file with a name, a system prompt, the tools it gets, a model and a temperature.
+ * A persona: a small JSON file with a name, a system prompt, tools, a model and a temperature.
  *
- * Those that ship lie in the package; a user's own lie in the home, as `personas/NAME.json`, and come before them. A
- * file is checked when it is read: an error names the file and the key.
+ * The package ships some; a user's own are in the home, as `personas/NAME.json`, and take precedence. A file is
+ * checked when it is read: an error names the file and the key.
  */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ const DEFAULT_PERSONA = 'default'
 const CHOSEN = 'chosen'
 const SHIPPED = fileURLToPath(new URL('../../personas/', import.meta.url))
 
-/** All personas by name; one of the home hides one of the package with the same name. */
+/** All personas by name; one in the home hides one of the package with the same name. */
 export async function listPersonas(home: string): Promise<PersonaInfo[]> {
   const found = new Map<string, PersonaInfo>()
   for (const info of await personasIn(SHIPPED, 'package')) found.set(info.name, info)
@@ -64,7 +64,7 @@ export async function findPersona(home: string, name: string): Promise<PersonaIn
   })
 }
 
-/** Writes a persona into the home; one that is there already is refused. */
+/** Writes a persona into the home; refuses a name that exists. */
 export async function createPersona(home: string, persona: Persona): Promise<string> {
   const checked = parsePersona(JSON.stringify(persona), persona.name)
   const folder = join(home, 'personas')
@@ -77,7 +77,7 @@ export async function createPersona(home: string, persona: Persona): Promise<str
   return path
 }
 
-/** Makes a persona the one that new sessions of this home get. */
+/** Makes a persona the default for new sessions of this home. */
 export async function choosePersona(home: string, name: string): Promise<PersonaInfo> {
   const persona = await findPersona(home, name)
   const folder = join(home, 'personas')
@@ -90,7 +90,7 @@ export async function chosenPersona(home: string): Promise<string> {
   return (await readIfThere(join(home, 'personas', CHOSEN)))?.trim() || DEFAULT_PERSONA
 }
 
-/** What a session's `about.client` says of our own agents. */
+/** The prefix of `about.client` for our own agents. */
 const CLIENT = 'palimpsest:'
 
 export function clientOf({ name }: Pick<Persona, 'name'>): string {

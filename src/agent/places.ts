@@ -1,10 +1,10 @@
 /**
- * Where a call of a file tool works, and whether somebody has to be asked first.
+ * Decides where a call of a file tool works, and whether it needs approval.
  *
- * Inside the root, in the agent's workspace and in folders that are allowed, nobody is asked. A path that leads
- * elsewhere needs a yes, and so does a change of the files that Palimpsest itself keeps (ledger, memory, personas,
- * configuration): an agent must not widen its own rights. (The workspace files that say who the agent is change by
- * proposal: tools/identity.ts.) The tools confine every path once more, links included, to the folder that is chosen here.
+ * Calls inside the root, in the agent's workspace and in allowed folders need no approval. A path elsewhere does, and
+ * so does a change of Palimpsest's own files (ledger, memory, personas, configuration): an agent must not widen its
+ * own rights. (The workspace files that define the agent change by proposal: tools/identity.ts.) The tools confine
+ * every path again, links included, to the folder that is chosen here.
  */
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -21,7 +21,7 @@ export type Folders = {
   allowed: readonly string[]
   /** Where the ledger is; undefined for one in memory. */
   home?: string | undefined
-  /** Where the files lie that this session's edits point to: the home, or its user's folder there. */
+  /** The files that this session's edits point to: in the home, or in its user's folder there. */
   kept?: Files | undefined
 }
 
@@ -29,12 +29,12 @@ const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'updat
 const FOLDER_TOOLS = new Set(['list_files', 'search_files'])
 const EDITOR = 'str_replace_based_edit_tool'
 const FILE_TOOLS = new Set(['read_file', EDITOR, ...FOLDER_TOOLS, ...WRITES])
-/** What an agent is pointed to in the home. */
+/** The folders of the home to which edits point an agent. */
 const READABLE = ['overflow', 'archive']
 
 type PlacedCall = {
   root: string
-  /** Where the files of that folder are in a table. */
+  /** Set if the files of that folder are in a table. */
   store?: FileStore
   input: Record<string, unknown>
   /** The folder is not the root, so the journal must tell its files apart. */
@@ -42,7 +42,7 @@ type PlacedCall = {
   concern?: Concern
 }
 
-/** Where the call works; `undefined` for a tool that takes no path, or a path that is for the tool to refuse. */
+/** The place of a call; `undefined` for a tool without a path, or a path that the tool itself refuses. */
 export function placeCall(name: string, input: Record<string, unknown>, folders: Folders): PlacedCall | undefined {
   const { path } = input
   if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
@@ -61,7 +61,7 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   return { ...at(folder, whole, input), concern: { kind: 'file', path: whole, writes, where: 'outside' } }
 }
 
-/** A journal for a folder that is not the root: the same files under their whole paths. */
+/** A journal for a folder other than the root: the same files under their full paths. */
 export function journalFor(folder: string, journal: FileJournal): FileJournal {
   const whole = (path: string) => join(folder, path)
   return {
@@ -75,7 +75,7 @@ function at(root: string, whole: string, input: Record<string, unknown>): Placed
   return { root, input: { ...input, path: whole }, elsewhere: true }
 }
 
-/** Where a path leads to one of the kept files. */
+/** The place of a call whose path leads to one of the kept files. */
 function keptAt(kept: Files | undefined, whole: string, input: Record<string, unknown>): PlacedCall | undefined {
   if (kept === undefined) return undefined
   const store = storeOf(kept)

@@ -1,7 +1,7 @@
 /**
- * What a user asks for in more than one session becomes a proposal, by rule: the same statement (memory/preferences.ts) in
- * at least two sessions. It cites where it was said and waits for approval like any other. What was proposed before, in
- * whatever words and whatever became of it, is not proposed again.
+ * Proposes a preference that a user states in more than one session, by rule: the same statement
+ * (memory/preferences.ts) in at least two sessions. The proposal cites its sources and waits for approval like any
+ * other. A preference that was proposed before, in any words and with any outcome, is not proposed again.
  */
 import { factsIn, saySame } from '../memory/facts.ts'
 import type { Memory } from '../memory/memory.ts'
@@ -19,7 +19,7 @@ const MAX_HITS_PER_WORD = 300
 const MAX_CITED = 10
 const MAX_PROPOSALS_LOOKED_AT = 1000
 
-/** Proposes what a message asks for, where another session has asked for the same. */
+/** Proposes the preferences in a message that another session also has. */
 export async function proposeRepeated(where: Where, said: Said): Promise<Proposal[]> {
   const made: Proposal[] = []
   const statements = preferencesIn(said.text)
@@ -33,7 +33,7 @@ export async function proposeRepeated(where: Where, said: Said): Promise<Proposa
   return made
 }
 
-/** The same for everything that was ever said in the sessions of `pal`, the newest first. */
+/** The same for everything that was ever said in the sessions of `pal`, newest first. */
 export async function proposeAllRepeated(where: Where): Promise<Proposal[]> {
   const seen = new Map<string, SessionHit>()
   for (const word of PREFERENCE_WORDS) {
@@ -59,7 +59,7 @@ async function saidElsewhere(pal: Palimpsest, statement: string, session: string
   return [...found.values()]
 }
 
-/** Not that of a subagent, where another agent speaks as the user, and no fork, which has what its parent has. */
+/** Not for a subagent's session, where another agent speaks as the user, nor for a fork, which repeats its parent. */
 async function isOfUser(pal: Palimpsest, session: string): Promise<boolean> {
   const info = await pal.find(session)
   return info !== undefined && info.about.parent === undefined && info.parent === undefined

@@ -1,9 +1,9 @@
 /**
- * The system prompt: who the agent is, how its tools are best used, what its user has approved for it to know, and the
- * workspace's knowledge. What changes least comes first, so that a provider's cache keeps as much as it can.
+ * The system prompt: the persona, guidance for the tools, the approved memory, and the workspace's knowledge. The
+ * parts that change least come first, so that the provider's cache keeps as much as possible.
  *
- * A prompt is made when a session starts and stays as it is. It is made anew when memory or the persona have changed
- * (a user decided so), and when the cache is cold and anything else has: then it costs nothing.
+ * A prompt is made when a session starts and then kept. It is made again when memory or the persona have changed (by
+ * a user's decision), and for any other change only when the cache is cold: then it costs nothing.
  */
 
 import { storeOf } from '../files/folder.ts'
@@ -29,7 +29,7 @@ type PromptOptions = {
   isSubagent: boolean
 }
 
-/** `stable` changes only when a user decides; `knowledge` whenever the workspace does. */
+/** `stable` changes only by a user's decision; `knowledge` whenever the workspace changes. */
 export type Prompt = { stable: string; knowledge: string }
 
 export async function buildPrompt(options: PromptOptions): Promise<Prompt> {
@@ -71,7 +71,7 @@ export function promptText({ stable, knowledge }: Prompt): string {
   return `${stable}\n\n${knowledge}`
 }
 
-/** Whether the prompt that a session has must give way to a new one. */
+/** Whether a session's prompt must be replaced by a new one. */
 export function isOutdated(shown: string, prompt: Prompt, cacheIsCold: boolean): boolean {
   if (shown === promptText(prompt)) return false
   return cacheIsCold || !shown.startsWith(`${prompt.stable}\n\n`)

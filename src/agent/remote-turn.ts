@@ -1,6 +1,6 @@
 /**
- * A turn and the board that servers share: `shareTurn` tells the board of a turn that runs here, and `RemoteTurn` is one
- * that runs at another server. Both look at the board a few times a second, and only while the turn runs.
+ * A turn and the board that servers share: `shareTurn` publishes a turn that runs here, and `RemoteTurn` is one that
+ * runs at another server. Both poll the board a few times a second, and only while the turn runs.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PalimpsestError } from '../model/errors.ts'
@@ -10,11 +10,11 @@ import { LEASE_MS, STOP, type TurnBoard } from './turn-board.ts'
 const LOOK_MS = 250
 const RENEW_MS = LEASE_MS / 3
 
-/** What those who follow a turn may do, wherever it runs. */
+/** The operations of a turn's followers, wherever it runs. */
 export type FollowedTurn = {
   /** Every event from the beginning, as they come. */
   events(): AsyncGenerator<AgentEvent>
-  /** Answers what it asked. */
+  /** Answers its request for approval. */
   answer(id: string, yes: boolean): Promise<void>
   /** Resolves when it has stopped. */
   stop(): Promise<void>
@@ -28,7 +28,7 @@ type TurnHere = {
   abort(): void
 }
 
-/** Until the turn ends: its events go to the board, words come from there, and the lease is held. */
+/** Until the turn ends: writes its events to the board, reads answers from it, and holds the lease. */
 export async function shareTurn(board: TurnBoard, id: string, turn: TurnHere): Promise<void> {
   const ended = turn.ended.then(() => true)
   let told = 0
@@ -43,10 +43,10 @@ export async function shareTurn(board: TurnBoard, id: string, turn: TurnHere): P
       await board.listen(id, word => (word.id === STOP ? stopped(turn) : turn.hears(word.id, word.yes)))
       if (Date.now() - renewed < RENEW_MS) continue
       renewed = Date.now()
-      // Another server took this one for dead, and the session may have a turn of its own there.
+      // Another server took this one for dead, and may run its own turn in the session.
       if (!(await board.renew(id))) turn.abort()
     } catch {
-      // The database is away. The turn goes on; it is told of when the database is back, if the lease still is ours.
+      // The database is unavailable. The turn goes on; its events are written later, if the lease is still ours.
     }
   }
   await board.release(id).catch(() => {})
@@ -91,7 +91,7 @@ export class RemoteTurn implements FollowedTurn {
     while (await this.#board.isHeld(this.#turn)) await sleep(LOOK_MS)
   }
 
-  /** Whether the server that runs the turn heard it. */
+  /** Whether the server that runs the turn received it. */
   async #say(id: string, yes: boolean): Promise<boolean> {
     const word = await this.#board.say(this.#turn, { id, yes })
     for (;;) {

@@ -1,4 +1,4 @@
-/** What calls of a model cost, and what a turn may spend. */
+/** The cost of model calls, and the limits of a turn. */
 
 import type { Usage } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
@@ -16,7 +16,7 @@ export type Limits = {
   tokens: number
   /** Dollars in one turn, subagents included. */
   money: number
-  /** Seconds after which a call of a tool is given up. */
+  /** Seconds after which a tool call is given up. */
   toolSeconds: number
 }
 
@@ -44,7 +44,7 @@ export class Spending {
     return cost
   }
 
-  /** The limit that is reached, with the words for it. */
+  /** The limit that was reached, with a message. */
   over(limits: Limits): { reason: DoneReason; message: string } | undefined {
     if (this.steps >= limits.steps) return stop('steps', `${limits.steps} steps`)
     if (this.tokens >= limits.tokens) return stop('tokens', `${limits.tokens} tokens`)
@@ -58,7 +58,7 @@ function stop(reason: DoneReason, limit: string): { reason: DoneReason; message:
 
 export type Cost = Pick<Statistics, 'calls' | 'input' | 'cacheRead' | 'cacheWrite' | 'output'> & { dollars: number }
 
-/** What a session's calls used and cost so far, by the account that every door shows. */
+/** The usage and cost of a session so far, from the account that every door shows. */
 export async function costOfSession(pal: Palimpsest, session: Session): Promise<Cost> {
   const info = await pal.find(session.id)
   if (!info) return { ...noStatistics(), dollars: 0 }

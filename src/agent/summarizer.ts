@@ -1,8 +1,8 @@
 /**
- * Summaries in a model's words: what `openPalimpsest({ summarize })` takes.
+ * Summaries written by a model, for `openPalimpsest({ summarize })`.
  *
- * The model gets our own summary as the form to keep to and the old messages as material, and writes a better one. The
- * engine checks what comes back (its mark, its five sections, its size) and keeps ours where it does not hold.
+ * The model gets our own summary as a template and the old messages as material, and writes a better one. The engine
+ * checks the result (its mark, its five sections, its size) and uses ours if the check fails.
  */
 
 import { textOf } from '../model/leaves.ts'
@@ -15,7 +15,7 @@ import { askQuietly } from './ask.ts'
 import type { AgentModel } from './model.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'
 
-/** A cheap model has a small window: of a long part the beginning is enough, and the newest messages tell most. */
+/** A cheap model has a small window: the beginning of a long part is enough, and the newest messages matter most. */
 const PART_CHARS = 2_000
 const MATERIAL_CHARS = 240_000
 

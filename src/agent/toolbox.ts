@@ -1,9 +1,8 @@
 /**
  * The tools of an agent, and the one way to run a call of theirs.
  *
- * Running a call never throws: an unknown tool, arguments that are no JSON, a refusal, a tool that hangs, a turn that
- * was stopped, a defect of the tool itself are all results in words that the model can act on. What needs approval is
- * asked before anything happens.
+ * Running a call never throws: an unknown tool, invalid JSON arguments, a refusal, a tool that hangs, a stopped turn
+ * and a bug of the tool all become results that the model can act on. Approval is asked for before anything happens.
  */
 
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
@@ -62,7 +61,7 @@ export function toolsNamed(
   return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
 }
 
-/** The tool by which an agent with these keeps what it must not lose. */
+/** The tool with which an agent with these tools saves important information. */
 export function savingTool(names: readonly string[] | undefined, extra?: readonly AgentTool[]): string | undefined {
   return savingToolIn(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
 }
@@ -80,7 +79,7 @@ type ToolboxOptions = {
 export class Toolbox {
   readonly #tools: ReadonlyMap<string, AgentTool>
   readonly #options: ToolboxOptions
-  /** People are asked one thing at a time. */
+  /** People are asked one question at a time. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(options: ToolboxOptions) {
@@ -88,7 +87,7 @@ export class Toolbox {
     this.#tools = new Map(options.tools.map(tool => [tool.name, tool]))
   }
 
-  /** As the model is offered them. */
+  /** The definitions that are sent to the model. */
   definitions(): LanguageModelV4FunctionTool[] {
     return [...this.#tools.values()].map(tool => ({
       type: 'function',
@@ -131,7 +130,7 @@ export class Toolbox {
     )
   }
 
-  /** What the model hears when it may not; `undefined` when it may. */
+  /** The refusal for the model; `undefined` if the call is allowed. */
   async #settle(
     concern: Concern,
     call: ToolCallPart,
@@ -154,7 +153,7 @@ export class Toolbox {
     return (await asked) ? undefined : refusalText(concern, true)
   }
 
-  /** A tool that does not end is left behind, with its signal aborted. */
+  /** A tool that does not end is abandoned, with its signal aborted. */
   async #withTimeout(
     name: string,
     input: Record<string, unknown>,
@@ -192,7 +191,7 @@ function concernOf(tool: AgentTool, input: Record<string, unknown>): Concern | u
 
 const SLACK_MS = 10_000
 
-/** run_command has a limit of its own, and it is the one that tells the model what came out. */
+/** run_command has its own limit, which reports the output so far to the model. */
 function ownTimeout({ timeout_seconds: seconds }: Record<string, unknown>): number {
   return typeof seconds === 'number' ? seconds * 1_000 + SLACK_MS : 0
 }

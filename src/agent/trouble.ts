@@ -1,9 +1,9 @@
 /**
- * What went wrong with a call of the model, and whether asking again helps.
+ * Classifies failures of a model call, and whether a retry helps.
  *
- * Passing: too many requests, an overloaded or failing provider, a connection that broke or stalled. Everything else
- * (a wrong key, a request that is refused) would fail again. Errors of providers are told by their shape, so that any
- * version of the SDK will do; what is said of them never holds a request or a header.
+ * Temporary: too many requests, an overloaded or failing provider, a broken or stalled connection. Everything else (a
+ * wrong key, a refused request) would fail again. Provider errors are recognised by their shape, so that any version
+ * of the SDK works; messages never contain a request or a header.
  */
 import { headOf } from '../model/text.ts'
 
@@ -11,7 +11,7 @@ export type RetryOptions = {
   attempts: number
   /** The first pause; each further one is twice as long. */
   base: number
-  /** The longest pause; a provider that asks for a longer one is not waited for. */
+  /** The longest pause; if a provider asks for a longer one, there is no retry. */
   longest: number
 }
 
@@ -29,7 +29,7 @@ type ProviderError = Error & { statusCode?: number; responseHeaders?: Record<str
 export function troubleOf(error: unknown): Trouble {
   const reason = toReason(error)
   const { statusCode, responseHeaders = {} }: Partial<ProviderError> = error instanceof Error ? error : {}
-  // An answer that began well and broke off: what is behind it says why.
+  // An answer that began well and broke off: its cause has the reason.
   if (statusCode === 200 && error instanceof Error && error.cause !== undefined) return troubleOf(error.cause)
   if (statusCode === undefined) return { kind: isConnection(error) || isBusy(reason) ? 'passing' : 'lasting', reason }
   if (statusCode === 400 && /temperature/i.test(reason)) return { kind: 'temperature', reason }
@@ -40,8 +40,8 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 /**
- * The pause before the next attempt: what the provider says, or a growing one with some chance in it. Undefined when
- * there is none: the trouble does not pass, or not soon.
+ * The pause before the next attempt: the provider's, or a growing one with jitter. Undefined if there is no retry,
+ * because the failure is permanent or lasts too long.
  */
 export function pauseBefore(attempt: number, { kind, after }: Trouble, retry: RetryOptions): number | undefined {
   const { attempts, base, longest } = retry
@@ -69,7 +69,7 @@ function adviceFor(status: number, reason: string): string {
   return status === 400 && OVERFLOW.test(reason) ? WINDOW : (ADVICE[status] ?? '')
 }
 
-/** Errors that come inside a stream have no status, only words. */
+/** Errors inside a stream have no status, only a message. */
 function isBusy(text: string): boolean {
   return /overloaded|rate.?limit|too many requests|temporar|unavailable|timed? ?out|internal server|server_error|api_error/i.test(
     text,
@@ -99,7 +99,7 @@ function retryAfter(headers: Record<string, string>): number | undefined {
 
 const LONGEST_REASON = 300
 
-/** What the provider said, in one line; its own words where the error has none. */
+/** The provider's message in one line; the response body if the error has no message. */
 function toReason(error: unknown): string {
   const words = error instanceof Error ? error.message || bodyOf(error) : (JSON.stringify(error) ?? String(error))
   return headOf(words.replace(/\s+/g, ' ').trim(), LONGEST_REASON)

@@ -1,10 +1,10 @@
 /**
- * Turns of agents, where several servers share a database: which server runs the turn of a session, what has happened in
- * it, and what people say to it.
+ * Turns of agents when several servers share a database: which server runs a session's turn, its events, and the
+ * answers of people.
  *
- * A turn holds a lease, which its server renews. When the server dies the lease runs out, and the session is free again;
- * times are those of the database, so the clocks of the servers do not matter. Whoever follows the turn at another
- * server reads its events here, and what is said there (an approval, a stop) is left here for the server that runs it.
+ * A turn holds a lease, which its server renews. If the server dies, the lease expires and the session is free again;
+ * times are the database's, so the servers' clocks do not matter. A follower at another server reads the events here,
+ * and leaves an approval or a stop here for the server that runs the turn.
  */
 import { randomUUID } from 'node:crypto'
 import type { PgMigrations } from '../ledger/postgres/database.ts'
@@ -28,13 +28,13 @@ const MIGRATIONS: PgMigrations = [
   ],
 ]
 
-/** A server that has not renewed for so long is taken to be dead. */
+/** A server that has not renewed its lease for this long counts as dead. */
 export const LEASE_MS = 15_000
-/** Events of turns are kept for those who come back. */
+/** How long events are kept for readers that come back. */
 const KEPT_MS = 60 * 60 * 1000
 const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/** What somebody says to a turn: yes or no to what it asks, or that it shall stop. */
+/** A message to a turn: yes or no to its request, or stop. */
 export type Word = { id: string; yes: boolean }
 export const STOP = 'stop'
 
@@ -49,7 +49,7 @@ export class TurnBoard {
     return new TurnBoard(await PostgresSql.open(url, 'turns', MIGRATIONS))
   }
 
-  /** Takes the lease of a session for a new turn; nothing where another turn holds it. */
+  /** Takes the lease of a session for a new turn; `undefined` if another turn holds it. */
   async take(session: string): Promise<string | undefined> {
     const turn = randomUUID()
     return this.#sql.transaction(function* () {
@@ -66,7 +66,7 @@ export class TurnBoard {
     })
   }
 
-  /** Holds on to the lease; `false` where it has run out and another turn has it. */
+  /** Renews the lease; `false` if it expired and another turn has it. */
   async renew(turn: string): Promise<boolean> {
     return (await this.#sql.run(`UPDATE turns SET held_until = ${NOW} + ${LEASE_MS} WHERE turn = ?`, [turn])) > 0
   }
@@ -85,7 +85,7 @@ export class TurnBoard {
     return (await this.#sql.get(`SELECT 1 FROM turns WHERE turn = ? AND held_until >= ${NOW}`, [turn])) !== undefined
   }
 
-  /** Adds events of a turn, the first of them at `from`; those that are there already stay. */
+  /** Adds events of a turn, the first of them at `from`; existing ones are kept. */
   async add(turn: string, from: number, events: readonly AgentEvent[]): Promise<void> {
     const rows = events.map(() => `(?, ?, ?, ${NOW})`).join(', ')
     const values = events.flatMap((event, i) => [turn, from + i, JSON.stringify(event)])
@@ -100,7 +100,7 @@ export class TurnBoard {
     return rows.map(({ event }) => parseJson(String(event)))
   }
 
-  /** Leaves a word for a turn; gives a name under which to ask whether it was heard. */
+  /** Leaves a message for a turn; gives a name for asking whether it was received. */
   async say(turn: string, { id, yes }: Word): Promise<string> {
     const word = randomUUID()
     await this.#sql.run(
@@ -110,13 +110,16 @@ export class TurnBoard {
     return word
   }
 
-  /** Whether a word was heard: `false` where nothing of its id waited, nothing as long as nobody has looked. */
+  /**
+   * Whether a message was received: `false` if no request with its id was waiting, `undefined` until the server
+   * looked.
+   */
   async heard(turn: string, word: string): Promise<boolean | undefined> {
     const row = await this.#sql.get('SELECT heard FROM turn_words WHERE turn = ? AND word = ?', [turn, word])
     return typeof row?.['heard'] === 'boolean' ? row['heard'] : undefined
   }
 
-  /** Hands what was said to a turn to the server that runs it, once; `take` says whether something waited for it. */
+  /** Delivers messages to the server that runs the turn, once; `take` says whether a request was waiting for it. */
   async listen(turn: string, take: (word: Word) => boolean): Promise<void> {
     const rows = await this.#sql.all(
       'SELECT word, id, yes FROM turn_words WHERE turn = ? AND heard IS NULL ORDER BY at',
@@ -129,7 +132,7 @@ export class TurnBoard {
     }
   }
 
-  /** Removes what is kept of the turns of sessions. */
+  /** Removes the records of the turns of sessions. */
   async forget(sessions: readonly string[]): Promise<void> {
     await this.#sql.transaction(function* () {
       for (const session of sessions) {

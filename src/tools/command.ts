@@ -1,7 +1,7 @@
 /**
- * run_command: one shell command, with an end. It has a time limit, its whole process group is ended with it, its
- * output is bounded while it runs, and secrets of the environment stay out. The ledger gets four million characters of
- * it, the model the beginning and the end.
+ * run_command: one shell command with a time limit. Its whole process group ends with it, its output is bounded while
+ * it runs, and secrets in the environment are left out. The ledger gets four million characters of the output, the
+ * model its beginning and end.
  *
  * Boundary: this is no sandbox. A command can do what the user can; a process that leaves the group (setsid)
  * outlives it.
@@ -88,7 +88,7 @@ function looksSecret(name: string, value: string): boolean {
 type Execution = { cwd: string; env: Record<string, string>; seconds: number; signal?: AbortSignal }
 
 async function execute(command: string, { cwd, env, seconds, signal }: Execution) {
-  // A signal that was given before does not tell us again.
+  // An already aborted signal fires no event.
   signal?.throwIfAborted()
   const kept = { shown: new BoundedText(SHOWN_CHARS), recorded: new BoundedText(RECORDED_CHARS) }
   const child = spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })

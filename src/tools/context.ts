@@ -1,10 +1,9 @@
 /**
- * The tool by which an agent looks after its own context: it changes what it is shown. `recall` (recall.ts) finds what
- * it is shown no longer.
+ * The tool with which an agent edits its own context. `recall` (recall.ts) finds texts that are no longer in view.
  *
- * Nothing is lost by them: every change is an edit in the ledger, and the result says how to take it back. What the
- * user has hidden stays hidden: an agent can neither undo it nor read it here. Errors are results that say what to
- * do, and then nothing was changed.
+ * Nothing is lost: every change is an edit in the ledger, and the result says how to undo it. Text that the user has
+ * hidden stays hidden: an agent can neither undo nor read it here. An error is a result that says what to do, and
+ * then nothing was changed.
  */
 
 import { z } from 'zod'
@@ -240,7 +239,7 @@ async function restore(session: Session, ids: readonly string[]): Promise<string
   return texts.join('\n\n')
 }
 
-/** An answer of this tool is text: an image is shown again where it was, by undoing what took it away. */
+/** The tool's answer is text, so an image is shown again by undoing the edit that hid it. */
 function imageNote(session: Session, { entry, part }: { entry: number; part: number }, images: ImagePart[]): string {
   const what = images.map(imageStub).join('\n')
   const edits = session.edits().filter(({ active, edit: { target, mark } }) => {

@@ -197,7 +197,7 @@ function ambiguous(path: string, lines: number[]): PalimpsestError {
   return new PalimpsestError('MATCH_AMBIGUOUS', text, { path, lines })
 }
 
-/** What a rewrite of a file that was not read says. */
+/** The warning for a rewrite of a file that was not read. */
 export function unread(path: string, before: string, advice = ADVICE): string {
   const bytes = withCommas(Buffer.byteLength(before))
   return `Warning: ${path} already existed (${bytes} bytes) and had not been read; its old content was replaced. ${advice}`

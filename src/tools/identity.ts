@@ -1,6 +1,6 @@
 /**
- * Changes of the workspace files that say who the agent is and what it must do. A file tool does not write them: what
- * it was asked to do becomes a proposal, in the queue of the memory's other proposals, and the user decides.
+ * Changes of the workspace files that define the agent and its rules. A file tool does not write them: its change
+ * becomes a proposal, in the queue of memory proposals, and the user decides.
  */
 import { relative, resolve } from 'node:path'
 import { storeOf } from '../files/folder.ts'
@@ -11,7 +11,7 @@ import { runTool, type Tool, type ToolContext, type ToolResult, withOwnNames } f
 
 type Input = Record<string, unknown>
 
-/** What each tool does to a text, as a proposal says it; its arguments are checked before. */
+/** Each tool's change as a proposal; its arguments are checked before. */
 const CHANGES: Record<string, (input: Input) => ProposalInput['body'] | undefined> = {
   edit_file: ({ old_string, new_string }) => ({ type: 'replace', old: String(old_string), new: String(new_string) }),
   append_to_file: ({ content }) => ({ type: 'append', text: String(content) }),
@@ -30,7 +30,7 @@ const CHANGES: Record<string, (input: Input) => ProposalInput['body'] | undefine
   },
 }
 
-/** Runs a call of a tool, or proposes what it asks for where it would change one of these files. */
+/** Runs a tool call, or makes a proposal if the call would change one of these files. */
 export async function runOrPropose<Context extends ToolContext & MemoryToolContext>(
   tool: Tool<Context>,
   raw: unknown,

@@ -1,8 +1,8 @@
 /**
- * Tools by which an agent reads memory blocks and proposes changes to them. Its context has one user's blocks and no
- * way to approve anything. What the first three say and check is fixed word for word: prompts and tests rely on it.
- * They speak of the user; `memoryToolsFor('student')` are those of a tutor. A failure of the store is a result as well,
- * so that a conversation goes on without its memory.
+ * Tools with which an agent reads memory blocks and proposes changes. Its context has one user's blocks and no way to
+ * approve anything. The texts and checks of the first three are fixed word for word: prompts and tests rely on them.
+ * They speak of the user; `memoryToolsFor('student')` gives those of a tutor. A failure of the store is also a
+ * result, so that a conversation continues without its memory.
  */
 import { z } from 'zod'
 import { titleOf } from '../memory/checks.ts'
@@ -15,12 +15,12 @@ import { defineTool, type Tool, type ToolResult } from './tool.ts'
 
 export type MemoryToolContext = {
   memory: AgentMemory
-  /** The entries of the session that a text which is proposed now goes back to. */
+  /** The session entries that a proposed text comes from. */
   sources?: (text: string) => Promise<EntryLink[]>
   signal?: AbortSignal
 }
 
-/** For an agent whose tools do not reach any memory. */
+/** For an agent without memory. */
 export const NO_MEMORY: AgentMemory = {
   blocks: async () => [],
   block: async () => undefined,
@@ -285,7 +285,7 @@ function describeDuplicates(duplicates: readonly Duplicate[]): string[] {
   return ['Something like it is there already. Do not propose it again:', ...lines]
 }
 
-/** What the agent can correct by looking at the block again. */
+/** Errors that the agent can correct by reading the block again. */
 const NO_MATCH: readonly string[] = ['PATTERN_NOT_FOUND', 'MATCH_AMBIGUOUS', 'BLOCK_EXISTS']
 
 function failed(message: string): ToolResult {

@@ -1,6 +1,7 @@
 /**
- * Where a text that is proposed for memory comes from: the entries of the session that say it. What the output of tools
- * has and the user never said is marked, because a web page or a file may have been written to be remembered.
+ * Finds the source of a text that is proposed for memory: the session entries that contain it. Text that is only in
+ * tool output, and not in the user's words, is marked, because a web page or a file may have been written to be
+ * remembered.
  */
 import { addedFacts } from '../memory/facts.ts'
 import type { EntryLink } from '../memory/store.ts'
@@ -11,11 +12,11 @@ import type { RecallHit } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
 
-/** The share of a fact's words that its source must hold together: users say it in other words, tools are copied from. */
+/** The share of a fact's words that its source must contain: users phrase it differently, tool output is copied. */
 const MIN_SHARE = { user: 0.5, tool: 0.75 }
 const MAX_FACTS = 20
 const HITS_PER_FACT = 5
-/** Tools that show memory itself: what they print was approved before. */
+/** Tools that show memory itself: their output was approved before. */
 const MEMORY_TOOL = /memory_block|search_memory|propose_memory/
 
 export async function sourcesOf(session: Session, text: string): Promise<EntryLink[]> {

@@ -1,6 +1,6 @@
 /**
- * The tools that only look: read_file, list_files, search_files. What they return is bounded, and says how to see
- * the rest. Text comes without line numbers, so that it can be copied into old_string as it is.
+ * The tools that only read: read_file, list_files, search_files. Their output is bounded, and says how to see the
+ * rest. Text comes without line numbers, so that it can be copied into old_string as it is.
  */
 
 import { z } from 'zod'

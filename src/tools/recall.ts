@@ -1,8 +1,8 @@
 /**
- * The tool by which an agent finds what it is shown no longer, in three steps: hits with their costs, the parts around
- * one, its text. It searches the agent's own session, or all sessions that its user may see.
+ * The tool with which an agent finds texts that are no longer in view, in three steps: hits with their costs, the
+ * parts around one, its text. It searches the agent's own session, or all sessions that its user may see.
  *
- * What the user has hidden stays hidden here too. Calls and results of the context tools are left out.
+ * Text that the user has hidden stays hidden here too. Calls and results of the context tools are left out.
  */
 
 import { z } from 'zod'
@@ -38,7 +38,7 @@ const DEFAULT_HITS = 10
 const TEXT_CHARS = 20_000
 const NEIGHBOURS = 3
 
-/** Those of a home, or of one user of it (`pal.of`). */
+/** The sessions of a home, or of one user of it (`pal.of`). */
 export function seenSessions(pal: Palimpsest): SeenSessions {
   return {
     recall: (query, options) => pal.recall(query, options),
@@ -47,7 +47,7 @@ export function seenSessions(pal: Palimpsest): SeenSessions {
   }
 }
 
-/** The sessions that an agent may edit its view of, without what its user has hidden. */
+/** The sessions whose view an agent may edit, without text that its user has hidden. */
 export function agentContext(pal: Palimpsest): LiveContext {
   return liveContext(pal, {
     by: 'agent',
@@ -126,7 +126,7 @@ async function searched(
   narrowed: Narrowed,
 ): Promise<Searched> {
   const { limit = DEFAULT_HITS, sessions: scope = 'this', ...filters } = narrowed
-  // Calls of these tools are taken out later.
+  // Calls of these tools are filtered out below, so ask for more.
   const options: RecallOptions = { limit: limit * 2, ...narrowedBy(filters) }
   const project = scope === 'project' ? await sessions?.projectOf(session.id) : undefined
   if (sessions && (scope === 'all' || project !== undefined)) {

@@ -2,7 +2,7 @@
  * A journal of file reads and writes in a session's ledger, so that "was it read?" and "what did it replace?" are
  * known after a restart, in a fork and by every process that holds the session, whatever has left the view.
  *
- * Only hashes are kept in memory; what a write replaced is read from the ledger when somebody undoes it.
+ * Only hashes are kept in memory; the text that a write replaced is read from the ledger for an undo.
  */
 
 import { type FileJournal, NO_FILE, pileWrite, type Write } from '../files/journal.ts'

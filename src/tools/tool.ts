@@ -1,8 +1,8 @@
 /**
  * One way to define a tool, one door to run it, and exporters to every format that models are offered tools in.
  *
- * `runTool` never throws for what a model can get wrong: arguments are parsed at the door, and a failure becomes
- * an error result that says what to do. Only defects of ours, and a cancelled call, are thrown.
+ * `runTool` never throws for a model's mistakes: arguments are parsed here, and a failure becomes an error result
+ * that says what to do. Only bugs of ours, and a cancelled call, are thrown.
  */
 
 import { z } from 'zod'
@@ -17,20 +17,20 @@ import { parseJson } from '../model/json.ts'
 /** `whole` is all of a long output, for the ledger; the model is shown `text`. */
 export type ToolResult = { text: string; isError?: boolean; whole?: string }
 
-/** What every call gets. A tool that needs more says so in its own context type. */
+/** The context of every call. A tool that needs more declares its own context type. */
 export type ToolContext = {
   /** The folder that file tools are confined to. */
   root: string
-  /** Where the files of the root are in a table. */
+  /** Set if the files of the root are in a table. */
   store?: FileStore
   journal: FileJournal
   /** Milliseconds since 1970. */
   now: () => number
   /** The folder of the knowledge files; `~/.agent/workspace` unless set. */
   workspace?: Files
-  /** The entries of the session that what is written now goes back to. */
+  /** The session entries that a text written now comes from. */
   entries?: () => EntryLink[]
-  /** What run_command starts from (secrets are taken out); the process's own environment unless set. */
+  /** The environment of run_command (secrets are removed); the default is the process's own. */
   env?: Environment
   /** Variables that run_command passes on although their names look like secrets. */
   allowEnv?: readonly string[]
@@ -39,7 +39,7 @@ export type ToolContext = {
 
 type Annotations = {
   readOnly?: boolean
-  /** Can destroy what it does not itself restore. */
+  /** Can destroy data that it does not restore itself. */
   destructive?: boolean
   /** Reaches beyond the root, the workspace and the ledger. */
   openWorld?: boolean
@@ -87,7 +87,7 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
   }
 }
 
-/** What file tools work in. */
+/** The root of the file tools. */
 export function rootOf({ root, store }: Pick<ToolContext, 'root' | 'store'>): Promise<Root> {
   return openRoot(store ?? root)
 }
