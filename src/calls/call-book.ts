@@ -1,9 +1,9 @@
 /**
- * The calls of a session by their ids, each with what it does, and what its results teach about tools that no table has.
+ * The calls of a session by id, each with what it does, and the kinds of unknown tools, learned from their results.
  *
- * A tool that takes a command runs it. One that takes a file and perhaps lines, and whose first result is several lines of
- * text, reads files. Entries are taken in their order and the first result decides, so the same session always gives the
- * same kinds: the ledger is the record.
+ * A tool that takes a command runs it. A tool that takes a file and perhaps lines, and whose first result is several
+ * lines of text, reads files. Entries are taken in order and the first result decides, so the same session always
+ * gives the same kinds: the ledger is the record.
  */
 import { textOf } from '../model/leaves.ts'
 import type { ToolCallPart, ToolResultPart } from '../model/types.ts'
@@ -13,13 +13,13 @@ type KnownCall = { name: string; info: CallInfo }
 
 const READ: ToolSpec = { kind: 'read' }
 const RUN: ToolSpec = { kind: 'shell' }
-/** A line says that something was done; a text that was read has more. */
+/** A one-line result is a confirmation; a file's text has more lines. */
 const MIN_LINES = 3
 
 export class CallBook {
   readonly #tools: ToolTable | undefined
   readonly #calls = new Map<string, KnownCall & { input: unknown }>()
-  /** By name; nothing where the first result showed that the tool is of no kind that we know. */
+  /** By name; undefined if the first result showed that the tool has no kind that we know. */
   readonly #learned = new Map<string, ToolSpec | undefined>()
 
   constructor(tools?: ToolTable) {

@@ -1,8 +1,8 @@
 /**
- * What the ledger knows of files: the changes that were made and why, and what a file looked like at a turn.
+ * What the ledger knows about files: the changes with their reasons, and the text of a file at a turn.
  *
- * A state is rebuilt from whole reads, writes, edits and patches that the known file tools made. It says what it
- * is based on, and says that it cannot know rather than guess. A turn is a call of the model, counted from 1.
+ * A state is rebuilt from whole reads, writes, edits and patches of the known file tools. It names its basis, and is
+ * unknown rather than guessed. A turn is a call of the model, counted from 1.
  */
 import { textOf } from '../model/leaves.ts'
 import { normalizePath, sameFile } from '../model/paths.ts'
@@ -17,21 +17,21 @@ export type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'rem
 export type FileState = {
   path: string
   turn: number
-  /** Undefined when it cannot be known. */
+  /** Undefined if it is unknown. */
   content: string | undefined
-  /** What the answer rests on, in order. */
+  /** The sources of the answer, in order. */
   basis: string[]
 }
 
-/** A write that a journal recorded, beside the calls. */
+/** A write from the journal, in addition to the calls. */
 export type KnownWrite = {
   turn: number
-  /** What it replaced; null where there was no file. */
+  /** The replaced text; null if there was no file. */
   before: string | null
-  /** What it left, null where it removed the file; undefined where that is not recorded. */
+  /** The new text; null if the file was removed, undefined if it is not recorded. */
   after?: string | null
   how: string
-  /** Whether a text is what it left. */
+  /** Whether a text is the one that the write left. */
   fits(content: string): boolean
 }
 
@@ -58,7 +58,7 @@ function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Ste
   yield* open.values()
 }
 
-/** Every change of a file that went through, with the intent that the agent gave. */
+/** Every successful change of a file, with the agent's stated intent. */
 export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Change[] {
   const changes: Change[] = []
   for (const { turn, info, result } of stepsOf(messages, tools)) {
@@ -69,7 +69,7 @@ export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Chang
   return changes
 }
 
-/** The changes as Markdown, one line each; changes of one file with one intent are told once. */
+/** The changes as Markdown, one line each; changes of one file with one intent share a line. */
 export function toChangelog(changes: readonly Change[]): string {
   const lines = new Map<string, number>()
   for (const { path, kind, intent } of changes) {
@@ -93,7 +93,7 @@ export function fileStateAt(
 
 type Known = { turn: number; writes: readonly KnownWrite[] }
 
-/** The state of a file behind some steps. Moves ask for the state of another file behind fewer of them. */
+/** The state of a file after some steps. A move needs the state of another file after fewer steps. */
 function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Known): FileState {
   const wanted = normalizePath(path)
   const state: FileState = { path, turn, content: undefined, basis: [] }
@@ -135,12 +135,12 @@ function doubtsAbout({ path, turn, content, basis }: FileState, told: { runs: nu
   return told.runs > 0 ? [`not followed: ${amount(told.runs, 'command')} run since, whatever they did to it`] : []
 }
 
-/** The journal has what a call replaced, also where nobody had read it. */
+/** The text that a call replaced, from the journal, even if nobody had read it. */
 function replacedBy({ turn, info }: Step, write: KnownWrite | undefined): string | undefined {
   return write?.turn === turn && CHANGING.has(info.kind) ? (write.before ?? undefined) : undefined
 }
 
-/** What the journal recorded of a write; `content` is what its call says that it left. */
+/** The effect of a journal's write; `content` is the new text according to its call. */
 function followJournal(content: string | undefined, { after, how, fits }: KnownWrite): Next {
   if (after !== undefined) return { content: after ?? undefined, how, fresh: true }
   if (content !== undefined && fits(content)) return { content, how }
@@ -149,7 +149,7 @@ function followJournal(content: string | undefined, { after, how, fits }: KnownW
 
 type Next = { content: string | undefined; how: string; fresh?: boolean }
 
-/** What one step says about the content; `undefined` when it says nothing. */
+/** The effect of one step on the content; `undefined` if it has none. */
 function follow(
   content: string | undefined,
   { call, info, result }: Step,
@@ -184,7 +184,7 @@ function followAddition(content: string | undefined, { how, content: added, rang
 
 const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'shell-write'])
 
-/** With whole lines put in behind a line; behind line 0 is the beginning. */
+/** Inserts whole lines after a line; after line 0 means at the beginning. */
 function inserted(content: string, text: string, line: number): string {
   const lines = content.split('\n')
   lines.splice(line, 0, ...text.replace(/\n$/, '').split('\n'))
@@ -200,11 +200,14 @@ function followRead(info: CallInfo, result: ToolResultPart | undefined): Next | 
   return content === undefined ? undefined : { content, how: 'read', fresh: true }
 }
 
-/** What read tools say themselves when they did not show the whole file. */
+/** How read tools say that they did not show the whole file. */
 const PARTIAL =
   /more lines (?:above|below)|\(?file has more lines|truncated|showing (?:only )?lines \d+|use (?:the )?['"`]?offset|lines? \d+-\d+ of \d+/i
 
-/** The file in what a read tool returned: without line numbers and the tool's own words; `undefined` if in part. */
+/**
+ * The file's text from a read tool's output, without line numbers and the tool's own words; `undefined` if it is
+ * partial.
+ */
 function readContent(output: string): string | undefined {
   const lines = output.split('\n')
   const plain = stripLineNumbers(output).split('\n')
@@ -216,13 +219,13 @@ function readContent(output: string): string | undefined {
   return plain.slice(first, last + 1).join('\n')
 }
 
-/** Without line numbers only a last line in brackets can be the tool's. */
+/** Without line numbers, only a last line in brackets can be from the tool. */
 function saysPartial(output: string): boolean {
   const last = output.slice(-400).trimEnd().split('\n').at(-1)!
   return /^\s*(?:[[(<…]|\.\.\.)/.test(last) && PARTIAL.test(last)
 }
 
-/** What a command printed, without the lines in which agents say how it ended. */
+/** The output of a command, without the lines in which agents report how it ended. */
 function commandOutput(text: string): string {
   const tagged = /^<returncode>[^<]*<\/returncode>\s*<output>\n?(.*?)<\/output>\s*$/s.exec(text)
   if (tagged) return tagged[1]!
@@ -233,10 +236,10 @@ function commandOutput(text: string): string {
   return lines.slice(from, to).join('\n')
 }
 
-/** What else a command may take a file from: other files, the index and HEAD of git. */
+/** Other sources from which a command may take a file: other files, git's index and HEAD. */
 type Around = { elsewhere: (path: string) => string | undefined; git: Git }
 
-/** All that one command line does to a file, in order. */
+/** Everything that one command line does to a file, in order. */
 function followShell(before: string | undefined, info: CallInfo, path: string, around: Around): Next | undefined {
   let last: Next | undefined
   let content = before
@@ -252,13 +255,13 @@ function followShell(before: string | undefined, info: CallInfo, path: string, a
   return last && { ...last, ...(isFresh ? { fresh: true } : {}) }
 }
 
-/** What git would bring back, or why that is not known. */
+/** The text that git would restore, or why it is unknown. */
 type Kept = { content: string } | { why: string }
 type Git = { index: Kept; head: Kept }
 
 const NOT_STAGED = 'the ledger has no git add or git commit of it'
 
-/** Takes what git did after so many writes of a command line, with the file as it then was. */
+/** Applies git's effects after so many writes of a command line, with the file as it then was. */
 function followGit(git: Git, info: CallInfo, at: { path: string; writes: number; content: string | undefined }): void {
   const now: Kept =
     at.content === undefined ? { why: 'what it was when it was staged is not known' } : { content: at.content }
@@ -345,7 +348,7 @@ function kindOf(info: CallInfo): Change['kind'] {
   return info.kind === 'write' || (info.kind !== 'edit' && info.patch === undefined) ? 'write' : 'edit'
 }
 
-/** A call without a result, or whose result says that it failed, changed nothing that can be relied on. */
+/** A call without a result, or with a failed one, made no reliable change. */
 function failed(info: CallInfo, result: ToolResultPart | undefined): boolean {
   if (!result || result.isError) return true
   const text = textOf(result)
@@ -353,6 +356,6 @@ function failed(info: CallInfo, result: ToolResultPart | undefined): boolean {
   return text.length < 500 && SAYS_FAILED.test(text)
 }
 
-/** Some agents have no flag for errors: a short answer that begins like one is one. */
+/** Some agents have no error flag: a short answer that begins like an error is one. */
 const SAYS_FAILED =
   /^\s*(?:<tool_use_error>|\W{0,2}(?:error|failed|failure|exception|could not|cannot|can't|unable to|no such file|permission denied|file not found|invalid)\b)/i

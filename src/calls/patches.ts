@@ -1,19 +1,19 @@
 /**
  * Patches as agents write them: the `apply_patch` form (`*** Update File: …`) and unified diffs.
  *
- * `applyPatchTo` gives the content of one file behind a patch. Every hunk must be found exactly: in a unified
- * diff at the line it names or the nearest place, else behind the hunk before it and the anchor it names.
- * Otherwise the result is unknown, never a guess.
+ * `applyPatchTo` gives the content of one file after a patch. Every hunk must be found exactly: in a unified diff at
+ * its line or the nearest place, else after the previous hunk and its anchor. Otherwise the result is unknown, never
+ * a guess.
  */
 import { normalizePath, sameFile } from '../model/paths.ts'
 
-/** Lines that are replaced, and by which. */
+/** The replaced lines and their replacement. */
 type Hunk = {
   before: string[]
   after: string[]
-  /** First line in the old file, from 1; of a hunk that only adds, the line behind which it does. */
+  /** First line in the old file, from 1; for a hunk that only adds, the line after which it adds. */
   line?: number
-  /** A line that is somewhere before the hunk. */
+  /** A line somewhere before the hunk. */
   anchor?: string
 }
 
@@ -22,15 +22,15 @@ type Section = {
   path: string
   movedTo?: string
   hunks: Hunk[]
-  /** Whether the last line of the old and of the new file ends without a newline, where the patch says so. */
+  /** Whether the last line of the old and of the new file ends without a newline, if the patch says so. */
   bare: { old: boolean; new: boolean }
-  /** Lines of the running hunk that are still to come, where the hunk says how many there are. */
+  /** The remaining lines of the current hunk, if the hunk says how many there are. */
   left: { old: number; new: number }
-  /** How the line before began: `+`, `-` or a blank. */
+  /** The first character of the previous line: `+`, `-` or a blank. */
   side: string
 }
 
-/** The content behind the patch, or `undefined` where it cannot be told. */
+/** The content after the patch, or `undefined` if it is unknown. */
 export function applyPatchTo(patch: string, path: string, content: string | undefined): string | undefined {
   const sections = readPatch(patch)
   if (sections.some(({ movedTo }) => movedTo !== undefined && sameFile(movedTo, path))) return undefined
@@ -74,7 +74,7 @@ function readPatch(patch: string): Section[] {
   return sections
 }
 
-/** True for a line that cannot be a header: its hunk says that more lines come, or it speaks of the line before. */
+/** True for a line that cannot be a header: its hunk expects more lines, or it is a note about the line before. */
 function isInside({ left }: Section, line: string): boolean {
   return left.old > 0 || left.new > 0 || line.startsWith('\\')
 }
@@ -83,7 +83,7 @@ function newSection({ kind, path }: { kind: Section['kind']; path: string }): Se
   return { kind, path, hunks: [], bare: { old: false, new: false }, left: { old: 0, new: 0 }, side: ' ' }
 }
 
-/** A line between sections ends the section, unless it only says more about it. */
+/** A line between sections ends the section, unless it only adds information to it. */
 function between(section: Section, line: string): Section | undefined {
   const moved = /^\*\*\* Move to: (.+)$/.exec(line)
   if (moved) section.movedTo = normalizePath(moved[1]!.trim())

@@ -1,26 +1,26 @@
 /**
- * What the user really asked for. Agents put reminders, environment notes and the like into messages of the user;
- * those are no requests.
+ * Finds what the user really asked for. Agents put reminders, environment notes and the like into user messages;
+ * those are not requests.
  */
 import type { Message } from '../model/types.ts'
 
 const NOT_A_REQUEST =
   /^\s*(?:<(?:system-reminder|environment_context|user_instructions|command-|local-command|task-notification|context|ide_)|\[Request interrupted|\[TASK ANCHOR|\[Summary of earlier|\[Restored from|⚠️ CONTEXT APPROACHING|Caveat: |Base directory for this skill: )/
 
-/** What a client reports in the user's name while the agent works; with a tag around it, or a label that a reader gave it. */
+/** A client's report in the user's name while the agent works; in a tag, or under a label from a transcript reader. */
 const REPORT =
   /^\s*(?:<(system-reminder|task-notification|local-command-stdout|local-command-stderr|bash-stdout|bash-stderr)\b[\s\S]*<\/\1>\s*$|\[(?:edited text file|diagnostics)\b)/
 
-/** Whether a text is nobody's words but a report: a file that changed, the end of a task, the output of a command. */
+/** Whether a text is a report that no person wrote: a changed file, the end of a task, the output of a command. */
 export function isReport(text: string): boolean {
   return REPORT.test(text)
 }
 
-/** What a client adds to a conversation by itself, under the label that its reader puts on a line of its own. */
+/** Text that a client adds to a conversation, under a label that our reader puts on its own line. */
 const ADDED =
   /^\s*\[(?:(?:[a-z]+ ){1,4}(?:context|delta|error|file|listing|memory|message|reference|reminder|success)|file|directory|diagnostics)(?:: [^\n]*)?\](?:\n|$)/
 
-/** The request that a message of the user makes, verbatim; `undefined` where it makes none. */
+/** The request in a user message, verbatim; `undefined` if it has none. */
 export function requestIn(message: Message | undefined): string | undefined {
   if (message?.role !== 'user') return undefined
   const texts = message.parts.flatMap(part =>
@@ -30,12 +30,12 @@ export function requestIn(message: Message | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-/** A request that only carries a conversation on: a summary of what was before it. */
+/** A request that only continues a conversation: a summary of the messages before it. */
 const CONTINUED = /^(?:This session is being continued from|# Context Checkpoint|Another language model started)/i
-/** A command of the client, with nothing else. */
+/** A command of the client, with no other text. */
 const BARE_COMMAND = /^\/[\w-]{1,40}\s*$/
 
-/** Whether a request only carries a conversation on, by a summary that no person typed. */
+/** Whether a request only continues a conversation, with a summary that no person typed. */
 export function isContinuation(request: string): boolean {
   return CONTINUED.test(request)
 }
@@ -46,17 +46,17 @@ export function typedIn(message: Message | undefined): string | undefined {
   return request === undefined || isContinuation(request) ? undefined : request
 }
 
-/** What agents and benchmarks write before a request: a heading of its own, or a sentence that is always the same. */
+/** Text that agents and benchmarks write before a request: a heading, or a fixed sentence. */
 const PREAMBLE =
   /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/
 const MOST_PREAMBLES = 200
 const TAG = /^<([A-Za-z][\w-]{0,40})(?:\s[^>]{0,200})?>/
-/** Tags whose content is what is asked for. */
+/** Tags whose content is the request. */
 const SPOKEN = new Set(['pr_description', 'user_query', 'request', 'task'])
 
 /**
- * The first paragraph of a request, without what agents put before it in the user's name; `undefined` where nothing is
- * left that a person typed.
+ * The first paragraph of a request, without text that agents put before it in the user's name; `undefined` if nothing
+ * is left that a person typed.
  */
 export function titleIn(request: string): string | undefined {
   let text = request.trimStart()
@@ -70,7 +70,7 @@ export function titleIn(request: string): string | undefined {
   return text === '' ? undefined : end < 0 ? text : text.slice(0, end)
 }
 
-/** Without the element at the beginning; a tag around what is asked for goes alone. */
+/** Removes the element at the beginning; if its content is the request, only the tags are removed. */
 function withoutTag(text: string): string {
   const [opening, name] = TAG.exec(text) ?? []
   if (opening === undefined || name === undefined) return text

@@ -1,6 +1,6 @@
 /**
- * What a git command does: looks, brings files back, or changes the index and HEAD, from which `git checkout -- file` and
- * `git restore file` bring them back. What is not known to leave these alone may have changed them.
+ * What a git command does: it reads, restores files, or changes the index and HEAD, from which `git checkout -- file`
+ * and `git restore file` restore. A command that is not known to leave these alone may have changed them.
  */
 import { type GitEffect, nameSet, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
 import { plain } from './shell-words.ts'
@@ -10,13 +10,13 @@ const GIT_LOOKS = nameSet(
     'check-ignore name-rev for-each-ref show-ref diff-tree whatchanged show-branch version help',
 )
 const GIT_LISTS = nameSet('branch tag remote stash worktree config submodule notes')
-/** Beside those that only look: they change neither the index nor HEAD. */
+/** Commands that change neither the index nor HEAD, besides those that only read. */
 const HARMLESS = nameSet('fetch push remote tag branch config gc notes init blame bisect-log')
 /** Options of commit that take the next word as their value. */
 const COMMIT_VALUED = nameSet(
   '-m -F -C -c -t --message --file --author --date --template --cleanup --fixup --squash --trailer --reuse-message',
 )
-/** Options of add that stage what the working folder has, and nothing less. */
+/** Options of `git add` that stage exactly the working folder's content. */
 const ADD_PLAIN = nameSet('-A --all -u --update -f --force -v --verbose --')
 
 export function classifyGit(words: string[]): Step {
@@ -30,14 +30,14 @@ export function classifyGit(words: string[]): Step {
     return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
   }
   if (verb === 'apply') return { rank: WRITE }
-  // In another folder, perhaps of another repository.
+  // In another folder, perhaps in another repository.
   if (words.slice(1, at).includes('-C')) return { rank: RUN, git: { type: 'unsure', command: plain(words.join(' ')) } }
   const restored = restoredFiles(verb, rest)
   if (restored.length > 0 && !restored.includes('.')) return bringingBack(restored, verb, rest)
   return listsOnly(verb, rest) ? { rank: SEARCH, query } : { rank: RUN, git: gitEffect(verb, rest) }
 }
 
-/** The files that `git restore` or `git checkout --` brings back. */
+/** The files that `git restore` or `git checkout --` restores. */
 function restoredFiles(verb: string, rest: string[]): string[] {
   if (verb === 'restore' && !rest.includes('--staged') && !rest.includes('-S'))
     return rest.filter(word => !word.startsWith('-'))
@@ -63,13 +63,13 @@ function listsOnly(verb: string, rest: string[]): boolean {
   return asks || rest.every(word => /^-[avr]+$/.test(word))
 }
 
-/** The words behind `--`. */
+/** The words after `--`. */
 function filesBehind(words: readonly string[]): string[] {
   const at = words.indexOf('--')
   return at < 0 ? [] : words.slice(at + 1)
 }
 
-/** A path that only the shell knows may be any. */
+/** A path that only the shell can expand may be any path. */
 export function resolvedEffect(effect: GitEffect, resolved: (path: string) => string | undefined): GitEffect {
   if (effect.type !== 'stage' || effect.paths === 'all') return effect
   const paths = effect.paths.map(path => (path === '.' && resolved(path) === '.' ? '' : resolved(path)))
@@ -93,7 +93,7 @@ function staging(rest: readonly string[]): GitEffect | undefined {
   return options.length > 0 ? { type: 'stage', paths: 'all' } : undefined
 }
 
-/** One that names files, or is asked in another way, takes something else than the index. */
+/** A commit that names files or has unknown options does not commit just the index. */
 function committing(rest: readonly string[]): GitEffect | undefined {
   let all = false
   for (let at = 0; at < rest.length; at++) {

@@ -21,9 +21,9 @@ export type CallInfo = {
   /** The lines asked for. Absent: all of them. For an insertion, the line after which it goes. */
   range?: LineRange
   command?: string
-  /** What is looked for. On a read: only the lines that match it are shown. */
+  /** The search text. On a read: only matching lines are shown. */
   query?: string
-  /** What the agent says that the call is for. */
+  /** The agent's stated reason for the call. */
   intent?: string
   /** The text that a write puts into the file, or that an append, prepend, insert or section edit adds. */
   content?: string
@@ -34,9 +34,9 @@ export type CallInfo = {
   edits?: TextEdit[]
   /** A patch in `apply_patch` form or a unified diff. */
   patch?: string
-  /** Files that a shell command is seen to write, whatever its kind. */
+  /** Files that a shell command visibly writes, whatever its kind. */
   writes?: FileWrite[]
-  /** What a shell command did to the index and to HEAD of git, each after so many of the writes. */
+  /** Effects of a shell command on git's index and HEAD, each after so many of the writes. */
   git?: ShellInfo['git']
 }
 
@@ -44,13 +44,13 @@ type TextEdit = { oldText: string; newText: string; all?: boolean }
 
 export type ToolSpec = {
   kind: ToolKind
-  /** Names of arguments, where they are not the usual ones. */
+  /** Names of arguments, if they are not the usual ones. */
   path?: string | readonly string[]
   query?: string | readonly string[]
   content?: string | readonly string[]
   command?: string | readonly string[]
   how?: CallInfo['how']
-  /** What the command of a shell tool is written in, if not in the language of bash. */
+  /** The language of a shell tool's command, if it is not bash. */
   language?: 'powershell' | 'none'
   /** A tool of several commands: the argument `command` says which of these it is. */
   commands?: Readonly<Record<string, ToolSpec>>
@@ -58,12 +58,12 @@ export type ToolSpec = {
 
 export type ToolTable = ReadonlyMap<string, ToolSpec>
 
-/** A table of one's own tools, to be given to `describeCall`; its rows come before the built-in ones. */
+/** A table of the caller's own tools, for `describeCall`; its rows override the built-in ones. */
 export function defineTools(tools: Record<string, ToolSpec>): ToolTable {
   return new Map(Object.entries(tools).map(([name, spec]) => [bareName(name), spec]))
 }
 
-/** `known`: the tools of the user's own, or what is known of this one. */
+/** `known`: the user's own tools, or the spec of this one. */
 export function describeCall(name: string, input: unknown, known?: ToolTable | ToolSpec): CallInfo {
   const spec = known && 'kind' in known ? known : findSpec(name, known)
   const args = asArguments(input, spec.kind)
@@ -72,7 +72,7 @@ export function describeCall(name: string, input: unknown, known?: ToolTable | T
   return describeArguments(chosen, args)
 }
 
-/** Whether a tool that no table has takes a command, as its arguments look. */
+/** Whether an unknown tool takes a command, judged by its arguments. */
 export function guessRun(input: unknown): boolean {
   const args = asArguments(input, 'other')
   return (
@@ -80,7 +80,7 @@ export function guessRun(input: unknown): boolean {
   )
 }
 
-/** Whether it may read a file: it takes one, and beside it nothing but lines, flags and what the call is for. */
+/** Whether an unknown tool may read a file: it takes one, and otherwise only lines, flags and the intent. */
 export function mayRead(input: unknown): boolean {
   const args = asArguments(input, 'other')
   const file = pathArguments(args, undefined)[0]
@@ -154,7 +154,7 @@ const PLAIN: Partial<Record<ToolKind, string>> = {
     'workspacesavefact workspaceloglearning workspacelogerror workspacedailylog workspacelogfeature context recall storememory',
 }
 
-/** Shell tools whose text is no shell: cells of Python, keys for a program that runs, its output, its end. */
+/** Shell tools whose input is not shell: Python cells, keys for a running program, its output, its end. */
 const NO_SHELL = names(
   'writestdin bashoutput killbash killshell readbash writebash stopbash listbash executeipythoncell python ipython codeexecution ' +
     'taskoutput taskstop',
@@ -280,7 +280,7 @@ function textEdits(args: Arguments): TextEdit[] {
   })
 }
 
-/** The first of the usual arguments that is there; or, of a tool that names its own, all of them. */
+/** The first of the usual arguments that is present; for a tool that names its own, all of them. */
 function pathArguments(args: Arguments, own: string | readonly string[] | undefined): string[] {
   const values = own === undefined ? [first(args, PATH)] : named(own, PATH).map(name => args[name])
   const paths = values
@@ -336,7 +336,7 @@ function text(args: Arguments, names: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Without what is undefined. A copy: an object from which V8 deletes a key is slow to read ever after. */
+/** Without undefined fields. A copy, because an object from which V8 deletes a key stays slow to read. */
 function compact(info: CallInfo): CallInfo {
   return Object.fromEntries(Object.entries(info).filter(([, value]) => value !== undefined)) as CallInfo
 }

@@ -21,7 +21,7 @@ const TAIL_CHARS = 300
 export function exitCode(output: string): number | undefined {
   const head = output.slice(0, HEAD_CHARS).split('\n', 6)
   const tail = output.slice(-TAIL_CHARS).split('\n').slice(-5)
-  // Codex prints a header and closes it with this line; what comes after is the program's.
+  // Codex prints a header and closes it with this line; the program's output follows.
   const body = head.indexOf('Output:')
   for (const line of [...(body < 0 ? head : head.slice(0, body)), ...tail.reverse()]) {
     const code = matchFirst(EXIT_LINES, line.trim())
@@ -40,7 +40,9 @@ function matchFirst(patterns: readonly RegExp[], line: string): number | undefin
 
 type NumberForm = {
   prefix: RegExp
-  /** A form that ordinary text has too: it counts only where nothing but an agent's own wrapper is before it. */
+  /**
+   * Whether ordinary text can have this form: then it counts only if nothing but an agent's own wrapper is before it.
+   */
   ambiguous: boolean
 }
 

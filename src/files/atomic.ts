@@ -3,9 +3,9 @@
  * and becomes visible at once or not at all.
  *
  * Guarantee: a file is always an old or a new version, never a mix, whenever the process or the machine stops; no
- * acknowledged change by these functions is lost to another one; mode and owner stay. What a change replaced is in
- * the journal before the change is visible. A writer that does not lock is noticed by content hash until just
- * before the rename; then the change is computed again on what is there now.
+ * acknowledged change by these functions is lost to another one; mode and owner stay. The replaced text is in the
+ * journal before the change is visible. A writer that does not lock is noticed by content hash until just before the
+ * rename; then the change is computed again on the present text.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -31,14 +31,14 @@ import {
 import type { FileStore } from './store.ts'
 import { decodeText, MAX_FILE_BYTES } from './text.ts'
 
-/** A file as it was found. */
+/** A file as it was read. */
 export type Found = { text: string; bytes: number; hash: string; mode: number; uid: number; gid: number }
 
-/** A file that was read, by the path that the journal knows it by. */
+/** A file that was read, with its path in the journal. */
 export type Whole = Pick<Found, 'text' | 'bytes' | 'hash'> & { key: string }
 
 export type Changed = {
-  /** The path that the journal knows it by. */
+  /** The file's path in the journal. */
   key: string
   /** null: there was no file. */
   before: string | null
@@ -49,7 +49,7 @@ export type Changed = {
 type ChangeOptions = {
   journal?: FileJournal
   intent?: string
-  /** A new file is for its owner alone. */
+  /** Makes a new file readable only by its owner. */
   isPrivate?: boolean
 }
 
@@ -81,8 +81,8 @@ export async function readWhole(where: Where): Promise<Whole> {
 }
 
 /**
- * Replaces a file's text by what `change` makes of it (null means no file, in and out).
- * Contract: `change` is called again when the file changed meanwhile; what it throws is passed on, nothing is done.
+ * Replaces a file's text with the result of `change` (null means no file, in and out). Contract: `change` is called
+ * again if the file changed meanwhile. If it throws, the error is passed on and nothing is changed.
  */
 export async function changeFile(where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
   return where.root.store
@@ -92,7 +92,7 @@ export async function changeFile(where: Where, options: ChangeOptions, change: C
 
 type Change = (now: string | null, key: string) => string | null | Promise<string | null>
 
-/** The journal hears of it afterwards: a change that was beaten is computed again, and must not be in it. */
+/** The journal gets the event afterwards: a change that lost a race is computed again, and must not be recorded. */
 async function changeStored(store: FileStore, where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
   const key = keyBelow(where.root, where.path)
   const { before, after } = await store.change(where.path, now => change(now, key))
@@ -102,7 +102,7 @@ async function changeStored(store: FileStore, where: Where, options: ChangeOptio
   return { key, before, after }
 }
 
-/** As `changeFile`, for a path of our own that no model gave: links on it may lead anywhere. */
+/** Like `changeFile`, for a path of our own that no model gave: links on it may lead anywhere. */
 export async function changeOwnFile(
   path: string,
   options: ChangeOptions,
@@ -125,13 +125,13 @@ async function changePlace(place: Place, options: ChangeOptions, change: Change)
   })
 }
 
-/** Same file, same key, whichever way a path leads to it; letter case and Unicode form may only lock too much. */
+/** Every path to a file gives the same key. Ignoring letter case and Unicode form can only lock too much. */
 export async function lockKey(place: Place): Promise<string> {
   const { dev, ino } = await place.folder.handle.stat({ bigint: true })
   return `${dev}:${ino}:${place.name.normalize('NFC').toLowerCase()}`
 }
 
-/** Reads a file; undefined when there is none. */
+/** Reads a file; undefined if it does not exist. */
 export async function find(place: Place): Promise<Found | undefined> {
   const handle = await openFile(place)
   if (!handle) return undefined
@@ -148,7 +148,7 @@ export async function find(place: Place): Promise<Found | undefined> {
   }
 }
 
-/** False when the file is no longer what was found. */
+/** False if the file has changed since it was read. */
 async function replace(
   place: Place,
   found: Found | undefined,
@@ -180,7 +180,10 @@ async function replace(
   }
 }
 
-/** A rename needs no right to write the file itself, so we ask; no write bit at all is a no even to root. */
+/**
+ * A rename needs no permission to write the file itself, so we check. A file without any write bit is refused even
+ * for root.
+ */
 async function refuseReadOnly(place: Place, found: Found): Promise<void> {
   const writable = await access(place.folder.at(place.name), constants.W_OK).then(
     () => true,
@@ -190,7 +193,7 @@ async function refuseReadOnly(place: Place, found: Found): Promise<void> {
   throw new PalimpsestError('PATH_REFUSED', `Permission denied: ${place.given} is read-only.`, { path: place.given })
 }
 
-/** Gives the new content the file's name. A file that should not be there yet is never overwritten. */
+/** Renames the new content to the file's name. A file that should not exist yet is never overwritten. */
 async function publish(place: Place, temporary: string | undefined, exists: boolean): Promise<boolean> {
   const path = place.folder.at(place.name)
   try {
@@ -204,7 +207,7 @@ async function publish(place: Place, temporary: string | undefined, exists: bool
   }
 }
 
-/** A link fails where a file exists, a rename does not; some file systems have no links. */
+/** A link fails if the file exists, but a rename does not; some file systems have no links. */
 async function linkOrRename(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path)
@@ -214,7 +217,7 @@ async function linkOrRename(temporary: string, path: string): Promise<void> {
   }
 }
 
-/** Content on the disk under a name that nobody else uses, with the mode and owner of what it will replace. */
+/** Writes content to disk under a unique name, with the mode and owner of the file that it will replace. */
 async function writeTemporary(
   folder: Folder,
   text: string,
@@ -238,7 +241,7 @@ async function writeTemporary(
 async function dressLike(handle: FileHandle, { mode, uid, gid }: Found): Promise<void> {
   const own = await handle.stat()
   if (own.uid !== uid || own.gid !== gid) {
-    // Only a privileged process may give files away; without the right, the content is still ours to replace.
+    // Only a privileged process may change a file's owner; without the right, we may still replace the content.
     await handle.chown(uid, gid).catch(error => {
       if (codeOf(error) !== 'EPERM') throw error
     })
@@ -249,7 +252,7 @@ async function dressLike(handle: FileHandle, { mode, uid, gid }: Found): Promise
 /** When each folder was last swept, by device and inode. */
 const swept = new Map<string, number>()
 
-/** Removes what killed processes left half-written. */
+/** Removes temporary files that killed processes left. */
 async function sweep(folder: Folder): Promise<void> {
   const { dev, ino } = await folder.handle.stat({ bigint: true })
   const id = `${dev}:${ino}`

@@ -1,4 +1,7 @@
-/** Copies files from one place beside a ledger to another. What is there with another text is left as it is, and named. */
+/**
+ * Copies files from one place beside a ledger to another. A file that differs at the target is left as it is and
+ * named.
+ */
 import type { CopyTally } from '../ledger/copy-rows.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import type { FileStore } from './store.ts'
@@ -12,7 +15,7 @@ export async function copyFiles(from: FileStore, to: FileStore, below: string, t
     const text = await from.read(path).then(
       found => found?.text,
       error => {
-        // What is no text, or too large, is none of ours.
+        // A file that is not text, or too large, is not ours.
         if (isPalimpsestError(error)) return undefined
         throw error
       },

@@ -1,4 +1,4 @@
-/** Files in folders: those of a home lie in it, those of its users in a folder for each. */
+/** Files in folders: those of the home are in it, and each of its users has a folder. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -49,7 +49,7 @@ class FolderFiles implements FileStore {
   }
 }
 
-/** The store that is meant: a path is a folder. */
+/** The store for `files`: a path means a folder. */
 export function storeOf(files: Files): FileStore {
   return typeof files === 'string' ? new FolderFiles(files) : files
 }

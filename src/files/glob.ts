@@ -28,7 +28,7 @@ export function readGlob(glob: string): Glob {
 
 const ACCEPTED = 0
 
-/** The states that can be reached from some without taking a character. */
+/** The states that can be reached from the given ones without consuming a character. */
 function reach(states: readonly State[], from: readonly number[]): Set<number> {
   const found = new Set(from)
   for (const at of found) if (!states[at]!.takes) for (const next of states[at]!.next) found.add(next)
@@ -45,7 +45,7 @@ class GlobReader {
     this.#states = states
   }
 
-  /** Alternatives up to the brace that closes them, or the whole glob at depth 0; each leads to `end`. */
+  /** Parses alternatives up to the closing brace, or the whole glob at depth 0; each leads to `end`. */
   alternatives(depth: number, end: number): number {
     const start = this.#add({ next: [] })
     for (;;) {
@@ -59,7 +59,7 @@ class GlobReader {
     }
   }
 
-  /** Adds what the next signs mean behind a state, and gives the state behind that. */
+  /** Adds the states for the next characters after a state, and gives the last one. */
   #piece(from: number, depth: number): number {
     const char = this.#glob[this.#at++]!
     if (char === '*') return this.#star(from)
@@ -96,7 +96,7 @@ class GlobReader {
     return end
   }
 
-  /** `[a-z]` or `[!a]`; nothing where it is not closed, and then the bracket is text. */
+  /** `[a-z]` or `[!a]`; undefined if it is not closed, and then the bracket is text. */
   #group(): State['takes'] {
     const negated = this.#glob[this.#at] === '!' || this.#glob[this.#at] === '^'
     const first = this.#at + (negated ? 1 : 0)

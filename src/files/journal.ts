@@ -1,8 +1,9 @@
 /**
- * What a journal of reads and writes is, one in memory, and the rule by which any journal finds the write to undo.
+ * The interface of a journal of reads and writes, one in memory, and the rule by which any journal finds the write to
+ * undo.
  *
- * The rule: a write that restores exactly what the last standing write replaced cancels it. So undoing needs no
- * event of its own, undoing twice goes back two writes, and the rule can be replayed from a list of events.
+ * The rule: a write that restores exactly the text that the last active write replaced cancels it. So undoing needs
+ * no event of its own, undoing twice goes back two writes, and the rule can be replayed from a list of events.
  */
 
 import { createHash } from 'node:crypto'
@@ -17,17 +18,17 @@ export interface FileJournal {
   lastWrite(path: string): Promise<{ hash: string; before: string | null } | undefined>
 }
 
-/** The hash of a file that is not there. */
+/** The hash that means "no file". */
 export const NO_FILE = 'none'
 
 export function hashContent(content: string | Uint8Array | null): string {
   return content === null ? NO_FILE : createHash('sha256').update(content).digest('hex')
 }
 
-/** A write by the hashes of what it left and of what it replaced. */
+/** A write by the hashes of its new and its replaced text. */
 export type Write = { hash: string; replaced: string }
 
-/** Puts a write on the pile of a file's standing writes, or takes off the one that it undoes. */
+/** Adds a write to a file's stack of active writes, or removes the one that it undoes. */
 export function pileWrite<W extends Write>(standing: W[], write: W): void {
   const last = standing.at(-1)
   if (last && last.replaced === write.hash && write.replaced === last.hash) standing.pop()

@@ -91,7 +91,7 @@ async function lockFolder(): Promise<string> {
   }
 }
 
-/** For users without a home that can be written. The folder must be ours: others may have made it. */
+/** For users without a writable home. We must own the folder: another user may have made it. */
 async function temporaryFolder(): Promise<string> {
   const uid = process.getuid?.() ?? 0
   const folder = join(tmpdir(), `palimpsest-locks-${uid}`)

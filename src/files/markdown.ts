@@ -108,7 +108,7 @@ const LONE_TAG =
 
 /** Reads a document line by line and says which lines complete a header. */
 class BlockReader {
-  /** What must be seen before anything else counts. */
+  /** Until this matches, nothing else counts. */
   #until: ((line: string) => boolean) | undefined
   /** The lines of the running paragraph; a header may be underlined. */
   #paragraph: Paragraph | undefined

@@ -1,6 +1,6 @@
 /**
- * Renaming and removing files and folders, for the memory tool. A destination that exists is never overwritten.
- * What a removed text file held is in the journal, so undo_edit can bring it back.
+ * Renames and removes files and folders, for the memory tool. An existing destination is never overwritten. The
+ * journal keeps the text of a removed file, so undo_edit can bring it back.
  */
 
 import { link, lstat, rename, rm, unlink } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { type FileJournal, hashContent, NO_FILE } from './journal.ts'
 import { withLocks } from './lock.ts'
 import { codeOf, ignoreMissing, notFound, type Place, type Root, refusal, type Where, withPlace } from './root.ts'
 
-/** False when the destination exists. */
+/** False if the destination exists. */
 export async function moveEntry(root: Root, from: string, to: string, journal: FileJournal): Promise<boolean> {
   return withPlace({ root, path: from }, async source => {
     if (!(await stat(source))) throw notFound(from)
@@ -37,7 +37,7 @@ async function moveFolder(source: Place, destination: Place): Promise<boolean> {
   return true
 }
 
-/** Removes a file, or a folder with all that is in it. */
+/** Removes a file, or a folder with its content. */
 export async function removeEntry(where: Where, journal: FileJournal): Promise<void> {
   await withPlace(where, async place =>
     withLocks([await lockKey(place)], async () => {
@@ -56,7 +56,7 @@ export async function removeEntry(where: Where, journal: FileJournal): Promise<v
   )
 }
 
-/** A link and a removal, since a rename would overwrite a file that appears meanwhile. */
+/** Uses a link and a removal, since a rename would overwrite a file that appears meanwhile. */
 async function moveFile(source: Place, destination: Place, journal: FileJournal): Promise<boolean> {
   const text = await textIn(source)
   const path = source.folder.at(source.name)
@@ -78,7 +78,7 @@ function stat(place: Place) {
   return lstat(place.folder.at(place.name)).catch(ignoreMissing)
 }
 
-/** Undefined for a file that is not text: it can be moved and removed, not brought back. */
+/** Undefined for a file that is not text: it can be moved and removed, but not brought back. */
 async function textIn(place: Place): Promise<string | undefined> {
   try {
     return (await find(place))?.text

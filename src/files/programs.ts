@@ -1,4 +1,4 @@
-/** Programs of this machine: found on the PATH as a shell finds them, where they may be run. */
+/** Finds programs on the PATH as a shell does, if they are executable. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Environment } from '../model/defaults.ts'

@@ -1,8 +1,8 @@
 /**
  * The heart of edit_file: one exact, literal, unique replacement in a text. Pure.
  *
- * Nothing is interpreted: no pattern in the old text, no `$&` in the new one. Matches that overlap are counted,
- * because replacing either of them would be a guess. What does not fit is a value, not an exception.
+ * Nothing is interpreted: no pattern in the old text, no `$&` in the new one. Overlapping matches are counted,
+ * because replacing either of them would be a guess. A mismatch is a value, not an exception.
  */
 
 import { inLineEndingsOf, linesAt } from './text.ts'

@@ -1,10 +1,10 @@
 /**
- * Confinement: a path that a model gives leads to a place inside the root, or it is refused.
+ * Confinement: a path from a model must lead to a place inside the root, or it is refused.
  *
- * A path is resolved through symbolic links, checked, and then walked again from the root folder by folder with
- * links forbidden; what is used afterwards is the open folder, not its name. So a link that is swapped in between
- * the check and the use is met as a link, and refused. (Linux: through /proc/self/fd, which works like openat.
- * Elsewhere what was opened is compared with what the path leads to: reads are safe, a write keeps a small window.)
+ * A path is resolved through symbolic links, checked, and then walked again from the root folder by folder with links
+ * forbidden. Later steps use the open folder, not its name. So a link that is swapped in between the check and the
+ * use is seen as a link, and refused. (Linux: through /proc/self/fd, which works like openat. Elsewhere the opened
+ * file is compared with the one at the path: reads are safe, a write keeps a small window.)
  */
 
 import { constants, existsSync } from 'node:fs'
@@ -16,11 +16,11 @@ import type { FileStore, Files } from './store.ts'
 export type Root = {
   /** The real path. */
   folder: string
-  /** The path as it was given, which a model may use in absolute paths. */
+  /** The root's path as it was given; a model may use it in absolute paths. */
   given: string
-  /** What models call this folder, where that is not its path (`/memories`). */
+  /** The models' name for this folder, if it is not its path (`/memories`). */
   alias?: string
-  /** Where the files are in a table: the folder is only what they are named by. */
+  /** Set if the files are in a table: then the folder only gives them their names. */
   store?: FileStore
 }
 
@@ -37,13 +37,13 @@ export type Folder = {
 export type Place = {
   folder: Folder
   name: string
-  /** The path as the model gave it: messages say this. */
+  /** The path as the model gave it; messages use it. */
   given: string
-  /** The path below the root, links resolved: the journal says this. */
+  /** The path below the root with links resolved; the journal uses it. */
   key: string
 }
 
-/** Linux takes no longer one. */
+/** Linux accepts no longer path. */
 const LONGEST_PATH = 4096
 const PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
 const NOFOLLOW = constants.O_NOFOLLOW ?? 0
@@ -79,7 +79,7 @@ export async function withFolder<T>(where: Where, use: (folder: Folder) => Promi
   return withParts({ ...where, make: false }, await resolveInRoot(where.root, where.path), use)
 }
 
-/** Which way to go, no more: what is opened afterwards is checked again. */
+/** Only a hint for choosing an operation: the file or folder is checked again when it is opened. */
 export async function isFolder({ root, path }: Where): Promise<boolean> {
   if (root.store) return (await root.store.list(path)).length > 0
   const stat = await lstat(join(root.folder, ...(await resolveInRoot(root, path)))).catch(ignoreMissing)
@@ -115,13 +115,13 @@ export async function openFolderIn(parent: Folder, name: string): Promise<Folder
   return { handle, parts: [...parent.parts, name], at: entry => `${base}${sep}${entry}` }
 }
 
-/** What the journal calls the entry with these names below the root. */
+/** The journal's name for the entry with these names below the root. */
 function keyOf(root: Root, parts: readonly string[]): string {
   const below = parts.join('/')
   return root.alias ? `${root.alias}/${below}` : below
 }
 
-/** The path below the root that a path says, where no links lead elsewhere: in a table. */
+/** The path below the root for files in a table, where there are no links. */
 export function keyBelow(root: Root, path: string): string {
   return lexicalParts(root, path).join('/')
 }
@@ -130,7 +130,7 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** For `catch`: nothing where something is missing. */
+/** For `catch`: gives `undefined` if the file does not exist. */
 export function ignoreMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error
 }
@@ -143,12 +143,12 @@ export function refusal(path: string, why: string): PalimpsestError {
   return new PalimpsestError('PATH_REFUSED', `Path refused: ${JSON.stringify(path)}: ${why}.`, { path })
 }
 
-/** The names below the root that a path leads to, symbolic links resolved; the last ones need not exist. */
+/** The names below the root that a path leads to, with symbolic links resolved; the last ones need not exist. */
 async function resolveInRoot(root: Root, path: string): Promise<string[]> {
   const parts = lexicalParts(root, path)
   const whole = await realIfThere(root, parts, path)
   if (whole) return whole
-  // The beginnings that exist are shorter than those that do not: the longest is found in a few steps.
+  // The prefixes that exist are shorter than those that do not, so a binary search finds the longest.
   let [found, exists, missing]: [string[], number, number] = [[], 0, parts.length]
   while (missing - exists > 1) {
     const middle = (exists + missing) >> 1
@@ -162,7 +162,7 @@ async function resolveInRoot(root: Root, path: string): Promise<string[]> {
   return [...found, ...parts.slice(exists)]
 }
 
-/** The names below the root that existing ones lead to. */
+/** The real names below the root of an existing path. */
 async function realIfThere(root: Root, parts: readonly string[], path: string): Promise<string[] | undefined> {
   const real = await realpath(join(root.folder, ...parts)).catch(error => {
     if (codeOf(error) === 'ENOENT') return undefined
@@ -176,7 +176,7 @@ async function realIfThere(root: Root, parts: readonly string[], path: string): 
   return below
 }
 
-/** Checks the text of a path and gives the names below the root that it says. */
+/** Checks the text of a path and gives its names below the root. */
 function lexicalParts(root: Root, path: string): string[] {
   checkText(path)
   const below = path.startsWith('/') && root.alias ? withoutAlias(root.alias, path) : path
@@ -261,7 +261,7 @@ async function openSubfolder(at: string, name: string, where: Where): Promise<Fi
   }
 }
 
-/** Without openat: true when the path, free of links, leads to the very file that was opened. */
+/** Without openat: true if the path, which has no links, leads to the very file that was opened. */
 async function isStill(path: string, handle: FileHandle): Promise<boolean> {
   const [real, now, opened] = await Promise.all([realpath(path), lstat(path), handle.stat()])
   return real === path && now.ino === opened.ino && now.dev === opened.dev

@@ -2,8 +2,8 @@
  * Single values in the settings of another program, changed in the text itself: JSON (with comments and trailing
  * commas), TOML and `.env`. Everything else in the text stays as it is, byte for byte.
  *
- * Guarantee: what cannot be read as the form says is refused, never guessed at. In TOML only keys above the first table
- * are reached; that is all that the agents need.
+ * Guarantee: text that does not parse in its format is refused, never guessed at. In TOML only keys above the first
+ * table can be changed; the agents need no more.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { tryJson } from '../model/json.ts'
@@ -11,20 +11,20 @@ import { BOM, lineEndings } from './text.ts'
 
 export type SettingsForm = 'json' | 'toml' | 'env'
 
-/** Where a value is: the names on the way to it. */
+/** The path of a value: the names that lead to it. */
 export type SettingPath = readonly string[]
 
 type Span = { from: number; to: number }
 /** A member of an object or a line of a file: all of it, and its value. */
 type Member = Span & { name: string; value: Span }
 
-/** The text of a value as it is written, with its quotes; undefined where there is none. */
+/** The text of a value as it is written, with its quotes; undefined if there is none. */
 export function rawSetting(form: SettingsForm, text: string, at: SettingPath): string | undefined {
   const found = find(form, text, at)
   return found && text.slice(found.value.from, found.value.to)
 }
 
-/** The value as a string; undefined where there is none, or something else. */
+/** The value as a string; undefined if there is none, or if it is not a string. */
 export function readSetting(form: SettingsForm, text: string, at: SettingPath): string | undefined {
   const raw = rawSetting(form, text, at)
   if (raw === undefined) return undefined
@@ -41,7 +41,7 @@ export function writeSetting(form: SettingsForm, text: string, at: SettingPath, 
   return writeRawSetting(form, text, at, form === 'env' ? value : JSON.stringify(value))
 }
 
-/** The same with a value that is written already, such as `rawSetting` gave it. */
+/** Like `writeSetting`, for a value that is already encoded, such as one from `rawSetting`. */
 export function writeRawSetting(form: SettingsForm, text: string, at: SettingPath, raw: string): string {
   const found = find(form, text, at)
   if (found) return text.slice(0, found.value.from) + raw + text.slice(found.value.to)
@@ -53,14 +53,14 @@ export function writeRawSetting(form: SettingsForm, text: string, at: SettingPat
   return `${text.slice(0, start)}${line}${newline}${text.slice(start)}`
 }
 
-/** How many of the objects on the way to a value are there. */
+/** How many of the objects around a value exist. */
 export function depthOfSetting(form: SettingsForm, text: string, at: SettingPath): number {
   let depth = at.length - 1
   while (depth > 0 && !find(form, text, at.slice(0, depth))) depth--
   return depth
 }
 
-/** Without the value; with it go the objects around it that hold nothing else, up to `depth` that were there before. */
+/** Removes the value, and the objects around it that become empty, except the first `depth`, which existed before. */
 export function removeSetting(form: SettingsForm, text: string, at: SettingPath, depth = 0): string {
   const found = find(form, text, at)
   if (!found) return text
@@ -128,7 +128,7 @@ function nested(at: SettingPath, raw: string, layout: { newline: string; unit: s
   return `{${newline}${unit.repeat(depth + 1)}${JSON.stringify(name)}: ${inner}${newline}${unit.repeat(depth)}}`
 }
 
-/** What the file is indented by: the space before its first member. */
+/** The file's indentation: the white space before its first member. */
 function unitOf(text: string, first: Member | undefined): string {
   const space = first && /\n([ \t]+)$/.exec(text.slice(0, first.from))
   return space ? space[1]! : '  '
@@ -138,7 +138,7 @@ const SPACE = /(?:[\s\uFEFF]|\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/)*/y
 const STRING = /"(?:[^"\\\n]|\\.)*"/y
 const PLAIN = /[-+.\w]+/y
 
-/** A reader of JSON with comments that says where things are. */
+/** A reader of JSON with comments that gives positions. */
 class JsonText {
   readonly #text: string
 
@@ -154,7 +154,7 @@ class JsonText {
     return { from, to }
   }
 
-  /** The last of several with one name, as JSON.parse has it. */
+  /** If several members have one name, the last one, as in JSON.parse. */
   member(at: SettingPath): Member | undefined {
     let object: Span = this.root()
     let found: Member | undefined
@@ -253,7 +253,7 @@ function tomlLines(text: string): Member[] {
   return found
 }
 
-/** Behind the last character of a TOML value, which may go over several lines. */
+/** The end of a TOML value, which may span several lines. */
 function endOfToml(text: string, from: number): number {
   let depth = 0
   let at = from
@@ -270,7 +270,7 @@ function endOfToml(text: string, from: number): number {
 
 const TOML_DEPTHS: Record<string, number> = { '[': 1, '{': 1, ']': -1, '}': -1 }
 
-/** Behind a character, a string, or a comment up to its line's end. */
+/** The position after a character, a string, or a comment up to its line's end. */
 function behindToml(text: string, at: number): number {
   const char = text[at]
   if (char === '#') return endOfLine(text, at) - (text.includes('\n', at) ? 1 : 0)

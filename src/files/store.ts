@@ -1,19 +1,22 @@
 /**
- * Texts under paths, as the workspace and the files beside the ledger are kept: in a folder, or in a table that several
+ * Texts under paths, for the workspace and the files beside the ledger: in a folder, or in a table that several
  * servers share. Every implementation passes test/contracts/file-store.ts.
  *
- * A text is always an old or a new version, never a mix, and no change that was acknowledged is lost to another one.
- * The version of a text is its SHA-256, so a caller who has the version that is there also knows the text.
+ * A text is always an old or a new version, never a mix, and no acknowledged change is lost to another one. The
+ * version of a text is its SHA-256, so a caller who has the present version also knows the text.
  */
 export interface FileStore {
-  /** The folder that people and models name them by. In a table nothing lies there: only our tools reach them. */
+  /**
+   * The folder in the names that people and models use. For a table the folder is empty: only our tools reach the
+   * files.
+   */
   readonly folder: string
   readonly isTable: boolean
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   read(path: string): Promise<StoredFile | undefined>
   /**
-   * Puts what `change` makes of a text in its place (null means no file, in and out).
-   * Contract: `change` is called again when somebody else was faster; what it throws is passed on, nothing is done.
+   * Replaces a text with the result of `change` (null means no file, in and out). Contract: `change` is called again
+   * if somebody else was faster. If it throws, the error is passed on and nothing is changed.
    */
   change(path: string, change: ChangeText): Promise<ChangedText>
   /** The paths below a folder, at most three levels deep, by name. */
@@ -30,7 +33,7 @@ export type Files = string | FileStore
 /** Where files are kept beside the ledger of a home. */
 export interface HomeFiles {
   readonly isTable: boolean
-  /** Those of a user, or of the home itself; all of them, or their workspace. */
+  /** The files of a user, or of the home itself: all of them, or only the workspace. */
   of(user: string | undefined, part?: 'workspace'): FileStore
   /** The users who have files, by name. */
   users(): Promise<string[]>

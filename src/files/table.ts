@@ -1,8 +1,8 @@
 /**
  * Files in a table of PostgreSQL, for any number of servers: a row a file, by its user and path.
  *
- * A change is a compare-and-set: it is written where the row still has the version that was read, else it is computed
- * again on what is there now.
+ * A change is a compare-and-set: it is written if the row still has the version that was read; otherwise it is
+ * computed again on the present text.
  */
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -68,7 +68,7 @@ class TableFiles implements FileStore {
   async list(below = '.'): Promise<string[]> {
     const inside = keyBelow({ folder: this.folder, given: this.folder }, below)
     const from = `${this.#part}${inside === '' ? '' : `${inside}/`}`
-    // A slash is followed by a zero.
+    // In ASCII, a slash is followed by a zero: this is the end of the range with that prefix.
     const to = from === '' ? LAST : `${from.slice(0, -1)}0`
     const range = 'owner = ? AND path >= ? AND path < ?'
     const rows = await this.#sql.all(`SELECT path FROM files WHERE ${range} ORDER BY path`, [this.#owner, from, to])
@@ -76,7 +76,7 @@ class TableFiles implements FileStore {
     return paths.filter(path => path.slice(from.length - this.#part.length).split('/').length <= MAX_DEPTH)
   }
 
-  /** False where the row is not as it was found. */
+  /** False if the row has changed since it was read. */
   async #replace(path: string, found: StoredFile | undefined, after: string | null): Promise<boolean> {
     const key = this.#key(path)
     if (after === null) {
@@ -107,7 +107,7 @@ export class HomeTable implements HomeFiles {
     this.#home = home
   }
 
-  /** `home` is the folder that the files of the home itself are named by. */
+  /** `home` is the folder in the names of the home's own files. */
   static async open(url: string, home: string): Promise<HomeTable> {
     return new HomeTable(await PostgresSql.open(url, 'files', MIGRATIONS), resolve(home))
   }

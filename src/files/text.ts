@@ -1,8 +1,7 @@
 /**
  * Text as our tools see it: UTF-8 that survives the round trip byte for byte, with its BOM and line endings.
  *
- * What is not such text (binary, other encodings, half a surrogate pair from a model) is refused rather than
- * mangled.
+ * Anything else (binary, other encodings, half a surrogate pair from a model) is refused rather than mangled.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -30,7 +29,7 @@ export function decodeText(bytes: Uint8Array, path: string): string {
   }
 }
 
-/** Refuses text that a file could not give back. */
+/** Refuses text that would not survive writing and reading. */
 export function checkContent(argument: string, text: string): void {
   if (!text.isWellFormed()) {
     throw new PalimpsestError('INVALID_UNICODE', `${argument} contains half a surrogate pair: not valid Unicode.`)
@@ -58,15 +57,15 @@ export function lineEndings(text: string): LineEndings {
 }
 
 /**
- * A model's text in the line endings of the file that it goes to: where the file has CRLF throughout and the
- * text has no carriage return of its own, its line breaks become CRLF. Everything else stays as it is.
+ * Converts a model's text to the line endings of its target file: if the file has CRLF throughout and the text has no
+ * carriage return, its line breaks become CRLF. Everything else stays as it is.
  */
 export function inLineEndingsOf(file: string, text: string): string {
   if (text.includes('\r') || !text.includes('\n') || lineEndings(file) !== 'crlf') return text
   return text.replaceAll('\n', '\r\n')
 }
 
-/** Characters as people count them in code: Unicode code points. */
+/** The length in Unicode code points. */
 export function countChars(text: string): number {
   let count = 0
   for (const _ of text) count++
@@ -80,7 +79,7 @@ export function splitLines(text: string): string[] {
   return lines
 }
 
-/** The numbers, from 1, of the lines that hold these offsets, which ascend. */
+/** The line numbers, from 1, of ascending offsets. */
 export function linesAt(text: string, offsets: readonly number[]): number[] {
   let line = 1
   let next = text.indexOf('\n')

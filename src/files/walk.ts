@@ -20,7 +20,7 @@ export type Entry = {
 
 const NOT_ENTERED = new Set(['.git', 'node_modules'])
 
-/** Yields every entry; folders before what is in them. `depth` 1 is the folder's own entries. */
+/** Yields every entry; a folder before its content. `depth` 1 is the folder's own entries. */
 export async function* walk(folder: Folder, depth: number, above: string[] = []): AsyncGenerator<Entry> {
   const entries = await readdir(folder.at('.'), { withFileTypes: true })
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -34,7 +34,7 @@ export async function* walk(folder: Folder, depth: number, above: string[] = [])
   }
 }
 
-/** Says of names below a folder whether they fit a glob; a glob without a slash is one for names, at any depth. */
+/** Gives a test whether names below a folder match a glob; a glob without a slash matches names at any depth. */
 export function globFilter(glob: string | undefined): (parts: readonly string[]) => boolean {
   if (glob === undefined || glob === '') return () => true
   const fits = readGlob(glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`)
@@ -43,7 +43,7 @@ export function globFilter(glob: string | undefined): (parts: readonly string[])
 
 async function* walkInto(parent: Folder, name: string, depth: number, parts: string[]): AsyncGenerator<Entry> {
   const folder = await openFolderIn(parent, name).catch(error => {
-    // Gone, swapped for a link, or not ours to read: then there is nothing to walk.
+    // Gone, replaced by a link, or not readable: then there is nothing to walk.
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES'].includes(codeOf(error) ?? '')) return undefined
     throw error
   })

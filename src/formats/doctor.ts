@@ -1,8 +1,8 @@
 /**
- * Finds and heals what is wrong with a conversation that was recorded elsewhere, so that it can enter a ledger and
- * be sent: ids that are missing or occur twice, results before or far behind their calls, results without a call,
- * two results, parts in messages of the wrong role. Nothing is thrown away: what cannot stay what it is becomes
- * text. Calls without a result, and empty messages, are left to the ledger, which answers and fills them.
+ * Finds and heals problems of a conversation that was recorded elsewhere, so that it can enter a ledger and be sent:
+ * missing or duplicate ids, results before or far after their calls, results without a call, two results, parts in
+ * messages of the wrong role. Nothing is thrown away: a part that cannot be kept as it is becomes text. Calls without
+ * a result, and empty messages, are left to the ledger, which answers and fills them.
  */
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
@@ -13,14 +13,14 @@ import { resultAsText } from '../view/repairs.ts'
 
 export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
 
-/** What is wrong, and the same conversation without it. */
+/** The problems, and the conversation without them. */
 export function diagnose(messages: readonly Message[], dialect?: Dialect): Diagnosis {
   const violations = checkView(messages, dialect ? { dialect } : {})
   const { messages: whole, healed } = heal(messages)
   return { violations, messages: whole, healed }
 }
 
-/** The conversation as a ledger accepts it: unchanged where nothing is wrong, with as many assistant messages. */
+/** The conversation as a ledger accepts it: unchanged if nothing is wrong, with as many assistant messages. */
 export function heal(messages: readonly Message[]): { messages: Message[]; healed: string[] } {
   const healed: string[] = []
   const readable = messages.map(message => (message.parts.every(isWellFormed) ? message : wellFormed(message, healed)))
@@ -55,8 +55,8 @@ function wellFormed(message: Message, healed: string[]): Message {
 }
 
 /**
- * Gives a call whose id is missing or taken a new one. A result goes to the newest call of its id that has none, as
- * an agent that uses ids again means it.
+ * Gives a call whose id is missing or taken a new one. A result goes to the newest call with its id that has no
+ * result, as an agent that reuses ids means it.
  */
 function nameCalls(messages: readonly Message[], healed: string[]): Message[] {
   const taken = new Set(messages.flatMap(message => message.parts.flatMap(part => ('id' in part ? part.id : []))))
@@ -97,7 +97,7 @@ function freeId(id: string, taken: Set<string>): string {
 
 type Found = { result: ToolResultPart; at: number | undefined }
 
-/** Every result directly behind the assistant message that made its call; what has no place becomes text. */
+/** Puts every result directly after the assistant message that made its call; a result without a call becomes text. */
 function placeResults(messages: readonly Message[], healed: string[]): Message[] {
   const home = new Map<string, number>()
   for (const [index, message] of messages.entries()) {
@@ -136,7 +136,9 @@ function directlyBehind(messages: readonly Message[], call: number, result: numb
   return result >= at && messages.slice(at, result + 1).every(message => message.role === 'tool')
 }
 
-/** An assistant message followed by the results of its calls; other messages stay unless nothing is left of them. */
+/**
+ * An assistant message followed by the results of its calls; other messages are kept unless nothing is left of them.
+ */
 function withResults(message: Message, original: Message, found: ReadonlyMap<string, Found>): Message[] {
   if (message.role !== 'assistant') return message.parts.length > 0 || original.parts.length === 0 ? [message] : []
   const own = callsIn(message).flatMap(({ id }) => found.get(id) ?? [])

@@ -1,6 +1,6 @@
 /**
- * Which provider's form a JSON value has: a list of messages, or a request with one in it. Told by what only one
- * provider writes (roles, fields, types of blocks); a list of plain texts counts as OpenAI Chat.
+ * Detects which provider's form a JSON value has: a list of messages, or a request with one. It looks for roles,
+ * fields and block types that only one provider uses; a list of plain texts counts as OpenAI Chat.
  */
 import { isRecord } from '../model/json.ts'
 import type { Wire } from './adapters/original.ts'
@@ -8,14 +8,14 @@ import type { Wire } from './adapters/original.ts'
 export const WIRE_DIALECTS = ['anthropic', 'openai-chat', 'openai-responses'] as const
 export type WireDialect = (typeof WIRE_DIALECTS)[number]
 
-/** `around` is the request that has the list under `key`; without a key the list is the whole value. */
+/** `around` is the request with the list under `key`; without a key the list is the whole value. */
 export type WireForm = { dialect: WireDialect | 'neutral'; list: unknown[]; around: Wire; key?: 'messages' | 'input' }
 
 export function isWireDialect(name: string): name is WireDialect {
   return WIRE_DIALECTS.some(dialect => dialect === name)
 }
 
-/** The form of a value, of the given dialect if one is given; nothing where there is no list of messages. */
+/** The form of a value, in the given dialect if there is one; undefined if there is no list of messages. */
 export function wireFormOf(value: unknown, dialect?: WireDialect): WireForm | undefined {
   const form = listIn(value)
   if (!form || form.list.length === 0 || !form.list.every(isRecord)) return undefined

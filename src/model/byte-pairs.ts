@@ -1,27 +1,27 @@
 /**
- * How many tokens a piece of text is: byte-pair encoding over a table of tokens, each of which is its rank.
+ * Counts the tokens of a piece of text: byte-pair encoding over a table of tokens, in the order of their ranks.
  *
- * The bytes are merged two neighbours at a time, those of the lowest rank first, until no two are a token together.
- * The table stays as it comes, the lengths of all tokens and then their bytes, with a hash table over it: a process
- * counts its first token some 20 ms after it asks, and holds no string for each of 200,000 tokens.
+ * Neighbouring bytes are merged, lowest rank first, until no two together are a token. The table is kept as it is
+ * stored, the lengths of all tokens and then their bytes, with a hash table over it: a process counts its first token
+ * some 20 ms after it asks, and holds no string for each of 200,000 tokens.
  */
 const SLOTS = 2 ** 19
-/** Higher than any rank: these two are no token together. */
+/** Higher than any rank: the two together are not a token. */
 const NONE = 2 ** 30
 
 export class BytePairs {
   readonly #packed: Uint8Array
-  /** Where the bytes of each token begin in the table, and one place more. */
+  /** The start of each token's bytes in the table, plus the end of the last. */
   readonly #starts: Int32Array
-  /** For each hash a rank plus one; 0 where there is none. */
+  /** For each hash a rank plus one; 0 if empty. */
   readonly #slots = new Int32Array(SLOTS)
   readonly #encoder = new TextEncoder()
   #bytes = new Uint8Array(1024)
-  /** Where the tokens of the piece begin, and the rank of each together with the next. */
+  /** The start of each part of the piece, and the rank of each pair of neighbours. */
   #parts = new Int32Array(1025)
   #ranks = new Int32Array(1025)
 
-  /** A table as scripts/build-tokens.ts packs it: how many tokens, their lengths, and their bytes; in base64. */
+  /** A table as packed by scripts/build-tokens.ts: the number of tokens, their lengths, and their bytes; in base64. */
   constructor(base64: string) {
     const packed = bytesOf(base64)
     const size = new DataView(packed.buffer).getUint32(0)
@@ -40,7 +40,7 @@ export class BytePairs {
     this.#packed = packed
   }
 
-  /** The tokens of one piece. The time grows with the square of its length. */
+  /** The number of tokens of one piece. The time is quadratic in its length. */
   count(piece: string): number {
     const length = this.#read(piece)
     if (length < 2 || this.#rankOf(0, length) !== NONE) return length && 1
@@ -60,7 +60,7 @@ export class BytePairs {
     }
   }
 
-  /** The rank of a part together with the next one, if there is one among those that are left. */
+  /** The rank of a part together with the next one, if there is a next one. */
   #rankOfPair(part: number, left: number): number {
     return part + 1 < left ? this.#rankOf(this.#parts[part]!, this.#parts[part + 2]!) : NONE
   }

@@ -1,7 +1,7 @@
-/** What holds where nothing else is said, for every door. */
+/** Defaults for every door. */
 
 export const DEFAULT_PLANNER = 'thrifty'
-/** A folder's own home is here in it; what all homes of a user share is here in the user's folder. */
+/** The name of a folder's own home, and of the folder in the user's home for data that all homes share. */
 export const DEFAULT_HOME = '.agent'
 /** The home that keeps everything in memory. */
 export const MEMORY = ':memory:'

@@ -1,6 +1,6 @@
 /**
- * One error for everything that a caller can get wrong or that the world can do to us. `code` is stable and
- * documented in docs/errors.md; `message` says what to do; further fields carry the data behind it.
+ * One error class for mistakes of callers and for failures outside our control. `code` is stable and documented in
+ * docs/errors.md; `message` says what to do; further fields carry the data behind it.
  */
 
 /** Every code, with the exit code that the CLI gives for it. */
@@ -38,13 +38,13 @@ export const ERROR_CODES = {
   SUMMARY_TOO_LONG: 4,
   PINNED: 4,
   ALREADY: 4,
-  /** The file is not what it was when it was read or written. */
+  /** The file has changed since it was read or written. */
   FILE_CHANGED: 4,
-  /** A memory block of that label is there already. */
+  /** A memory block with that label already exists. */
   BLOCK_EXISTS: 4,
   /** The block that a proposal changes has been deleted since. */
   BLOCK_DELETED: 4,
-  /** A proposal that has been decided already. */
+  /** A proposal that is already decided. */
   PROPOSAL_NOT_OPEN: 4,
   /** Two changes of the same lines: somebody must choose. */
   CONFLICT: 4,
@@ -105,12 +105,12 @@ export class PalimpsestError extends Error {
   }
 }
 
-/** What an error says, whatever was thrown. */
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** True for our own errors, whichever copy of the package made them. */
+/** True for our own errors, from any copy of the package. */
 export function isPalimpsestError(error: unknown): error is PalimpsestError {
   return error instanceof Error && error.name === 'PalimpsestError' && 'code' in error
 }

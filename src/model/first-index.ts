@@ -1,4 +1,4 @@
-/** The first index that fulfils a condition which all later ones fulfil too; the length where none does. */
+/** The first index that fulfils a condition which all later ones fulfil too; the length if none does. */
 export function firstIndex(length: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, length]
   while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * Where values are in a text of JSON, found without parsing it. Only ASCII characters count, so bytes of UTF-8 may be
- * given as Latin 1: places in the text are then places in the bytes. A text that ends early gives 0. Pure.
+ * Finds values in a JSON text without parsing it. Only ASCII characters matter, so UTF-8 bytes may be passed as Latin
+ * 1: positions in the text are then positions in the bytes. A text that ends early gives 0. Pure.
  */
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -16,14 +16,14 @@ export function skipBlank(text: string, start: number): number {
   return at
 }
 
-/** Behind the quote that closes the string which begins at `start`; 0 where none does. */
+/** The position after the closing quote of the string that begins at `start`; 0 if there is none. */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
   while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
   return quote + 1
 }
 
-/** Behind the value that begins at `start`; 0 where the text ends before. */
+/** The position after the value that begins at `start`; 0 if the text ends before. */
 export function endOfValue(text: string, start: number): number {
   let depth = 0
   let at = start
@@ -55,7 +55,7 @@ function endOfWord(text: string, start: number): number {
   return at
 }
 
-/** Whether an odd number of backslashes is before a quote. */
+/** Whether an odd number of backslashes precedes a quote. */
 function isEscaped(text: string, quote: number): boolean {
   let at = quote - 1
   while (text.charCodeAt(at) === BACKSLASH) at--

@@ -1,5 +1,5 @@
 /**
- * The texts inside a part, in a fixed order: what edits address by number and what search reads.
+ * The texts inside a part, in a fixed order: edits address them by number, and search reads them.
  *
  * A text part has one leaf, a tool result one (or one per inner part), a tool call one per string in its input,
  * in the order of its keys. `withLeaves` puts other texts in their place and keeps everything else.
@@ -33,7 +33,7 @@ export function imagesIn(part: Part): ImagePart[] {
   return part.type === 'tool-result' && typeof part.output !== 'string' ? part.output.flatMap(imagesIn) : []
 }
 
-/** What is shown in place of an image. */
+/** The text that replaces an image. */
 export function imageStub(image: ImagePart): string {
   return `[Image left out: ${image.mediaType}, ${withCommas(bytesOfImage(image))} bytes]`
 }

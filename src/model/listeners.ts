@@ -1,8 +1,8 @@
-/** Those who want to hear of something, told in the order in which they came. */
+/** Listeners for events, called in the order in which they were added. */
 export class Listeners<Event> {
   readonly #all = new Set<(event: Event) => void>()
 
-  /** The answer stops listening. */
+  /** Returns a function that stops listening. */
   listen(listener: (event: Event) => void): () => void {
     this.#all.add(listener)
     return () => void this.#all.delete(listener)

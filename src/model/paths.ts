@@ -1,11 +1,11 @@
 /**
- * Paths as text: two spellings of one file become one. No file system is asked, so a symlink stays what it is
- * called, and upper and lower case differ.
+ * Paths as text: two spellings of one file become one. The file system is not asked, so symlinks are not resolved,
+ * and case matters.
  */
 
 /**
- * Forward slashes, no `.` and no `a/..`, no slash at the end; a relative path is put behind `cwd` if there is one.
- * What leads out of a relative path (`../x`) stays.
+ * Forward slashes, no `.` and no `a/..`, no slash at the end; a relative path is joined to `cwd` if there is one.
+ * Leading `..` steps of a relative path stay.
  */
 export function normalizePath(path: string, cwd?: string): string {
   let text = path.replaceAll('\\', '/')
@@ -13,10 +13,10 @@ export function normalizePath(path: string, cwd?: string): string {
   if (/^[a-z]:/.test(text)) text = text[0]!.toUpperCase() + text.slice(1)
   const root = /^(?:[A-Z]:)?\/+|^[A-Z]:/i.exec(text)?.[0] ?? ''
   const steps = stepsOf(text.slice(root.length), root === '')
-  // A share of another machine keeps both of its slashes.
+  // A network share keeps both of its slashes.
   const isShare = root === '//' && steps.length > 0
   const clean = isShare ? root : root.replace(/\/+/, '/')
-  // A name that looks like a drive is none behind a dot.
+  // With a leading dot, a name that looks like a drive is not one.
   const dot = root === '' && /^[a-z]:/i.test(steps[0] ?? '') ? './' : ''
   return dot + clean + steps.join('/') || '.'
 }
@@ -33,8 +33,8 @@ function stepsOf(path: string, relative: boolean): string[] {
 }
 
 /**
- * True when two normalised paths most likely name one file: they are equal, or one is relative and the other ends
- * with it. A tool that is given relative paths and one that is given absolute ones then still meet.
+ * True if two normalised paths most likely name one file: they are equal, or one is relative and the other ends with
+ * it. So a tool with relative paths and one with absolute paths agree.
  */
 export function sameFile(a: string, b: string): boolean {
   if (a === b) return true

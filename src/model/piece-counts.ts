@@ -1,19 +1,19 @@
 /**
- * The token counts of pieces of a text: each distinct piece is tokenized once. A piece is looked up by its characters
- * in an array that holds one text after the other, so nothing is cut out for that. The table has a fixed size; when it
- * is full it begins anew.
+ * Caches the token counts of pieces of text: each distinct piece is tokenized once. A piece is looked up by its
+ * characters in an array that holds the texts of all pieces, so no substring is made. The table has a fixed size and
+ * is cleared when it is full.
  */
 const MOST_PIECES = 65_536
 const MOST_CHARS = 1_048_576
-/** Places in which a piece is looked for: a text that is made to collide is tokenized, and not searched for. */
+/** The number of slots that are probed for a piece: a text crafted to collide is tokenized instead. */
 const MOST_TRIES = 16
 
 export class PieceCounts {
   readonly #codes: Uint16Array
   readonly #tokenize: (piece: string) => number
-  /** For each hash the number of a piece plus one; 0 where there is none. */
+  /** For each hash the number of a piece plus one; 0 if empty. */
   readonly #slots = new Int32Array(2 * MOST_PIECES)
-  /** The characters of all pieces, and where those of each begin. */
+  /** The characters of all pieces, and the start of each. */
   readonly #chars = new Uint16Array(MOST_CHARS)
   readonly #starts = new Int32Array(MOST_PIECES + 1)
   readonly #counts = new Int32Array(MOST_PIECES)

@@ -2,7 +2,7 @@
 export class Queues {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Starts when everything that was given before under this key has ended, well or not. */
+  /** Starts when all earlier work under this key has ended, even if it failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve()
     const next = before.then(work, work)

@@ -1,12 +1,12 @@
 /** Cutting texts for display: never through a character of two halves, numbers as people read them. */
 
-/** As `text.slice`, for every text that is shortened: a character that would be split is left out. */
+/** Like `text.slice`, but leaves out a character that would be split. Use it for every text that is shortened. */
 export function cut(text: string, from: number, to = text.length): string {
   const start = isLow(text.charCodeAt(from)) && isHigh(text.charCodeAt(from - 1)) ? from + 1 : from
   return text.slice(start, characterStart(text, to))
 }
 
-/** The place itself, or the one before where it is in the middle of a character. */
+/** The position itself, or the one before it if it is in the middle of a character. */
 export function characterStart(text: string, at: number): number {
   return isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at
 }
@@ -19,7 +19,7 @@ export function tailOf(text: string, length: number): string {
   return cut(text, Math.max(0, text.length - length))
 }
 
-/** The text up to a bound, with a sign where it was cut. */
+/** The text up to a length, with a mark if it was cut. */
 export function boundedTo(text: string, length: number): string {
   return text.length <= length ? text : `${headOf(text, length - 1)}…`
 }
@@ -58,7 +58,7 @@ export function linesIn(text: string): number {
   return lines
 }
 
-/** The line that holds a place. */
+/** The line at a position. */
 export function lineAt(text: string, at: number): string {
   const end = text.indexOf('\n', at)
   return text.slice(text.lastIndexOf('\n', at - 1) + 1, end < 0 ? undefined : end)
@@ -72,7 +72,7 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff
 }
 
-/** Dollars for people: cents, and more digits where cents say nothing. */
+/** Dollars for people: in cents, with more digits for small amounts. */
 export function asDollars(amount: number): string {
   const digits = Math.abs(amount) < 0.1 && amount !== 0 ? 4 : 2
   return `${amount < 0 ? '−' : ''}$${Math.abs(amount).toFixed(digits)}`

@@ -24,7 +24,7 @@ const SAMPLES = 32
 /** Texts are cut into blocks of about this length, so that the list of pieces stays short. */
 const BLOCK_CHARS = 262_144
 const REMEMBERED_CHARS = 8_000_000
-/** A shorter text is counted as fast as it is found. */
+/** Counting a shorter text is as fast as looking it up. */
 const MIN_REMEMBERED_CHARS = 64
 const IMAGE_TOKENS = 1600
 const CHARS_PER_RAW_TOKEN = 4
@@ -41,7 +41,7 @@ export async function loadCounter(): Promise<Counter> {
   return exact
 }
 
-/** Adds the memory and the bound on time to a tokenizer of short texts. */
+/** Adds a cache and a bound on time to a tokenizer of short texts. */
 export function guarded(tokenize: Counter): Counter {
   const countPieces = remembering(tokenize)
   const texts = new Map<string, number>()
@@ -161,7 +161,7 @@ export function messagesTokens(messages: readonly Message[], count: Counter): nu
   return messages.reduce((total, message) => total + messageTokens(message, count), 0)
 }
 
-/** Roughly what a message weighs on the wire. */
+/** The approximate size of a message in a request, in bytes. */
 export function messageBytes(message: Message): number {
   return message.parts.reduce((total, part) => total + partBytes(part), 0)
 }
@@ -180,7 +180,7 @@ function measure(part: Part, count: Counter): number {
     case 'text':
       return count(part.text)
     case 'reasoning':
-      // A provider may keep the words to itself: then its signature tells roughly how many there are.
+      // A provider may withhold the text: then its signature gives a rough length.
       return part.text === '' && part.original ? rawTokens(part.original.value) : count(part.text)
     case 'tool-call':
       return count(typeof part.input === 'string' ? part.input : (JSON.stringify(part.input) ?? ''))
@@ -194,7 +194,7 @@ function measure(part: Part, count: Counter): number {
   }
 }
 
-/** Opaque blocks by their length; a file in base64 (an image, a PDF) as an image. */
+/** Opaque blocks are estimated by their length; a file in base64 (an image, a PDF) like an image. */
 function rawTokens(value: unknown): number {
   let files = 0
   const text = JSON.stringify(value, function (this: object, key, inner: unknown) {

@@ -11,8 +11,8 @@ export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type Dialect = 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini' | 'ai-sdk' | 'langchain'
 
 /**
- * What a provider sent that the neutral form cannot say: kept so that an untouched part goes out exactly as
- * it came in. Present only where building the block from the neutral part would give other bytes.
+ * The part of a provider's block that the neutral form cannot express: kept so that an unchanged part is sent exactly
+ * as it came. Present only if rebuilding the block from the neutral part would give other bytes.
  */
 export type Original = { dialect: Dialect; value: unknown }
 
@@ -21,13 +21,13 @@ export type Message = {
   parts: Part[]
   /** When it happened, in milliseconds since 1970. */
   at?: number
-  /** The provider's message around the parts, where that cannot be rebuilt from them. */
+  /** The provider's message around the parts, if it cannot be rebuilt from them. */
   original?: Original
 }
 
 export type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | ImagePart | RawPart
 
-/** In a view, `edit` names the edit that made this part what it is. */
+/** In a view, `edit` names the edit that produced this part. */
 type Shared = { original?: Original; edit?: string }
 
 export type TextPart = { type: 'text'; text: string } & Shared
@@ -41,7 +41,7 @@ export type ToolResultPart = {
   isError?: boolean
 } & Shared
 export type ImagePart = { type: 'image'; mediaType: string; data?: string; url?: string } & Shared
-/** Opaque: kept and sent back as it came, never edited on its own. */
+/** Opaque: kept and sent back unchanged, never edited on its own. */
 export type RawPart = { type: 'raw'; provider: string; value: unknown } & Shared
 
 /**
@@ -62,12 +62,15 @@ export type RangeTarget = { type: 'range'; from: number; to: number }
 type AfterTarget = { type: 'after'; entry: number }
 
 /**
- * What is shown instead. A text replaces the text of a part, a leaf or a span; messages replace whole entries, or are
+ * The replacement. A text replaces the text of a part, a leaf or a span; messages replace whole entries, or are
  * inserted; `input` replaces the arguments of a tool call; `null` drops a part (reasoning or an image).
  */
 export type Replacement = string | null | { messages: Message[] } | { input: unknown }
 
-/** Who made an edit: a policy by name, the agent, the user, or the engine itself (repairs that legality needs). */
+/**
+ * The author of an edit: a policy by name, the agent, the user, or the engine itself (for repairs that legality
+ * needs).
+ */
 export type Author = `policy:${string}` | 'agent' | 'user' | 'engine'
 
 export type Edit = {
@@ -76,7 +79,7 @@ export type Edit = {
   replacement: Replacement
   by: Author
   why: string
-  /** Tokens that the view is shorter by, at the time of the edit. */
+  /** The tokens that the edit saved in the view when it was made. */
   saved: number
   /** A policy's own name for the form that it gave the part. */
   mark?: string
@@ -93,7 +96,7 @@ export type Usage = {
   /** Tokens of the output that were reasoning. */
   reasoning?: number
   model?: string
-  /** The service tier or speed that was billed, where it is not the default. */
+  /** The service tier or speed that was billed, if it is not the default. */
   tier?: string
 }
 
@@ -109,10 +112,10 @@ export type ServerEdit = {
   summary?: string
 }
 
-/** What else is known of a call: why the cache did not help, and what the provider edited and left out by itself. */
+/** Further facts about a call: the cause of a cache miss, and the edits and omissions by the provider. */
 export type Told = { miss?: CacheMiss; server?: ServerEdit[]; dropped?: number }
 
-/** What our own file tools read or wrote. */
+/** A read or write by our own file tools. */
 export type FileEvent = {
   action: 'read' | 'write'
   /** Relative to the root, symbolic links resolved, `/` between folders. */
@@ -121,7 +124,7 @@ export type FileEvent = {
   hash: string
   /** The content that a write replaced; null when there was no file. */
   before?: string | null
-  /** What a write left; null when it removed the file. Ledgers of earlier versions do not have it. */
+  /** The text after a write; null if it removed the file. Ledgers of earlier versions do not have it. */
   after?: string | null
   intent?: string
 }

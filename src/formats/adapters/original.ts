@@ -1,9 +1,9 @@
 /**
- * What the adapters share: when to keep a provider's original, and how to fill it again.
+ * Shared by the adapters: when to keep a provider's original, and how to fill it again.
  *
- * An original is the provider's block or message with everything taken out that the neutral form holds: a
- * `…` marks the place. Writing fills the places from the neutral part, so an edited part keeps the other fields
- * of its block, and no content is stored twice. It is kept only where the block could not be rebuilt without it.
+ * An original is the provider's block or message without the content that the neutral form holds: a `…` marks each
+ * place. Writing fills the places from the neutral part, so an edited part keeps the other fields of its block, and
+ * no content is stored twice. It is kept only if the block could not be rebuilt without it.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord, tryJson } from '../../model/json.ts'
@@ -21,13 +21,13 @@ import type {
   ToolResultPart,
 } from '../../model/types.ts'
 
-/** An object as a provider sends it: nothing is known of it until it is looked at. */
+/** An object as a provider sends it; its fields are unknown until they are checked. */
 export type Wire = Record<string, unknown>
 
-/** Stands where content was taken out: alone for a string, in a list for a list. */
+/** The mark for removed content: alone for a string, in a list for a list. */
 export const TAKEN = '…'
 
-/** The place that content leaves behind. Empty lists, null and what is missing stay as they are. */
+/** The mark for some content. Empty lists, null and missing values stay as they are. */
 export function taken(content: unknown): unknown {
   if (typeof content === 'string') return TAKEN
   return Array.isArray(content) && content.length > 0 ? [TAKEN] : content
@@ -37,14 +37,14 @@ export function isTaken(place: unknown): boolean {
   return place === TAKEN || (Array.isArray(place) && place[0] === TAKEN)
 }
 
-/** The original of this dialect, if there is one and it is of that type; another dialect's is no use here. */
+/** The original of this dialect, if there is one of that type; another dialect's is of no use here. */
 export function originalOf(holder: { original?: Original }, dialect: Dialect, type?: string): Wire | undefined {
   const { original } = holder
   if (original?.dialect !== dialect || !isRecord(original.value)) return undefined
   return type === undefined || original.value.type === type ? original.value : undefined
 }
 
-/** How a dialect writes each kind of part. A text or reasoning may not be written at all. */
+/** How a dialect writes each kind of part. A text or reasoning may be left out. */
 export type PartWriters = {
   text(part: TextPart): unknown[]
   reasoning(part: ReasoningPart): unknown[]
@@ -53,7 +53,10 @@ export type PartWriters = {
   image(part: ImagePart): unknown
 }
 
-/** Zero blocks or one. What only another provider understands is told in words, but not in the model's name. */
+/**
+ * Zero blocks or one. A block that only another provider understands is described in words, but not as the model's
+ * own.
+ */
 export function writePart(part: Part, role: Role, dialect: Dialect, write: PartWriters): unknown[] {
   switch (part.type) {
     case 'text':
@@ -72,10 +75,10 @@ export function writePart(part: Part, role: Role, dialect: Dialect, write: PartW
   }
 }
 
-/** What was written for a message before; for callers who never change one. */
+/** The output for messages that were written before; for callers that never change a message. */
 export type Written<T> = WeakMap<Message, T>
 
-/** What `write` makes of a message, once. */
+/** The output of `write` for a message, computed once. */
 export function writtenOnce<T>(
   message: Message,
   before: Written<T> | undefined,
@@ -88,12 +91,12 @@ export function writtenOnce<T>(
   return wire
 }
 
-/** The part as it is if `rebuilt` says the same as `block`; else with its original. */
+/** The part alone if `rebuilt` equals `block`; otherwise with its original. */
 export function keep<P extends Part>(part: P, block: unknown, rebuilt: unknown, original: Original): P {
   return sameJson(rebuilt, block) ? part : { ...part, original }
 }
 
-/** Whether two values have the same JSON, key order included. Shared strings make it cheap. */
+/** Whether two values have the same JSON, including key order. Shared strings make it cheap. */
 export function sameJson(one: unknown, other: unknown): boolean {
   const a = jsonValue(one)
   const b = jsonValue(other)
@@ -111,7 +114,7 @@ function jsonValue(value: unknown): unknown {
   return isRecord(value) && typeof value.toJSON === 'function' ? value.toJSON() : value
 }
 
-/** Content as parts: a string is one text; of a list each block is a part; nothing is no part. */
+/** Content as parts: a string is one text; each block of a list is a part; no content gives no part. */
 export function readContent(content: unknown, read: (block: unknown) => Part): Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return Array.isArray(content) ? content.map(read) : []
@@ -120,8 +123,8 @@ export function readContent(content: unknown, read: (block: unknown) => Part): P
 export type Codec = { dialect: Dialect; write: (part: Part) => unknown[] }
 
 /**
- * Parts as content: a string where `place` says so and a string can hold them, else a list of blocks.
- * Undefined when nothing is left of what there was.
+ * Parts as content: a string if `place` is one and a string can hold them, otherwise a list of blocks. Undefined if
+ * nothing is left of the content.
  */
 export function writeContent(parts: readonly Part[], place: unknown, { dialect, write }: Codec): unknown {
   const [first] = parts
@@ -133,7 +136,7 @@ export function writeContent(parts: readonly Part[], place: unknown, { dialect, 
   return isTaken(place) ? undefined : place
 }
 
-/** The parts of an edited result count as edited themselves. */
+/** The parts of an edited result also count as edited. */
 export function outputParts(part: { output: string | Part[]; edit?: string }): Part[] {
   const parts: Part[] = typeof part.output === 'string' ? [{ type: 'text', text: part.output }] : part.output
   return part.edit === undefined ? parts : parts.map(inner => ({ ...inner, edit: part.edit }))
@@ -143,13 +146,13 @@ export function rawPart(provider: Dialect, value: unknown): RawPart {
   return { type: 'raw', provider, value }
 }
 
-/** What is shown for an opaque block of another dialect. */
+/** The text that replaces an opaque block of another dialect. */
 export function rawNote({ value, provider }: RawPart): string {
   const type = isRecord(value) && typeof value.type === 'string' ? value.type : 'block'
   return `[${type} left out: only ${provider} can carry it]`
 }
 
-/** Arguments of a call as the model wrote them → input. What is not JSON stays a string. */
+/** Parses a call's arguments as the model wrote them. Invalid JSON stays a string. */
 export function inputOf(text: string): unknown {
   if (text === '') return {}
   const input = tryJson(text)
@@ -160,14 +163,14 @@ export function argumentsOf(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {})
 }
 
-/** Input as an object, for dialects that know no other. */
+/** Input as an object, for dialects that accept nothing else. */
 export function objectInput(input: unknown): Wire {
   return isRecord(input) ? input : { input }
 }
 
 export type ImageSource = { mediaType: string; data?: string; url?: string }
 
-/** For an image whose type only its address knows. */
+/** For an image whose type is unknown until its address is fetched. */
 export const ANY_IMAGE = 'image/*'
 
 export function imageFromUrl(url: string): ImageSource {
@@ -179,7 +182,7 @@ export function urlOfImage({ mediaType, data, url }: ImageSource): string {
   return data === undefined ? (url ?? '') : `data:${mediaType};base64,${data}`
 }
 
-/** The messages of a request, each an object with a role; anything else is the caller's mistake. */
+/** The messages of a request, each an object with a role; throws otherwise. */
 export function wireMessages(messages: unknown, what: string): Wire[] {
   if (!Array.isArray(messages)) throw new PalimpsestError('INVALID_MESSAGE', `${what} must be a list.`)
   messages.forEach((message, index) => {
@@ -190,12 +193,12 @@ export function wireMessages(messages: unknown, what: string): Wire[] {
   return messages
 }
 
-/** Names of calls by id, filled while reading: most results do not say which tool they are of. */
+/** Names of calls by id, filled while reading: most results do not name their tool. */
 export type CallNames = Map<string, string>
 
 export const UNKNOWN_TOOL = 'unknown'
 
-/** Text and images beside results, which some dialects cannot put there: they follow as a message of the user. */
+/** Text and images beside results. Some dialects cannot put them there: they follow as a user message. */
 export function besideResults(message: Message): Part[] {
   return message.parts.filter(part => part.type !== 'tool-result')
 }

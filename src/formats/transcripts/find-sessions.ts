@@ -1,9 +1,9 @@
 /**
- * Finds the sessions that agents keep on this machine: Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI in
- * the user's home, or whatever lies in a folder. Only names, sizes and times are read; nothing is written.
+ * Finds the sessions that agents keep on this machine: Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI
+ * in the user's home, or all transcripts in a folder. Only names, sizes and times are read; nothing is written.
  *
- * Most agents keep a file a session. opencode keeps records: a JSON file each in `storage`, or rows of `opencode.db`.
- * A session of one of these has the path of the store and the id of the session, and is put together when it is read.
+ * Most agents keep one file per session. opencode keeps records: JSON files in `storage`, or rows of `opencode.db`. A
+ * session of such a store has the path of the store and the id of the session, and is assembled when it is read.
  */
 
 import type { Dirent } from 'node:fs'
@@ -20,7 +20,7 @@ import { readSessions, readTranscript, type SessionRead, type Transcript } from 
 import { SessionCollector } from './sessions.ts'
 import type { Format, Problem } from './transcript.ts'
 
-/** A transcript; `session` names one of opencode's store, whose folder or database is `path`. */
+/** A transcript; `session` names a session in opencode's store, whose folder or database is `path`. */
 export type FoundFile = { path: string; session?: string }
 
 export type OwnSession = FoundFile & {
@@ -37,7 +37,7 @@ const CHAT_HISTORY = /chat[.-]history/i
 const DATABASE = 'opencode.db'
 const MOST_DEPTH = 12
 
-/** Where agents keep their sessions, by the variables that they go by themselves. */
+/** The folders in which agents keep their sessions, from the agents' own variables. */
 function ownPlaces(env: Environment): Place[] {
   const home = env['HOME'] ?? env['USERPROFILE'] ?? homedir()
   const isLines = (path: string) => path.endsWith('.jsonl')
@@ -67,12 +67,12 @@ function ownPlaces(env: Environment): Place[] {
   ]
 }
 
-/** The folders that are looked at, for a message that says where nothing was found. */
+/** The folders that are searched, for a message that nothing was found. */
 export function ownFolders(env: Environment): string[] {
   return ownPlaces(env).map(({ folder }) => folder)
 }
 
-/** All sessions of the user's own agents, the newest first. */
+/** All sessions of the user's own agents, newest first. */
 export async function findOwnSessions(env: Environment = process.env): Promise<OwnSession[]> {
   const found = new Map<string, OwnSession>()
   for (const { agent, folder, fits } of ownPlaces(env)) {
@@ -81,7 +81,7 @@ export async function findOwnSessions(env: Environment = process.env): Promise<O
       if (!isStored && !fits(file.path)) continue
       const { mtimeMs, size } = await statOf(file)
       const { at = mtimeMs, ...rest } = file
-      // opencode moved its records from files into the database: what both have is one session.
+      // opencode moved its records from files into the database: a session in both is counted once.
       const key = `${agent} ${basename(file.session ?? '') || file.path}`
       found.set(key, found.get(key) ?? { agent, ...rest, at, bytes: isStored ? 0 : size })
     }
@@ -93,7 +93,7 @@ async function statOf(file: FoundFile): Promise<{ mtimeMs: number; size: number 
   return stat(recordOf(file)).catch(() => ({ mtimeMs: 0, size: 0 }))
 }
 
-/** The transcripts in a folder, in the order of their names. */
+/** The transcripts in a folder, by name. */
 export async function filesIn(folder: string, depth = 0): Promise<(FoundFile & { at?: number })[]> {
   if (depth > MOST_DEPTH) return []
   const entries = await readdir(folder, { withFileTypes: true }).catch((): Dirent[] => [])
@@ -112,7 +112,7 @@ function looksRight(name: string): boolean {
   return LOOKS_RIGHT.test(name) || (CHAT_HISTORY.test(name) && /\.md$/i.test(name))
 }
 
-/** The sessions of a store of opencode's, if the path is one. */
+/** The sessions of an opencode store, if the path is one. */
 export async function storeSessions(path: string): Promise<FoundFile[] | undefined> {
   return basename(path) === DATABASE ? rowsIn(path) : storedIn(path)
 }
@@ -195,7 +195,7 @@ async function jsonIn(folder: string): Promise<Fields[]> {
   return Promise.all(names.filter(name => name.endsWith('.json')).map(name => jsonFrom(join(folder, name))))
 }
 
-/** A record that is cut off is passed over: opencode may be writing it. */
+/** An incomplete record is skipped: opencode may be writing it. */
 async function jsonFrom(path: string): Promise<Fields> {
   return fields(tryJson(await readFile(path, 'utf8').catch(() => '')))
 }

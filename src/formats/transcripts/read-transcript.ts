@@ -1,6 +1,6 @@
 /**
- * Reads the transcript of any agent that we know into sessions of neutral messages. The format is told by what is
- * in the file, not by its name.
+ * Reads the transcript of any known agent into sessions of neutral messages. The format is detected from the content,
+ * not from the file's name.
  *
  * A broken line is reported with its number and reading goes on. Files of lines are read line by line, so their
  * size does not matter; files that are one JSON value are read whole, up to a limit. Each may be compressed by gzip.
@@ -63,7 +63,7 @@ export const READERS: readonly TranscriptReader[] = [
 export type Transcript = { format: Format; sessions: TranscriptSession[]; problems: Problem[] }
 
 export type ReadOptions = {
-  /** Take the file for this format instead of looking. */
+  /** Uses this format instead of detecting it. */
   format?: Format
   /** Bytes of a line; a longer one is reported and left out. */
   maxLine?: number
@@ -87,12 +87,12 @@ export async function readTranscript(path: string, options: ReadOptions = {}): P
   return { format, sessions, problems }
 }
 
-/** Its place among the sessions of the file, from 1, stays when the file grows. */
+/** `place` is the session's place in the file, from 1; it does not change when the file grows. */
 export type SessionRead = { format: Format; session: TranscriptSession; place: number }
 
 /**
- * The same, session by session, each as soon as it is complete. What is held is what the file is in the midst of, so
- * that one with many conversations, or one that was compacted many times, may be larger than memory.
+ * The same, session by session, each as soon as it is complete. Only the unfinished sessions are in memory, so a file
+ * with many conversations, or one that was compacted many times, may be larger than memory.
  */
 export async function* readSessions(
   path: string,
@@ -116,7 +116,7 @@ export async function* readSessions(
       collector.add(event)
       const complete = collector.takeComplete()
       yield* complete.filter(session => session.messages.length > 0).map(read)
-      // One that ends before anything is said takes no place.
+      // A session that ends without a message takes no place.
       last -= complete.filter(session => session.messages.length === 0 && places.get(session.id) === last).length
     }
   }
@@ -268,13 +268,13 @@ async function bytesOf(path: string, limit: number): Promise<Buffer> {
 
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-/** What is in a file, unpacked where it is compressed. */
+/** The content of a file, decompressed if necessary. */
 async function* chunksOf(path: string): AsyncGenerator<Buffer> {
   const isPacked = await isGzip(path)
   const stream = createReadStream(path, { highWaterMark: MB })
   if (!isPacked) return yield* stream as AsyncIterable<Buffer>
   try {
-    // What goes wrong in either stream comes out of the one that is read.
+    // A failure in either stream is thrown by the one that is read.
     yield* pipeline(stream, createGunzip({ chunkSize: MB }), () => {}) as AsyncIterable<Buffer>
   } catch (cause) {
     throw new PalimpsestError(
@@ -341,7 +341,7 @@ function parse(text: string): { value: unknown } | { message: string } {
 
 type Line = { number: number; bytes: Buffer | undefined; length: number }
 
-/** The lines of a file. Of one that is too long only the length is known. */
+/** The lines of a file. For a line that is too long, only its length is given. */
 async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line> {
   const limit = options.maxLine ?? MAX_LINE_BYTES
   let pending: Buffer[] = []

@@ -1,5 +1,5 @@
 /**
- * Puts the events of a reader together to whole sessions.
+ * Assembles the events of a reader into whole sessions.
  */
 
 import type { Message, Usage } from '../../model/types.ts'
@@ -7,9 +7,9 @@ import type { Problem, SessionStart, TranscriptEvent } from './transcript.ts'
 
 export type TranscriptSession = SessionStart & {
   messages: Message[]
-  /** How many of the messages are in the parent session already (a tail kept by a compaction, or up to a rewind). */
+  /** How many of the messages the parent session already has (a tail kept by a compaction, or up to a rewind). */
   carried: number
-  /** What the provider reported, each with the index of the assistant message that it was for. */
+  /** The reported usage, each with the index of its assistant message. */
   usage: { message: number; usage: Usage }[]
 }
 
@@ -40,7 +40,7 @@ export class SessionCollector {
     else this.#carry(session, event.from, event.to)
   }
 
-  /** The sessions that are complete, empty ones too, each once: they are forgotten here. */
+  /** The complete sessions, including empty ones, each once: they are dropped here. */
   takeComplete(): TranscriptSession[] {
     const taken = [...this.#complete].flatMap(id => this.#sessions.get(id) ?? [])
     for (const id of this.#complete) this.#sessions.delete(id)

@@ -1,9 +1,9 @@
 /**
- * What a transcript reader is: it says whether it knows a file, and turns the file's lines (or its one JSON value)
- * into events. Readers are pure and hold no more than the step they are in, so a file of any length can be read.
+ * The interface of a transcript reader: it detects its format, and turns the file's lines (or its one JSON value)
+ * into events. Readers are pure and hold only the current step, so a file of any length can be read.
  *
- * What comes out of a session can be appended to a ledger as it is: call ids are unique, a result answers a call
- * before it, no message is empty. What cannot be kept in that form is kept as text, and reported.
+ * A session's messages can be appended to a ledger as they are: call ids are unique, a result answers a call before
+ * it, no message is empty. Content that does not fit this form is kept as text, and reported.
  */
 
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart, Usage } from '../../model/types.ts'
@@ -47,23 +47,23 @@ export type Sample = { text: string; values: unknown[] }
 
 export type Problem = { line?: number; message: string }
 
-/** Why a session is not a conversation of its own from the start. */
+/** Why a session does not start as a new conversation. */
 export type SessionReason = 'compaction' | 'rewind' | 'sub-agent'
 
 export type SessionStart = {
   id: string
-  /** The session that this one goes on from, or whose agent started this one. */
+  /** The session that this one continues, or whose agent started it. */
   parent?: string
   reason?: SessionReason
   model?: string
   cwd?: string
-  /** The session as we exported it ourselves, with everything that is in it. */
+  /** The full session, if the file is our own export. */
   whole?: unknown
 }
 
 /**
- * `carry`: the messages `from` to `to` (not included) of the parent session follow here. `end`: nothing more comes of
- * this session, and nothing more is carried from it; what is still open at the end of the file has none.
+ * `carry`: the messages `from` to `to` (exclusive) of the parent session follow here. `end`: the session is complete,
+ * and nothing more is carried from it; a session that is open at the end of the file has no `end`.
  */
 export type TranscriptEvent =
   | { type: 'session'; session: SessionStart }
@@ -103,7 +103,7 @@ export class Recorder {
     return new SessionRecorder(this, session)
   }
 
-  /** A session that goes on from another one. */
+  /** Starts a session that continues another one. */
   follow({ start }: SessionRecorder, reason: SessionReason): SessionRecorder {
     return this.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason })
   }
@@ -134,7 +134,7 @@ type Result = Said & { output: string | Part[]; isError?: boolean | undefined; n
 /** A call of the file: its id and place in the session. */
 type Call = { id: string; name: string; answered: boolean; place: number }
 
-/** A response of the model with what came behind it, kept until it is whole. */
+/** A response of the model and the messages after it, kept until it is complete. */
 type Step = {
   key: string | undefined
   answer: Message
@@ -145,16 +145,16 @@ type Step = {
 }
 
 /**
- * One session being read. Parts of a response join one message even where results are between them in the file;
- * results follow the message whose calls they answer.
+ * One session being read. Parts of a response join one message even if results are between them in the file; results
+ * follow the message whose calls they answer.
  */
 export class SessionRecorder {
   readonly start: SessionStart
   readonly #recorder: Recorder
-  /** By the id that the file gives them; of two with one id the later counts. */
+  /** By the file's ids; if two calls have one id, the later counts. */
   readonly #calls = new Map<string, Call>()
   readonly #ids = new Set<string>()
-  /** Of every message that has been emitted. */
+  /** The roles of all emitted messages. */
   readonly #roles: Role[] = []
   #step: Step | undefined
 
@@ -196,7 +196,7 @@ export class SessionRecorder {
     }
   }
 
-  /** The response is over: what the model says next is another message. Usage is that of the response. */
+  /** The response has ended: the model's next text is another message. `usage` is that of the response. */
   endResponse(usage?: Usage): void {
     if (!this.#step) return
     this.#step.closed = true
@@ -236,7 +236,7 @@ export class SessionRecorder {
   carry(from: number, to: number, parent: SessionRecorder): void {
     this.flush()
     let first = from
-    // A result whose call is not taken over answers nothing.
+    // A result is dropped if its call is not carried.
     while (first < to && parent.#roles[first] === 'tool') first++
     if (to <= first) return
     const shift = this.#roles.length - first
@@ -283,7 +283,7 @@ export class SessionRecorder {
   }
 }
 
-/** What a user or a tool can say: a call or a thought in its place is damage. */
+/** Content that a user or a tool can have: a call or reasoning there is damage. */
 function isContent(part: Part): boolean {
   return part.type === 'text' || part.type === 'image' || part.type === 'raw'
 }
