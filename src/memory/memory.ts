@@ -49,9 +49,7 @@ export type MemoryOptions = {
 }
 
 export type ProposalInput = {
-  /**
-   * `new` asks for a block that does not exist yet, even for an append; otherwise the operation determines the kind.
-   */
+  /** `new` asks for a block that does not exist yet, even for an append; otherwise the operation says the kind. */
   kind?: 'edit' | 'new'
   /** The requested body, or an operation on the present body. */
   body: string | Operation
@@ -103,9 +101,7 @@ export class Memory {
     return this.store.block(userId, label)
   }
 
-  /**
-   * The user's own writing; omitted fields are kept. With `expected`, it is refused if the block has another version.
-   */
+  /** The user's own writing; omitted fields are kept. It is refused if the block's version is not `expected`. */
   async set(
     userId: string,
     label: string,

@@ -47,10 +47,7 @@ export type PalimpsestOptions = {
   home?: string
   /** A store to use instead of the SQLite file in the home. */
   store?: LedgerStore
-  /**
-   * The PostgreSQL database of the ledger. The default is PALIMPSEST_DATABASE_URL; `false` means the file in the
-   * home.
-   */
+  /** The ledger's PostgreSQL database: PALIMPSEST_DATABASE_URL by default; `false` means the file in the home. */
   databaseUrl?: string | false
   clock?: () => number
   models?: ModelTable
@@ -76,10 +73,7 @@ export type OpenOptions = {
   /** @deprecated The old name of `planner`. */
   policy?: PlannerChoice
   model?: string
-  /**
-   * The cache lifetime that requests ask for, by the provider's name for it (`5m`, `1h`). The default is the
-   * provider's.
-   */
+  /** The cache lifetime that requests ask for (`5m`, `1h`). The default is the provider's. */
   cacheTtl?: string
   /** Milliseconds for which the provider was seen to keep a prefix, if that is longer than it documents. */
   cacheKept?: number
@@ -91,10 +85,7 @@ export type OpenOptions = {
   saveWith?: string
   /** Whether the provider can be asked to clear the oldest results itself. */
   serverClears?: boolean
-  /**
-   * The tool with which the agent finds shortened texts (`recall`). With `false` the agent has no such tool, and no
-   * text names it.
-   */
+  /** The tool with which the agent finds shortened texts (`recall`). With `false` no text names one. */
   recallWith?: string | false
   /** Fails when there is no such session. */
   mustExist?: boolean
@@ -270,10 +261,7 @@ export class Palimpsest {
     return this.#options.tools ?? this.settings.tools
   }
 
-  /**
-   * Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events, with their
-   * times.
-   */
+  /** Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events. */
   async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
     const session = await this.session(id, options)
     if (session.fold.entries.length > 0) return session
@@ -281,9 +269,7 @@ export class Palimpsest {
     return this.session(id)
   }
 
-  /**
-   * The name in this home of a session from another home. If this engine belongs to one user, the owner is left out.
-   */
+  /** The name here of a session from another home. If this engine belongs to one user, the owner is left out. */
   nameHere(id: string): string {
     return this.#owner === undefined ? id : ownerIn(id).name
   }
@@ -338,8 +324,7 @@ export class Palimpsest {
 
   /**
    * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Their forks
-   * stay complete. `by` is the person who asks for it. With `more`, the bytes leave the disk only with the last
-   * removal.
+   * stay complete. `by` is the person who asks for it. With `more`, the bytes leave the disk with the last removal.
    */
   async remove(ids: readonly string[], { by, more = false }: { by: string; more?: boolean }): Promise<Tombstone[]> {
     const kept = new Map<string | undefined, Set<string>>()
@@ -388,10 +373,7 @@ export class Palimpsest {
     return { names: tombstones.map(({ session }) => session), count: (tombstones.at(-1)?.seq ?? count - 1) + 1 }
   }
 
-  /**
-   * Searches the sessions that `among` accepts, or all, best hit first. `behind` says that the index is still being
-   * filled with events from an earlier version.
-   */
+  /** Searches the sessions that `among` accepts, or all, best hit first. `behind`: the index is still being filled. */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
     const { limit = 20, open = id => this.session(id, { mustExist: true }), among, project, tag, ...rest } = options
     const isNarrowed = project !== undefined || tag !== undefined

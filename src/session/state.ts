@@ -127,10 +127,7 @@ export class SessionState {
     })
   }
 
-  /**
-   * Appends after the first `behind` entries, and gives the messages to send. If the append fits, nobody else has
-   * written since, so there is no need to read the ledger first.
-   */
+  /** Appends after the first `behind` entries if nobody else has written since, and gives the messages to send. */
   async appendAndView(messages: readonly Message[], behind: number): Promise<View> {
     return this.#exclusive(async () => {
       await this.#append(messages, behind)
@@ -290,8 +287,7 @@ export class SessionState {
   async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const edits = this.#toEdits(requests)
-      // The rules look at parts and at the running turn, so hidden entries are loaded: every edit is judged by its
-      // content.
+      // The rules look at parts and at the running turn, so hidden entries are loaded.
       await this.#loadEntries(edits.filter(({ target }) => target.type === 'part'))
       await this.#loadEntries(edits, this.#fold.lastUser + 1)
       const takeBack = this.#try(edits)
@@ -315,9 +311,7 @@ export class SessionState {
     return requests.map((request, i) => ({ id: `e${first + i}`, ...request, saved: 0 }))
   }
 
-  /**
-   * Applies edits to the fold and counts what each saves. Throws if they are illegal, and leaves the fold as before.
-   */
+  /** Applies edits to the fold and counts what each saves. If they are illegal, throws and leaves the fold as before. */
   #try(edits: Edit[]): () => void {
     assertAllowed(this.#fold, edits, this.options.model)
     const spans = edits.map(edit => entriesOf(edit.target))
