@@ -5,7 +5,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { type ErrorCode, PalimpsestError } from '../model/errors.ts'
+import { type ErrorCode, messageOf, PalimpsestError } from '../model/errors.ts'
 
 /** Named steps, applied in order on open; append only. */
 export type Migrations = readonly (readonly [name: string, sql: string])[]
@@ -127,10 +127,9 @@ export function scrub(db: DatabaseSync): void {
     db.exec('VACUUM')
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
     const message =
       'It is deleted, but its bytes are still in the file until the next deletion, because the file could not'
-    throw new PalimpsestError('STORE_FAILED', `${message} be written anew (${why}).`, {}, cause)
+    throw new PalimpsestError('STORE_FAILED', `${message} be written anew (${messageOf(cause)}).`, {}, cause)
   }
 }
 

@@ -12,13 +12,18 @@ const MOST_SCALE = 3
 /** A scale that differs by this share is reported. */
 const NOTED_DIFFERENCE = 0.05
 
+/** The tokens of the whole prompt as the provider reported them. */
+export function promptTokens({ input = 0, cacheRead = 0, cacheWrite = 0 }: Usage): number {
+  return input + cacheRead + cacheWrite
+}
+
 export class TokenFit {
   #growth = { ours: 0, theirs: 0 }
   #last: { ours: number; theirs: number; model: string | undefined } | undefined
 
   /** Adds a report: the provider's usage for messages of `ours` tokens by our count. */
   note(usage: Usage, ours: number): void {
-    const theirs = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+    const theirs = promptTokens(usage)
     if (theirs === 0) return
     const before = this.#last
     this.#last = { ours, theirs, model: usage.model }

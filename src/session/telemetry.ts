@@ -14,6 +14,7 @@ import type { Memory, MemoryChange } from '../memory/memory.ts'
 import type { Environment } from '../model/defaults.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
+import { promptTokens } from '../providers/token-fit.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
 import type { Palimpsest } from './engine.ts'
 import {
@@ -139,8 +140,9 @@ export class Telemetry {
 
   #call(session: string, timeline: Timeline, place: number): void {
     const call = timeline.calls[place]!
-    const { input, cacheRead, cacheWrite, output, reasoning } = call.reported ?? {}
-    const all = (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0)
+    const reported = call.reported ?? {}
+    const { cacheRead, cacheWrite, output, reasoning } = reported
+    const all = promptTokens(reported)
     const model = timeline.modelOf(call)
     const common = {
       'gen_ai.operation.name': 'chat',

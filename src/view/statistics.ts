@@ -4,7 +4,7 @@
  */
 
 import type { CacheMiss, Usage } from '../model/types.ts'
-import { isScale } from '../providers/token-fit.ts'
+import { isScale, promptTokens } from '../providers/token-fit.ts'
 import type { Timeline, TimelineCall } from './timeline.ts'
 
 export type Cause = CacheMiss['cause']
@@ -51,8 +51,7 @@ export function statisticsOfCall(timeline: Timeline, call: TimelineCall): Statis
   const { sent, raw, overhead, paid, reported = {} } = call
   const statistics = noStatistics()
   const lost = timeline.lossOf(call)
-  const counted = (reported.input ?? 0) + (reported.cacheRead ?? 0) + (reported.cacheWrite ?? 0)
-  const ratio = counted / sent.tokens
+  const ratio = promptTokens(reported) / sent.tokens
   const scale = isScale(ratio) ? ratio : timeline.modelOf(call).scale
   const saved = raw.cost - sent.cost
   Object.assign(statistics, {

@@ -145,9 +145,10 @@ function parseStrictly(args: string[], options: Options, command?: Command): Pic
     const { values, positionals } = parseArgs({ args: joinBullets(args), options, allowPositionals: true })
     return { args: positionals, values }
   } catch (cause) {
-    const unknown = /^Unknown option '([^']+)'/.exec(cause instanceof Error ? cause.message : '')
+    const message = messageOf(cause)
+    const unknown = /^Unknown option '([^']+)'/.exec(message)
     if (unknown) throw unknownOption(unknown[1]!, options, command)
-    const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('. To specify')
+    const [reason] = message.split('. To specify')
     const help = `palimpsest ${command ? `${command.name} ` : ''}--help`
     throw new PalimpsestError('INVALID_INPUT', `${reason?.replace(/\.$/, '')}. See: ${help}`, {}, cause)
   }
