@@ -23,11 +23,13 @@ export type GeminiOptions = {
   ids?: boolean
   /** No request is kept, for runs of thousands. */
   forgets?: boolean
+  /** Takes the requests that only count, which are no turns of the script. */
+  counted?: Received[]
 }
 
 export async function startGemini(
   script: Script,
-  { ids = false, forgets = false }: GeminiOptions = {},
+  { ids = false, forgets = false, counted }: GeminiOptions = {},
 ): Promise<Upstream> {
   const requests: Received[] = []
   let asked = 0
@@ -35,7 +37,12 @@ export async function startGemini(
     const received = await receive(request)
     const { pathname, searchParams } = new URL(received.path, 'http://x')
     const [, model = '', method = ''] = /\/models\/([^/:]+):(\w+)$/.exec(pathname) ?? []
-    if (method === 'countTokens') return send(response, 200, { totalTokens: Math.ceil(received.body.length / 4) })
+    if (method === 'countTokens') {
+      const complaint = pathname.includes('/publishers/') ? undefined : countComplaint(received.json)
+      if (complaint) return fail(response, 400, complaint)
+      counted?.push(received)
+      return send(response, 200, { totalTokens: Math.ceil(received.body.length / 4) })
+    }
     if (!/^(?:stream)?generateContent$/i.test(method)) return fail(response, 404, `no ${pathname} here`)
     const index = asked++
     if (!forgets) requests.push(received)
@@ -118,6 +125,13 @@ function answerOf({ usage = {}, calls }: Turn, model: string, parts: GeminiPart[
   const content = { parts, role: 'model' }
   const candidates = [{ content, ...(isLast ? { finishReason: 'STOP' } : {}), index: 0 }]
   return { candidates, usageMetadata, modelVersion: model, responseId: `resp_${calls?.length ?? 0}` }
+}
+
+/** The Gemini API counts contents or a whole request, and knows no other field (Vertex AI does). */
+function countComplaint(count: Wire): string | undefined {
+  const other = Object.keys(count).find(key => key !== 'contents' && key !== 'generateContentRequest')
+  if (other !== undefined) return `Invalid JSON payload received. Unknown name "${other}": Cannot find field.`
+  return Object.keys(count).length === 1 ? undefined : 'Only one of contents and generate_content_request can be set.'
 }
 
 /** What Gemini would say about contents that it does not take. */

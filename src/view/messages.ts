@@ -30,6 +30,12 @@ export function commonLength(a: readonly Message[], b: readonly Message[]): numb
   return i
 }
 
+/** The number of system messages at the front. */
+export function leadingSystem(messages: readonly Pick<Message, 'role'>[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
+}
+
 /** A copy, as JSON would return it. It shares only strings with the caller, who may go on changing its objects. */
 export function copyOf(message: Message): Message {
   return copyJson(message) as Message

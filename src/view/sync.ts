@@ -6,6 +6,7 @@
 import type { Edit, Message, Part } from '../model/types.ts'
 import { type ActiveEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, slots } from './fold.ts'
+import { leadingSystem } from './messages.ts'
 import { isServerClear } from './server-clears.ts'
 import type { Slot } from './slots.ts'
 
@@ -38,13 +39,17 @@ export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message
   return presentForm(slots(fold), fold, incoming)
 }
 
-/** The same for a conversation that ends before the ledger does, or continues behind it. */
+/** The same for a conversation that ends before the ledger does, continues behind it, or lacks the system prompt. */
 export function inPresentFormUpTo(fold: Fold, incoming: readonly Message[]): Message[] {
-  const there = slots(fold).filter(({ from }) => from < incoming.length)
-  return [...presentForm(there, fold, incoming), ...incoming.slice(fold.entries.length)]
+  const lacking = leadingSystem(incoming) > 0 ? 0 : leadingSystem(fold.entries)
+  const whole = [...fold.entries.slice(0, lacking).map(({ message }) => message), ...incoming]
+  const there = slots(fold).filter(({ from }) => from < whole.length)
+  const shown = presentForm(there, fold, whole)
+  const own = lacking > 0 ? shown.slice(leadingSystem(shown)) : shown
+  return [...own, ...incoming.slice(fold.entries.length - lacking)]
 }
 
-function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readonly Message[]): Message[] {
+function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readonly (Message | undefined)[]): Message[] {
   return of.flatMap(slot => {
     const recorded = fold.entries[slot.from]?.message
     const present = slot.range === undefined ? incoming[slot.from] : undefined

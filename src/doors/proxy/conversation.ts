@@ -12,6 +12,7 @@ import { linkOf } from '../../ledger/redaction.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
 import { callsIn } from '../../view/legality.ts'
+import { leadingSystem } from '../../view/messages.ts'
 import type { ClientKey, Side } from './client.ts'
 import type { Answer } from './dialect.ts'
 
@@ -185,11 +186,6 @@ export function chainOf(messages: readonly Message[], known?: { messages: readon
     chain.push(before)
   }
   return chain
-}
-
-function leadingSystem(messages: readonly Message[]): number {
-  const first = messages.findIndex(({ role }) => role !== 'system')
-  return first < 0 ? messages.length : first
 }
 
 function scoped(client: ClientKey | undefined, end: string): string {

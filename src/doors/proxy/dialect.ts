@@ -53,6 +53,8 @@ export type ProxyDialect = {
   path: RegExp
   /** The path of requests that only count tokens. They get the same body as the generation request they ask about. */
   counts?: RegExp
+  /** For requests that count in a form of their own: the generation request in them, and how another is counted. */
+  counted?: { in(count: Wire): Wire; as(count: Wire, request: Wire): Wire }
   /** The path of requests that ask the server to compact a conversation. */
   compacts?: RegExp
   /** The model that a path names, if the body does not. */

@@ -22,11 +22,14 @@ import {
 
 const PATH =
   /^\/v\d+(?:(?:alpha|beta)\d*)?\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:(?:generateContent|streamGenerateContent)$/
+const COUNTS = /^\/v\d+(?:(?:alpha|beta)\d*)?\/(?:projects\/.+\/)?(?:models|tunedModels|endpoints)\/[^/:]+:countTokens$/
 
 export const gemini: ProxyDialect = {
   name: 'gemini',
   upstream: 'gemini',
   path: PATH,
+  counts: COUNTS,
+  counted: { in: requestCounted, as: countOf },
   modelIn: path => /\/([^/:]+):[^/:]+$/.exec(path)?.[1],
   list: 'contents',
   readsWhole: true,
@@ -48,6 +51,21 @@ export const gemini: ProxyDialect = {
     },
   },
   error: errorBody,
+}
+
+const REQUEST = ['generateContentRequest', 'generate_content_request']
+
+/** The Gemini API counts a request under a key of its own, or contents alone; Vertex AI counts a request as it is. */
+function requestCounted(count: Wire): Wire {
+  return REQUEST.map(key => count[key]).find(isRecord) ?? count
+}
+
+/** Nothing is added to contents alone: the Gemini API refuses it, and the client asks about no more. */
+function countOf(count: Wire, request: Wire): Wire {
+  const key = REQUEST.find(name => isRecord(count[name]))
+  if (key !== undefined) return { ...count, [key]: request }
+  const isAlone = count[systemKey(count)] === undefined && count['tools'] === undefined
+  return isAlone ? { ...count, contents: request['contents'] } : request
 }
 
 /** The JSON form of protocol buffers allows both spellings. */

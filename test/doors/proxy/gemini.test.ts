@@ -6,7 +6,7 @@ import { fromGemini } from '../../../src/formats/adapters/gemini.ts'
 import { checkView } from '../../../src/view/legality.ts'
 import { keyOf } from '../../../src/view/sync.ts'
 import { type Content, type GeminiOptions, type GeminiPart, startGemini } from '../../gemini-upstream.ts'
-import type { Script, Turn } from '../../upstream.ts'
+import type { Received, Script, Turn } from '../../upstream.ts'
 import { builder, TASK } from './loops.ts'
 import { entriesOf, largeOutput, sessionNames, setUp } from './setup.ts'
 
@@ -19,8 +19,8 @@ const TOOLS = [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { 
 
 /** A proxy in front of a Gemini that a script plays. */
 async function between(script: Script, options: Partial<ProxyOptions> & GeminiOptions & { path?: string } = {}) {
-  const { ids, path = `/gemini${MODELS}`, ...given } = options
-  const provider = await startGemini(script, ids === undefined ? {} : { ids })
+  const { ids, counted, path = `/gemini${MODELS}`, ...given } = options
+  const provider = await startGemini(script, { ...(ids ? { ids } : {}), ...(counted ? { counted } : {}) })
   const it = await setUp([], { upstreams: { gemini: provider.url }, ...given })
   const dispose = async () => {
     await it[Symbol.asyncDispose]()
@@ -196,15 +196,6 @@ describe('what cannot be edited', () => {
     assert.deepEqual(await sessionNames(it.pal), [])
   })
 
-  test('countTokens and everything else pass, unrecorded', async () => {
-    await using it = await between(() => ({ text: 'yes' }))
-    const url = `${it.url}/gemini-3-pro-preview:countTokens`
-    const response = await fetch(url, { method: 'POST', body: '{"contents":[{"parts":[{"text":"hi"}]}]}' })
-    assert.ok('totalTokens' in ((await response.json()) as object))
-    assert.deepEqual(await sessionNames(it.pal), [])
-    assert.equal(it.proxy.meter.totals.passed, 1)
-  })
-
   test('a provider that cannot be reached is an error in its own shape', async () => {
     await using it = await between([], { upstreams: { gemini: 'http://127.0.0.1:1' } })
     const { status, text } = await post(it.url, '{"contents":[{"parts":[{"text":"hi"}]}]}')
@@ -212,6 +203,68 @@ describe('what cannot be edited', () => {
     const { error } = JSON.parse(text)
     assert.deepEqual([error.code, error.status], [502, 'UNAVAILABLE'])
     assert.match(error.message, /cannot reach 127\.0\.0\.1:1/)
+  })
+})
+
+async function count(url: string, body: object) {
+  const given = { method: 'POST', body: JSON.stringify(body) }
+  const response = await fetch(`${url}/gemini-3-pro-preview:countTokens`, given)
+  return { status: response.status, text: await response.text() }
+}
+
+describe('countTokens', () => {
+  const inject = { tools: true, system: async () => 'The user likes tea.' }
+
+  test('of a conversation that nobody has seen passes, unrecorded', async () => {
+    const counted: Received[] = []
+    await using it = await between(() => ({ text: 'yes' }), { counted, inject })
+    const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+    assert.match((await count(it.url, { contents })).text, /"totalTokens": \d/)
+    assert.deepEqual(counted[0]!.json, { contents })
+    assert.deepEqual(await sessionNames(it.pal), [])
+    assert.equal(it.proxy.meter.totals.passed, 1)
+  })
+
+  test('is answered for what was sent, in each of its forms', async () => {
+    const counted: Received[] = []
+    await using direct = await startGemini(thinker(ROUNDS))
+    await agent(direct.url + MODELS, 'whole')
+    await using it = await between(thinker(ROUNDS), { policy: 'thrifty', counted, inject })
+    await agent(it.url, 'whole')
+    await it.proxy.idle()
+    const { json: own } = direct.requests.at(-1)!
+    const { json: sent } = it.provider.requests.at(-1)!
+    assert.notDeepEqual(sent.contents, own.contents)
+
+    const vertex = new URL(VERTEX, it.url).href
+    const model = 'models/gemini-3-pro-preview'
+    for (const [url, body] of [
+      [it.url, { generateContentRequest: { model, ...own } }],
+      [it.url, { contents: own.contents }],
+      [vertex, own],
+      [vertex, { contents: own.contents }],
+    ] as const) {
+      const { status, text } = await count(url, body)
+      assert.equal(status, 200, text)
+    }
+    assert.deepEqual(it.faults, [])
+    assert.deepEqual(
+      counted.map(({ json }) => json),
+      [{ generateContentRequest: { model, ...sent } }, { contents: sent.contents }, sent, { contents: sent.contents }],
+    )
+  })
+
+  test('of a request whose beginning is cached at the provider passes', async () => {
+    const counted: Received[] = []
+    await using it = await between(() => ({ text: 'yes' }), { counted, policy: 'none', inject })
+    const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+    await post(it.url, JSON.stringify({ contents }), 'whole')
+    const body = { generateContentRequest: { contents, cachedContent: 'cachedContents/1' } }
+    await count(it.url, body)
+    await count(it.url, { generateContentRequest: { contents } })
+    const [cached, plain] = counted.map(({ json }) => json)
+    assert.deepEqual(cached, body)
+    assert.match(JSON.stringify(plain), /likes tea/, 'and only for that reason')
   })
 })
 

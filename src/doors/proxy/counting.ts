@@ -1,0 +1,29 @@
+/**
+ * Requests that only count tokens, for dialects in which they have a form of their own: the generation request is taken
+ * out, and the one that would be sent is put in its place.
+ */
+import type { Wire } from '../../formats/adapters/original.ts'
+import { isRecord, tryJson } from '../../model/json.ts'
+import type { ProxyDialect } from './dialect.ts'
+import { piecesOf, type Spliced } from './splice-body.ts'
+
+type Counted = Pick<ProxyDialect, 'counted'>
+
+/** The bytes of the generation request. */
+export function requestIn({ counted }: Counted, count: Buffer): Buffer {
+  const body = counted && parsed(count)
+  return body ? Buffer.from(JSON.stringify(counted.in(body))) : count
+}
+
+/** The request that counts what would be sent. */
+export function countOf({ counted }: Counted, count: Buffer, sent: Spliced): Spliced {
+  const body = counted && parsed(count)
+  const request = body && parsed(Buffer.concat(piecesOf(sent)))
+  if (!request) return sent
+  return { bytes: count, head: Buffer.from(JSON.stringify(counted.as(body, request))), same: 0 }
+}
+
+function parsed(bytes: Buffer): Wire | undefined {
+  const value = tryJson(bytes.toString())
+  return isRecord(value) ? value : undefined
+}
