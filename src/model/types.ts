@@ -98,6 +98,8 @@ export type Usage = {
   model?: string
   /** The service tier or speed that was billed, if it is not the default. */
   tier?: string
+  /** The client wrote the answer itself ("You have hit your limit"): the provider was not asked, so it is no call. */
+  by?: 'client'
 }
 
 /** Why a cached prefix was not read again, and how many of its tokens. */

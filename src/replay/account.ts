@@ -62,16 +62,17 @@ export function dollarsPerUnit(timeline: Timeline): number {
 }
 
 /**
- * Dollars that a policy would have saved on each call, by two replays of the session. A replay has only answered calls.
+ * Dollars that a policy would have saved on each call, by two replays of the session. A replay has a call for every
+ * assistant message: none for a call without an answer, and one more where the client wrote the answer itself.
  */
 export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
   const perUnit = dollarsPerUnit(timeline)
-  let played = 0
-  return timeline.calls.map(({ inherited, unanswered }) => {
-    if (unanswered) return 0
-    const call = played++
-    const cost = base.measures.perCall[call]?.cost ?? 0
-    return inherited ? 0 : (cost - (outcome.measures.perCall[call]?.cost ?? cost)) * perUnit
+  const answers = timeline.fold.entries.flatMap(({ role }, entry) => (role === 'assistant' ? [entry] : []))
+  const played = new Map(answers.map((entry, i) => [entry, i]))
+  return timeline.calls.map(({ inherited, unanswered, entry }) => {
+    const call = inherited || unanswered ? undefined : played.get(entry)
+    const cost = base.measures.perCall[call ?? -1]?.cost ?? 0
+    return call === undefined ? 0 : (cost - (outcome.measures.perCall[call]?.cost ?? cost)) * perUnit
   })
 }
 

@@ -120,6 +120,8 @@ export class Timeline {
   #answeredAt: number | undefined
   #lastAt = 0
   #since: Since = newSince()
+  /** Takes the last call back. */
+  #takeBack: () => void = () => undefined
   readonly #inherited: { events: number; entries: number }
   readonly #models: ModelTable
   readonly #name: string
@@ -270,6 +272,11 @@ export class Timeline {
   /** Records a call, which sent everything before the assistant message. */
   #call(answered: number, seq: number): void {
     const at = this.#lastAt || answered
+    const state = [this.#last, this.#since, this.#before, this.#unchanged, this.#answeredAt] as const
+    this.#takeBack = () => {
+      this.calls.pop()
+      ;[this.#last, this.#since, this.#before, this.#unchanged, this.#answeredAt] = state
+    }
     const isFirst = this.#answeredAt === undefined
     const cold = isFirst || at - this.#answeredAt! > this.#own.ttl
     const prefix = this.#prefix()
@@ -364,6 +371,10 @@ export class Timeline {
 
   /** Takes in a report. Tokens that the provider counted beyond our messages are the system prompt and tools. */
   #report({ usage, shown, miss: told }: Extract<Event, { type: 'usage' }>): void {
+    if (usage.by === 'client') {
+      this.#takeBack()
+      return
+    }
     const last = this.calls.at(-1)!
     const before = this.calls.at(-2)
     last.reported = usage

@@ -228,6 +228,40 @@ describe('a call whose answer has not come into the ledger', () => {
   })
 })
 
+test('an answer that the client wrote itself is no call, and leaves the cache as it was', () => {
+  const says = (role: 'user' | 'assistant', text: string): Event => {
+    return { type: 'entry', message: { role, parts: [{ type: 'text', text }] } }
+  }
+  const follow = (...events: readonly (Event & { later?: number })[]) => {
+    const timeline = new Timeline({ count, model: modelInfo('claude-sonnet-4-5'), name: 'claude-sonnet-4-5' })
+    let at = 0
+    for (const [seq, { later = 1000, ...event }] of events.entries()) {
+      at += later
+      timeline.take({ seq, at, event: event as Event })
+    }
+    return timeline.calls
+  }
+  const asked = (cacheRead: number): Event[] => [
+    says('user', 'go'),
+    says('assistant', 'on'),
+    { type: 'usage', usage: { input: 5, cacheRead, cacheWrite: 30_000, output: 9 } },
+  ]
+  const limit: Event[] = [says('user', 'go'), says('assistant', 'You have hit your limit.')]
+  const own: Event = { type: 'usage', usage: { by: 'client' } }
+  const late = { ...says('user', 'again'), later: 4 * MINUTE }
+  const calls = follow(...asked(0), { ...limit[0]!, later: 4 * MINUTE }, limit[1]!, own, late, ...asked(0).slice(1))
+  assert.deepEqual(
+    calls.map(({ entry, reported }) => [entry, reported?.output]),
+    [
+      [1, 9],
+      [5, 9],
+    ],
+  )
+  assert.equal(calls[1]!.miss?.kind, 'cold', 'the provider was last asked eight minutes before')
+  assert.equal(calls[1]!.missed?.cause, 'pause')
+  assert.deepEqual(follow(...limit, own), [])
+})
+
 describe('what the provider had cached and did not read', () => {
   const calls = (...usages: (Usage & { after?: number; miss?: CacheMiss })[]) => {
     const timeline = new Timeline({ count, model: modelInfo('claude-sonnet-4-5'), name: 'claude-sonnet-4-5' })

@@ -209,7 +209,8 @@ function contentParts(block: Fields): Part[] {
 function usageOf(message: Fields): Usage | undefined {
   const usage = message['usage']
   const model = text(message['model'])
-  if (!isRecord(usage) || model === '<synthetic>') return undefined
+  if (model === '<synthetic>') return { by: 'client' }
+  if (!isRecord(usage)) return undefined
   const writes = usage['cache_creation']
   const long = isRecord(writes) ? count(writes['ephemeral_1h_input_tokens']) : 0
   return {

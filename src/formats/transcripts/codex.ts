@@ -39,6 +39,8 @@ class CodexParser implements TranscriptParser {
   #session: SessionRecorder | undefined
   #meta: Fields = {}
   #model = ''
+  /** The count of the whole session when it was last reported. */
+  #counted = ''
 
   constructor(name: string) {
     this.#name = name
@@ -88,12 +90,16 @@ class CodexParser implements TranscriptParser {
     this.#instruct(session, at)
     for (const each of items(payload['replacement_history'])) item(session, fields(each), { at })
     session.user(text(payload['message']), { at })
-    session.endResponse()
+    session.inherit()
   }
 
   #count(payload: Fields): void {
-    const usage = fields(fields(payload['info'])['last_token_usage'])
-    if (!('input_tokens' in usage)) return
+    const info = fields(payload['info'])
+    const usage = fields(info['last_token_usage'])
+    // News of the rate limits repeats the last count, even in the middle of a response.
+    const counted = asText(info['total_token_usage'] ?? '')
+    if (!('input_tokens' in usage) || (counted !== '' && counted === this.#counted)) return
+    this.#counted = counted
     const { input_tokens, cached_input_tokens, output_tokens } = usage
     this.#opened().endResponse(usageWithCached(input_tokens, cached_input_tokens, output_tokens, this.#model))
   }

@@ -36,6 +36,7 @@ export class SessionCollector {
     if (!session) return
     if (event.type === 'message') session.messages.push(event.message)
     else if (event.type === 'usage') addUsage(session, event.usage)
+    else if (event.type === 'inherit') session.carried = session.messages.length
     else if (event.type === 'end') this.#complete.add(session.id)
     else this.#carry(session, event.from, event.to)
   }

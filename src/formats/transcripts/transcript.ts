@@ -62,13 +62,15 @@ export type SessionStart = {
 }
 
 /**
- * `carry`: the messages `from` to `to` (exclusive) of the parent session follow here. `end`: the session is complete,
- * and nothing more is carried from it; a session that is open at the end of the file has no `end`.
+ * `carry`: the messages `from` to `to` (exclusive) of the parent session follow here. `inherit`: all messages so far
+ * are the parent's, in other words. `end`: the session is complete, and nothing more is carried from it; a session that
+ * is open at the end of the file has no `end`.
  */
 export type TranscriptEvent =
   | { type: 'session'; session: SessionStart }
   | { type: 'message'; session: string; message: Message }
   | { type: 'carry'; session: string; from: number; to: number }
+  | { type: 'inherit'; session: string }
   | { type: 'usage'; session: string; usage: Usage }
   | { type: 'end'; session: string }
   | { type: 'problem'; problem: Problem }
@@ -245,6 +247,12 @@ export class SessionRecorder {
     for (const id of parent.#ids) this.#ids.add(id)
     for (let at = first; at < to; at++) this.#roles.push(parent.#roles[at]!)
     this.#recorder.emit({ type: 'carry', session: this.id, from: first, to })
+  }
+
+  /** Everything so far is the parent's: what it answered has been paid there. */
+  inherit(): void {
+    this.flush()
+    this.#recorder.emit({ type: 'inherit', session: this.id })
   }
 
   flush(): void {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codex } from '../../../src/formats/transcripts/codex.ts'
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
+import { timelineOf } from '../../../src/replay/account.ts'
+import { summaryOf } from '../../../src/view/totals.ts'
 import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const line = (type: string, payload: Record<string, unknown>) => ({
@@ -121,4 +123,51 @@ test('cached tokens are taken out of the input', async () => {
     { message: 3, usage: { input: 40, cacheRead: 60, output: 4, model: 'gpt-x' } },
     { message: 6, usage: { input: 20, cacheRead: 100, output: 4, model: 'gpt-x' } },
   ])
+})
+
+test('a count that is told again is counted once, even in the middle of a response', async () => {
+  const counted = (input: number, total: number) =>
+    line('event_msg', {
+      type: 'token_count',
+      info: {
+        last_token_usage: { input_tokens: input, cached_input_tokens: 0, output_tokens: 4 },
+        total_token_usage: { input_tokens: total },
+      },
+    })
+  const file = [
+    line('session_meta', { id: 'c1' }),
+    says('user', 'go'),
+    says('assistant', 'one'),
+    counted(100, 100),
+    counted(100, 100),
+    says('assistant', 'two,'),
+    counted(100, 100),
+    says('assistant', 'and more'),
+    counted(120, 220),
+  ]
+  const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.deepEqual(
+    session!.usage.map(({ message, usage }) => [message, usage.input]),
+    [
+      [1, 100],
+      [2, 120],
+    ],
+  )
+})
+
+test('what a compaction keeps was paid before it', async () => {
+  const kept = [says('user', 'go').payload, says('assistant', 'done').payload]
+  const file = [
+    line('session_meta', { id: 'c1' }),
+    says('user', 'go'),
+    says('assistant', 'done'),
+    tokens(100, 0),
+    line('compacted', { message: 'summary', replacement_history: kept }),
+    says('user', 'more'),
+    says('assistant', 'ok'),
+    tokens(50, 0),
+  ]
+  const [first, second] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.deepEqual([first!.carried, second!.carried, second!.messages.length], [0, 3, 5])
+  assert.equal(summaryOf(await timelineOf(second!)).calls, 1)
 })
