@@ -6,7 +6,7 @@
  * neither an append nor a search waits for it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError } from '../model/errors.ts'
 import type { RecallIndex, Scope, Span } from '../recall/index.ts'
 import {
   guard,
@@ -30,9 +30,11 @@ import {
   type LedgerStore,
   type ListOptions,
   type NewRow,
+  noSession,
   type ReadOptions,
   type Row,
   type SessionRow,
+  toRow,
   toSession,
 } from './store.ts'
 import { type Removal, type Tombstone, toTombstone } from './tombstones.ts'
@@ -401,14 +403,14 @@ export class SqliteLedger implements LedgerStore {
        WHERE id BETWEEN ? AND ? ORDER BY id`,
       [lightType ?? null, idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1))],
     )
-    return rows.map(toRow)
+    return rows.map(rowOf)
   }
 
   #readOnly(key: number, only: readonly number[], from: number, to: number): Row[] {
     return only
       .filter(seq => seq >= from && seq <= to)
       .flatMap(seq => this.#all('SELECT id, type, at, hash, light, body FROM events WHERE id = ?', [idOf(key, seq)]))
-      .map(toRow)
+      .map(rowOf)
   }
 
   #contents(hashes: readonly string[]): Map<string, string> {
@@ -452,23 +454,12 @@ export class SqliteLedger implements LedgerStore {
   }
 }
 
-function noSession(id: string): PalimpsestError {
-  return new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
-}
-
 function sessionOf(scope: Scope): string | undefined {
   return typeof scope === 'object' && 'session' in scope ? scope.session : undefined
 }
 
-function toRow(row: Record<string, unknown>): Row {
-  return {
-    seq: Number(row['id']) % SESSION_SIZE,
-    type: String(row['type']),
-    at: Number(row['at']),
-    hash: String(row['hash']),
-    light: String(row['light']),
-    body: row['body'] === null ? undefined : String(row['body']),
-  }
+function rowOf(row: Record<string, unknown>): Row {
+  return toRow(row, Number(row['id']) % SESSION_SIZE)
 }
 
 /** Which session holds which range of sequence numbers. */
