@@ -1,7 +1,9 @@
-/** Half-written files that killed processes left: they go with the next write, those of the living stay. */
+/** Changes of whole files: made once on what is there, or not at all, with nothing half-written left behind. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -15,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { changeFile, changeOwnFile, isTemporary } from '../../src/files/atomic.ts'
+import type { FileJournal } from '../../src/files/journal.ts'
 import { openRoot } from '../../src/files/root.ts'
 import { MAX_FILE_BYTES } from '../../src/files/text.ts'
 
@@ -79,4 +82,75 @@ test('a file over the limit is not read, and stays', async () => {
   const change = changeFile({ root, path: 'large.txt' }, {}, () => 'small')
   await assert.rejects(change, { code: 'TOO_LARGE', data: { path: 'large.txt', size: MAX_FILE_BYTES + 1 } })
   assert.equal(statSync(join(folder, 'large.txt')).size, MAX_FILE_BYTES + 1)
+})
+
+/** A journal that does something when it is told of a change, which is the last moment before the change is made. */
+function journalThat(act: () => void): FileJournal {
+  return { record: async () => act() } as unknown as FileJournal
+}
+
+test('what another program does at the last moment is kept: the change is made on that', async () => {
+  const home = mkdtempSync(join(folder, 'last-'))
+  const path = join(home, 'a.txt')
+  let acts = [() => writeFileSync(path, 'theirs')]
+  const journal = journalThat(() => acts.shift()?.())
+  const made = await changeOwnFile(path, { journal }, now => `${now ?? 'nothing'}, ours`)
+  assert.deepEqual([made.before, readFileSync(path, 'utf8')], ['theirs', 'theirs, ours'])
+  acts = [() => rmSync(path)]
+  const seen: (string | null)[] = []
+  const removed = await changeOwnFile(path, { journal }, now => {
+    seen.push(now)
+    return null
+  })
+  assert.deepEqual([seen, removed.before], [['theirs, ours', null], null])
+  assert.deepEqual(readdirSync(home), [], 'and nothing half-written is left')
+})
+
+test('a change that the journal cannot take is not made', async () => {
+  const home = mkdtempSync(join(folder, 'unsaid-'))
+  const path = join(home, 'a.txt')
+  const journal = journalThat(() => {
+    throw new Error('the journal is full')
+  })
+  await assert.rejects(
+    changeOwnFile(path, { journal }, () => 'new'),
+    /the journal is full/,
+  )
+  assert.deepEqual(readdirSync(home), [])
+  writeFileSync(path, 'old')
+  for (const text of ['new', null])
+    await assert.rejects(
+      changeOwnFile(path, { journal }, () => text),
+      /the journal is full/,
+    )
+  assert.deepEqual(readdirSync(home), ['a.txt'])
+  assert.equal(readFileSync(path, 'utf8'), 'old')
+})
+
+test('a new file is as others may read it, or private; a changed one stays whose and as open as it was', {
+  skip: process.platform === 'win32' && 'there are no modes here',
+}, async t => {
+  const home = mkdtempSync(join(folder, 'modes-'))
+  const modeOf = (name: string) => statSync(join(home, name)).mode & 0o7777
+  const before = process.umask(0o026)
+  try {
+    await changeOwnFile(join(home, 'open'), {}, () => 'text')
+    await changeOwnFile(join(home, 'private'), { isPrivate: true }, () => 'text')
+  } finally {
+    process.umask(before)
+  }
+  assert.deepEqual([modeOf('open'), modeOf('private')], [0o640, 0o600])
+  if (process.getuid?.() === 0) chownSync(join(home, 'open'), 1234, 1235)
+  else t.diagnostic('not root: no file can be given to somebody else')
+  chmodSync(join(home, 'open'), 0o4755)
+  const owner = () => [statSync(join(home, 'open')).uid, statSync(join(home, 'open')).gid]
+  const whose = owner()
+  await changeOwnFile(join(home, 'open'), { isPrivate: true }, () => 'other')
+  assert.deepEqual([modeOf('open'), owner()], [0o4755, whose])
+  chmodSync(join(home, 'open'), 0o444)
+  await assert.rejects(
+    changeOwnFile(join(home, 'open'), {}, () => 'third'),
+    { code: 'PATH_REFUSED', message: /read-only/ },
+  )
+  assert.equal(readFileSync(join(home, 'open'), 'utf8'), 'other')
 })
