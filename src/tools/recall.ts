@@ -9,6 +9,7 @@ import { z } from 'zod'
 
 import { PalimpsestError } from '../model/errors.ts'
 import { amount, boundedTo, cut, minuteOf, withCommas } from '../model/text.ts'
+import type { Edit } from '../model/types.ts'
 import type { Palimpsest, SessionHit } from '../session/engine.ts'
 import { type LiveContext, liveContext } from '../session/live-context.ts'
 import { type Nearby, narrowedBy, type RecallOptions } from '../session/recall.ts'
@@ -189,13 +190,18 @@ function whatIs({ role, tool, kind }: Pick<Nearby, 'role' | 'tool' | 'kind'>): s
   return kind === 'text' ? `${role} text` : kind
 }
 
+/** Throws if the user has hidden the original of an id, or one of its parts where the id is that of a whole entry. */
 export function checkNotHidden(
-  session: Session,
+  { fold }: Session,
   { id, entry, part }: { id: string; entry: number; part: number },
 ): void {
-  const hider = hiddenByUser(session.fold, entry, part)
-  if (hider)
-    throw new PalimpsestError('PINNED', `The user hid ${id} (${hider.id}). Ask the user if you need it.`, { id })
+  const isWhole = fold.records.get(id)?.edit.target.type === 'entry'
+  const hider = hiddenByUser(fold, entry, isWhole ? undefined : part)
+  if (hider) throw hiddenError(id, hider)
+}
+
+export function hiddenError(what: string, { id }: Edit): PalimpsestError {
+  return new PalimpsestError('PINNED', `The user hid ${what} (${id}). Ask the user if you need it.`, { id: what })
 }
 
 export function quote(text: string, most = 80): string {

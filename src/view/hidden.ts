@@ -1,21 +1,31 @@
 /** Content that the user has hidden: an agent can neither restore nor read it, through any door. Pure. */
 import type { Edit, Message, Part } from '../model/types.ts'
-import { entriesOf, isRange } from './edits.ts'
+import { contains, entriesOf, isRange } from './edits.ts'
 import type { Fold } from './fold.ts'
 
 /** Shown in place of a text that the user has hidden. */
 export const HIDDEN = '[hidden by the user]'
 
-/** The user's edit that hides a part, if there is one. */
-export function hiddenByUser({ records }: Readonly<Fold>, entry: number, part: number): Edit | undefined {
-  for (const { active, edit } of records.values()) {
-    const { by, target } = edit
-    if (!active || by !== 'user' || target.type === 'after') continue
-    const { from, to } = entriesOf(target)
-    if (entry < from || entry > to) continue
-    if (isRange(target) || (target.type === 'part' && target.part === part)) return edit
+/** The user's edit that hides a part, or without `part` anything of an entry, if there is one. */
+export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number): Edit | undefined {
+  for (const edit of hidingEdits(fold)) {
+    const { target } = edit
+    const isOfPart = target.type === 'part' && (part === undefined || target.part === part)
+    if (contains(target, entry) && (isRange(target) || isOfPart)) return edit
   }
   return undefined
+}
+
+/** The user's edit that hides something of the first entries, up to and including `last`, if there is one. */
+export function hiddenUpTo(fold: Readonly<Fold>, last: number): Edit | undefined {
+  for (const edit of hidingEdits(fold)) if (entriesOf(edit.target).from <= last) return edit
+  return undefined
+}
+
+function* hidingEdits({ records }: Readonly<Fold>): Iterable<Edit> {
+  for (const { active, edit } of records.values()) {
+    if (active && edit.by === 'user' && edit.target.type !== 'after') yield edit
+  }
 }
 
 /** A message as an agent may read it. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
 import { applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
-import { covered, HIDDEN, hiddenByUser, withoutHidden } from '../../src/view/hidden.ts'
+import { covered, HIDDEN, hiddenByUser, hiddenUpTo, withoutHidden } from '../../src/view/hidden.ts'
 
 const message: Message = {
   role: 'assistant',
@@ -39,6 +39,19 @@ test('only what the user edited is hidden, and only until it is undone', () => {
   const fold = foldWith(part(1, 0))
   applyEvent(fold, { type: 'revert', edits: ['e1'], by: 'user' }, { seq: 5, at: 5 })
   assert.deepEqual(hiddenIn(fold), [])
+})
+
+test('an entry without a part, and the entries up to one, are asked for as a whole', () => {
+  const fold = foldWith(part(1, 1))
+  assert.deepEqual(
+    [0, 1, 2].map(entry => hiddenByUser(fold, entry)?.id),
+    [undefined, 'e1', undefined],
+  )
+  assert.deepEqual(
+    [0, 1, 2].map(entry => hiddenUpTo(fold, entry)?.id),
+    [undefined, 'e1', 'e1'],
+  )
+  assert.equal(hiddenUpTo(foldWith({ type: 'after', entry: 0 }), 3), undefined)
 })
 
 test('a message is read with the hidden parts covered, and is the very same where nothing is hidden', () => {

@@ -4,8 +4,10 @@ import { type ContextRequest as EngineRequest, toOperations } from '../../asked/
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Author, Replacement } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
+import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
 import { entriesOf } from '../../view/edits.ts'
 import type { Fold } from '../../view/fold.ts'
+import { hiddenUpTo } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, Index, nameSchema, PEOPLE, type Route } from './route.ts'
@@ -137,6 +139,7 @@ const restore = defineRoute({
   refusals: [409],
   async run({ params, body, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
+    if (caller.role === 'agent') checkNotHidden(session, { id: body.id, ...(await session.original(body.id)) })
     const { images: _, ...restored } = await session.restore(body.id)
     return restored
   },
@@ -160,6 +163,9 @@ const fork = defineRoute({
     if (session.fold.entries.length === 0) {
       throw new PalimpsestError('ALREADY', `Session ${session.id} is empty: there is nothing to fork.`)
     }
+    // A fork at an earlier entry does not have the later edits, by which the user hides something.
+    const hider = caller.role === 'agent' && body.at !== undefined && hiddenUpTo(session.fold, body.at)
+    if (hider) throw hiddenError(`something up to entry ${body.at}`, hider)
     const made = await session.fork(body.at, body.id)
     return (await doors.desk.find(caller, made.id))!
   },

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { narrowedBy } from '../../session/recall.ts'
 import type { Session } from '../../session/session.ts'
 import { TAG } from '../../session/session-info.ts'
-import { checkNotHidden } from '../../tools/recall.ts'
-import { HIDDEN, hiddenByUser } from '../../view/hidden.ts'
+import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
+import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
 import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
@@ -202,8 +202,12 @@ const fileAt = defineRoute({
     content: z.string().nullable().describe('Null where it cannot be known.'),
     basis: z.array(z.string()).describe('What the answer rests on, in order.'),
   }),
+  refusals: [409],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
+    // Any hidden call or result may have the text of the file.
+    const hider = caller.role === 'agent' && hiddenUpTo(session.fold, session.fold.entries.length)
+    if (hider) throw hiddenError(`a part that ${query.path} may rest on`, hider)
     const { path, turn, content, basis } = await session.fileStateAt(query.path, query.turn ?? session.callsMade)
     return { path, turn, content: content ?? null, basis }
   },

@@ -87,10 +87,16 @@ describe('an agent', () => {
   })
 
   test('is told by no route what its user has hidden, and people are', async () => {
-    const messages = [said('a zebra question'), said('the zebra answer '.repeat(50), 'assistant')]
+    const read = { id: 'c1', name: 'read_file' }
+    const messages = [
+      said('a zebra question'),
+      { role: 'assistant', parts: [{ type: 'tool-call', ...read, input: { path: 'a.ts' } }] },
+      { role: 'tool', parts: [{ type: 'tool-result', ...read, output: 'the zebra answer '.repeat(50) }] },
+      said('read', 'assistant'),
+    ]
     await call('POST', '/sessions', { token: alice.token, body: { id: 'hiding', messages } })
     const parts = await call('GET', '/sessions/hiding/parts', { token: agent.token })
-    const [{ hash }] = parts.json.parts
+    const [{ hash, entry }] = parts.json.parts
     await call('POST', '/sessions/hiding/edits', {
       token: alice.token,
       body: { action: 'discard', targets: [[hash]] },
@@ -110,11 +116,26 @@ describe('an agent', () => {
     const routes = Object.keys((await call('GET', '/openapi.json', { token: alice.token })).json.paths)
     const looks = routes.filter(path => path.startsWith('/sessions/{session}/'))
     assert.ok(looks.length > 15)
-    for (const path of looks) {
-      const filled = path.replace('{session}', 'hiding').replace('{entry}', '1').replace('{part}', '0')
-      const { text } = await call('GET', `${filled}?id=${hash}&q=zebra&path=a.ts&turn=1`, { token: agent.token })
-      assert.ok(!text.includes('the zebra answer'), path)
+    const shows = async (token: string, { session = 'hiding', method = 'GET', body = {} } = {}) => {
+      const shown: string[] = []
+      for (const path of looks) {
+        const filled = path.replace('{session}', session).replace('{entry}', entry).replace('{part}', '0')
+        const query = method === 'GET' ? `?id=${hash}&q=zebra&path=a.ts&turn=1` : ''
+        const sent = method === 'GET' ? {} : { body }
+        const { text } = await call(method, `${filled}${query}`, { token, ...sent })
+        if (text.includes('the zebra answer')) shown.push(path)
+      }
+      return shown
     }
+    assert.deepEqual(await shows(agent.token), [])
+    assert.ok((await shows(alice.token)).includes('/sessions/{session}/file'))
+    for (const body of [{}, { id: hash }]) assert.deepEqual(await shows(agent.token, { method: 'POST', body }), [])
+    const fork = (id: string, at?: number) =>
+      call('POST', '/sessions/hiding/fork', { token: agent.token, body: { id, ...(at === undefined ? {} : { at }) } })
+    assert.equal((await fork('earlier', 2)).json.error.code, 'PINNED')
+    assert.equal((await fork('before', 1)).status, 201)
+    assert.equal((await fork('whole')).status, 201)
+    for (const session of ['before', 'whole']) assert.deepEqual(await shows(agent.token, { session }), [])
     const original = (token: string) => call('GET', `/sessions/hiding/original?id=${hash}`, { token })
     assert.equal((await original(agent.token)).json.error.code, 'PINNED')
     assert.match((await original(alice.token)).json.text, /^the zebra answer/)
