@@ -24,14 +24,14 @@ export async function copyMemory(from: Sql, to: Sql, user: string, tally: CopyTa
 
 async function copyBlock(from: Sql, to: Sql, { user, label }: Block, tally: CopyTally): Promise<void> {
   const own = [user, label]
-  const rows = await from.all('SELECT * FROM versions WHERE user_id = ? AND label = ? ORDER BY seq', own)
+  const rows = await from.all('SELECT * FROM versions WHERE user_id = ? AND label = ? ORDER BY number', own)
   const versions = rows.map(({ seq: _, ...version }) => version)
   const now = await from.get(
     'SELECT v.id FROM blocks b JOIN versions v ON v.seq = b.seq WHERE b.user_id = ? AND b.label = ?',
     own,
   )
   const added = await to.transaction(function* (): Steps<number | undefined> {
-    const there = yield* rowsOf('SELECT id FROM versions WHERE user_id = ? AND label = ? ORDER BY seq', own)
+    const there = yield* rowsOf('SELECT id FROM versions WHERE user_id = ? AND label = ? ORDER BY number', own)
     if (there.some(({ id }, i) => id !== versions[i]?.['id'])) return undefined
     for (const version of versions) if ((yield* putRow('versions', version, KEY)) === 'differs') return undefined
     yield* pointTo(own, now)

@@ -6,12 +6,12 @@ import { SqlMemory } from './sql.ts'
 const MIGRATIONS: PgMigrations = [
   [
     'versions, blocks, proposals',
-    `CREATE TABLE versions (
-       seq bigserial PRIMARY KEY, id text NOT NULL, user_id text COLLATE "C" NOT NULL, label text COLLATE "C" NOT NULL,
+    `CREATE SEQUENCE version_keys;
+     CREATE TABLE versions (
+       seq bigint PRIMARY KEY DEFAULT nextval('version_keys'), number integer NOT NULL DEFAULT 0, id text NOT NULL, user_id text COLLATE "C" NOT NULL, label text COLLATE "C" NOT NULL,
        title text, body text, schema_ref text,
        at bigint NOT NULL, actor text NOT NULL, action text NOT NULL, why text NOT NULL, proposal text
      );
-     CREATE INDEX versions_of_block ON versions (user_id, label, seq);
      CREATE UNIQUE INDEX versions_by_id ON versions (user_id, label, id);
      CREATE TABLE blocks (
        user_id text COLLATE "C" NOT NULL, label text COLLATE "C" NOT NULL, seq bigint NOT NULL REFERENCES versions(seq),
@@ -26,6 +26,15 @@ const MIGRATIONS: PgMigrations = [
        PRIMARY KEY (user_id, id)
      );
      CREATE INDEX proposals_in_state ON proposals (user_id, state, id);`,
+  ],
+  [
+    'numbers of the versions of a block',
+    `ALTER TABLE versions ADD COLUMN IF NOT EXISTS number integer NOT NULL DEFAULT 0;
+     UPDATE versions v SET number = n.number FROM (
+       SELECT seq, row_number() OVER (PARTITION BY user_id, label ORDER BY seq) AS number FROM versions
+     ) n WHERE n.seq = v.seq;
+     CREATE INDEX versions_in_order ON versions (user_id, label, number);
+     DROP INDEX IF EXISTS versions_of_block;`,
   ],
 ]
 

@@ -1,7 +1,8 @@
 /**
  * Memory in tables, on SQLite or PostgreSQL: any number of users, processes and servers.
  *
- * Versions are rows that are never changed; a block points to its newest one. A proposal's row holds what a branch
+ * Versions are rows that are never changed, numbered within their block (the keys of rows come from a sequence, which
+ * in a cluster need not be in order); a block points to its newest one. A proposal's row holds what a branch
  * holds in Dolt. A user's lists are ranges of an index that begins with the user, so that other users' blocks and
  * proposals cost nothing. A change is made by compare-and-set: the row of the block must still point to the version that
  * was expected, or the whole transaction is undone.
@@ -63,8 +64,10 @@ export class SqlMemory implements MemoryStore {
   ): Promise<Version[]> {
     const rows = await this.#sql.all(
       `SELECT * FROM versions WHERE user_id = ? AND label = ? ${
-        before === undefined ? '' : 'AND seq < (SELECT seq FROM versions WHERE user_id = ? AND label = ? AND id = ?) '
-      }ORDER BY seq DESC LIMIT ?`,
+        before === undefined
+          ? ''
+          : 'AND number < (SELECT number FROM versions WHERE user_id = ? AND label = ? AND id = ?) '
+      }ORDER BY number DESC LIMIT ?`,
       [userId, label, ...(before === undefined ? [] : [userId, label, before]), limit],
     )
     return rows.map(toVersion)
@@ -162,9 +165,11 @@ const BEATEN = Symbol('a row was not as expected')
 function* apply({ userId, label, expected, version, content }: Change, note: Note): Steps<boolean> {
   const { at, by, action, why, proposal } = note
   const [made] = yield* rowsOf(
-    `INSERT INTO versions (id, user_id, label, title, body, schema_ref, at, actor, action, why, proposal)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+    `INSERT INTO versions (number, id, user_id, label, title, body, schema_ref, at, actor, action, why, proposal)
+     VALUES ((SELECT coalesce(max(number), 0) + 1 FROM versions WHERE user_id = ? AND label = ?),
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
     [
+      ...[userId, label],
       ...[version, userId, label, content?.title ?? null, content?.body ?? null, content?.schemaRef ?? null],
       ...[at, by, action, why, proposal ?? null],
     ],

@@ -27,6 +27,15 @@ const MIGRATIONS: Migrations = [
      CREATE INDEX proposals_in_state ON proposals (user_id, state, id);`,
   ],
   ['operation of a proposal', 'ALTER TABLE proposals ADD COLUMN operation TEXT'],
+  [
+    'numbers of the versions of a block',
+    `ALTER TABLE versions ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+     UPDATE versions SET number = n.number FROM (
+       SELECT seq, row_number() OVER (PARTITION BY user_id, label ORDER BY seq) AS number FROM versions
+     ) n WHERE n.seq = versions.seq;
+     CREATE INDEX versions_in_order ON versions (user_id, label, number);
+     DROP INDEX versions_of_block;`,
+  ],
 ]
 
 export class SqliteMemory extends SqlMemory {

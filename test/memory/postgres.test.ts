@@ -5,6 +5,7 @@ import type { PostgresServer } from '../../scripts/postgres.ts'
 import { openPostgresStore } from '../../src/doors/server/server-store.ts'
 import { PostgresSql } from '../../src/ledger/postgres/sql.ts'
 import { countOf, rowsOf } from '../../src/ledger/sql.ts'
+import { Memory } from '../../src/memory/memory.ts'
 import { openPostgresMemory } from '../../src/memory/postgres.ts'
 import { memoryStoreContract } from '../contracts/memory-store.ts'
 import { serverStoreContract } from '../contracts/server-store.ts'
@@ -26,6 +27,24 @@ describe('on PostgreSQL', { skip: noPostgres }, () => {
 
   memoryStoreContract('postgres', async name => openPostgresMemory(await database(`memory-${name}`)))
   serverStoreContract('postgres', async name => openPostgresStore(await database(`server-${name}`)))
+
+  test('versions of the first schema are numbered in the order in which they were written', async () => {
+    const url = await database('numbered')
+    const memory = new Memory(await openPostgresMemory(url))
+    for (const body of ['one', 'two', 'three'])
+      for (const label of ['a', 'b']) await memory.set('ann', label, { body, by: 'user:ann' })
+    const before = await memory.history('ann', 'a')
+    await memory.close()
+    const db = await PostgresSql.open(url, 'none', [])
+    await db.run('ALTER TABLE versions DROP COLUMN number')
+    await db.run(`UPDATE palimpsest_schema SET version = 1 WHERE part = 'memory'`)
+    await db.close()
+    const later = new Memory(await openPostgresMemory(url))
+    assert.deepEqual(await later.history('ann', 'a'), before)
+    await later.set('ann', 'a', { body: 'four', by: 'user:ann' })
+    assert.deepEqual((await later.history('ann', 'a')).slice(1), before)
+    await later.close()
+  })
 
   test('every text comes back as it was written', async () => {
     const sql = await PostgresSql.open(await database('texts'), 'texts', [

@@ -17,7 +17,7 @@ const MIGRATIONS: PgMigrations = [
     'outbox',
     `CREATE TABLE outbox (seq bigint PRIMARY KEY, event text NOT NULL);
      CREATE TABLE outbox_last (id integer PRIMARY KEY CHECK (id = 1), seq bigint NOT NULL, start text NOT NULL);
-     INSERT INTO outbox_last VALUES (1, 0, substr(md5(clock_timestamp()::text || random()::text), 1, 8));`,
+     INSERT INTO outbox_last VALUES (1, 0, substr(md5(clock_timestamp()::text || random()::text), 1, 8)) ON CONFLICT DO NOTHING;`,
   ],
 ]
 

@@ -36,14 +36,15 @@ const TAKEN = `WITH wanted AS (
       AS r (id, seq, type, at, hash, light, body) JOIN taken t ON t.id = r.id
   )`
 const APPEND = `${TAKEN} SELECT id FROM taken`
-// The conflict locks an existing text, so that nobody drops it before the event that needs it is committed.
+// The conflict writes an existing text again, so that nobody drops it before the event that needs it is committed. (In
+// PostgreSQL a conflict alone locks the row; in YugabyteDB only a write does.)
 const APPEND_WITH_CONTENTS = `${TAKEN}, uses AS (
     INSERT INTO content_uses (hash, session, seq)
     SELECT u.hash, t.key, u.seq FROM unnest($12::text[], $13::integer[], $14::text[]) AS u (id, seq, hash)
     JOIN taken t ON t.id = u.id RETURNING hash
   ), texts AS (
     INSERT INTO contents (hash, text) SELECT c.hash, c.text FROM unnest($15::text[], $16::bytea[]) AS c (hash, text)
-    WHERE c.hash IN (SELECT hash FROM uses) ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash WHERE false
+    WHERE c.hash IN (SELECT hash FROM uses) ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash
   ) SELECT id FROM taken`
 
 export class Appends {

@@ -12,11 +12,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Environment } from '../../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { asSpokenBy, COMMITS_EARLY } from './dialect.ts'
 import { asStoreError, isAway, isLostRace, placeOf } from './errors.ts'
 
 export type PgValue = string | number | bigint | boolean | null | Uint8Array | readonly (string | number | Uint8Array)[]
 export type PgRow = Record<string, unknown>
-/** Named steps, applied in order; append only. */
+/**
+ * Named steps, applied in order, each in a transaction; append only. They are written for PostgreSQL (see dialect.ts).
+ * CockroachDB has a column that a step adds to an existing table only after that step.
+ */
 export type PgMigrations = readonly (readonly [name: string, sql: string])[]
 
 export type PgOptions = {
@@ -51,17 +55,17 @@ export class PgSession {
     this.#timeoutMs = timeoutMs
   }
 
-  async rows(sql: string, values: readonly PgValue[] = []): Promise<PgRow[]> {
-    return (await this.#run(sql, values)).rows
+  async rows(sql: string, values: readonly PgValue[] = [], { timeoutMs = this.#timeoutMs } = {}): Promise<PgRow[]> {
+    return (await this.#run(sql, values, timeoutMs)).rows
   }
 
-  async row(sql: string, values: readonly PgValue[] = []): Promise<PgRow | undefined> {
-    return (await this.rows(sql, values))[0]
+  async row(sql: string, values?: readonly PgValue[], options?: { timeoutMs: number }): Promise<PgRow | undefined> {
+    return (await this.rows(sql, values, options))[0]
   }
 
   /** The number of rows that changed. */
   async change(sql: string, values: readonly PgValue[] = []): Promise<number> {
-    return (await this.#run(sql, values)).rowCount ?? 0
+    return (await this.#run(sql, values, this.#timeoutMs)).rowCount ?? 0
   }
 
   /** Runs one or several statements without values. */
@@ -70,9 +74,9 @@ export class PgSession {
     await this.#client.query(query)
   }
 
-  #run(sql: string, values: readonly PgValue[]) {
+  #run(sql: string, values: readonly PgValue[], timeoutMs: number) {
     const name = this.#names?.of(sql)
-    const query = { text: sql, values: values.map(toParameter), query_timeout: this.#timeoutMs }
+    const query = { text: sql, values: values.map(toParameter), query_timeout: timeoutMs }
     return this.#client.query<PgRow>(name === undefined ? query : { ...query, name })
   }
 }
@@ -165,21 +169,9 @@ export class Postgres {
 
   /** Applies the missing migrations of a part. Servers that start together wait for each other. */
   async migrate(part: string, migrations: PgMigrations): Promise<void> {
-    const version = await this.#version(part)
-    if (version === migrations.length) return
-    await this.transaction(
-      async session => {
-        await session.change('INSERT INTO palimpsest_schema (part, version) VALUES ($1, 0) ON CONFLICT DO NOTHING', [
-          part,
-        ])
-        const row = await session.row('SELECT version FROM palimpsest_schema WHERE part = $1 FOR UPDATE', [part])
-        const had = Number(row!['version'])
-        this.#checkVersion(part, had, migrations.length)
-        for (const [, sql] of migrations.slice(had)) await session.plain(sql, { timeoutMs: MIGRATION_TIMEOUT_MS })
-        await session.change('UPDATE palimpsest_schema SET version = $2 WHERE part = $1', [part, migrations.length])
-      },
-      { again: true },
-    )
+    while ((await this.#version(part)) !== migrations.length) {
+      await this.transaction(session => this.#applyNext(session, part, migrations), { again: true })
+    }
   }
 
   /** Call it once for each `open`. */
@@ -187,7 +179,7 @@ export class Postgres {
     await this.#closed()
   }
 
-  /** The number of migrations that a part has had. Creates their table, which two servers may do at once. */
+  /** The number of migrations that a part has had. Creates their table and its row, which two servers may do at once. */
   async #version(part: string): Promise<number> {
     const made = 'CREATE TABLE IF NOT EXISTS palimpsest_schema (part text PRIMARY KEY, version integer NOT NULL)'
     const there = await this.read(`SELECT to_regclass('palimpsest_schema') IS NOT NULL AS there`)
@@ -197,16 +189,31 @@ export class Postgres {
       })
     }
     const [row] = await this.read('SELECT version FROM palimpsest_schema WHERE part = $1', [part])
-    return Number(row?.['version'] ?? 0)
+    if (row) return Number(row['version'])
+    await this.read('INSERT INTO palimpsest_schema (part, version) VALUES ($1, 0) ON CONFLICT DO NOTHING', [part])
+    return this.#version(part)
   }
 
-  #checkVersion(part: string, version: number, known: number): void {
-    if (version <= known) return
-    throw new PalimpsestError(
-      'LEDGER_NEWER',
-      `The database at ${this.place} was made by a newer version of Palimpsest (${part} ${version}, this one knows ${known}). Update Palimpsest.`,
-      { place: this.place },
-    )
+  /** Applies one migration of a part, unless another server has applied the last one meanwhile. */
+  async #applyNext(session: PgSession, part: string, migrations: PgMigrations): Promise<void> {
+    const timeoutMs = MIGRATION_TIMEOUT_MS
+    const row = await session.row('SELECT version FROM palimpsest_schema WHERE part = $1 FOR UPDATE', [part], {
+      timeoutMs,
+    })
+    const version = Number(row!['version'])
+    if (version > migrations.length) {
+      throw new PalimpsestError(
+        'LEDGER_NEWER',
+        `The database at ${this.place} was made by a newer version of Palimpsest (${part} ${version}, this one knows ${migrations.length}). Update Palimpsest.`,
+        { place: this.place },
+      )
+    }
+    const next = migrations[version]
+    if (!next) return
+    const server = await session.row(`SELECT version() AS version, ${COMMITS_EARLY} AS early`)
+    if (server!['early'] === 'on') await session.plain('SET LOCAL autocommit_before_ddl = off')
+    await session.plain(asSpokenBy(String(server!['version']), next[1]), { timeoutMs })
+    await session.change('UPDATE palimpsest_schema SET version = $2 WHERE part = $1', [part, version + 1])
   }
 
   async #patiently<T>(

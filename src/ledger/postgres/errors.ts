@@ -34,8 +34,8 @@ function wholeIn(params: URLSearchParams, name: string): number | undefined {
 }
 
 const GONE = /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/
-/** Starting, shutting down, crashed, too many connections, connection lost. */
-const AWAY = /^(?:57P0[1-5]|53300|08...)$/
+/** Starting, shutting down, crashed, too many connections, connection lost, outcome unknown (CockroachDB). */
+const AWAY = /^(?:57P0[1-5]|53300|08...|40003)$/
 const SAID =
   /^(?:Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered|Client was closed)/
 

@@ -146,7 +146,7 @@ export class PgFamily implements FamilyTables {
   async #addContents(key: number, { seq, body, contents }: NewRow): Promise<void> {
     for (const [hash, text] of contents ?? []) {
       await this.#session.change(
-        `INSERT INTO contents (hash, text) VALUES ($1, $2) ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash WHERE false`,
+        `INSERT INTO contents (hash, text) VALUES ($1, $2) ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash`,
         [hash, Buffer.from(text)],
       )
     }

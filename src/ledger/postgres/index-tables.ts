@@ -19,7 +19,7 @@ const SMALL_AT_ONCE = 1000
 
 /** A session and its ancestors, each with the last event that is shared. */
 export const LINEAGE = `WITH RECURSIVE line (key, parent, fork_seq, up_to) AS (
-    SELECT key, parent, fork_seq, ${2 ** 31 - 1} FROM sessions WHERE START
+    SELECT key, parent, fork_seq, ${2 ** 31 - 1}::bigint FROM sessions WHERE START
     UNION ALL
     SELECT p.key, p.parent, p.fork_seq, least(l.up_to, l.fork_seq) FROM line l JOIN sessions p ON p.key = l.parent
   )`
@@ -97,7 +97,7 @@ export class PgIndexTables implements IndexTables {
   async addDocuments(key: number, first: number, documents: readonly FreshDocument[]): Promise<void> {
     await this.#session.change(
       `INSERT INTO recall_documents (session, number, seq, part, start, size, print)
-       SELECT $1, d.* FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::bigint[]) d`,
+       SELECT $1::bigint, d.* FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::bigint[]) d`,
       [
         key,
         documents.map((_, i) => first + i),
@@ -132,7 +132,7 @@ export class PgIndexTables implements IndexTables {
     for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT) {
       const some = rows.slice(i, i + ROWS_PER_STATEMENT)
       await this.#session.change(
-        `INSERT INTO ${into} SELECT $1, r.* FROM unnest($2::${type}[], $3::bytea[]) r ON CONFLICT DO NOTHING`,
+        `INSERT INTO ${into} SELECT $1::bigint, r.* FROM unnest($2::${type}[], $3::bytea[]) r ON CONFLICT DO NOTHING`,
         [id, some.map(([name]) => asBuffer(name)), some.map(([, data]) => asBuffer(data))],
       )
     }

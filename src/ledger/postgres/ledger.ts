@@ -79,7 +79,7 @@ export class PostgresLedger implements LedgerStore {
       session =>
         session.change(
           `INSERT INTO sessions (id, owner, parent, fork_seq, length, created_at, updated_at, meta, changed_minute)
-           SELECT $1, $2, ${key}, $3::integer, coalesce($3::integer, -1) + 1, $4, $4, $5, ${MINUTE_NOW} ${from} ON CONFLICT (id) DO NOTHING`,
+           SELECT $1::text, $2::text, ${key}, $3::integer, coalesce($3::integer, -1) + 1, $4::bigint, $4::bigint, $5::text, ${MINUTE_NOW} ${from} ON CONFLICT (id) DO NOTHING`,
           [id, ownerPrefix(id), parent?.seq ?? null, at, meta, parent?.id ?? null],
         ),
       { again: true },
@@ -104,13 +104,13 @@ export class PostgresLedger implements LedgerStore {
       values.push(...given)
     }
     if (owner !== '') add(own => `s.owner = ${own}`, owner)
-    if (prefix !== owner) add(beginning => `starts_with(s.id, ${beginning})`, prefix)
+    if (prefix !== owner) add(beginning => `substr(s.id, 1, length(${beginning}::text)) = ${beginning}`, prefix)
     if (anchor) {
       add((at, id) => `(s.updated_at, s.id) < (${at}, ${id})`, anchor.updatedAt, anchor.id)
       add(minute => `s.used_minute <= ${minute}`, Math.floor(anchor.updatedAt / 60_000))
     }
     if (changedWithin !== undefined) {
-      add(minutes => `s.changed_minute >= ${MINUTE_NOW} - ${minutes}`, Math.ceil(changedWithin / 60_000))
+      add(minutes => `s.changed_minute >= ${MINUTE_NOW} - ${minutes}::bigint`, Math.ceil(changedWithin / 60_000))
     }
     if (contains !== undefined) {
       const isThere = (beginning: string, text: string) =>

@@ -4,6 +4,8 @@
  * Every append changes the row of its session. The time of last use is indexed by the minute, so that most of these
  * changes touch no index; a list sorts within each minute. The time of the last change of any kind is from the
  * database's clock, and is kept by the minute for the same reason.
+ *
+ * The minute is computed without a division of integers, which CockroachDB does not round down.
  */
 import type { PgMigrations } from './database.ts'
 
@@ -15,11 +17,13 @@ const numbers = Array.from({ length: PARTITIONS }, (_, i) => i)
 export const LEDGER_MIGRATIONS: PgMigrations = [
   [
     'sessions, events, contents, tombstones',
-    `CREATE TABLE sessions (
-       key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
+    `CREATE SEQUENCE session_keys;
+     CREATE TABLE sessions (
+       key bigint PRIMARY KEY DEFAULT nextval('session_keys'), id text COLLATE "C" NOT NULL UNIQUE,
        owner text COLLATE "C" NOT NULL, parent bigint REFERENCES sessions (key), fork_seq integer,
        length integer NOT NULL, created_at bigint NOT NULL, updated_at bigint NOT NULL, meta text NOT NULL,
-       used_minute bigint GENERATED ALWAYS AS (updated_at / 60000) STORED
+       used_minute bigint GENERATED ALWAYS AS (((updated_at - updated_at % 60000) / 60000)::bigint) STORED,
+       changed_minute bigint NOT NULL DEFAULT 0
      ) WITH (fillfactor = 70);
      CREATE INDEX sessions_by_use ON sessions (used_minute);
      CREATE INDEX sessions_of_owner ON sessions (owner, used_minute);
@@ -39,8 +43,9 @@ export const LEDGER_MIGRATIONS: PgMigrations = [
   ],
   [
     'the index of recall',
-    `CREATE TABLE recall_segments (
-       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, owner text COLLATE "C" NOT NULL, documents integer NOT NULL,
+    `CREATE SEQUENCE recall_segment_ids;
+     CREATE TABLE recall_segments (
+       id bigint PRIMARY KEY DEFAULT nextval('recall_segment_ids'), owner text COLLATE "C" NOT NULL, documents integer NOT NULL,
        runs text NOT NULL, columns bytea NOT NULL
      );
      CREATE INDEX recall_segments_of_owner ON recall_segments (owner, id);
@@ -55,7 +60,7 @@ export const LEDGER_MIGRATIONS: PgMigrations = [
   ],
   [
     'sessions by their last change, to the minute',
-    `ALTER TABLE sessions ADD COLUMN changed_minute bigint NOT NULL DEFAULT 0;
+    `ALTER TABLE sessions ADD COLUMN IF NOT EXISTS changed_minute bigint NOT NULL DEFAULT 0;
      CREATE INDEX sessions_by_change ON sessions (changed_minute);`,
   ],
 ]

@@ -25,14 +25,25 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     for (const one of servers) await one.close()
   })
 
-  test('a step that fails leaves nothing of what came with it', async () => {
+  test('a step that fails leaves nothing, and what came before it stays', async () => {
     const url = await server.create('failing')
     const db = await Postgres.open(url)
-    await assert.rejects(db.migrate('numbers', [...STEPS, ['wrong', 'INSERT INTO nowhere VALUES (1)']]), {
-      code: 'STORE_FAILED',
-    })
-    assert.deepEqual(await db.read(`SELECT to_regclass('numbers') AS there`), [{ there: null }])
+    const wrong = 'CREATE TABLE half (n integer); INSERT INTO nowhere VALUES (1)'
+    await assert.rejects(db.migrate('numbers', [...STEPS, ['wrong', wrong]]), { code: 'STORE_FAILED' })
+    assert.deepEqual(await db.read(`SELECT to_regclass('half') AS there`), [{ there: null }])
+    await db.migrate('numbers', [...STEPS, ['right', 'INSERT INTO numbers VALUES (2)']])
+    assert.deepEqual(await db.read('SELECT n FROM numbers ORDER BY n'), [{ n: 1 }, { n: 2 }])
     await db.close()
+  })
+
+  test('a server waits for the migration of another for longer than for a statement', async () => {
+    const url = await server.create('waiting')
+    const slow = await Postgres.open(url, { connections: 1 })
+    const hasty = await Postgres.open(url, { connections: 1, timeoutMs: 2000 })
+    const steps: PgMigrations = [['slow', 'CREATE TABLE slow (n integer); SELECT pg_sleep(3)']]
+    await Promise.all([slow.migrate('slow', steps), hasty.migrate('slow', steps)])
+    assert.equal((await slow.read(`SELECT to_regclass('slow') IS NOT NULL AS there`))[0]!['there'], true)
+    await Promise.all([slow.close(), hasty.close()])
   })
 
   test('those who open the same address share connections until the last one closes', async () => {
