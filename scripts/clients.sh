@@ -2,9 +2,8 @@
 # Real agents for the tests of the proxy, at fixed versions, in a cache folder outside the checkout.
 #
 #   scripts/clients.sh install    gets them (some 1.6 GB; nothing is done for what is there already)
-#   scripts/clients.sh python     gets those in Python (aider and mini-swe-agent, another 1.4 GB)
-#   scripts/clients.sh test       runs the tests in a network namespace that has only loopback, and two agents on providers
-#                                 that check and bill (all of them: npm run bench:checked-clients)
+#   scripts/clients.sh python     gets those in Python (aider and mini-swe-agent, another 1.4 GB) for npm run bench:checked-clients
+#   scripts/clients.sh test       runs the tests in a network namespace that has only loopback
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -34,6 +33,22 @@ install() {
   # The native binaries are fetched by these scripts, which npm may have held back.
   [ ! -f node_modules/@anthropic-ai/claude-code/install.cjs ] || node node_modules/@anthropic-ai/claude-code/install.cjs
   [ ! -f node_modules/opencode-ai/postinstall.mjs ] || node node_modules/opencode-ai/postinstall.mjs
+}
+
+# One environment each: their dependencies exclude each other. mini-swe-agent does not start without mcp.
+install_python() {
+  python_client aider aider-chat==0.86.2
+  python_client mini mini-swe-agent==2.4.6 mcp
+}
+
+python_client() {
+  place="$clients/python/$1"
+  shift
+  [ ! -f "$place/installed" ] || [ "$(cat "$place/installed")" != "$*" ] || return 0
+  python3.11 -m venv "$place"
+  "$place/bin/pip" install --quiet --no-input uv==0.13.8
+  "$place/bin/uv" pip install --quiet --python "$place/bin/python" "$@"
+  echo "$*" > "$place/installed"
 }
 
 run_tests() {

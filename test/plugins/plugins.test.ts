@@ -104,6 +104,8 @@ clientTest('opencode', 'opencode: /palimpsest-context shows the session that is 
   const plugins = join(world.folder, '.config', 'opencode', 'plugin')
   await mkdir(plugins, { recursive: true })
   await writeFile(join(plugins, 'palimpsest.ts'), await readFile(join(ROOT, 'plugins/opencode/palimpsest.ts')))
+  // opencode gets the types of its plugins beside a plugin. Ours needs none, and here it would try again for minutes.
+  await writeFile(join(plugins, '..', '.npmrc'), 'registry=http://127.0.0.1:9/\nfetch-retries=0\n')
   const model = ['-m', 'anthropic/claude-sonnet-4-5']
   await world.run('run', ...model, 'Remember the green door.')
   await world.run('run', ...model, '--continue', '--command', 'palimpsest-context')
