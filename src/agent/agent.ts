@@ -20,13 +20,13 @@ import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
-import { NO_MEMORY } from '../tools/memory.ts'
+import { memoryTools, NO_MEMORY } from '../tools/memory.ts'
 import { sourcesOf } from '../tools/provenance.ts'
 import { agentContext, seenSessions } from '../tools/recall.ts'
 import { sessionJournal } from '../tools/session-journal.ts'
 import type { ToolResult } from '../tools/tool.ts'
 import { callsIn } from '../view/legality.ts'
-import { partId } from '../view/shown-texts.ts'
+import { partId, recallToolIn, savingToolIn } from '../view/shown-texts.ts'
 import type { AllowRules, Approve } from './approval.ts'
 import { type Answer, ask } from './ask.ts'
 import { Channel } from './channel.ts'
@@ -38,7 +38,7 @@ import { clientOf, personaOf } from './personas.ts'
 import { proposeRepeated } from './preferences.ts'
 import { buildPrompt, isOutdated, promptText } from './prompt.ts'
 import { type Cost, costOfSession, LIMITS, type Limits, Spending } from './spending.ts'
-import { type AgentTool, savingTool, Toolbox, toolsNamed } from './toolbox.ts'
+import { type AgentTool, Toolbox, toolsNamed } from './toolbox.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'
 
 export type AgentOptions = {
@@ -96,11 +96,15 @@ export async function openAgent(session: string, options: AgentOptions): Promise
     project: root,
     ...(parent === undefined ? {} : { parent, reason: 'sub-agent' as const }),
   }
+  const tools = toolsOf(options).map(({ name }) => name)
+  const reading = pal.files.isTable ? FILE_READERS : [...FILE_READERS, 'run_command']
   const opened = await pal.session(session, {
     ...(planner === undefined ? {} : { planner }),
     model: model.name,
     ids: true,
-    saveWith: savingTool(options.toolNames ?? persona.tools, options.tools),
+    saveWith: savingToolIn(tools),
+    recallWith: recallToolIn(tools) ?? false,
+    readsFiles: reading.some(name => tools.includes(name)),
     about,
     asGuest: known?.about.client !== undefined && personaOf(known.about.client) === undefined,
   })
@@ -126,9 +130,7 @@ export class Agent {
     this.model = options.model
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
-    const named = options.toolNames ?? options.persona.tools
-    const words = { extra: options.tools ?? [], subject: options.persona.memorySubject ?? 'user' }
-    const tools = toolsNamed(named, words).filter(tool => this.#offers(tool.name))
+    const tools = toolsOf(options)
     this.#toolNames = tools.map(({ name }) => name)
     this.#toolbox = new Toolbox({
       tools,
@@ -385,11 +387,6 @@ export class Agent {
     return last === undefined || this.#now() - last.at > this.session.options.model.ttl
   }
 
-  #offers(tool: string): boolean {
-    if (tool === 'delegate') return this.#options.parent === undefined
-    return this.#options.memory !== undefined || !/memory/.test(tool)
-  }
-
   #context(): ConstructorParameters<typeof Toolbox>[0]['context'] {
     const { memory, user, persona, env = process.env, root, pal, seesSessions } = this.#options
     return {
@@ -445,6 +442,19 @@ export class Agent {
   get #now(): () => number {
     return this.#options.clock ?? Date.now
   }
+}
+
+/** Tools that read files also if these are in a database. */
+const FILE_READERS = ['read_file', 'str_replace_based_edit_tool']
+
+/** The tools that an agent is given: a subagent cannot delegate, and tools for memory need a memory. */
+function toolsOf({ persona, toolNames = persona.tools, tools: extra = [], memory, parent }: AgentOptions): AgentTool[] {
+  const missing = new Set([
+    ...(memory ? [] : memoryTools.map(({ name }) => name)),
+    ...(parent === undefined ? [] : ['delegate']),
+  ])
+  const all = toolsNamed(toolNames, { extra, subject: persona.memorySubject ?? 'user' })
+  return all.filter(({ name }) => !missing.has(name))
 }
 
 function partsOf(request: AgentRequest): Message['parts'] {

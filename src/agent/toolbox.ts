@@ -19,7 +19,6 @@ import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../tools/me
 import type { SessionToolContext } from '../tools/recall.ts'
 import { type Tool, type ToolContext, type ToolResult, toJsonSchema, withOwnNames } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
-import { savingToolIn } from '../view/shown-texts.ts'
 import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
 import { MALFORMED } from './ask.ts'
 import { type DelegateContext, delegateTool } from './delegate.ts'
@@ -59,11 +58,6 @@ export function toolsNamed(
   }
   const wanted = new Set(names.flatMap(name => (isGroup(name) ? GROUPS[name].map(tool => tool.name) : [name])))
   return all.filter(({ name }) => wanted.has(name) || extra.some(tool => tool.name === name))
-}
-
-/** The tool with which an agent with these tools saves important information. */
-export function savingTool(names: readonly string[] | undefined, extra?: readonly AgentTool[]): string | undefined {
-  return savingToolIn(toolsNamed(names, extra ? { extra } : {}).map(({ name }) => name))
 }
 
 type ToolboxOptions = {

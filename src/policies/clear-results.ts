@@ -10,6 +10,7 @@ import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText, unitTokens } from '../view/units.ts'
 import { type PlanContext, type Policy, type PolicyRun, placeOf, tokensNow } from './policy.ts'
 import {
+  bringsBack,
   canEdit,
   isReachable,
   newRecords,
@@ -142,7 +143,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
   function cutRecent(context: PlanContext): Proposal[] {
     return recent.items().flatMap(({ result }) => {
       const { chars, tool } = result
-      if (chars <= options.max_result_chars || isExcluded(tool)) return []
+      if (chars <= options.max_result_chars || isExcluded(tool) || bringsBack(result)) return []
       if (!canEdit(context, result)) return []
       return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result that stays', 'cut')]
     })

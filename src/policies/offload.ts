@@ -1,11 +1,13 @@
 /**
  * Moves a new result that is too long to a file in the home, before it is ever sent: the view gets its beginning and
- * the path. Nothing is lost: if the file cannot be written, the result stays whole.
+ * says how to read the rest. An agent that reads no files of this machine gets it by `recall`. Nothing is lost: if the
+ * file cannot be written, or the agent has no way to read the rest, the result stays whole.
  */
 
 import { DEFAULT_HOME } from '../model/defaults.ts'
 import { headOf, withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
+import { partId } from '../view/shown-texts.ts'
 import { type Unit, unitText } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
 import { bringsBack, canEdit, editedBefore, newUnits, targetOf, toolNames } from './reach.ts'
@@ -36,11 +38,6 @@ export function offload(options: Partial<OffloadOptions> = {}): Policy {
   return { name: NAME, start: () => startOffload(chosen) }
 }
 
-function offloadText(output: string, preview: number, path: string): string {
-  const all = `${withCommas(output.length)} chars in total, all of them in ${path}`
-  return `${headOf(output, preview)}\n... [${all}; read it in parts, with offset and limit or sed -n]`
-}
-
 function startOffload(options: OffloadOptions): PolicyRun {
   const isCritical = toolNames(options.critical)
   const fresh = newUnits()
@@ -53,7 +50,7 @@ function startOffload(options: OffloadOptions): PolicyRun {
       const proposals: Proposal[] = []
       for (const unit of fresh(context.units)) {
         if (unit.entry < firstNew || !isLong(unit) || isEdited(context, unit)) continue
-        if (canEdit(context, unit)) proposals.push(toProposal(unit, context))
+        if (canEdit(context, unit)) proposals.push(...toProposals(unit, context))
       }
       return proposals
     },
@@ -67,18 +64,18 @@ function startOffload(options: OffloadOptions): PolicyRun {
     return typeof original.output === 'string' || original.output.every(part => part.type === 'text')
   }
 
-  function toProposal(unit: Unit, { home = DEFAULT_HOME }: PlanContext): Proposal {
-    const path = `overflow/${freeName(`overflow_${unit.at}_${safeName(unit.tool ?? 'tool')}`)}.txt`
-    const text = unitText(unit)
-    const preview = isCritical(unit.tool) ? options.criticalPreview : options.preview
-    return {
-      policy: NAME,
-      target: targetOf(unit),
-      replacement: offloadText(text, preview, `${home}/${path}`),
-      why: `${withCommas(text.length)} characters of ${unit.tool} went to ${path}`,
-      mark: 'offloaded',
-      file: { path, text },
-    }
+  /** One proposal; none if the agent could not read the rest. */
+  function toProposals(unit: Unit, context: PlanContext): Proposal[] {
+    const { readsFiles = true } = context
+    const path = `overflow/overflow_${unit.at}_${safeName(unit.tool ?? 'tool')}`
+    const file = readsFiles ? { path: `${freeName(path)}.txt`, text: unitText(unit) } : undefined
+    const ways = waysBack(unit, file?.path, context)
+    if (ways.length === 0) return []
+    const length = withCommas(unitText(unit).length)
+    const preview = headOf(unitText(unit), isCritical(unit.tool) ? options.criticalPreview : options.preview)
+    const replacement = `${preview}\n... [${length} chars in total, ${ways.join('; or ')}]`
+    const why = `${length} characters of ${unit.tool} ${file ? `went to ${file.path}` : 'are shown by their beginning'}`
+    return [{ policy: NAME, target: targetOf(unit), replacement, why, mark: 'offloaded', ...(file ? { file } : {}) }]
   }
 
   /** Numbers the files when one tool has several results at the same moment. */
@@ -87,6 +84,14 @@ function startOffload(options: OffloadOptions): PolicyRun {
     names.set(name, times)
     return times === 1 ? name : `${name}_${times}`
   }
+}
+
+/** How the agent can read all of a result: in the file, and by the tool that finds shortened content. */
+function waysBack(unit: Unit, path: string | undefined, { home = DEFAULT_HOME, recallWith }: PlanContext): string[] {
+  const tool = recallWith ?? (path === undefined && 'recall')
+  const id = partId(unit.entry, unit.part, unit.original)
+  const inFile = `all of them in ${home}/${path}; read it in parts, with offset and limit or sed -n`
+  return [...(path === undefined ? [] : [inFile]), ...(tool === false ? [] : [`${tool}(text="${id}") gives them`])]
 }
 
 /** The paths of such files in a text. */

@@ -34,9 +34,11 @@ export type PlanContext = {
   overhead: number
   /** The provider's tokens for one of ours, fitted to its reports; by default the model's own scale. */
   scale?: number
-  /** The name of the session, and of the home as the user sees it. */
+  /** The name of the session, and the folder of its user's files. */
   session?: string
   home?: string
+  /** Whether the agent can read files in that folder; yes if not known. */
+  readsFiles?: boolean
   /** The tool by which the agent saves content that it must not lose, if known. */
   saveWith?: string
   /** The provider can be told to clear the oldest results itself: the request still contains them. */

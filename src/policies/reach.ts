@@ -12,6 +12,7 @@ import { lastRunningReasoning } from '../view/binding.ts'
 import { onlyAdds } from '../view/edits.ts'
 import { type EditRecord, editsInside, type Fold, isPinned, isVisible } from '../view/fold.ts'
 import { isSigned } from '../view/legality.ts'
+import { isOwnTool } from '../view/shown-texts.ts'
 import type { Unit } from '../view/units.ts'
 import { type PlanContext, placeOf } from './policy.ts'
 
@@ -25,12 +26,13 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
   return model.binding !== 'refuse' || entry >= lastRunningReasoning(fold)
 }
 
-/** A file of ours that a result was moved to. */
-const KEPT_FILE = /(?:^|[/\\])overflow[/\\]overflow_[^/\\]*\.txt$/
+/** The path of a file that a result was moved to, in an argument of a call. */
+const KEPT_FILE = /(?<![\w.-])overflow[/\\]overflow_[\w-]+\.txt(?![\w.-])/
 
 /** Whether a result brings back content that was moved out of the view: moving it away again would make a circle. */
-export function bringsBack({ tool, call }: Unit): boolean {
-  return tool === 'context' || tool === 'recall' || KEPT_FILE.test(call?.path ?? '')
+export function bringsBack({ tool = '', call }: Unit): boolean {
+  const named = [call?.command, call?.path, ...(call?.paths ?? [])]
+  return isOwnTool(tool) || named.some(text => text !== undefined && KEPT_FILE.test(text))
 }
 
 /** Whether a part is shown unchanged: it has no edit, and none is proposed for it. */

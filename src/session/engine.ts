@@ -12,7 +12,7 @@ import { announced, type SessionChange } from '../ledger/announced.ts'
 import type { PrintedHead } from '../ledger/head.ts'
 import { Ledger, type Timed } from '../ledger/ledger.ts'
 import { openLedger } from '../ledger/open.ts'
-import { ownedBy, ownerIn, userFolder } from '../ledger/owners.ts'
+import { ownedBy, ownerIn } from '../ledger/owners.ts'
 import { covered, placesIn, type Redacted, type ToRedact } from '../ledger/redaction.ts'
 import { type Restored, restoreEvents, type ToRestore } from '../ledger/restore.ts'
 import type { LedgerStore, ListOptions, SessionRow } from '../ledger/store.ts'
@@ -87,6 +87,11 @@ export type OpenOptions = {
   serverClears?: boolean
   /** The tool with which the agent finds shortened texts (`recall`). With `false` no text names one. */
   recallWith?: string | false
+  /**
+   * Whether the agent can read the files of the home, to which long results are moved. The default is yes, unless they
+   * are in a database.
+   */
+  readsFiles?: boolean
   /** Fails when there is no such session. */
   mustExist?: boolean
   /** Facts about the session. Fields that are left out keep their value. */
@@ -468,13 +473,14 @@ export class Palimpsest {
   }
 
   /** Where archives and log lines go when old entries are summarised, and the path at which the user finds them. */
-  #records(id: string, clock: () => number): Pick<SessionOptions, 'home' | 'archive' | 'log'> {
+  #records(id: string, clock: () => number): Pick<SessionOptions, 'home' | 'readsFiles' | 'archive' | 'log'> {
     const { owner } = this.#placed(id)
     const files = this.files.of(owner)
     const own = owner === undefined ? this.#options.workspace : undefined
     const folder = own ?? this.files.of(owner, 'workspace')
     return {
-      home: owner === undefined ? this.home : userFolder(this.home, owner),
+      home: files.folder,
+      readsFiles: !files.isTable,
       archive: (path, text) => keepArchive(files, path, text),
       log: async line => void (await logDay({ folder, now: clock }, line)),
     }

@@ -26,21 +26,24 @@ export type SessionOptions = {
   keepFile: KeepFile
   /** Keeps the full conversation when a summary replaces it. */
   archive?: KeepFile
-  /** The home's path as the user knows it, for paths in views. */
+  /** The absolute path of the folder with the files of the session's user, for paths in views. */
   home?: string
+  /** Whether the agent can read files in that folder. */
+  readsFiles?: boolean
   /** Adds a line to the daily log of the workspace. */
   log?: (line: string) => Promise<void>
   /** Lets a model write a summary. If the result is missing or bad, our own summary is used. */
   summarize?: WriteSummary
 }
 
-type Told = Pick<PlanContext, 'home' | 'saveWith' | 'serverClears' | 'recallWith'>
+type Told = Pick<PlanContext, 'home' | 'readsFiles' | 'saveWith' | 'serverClears' | 'recallWith'>
 
 /** The options that the planner is told. */
 export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined }): Told {
-  const { home, saveWith, serverClears, recallWith } = options
+  const { home, readsFiles, saveWith, serverClears, recallWith } = options
   return {
     ...(home === undefined ? {} : { home }),
+    ...(readsFiles === undefined ? {} : { readsFiles }),
     ...(saveWith === undefined ? {} : { saveWith }),
     ...(serverClears ? { serverClears } : {}),
     ...(recallWith === undefined ? {} : { recallWith }),

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join, relative } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { anchor } from '../../src/policies/anchor.ts'
 import { offload } from '../../src/policies/offload.ts'
 import { everyTurn } from '../../src/policies/policy.ts'
 import { CRITICAL_TOOLS, staleOutput, staleText } from '../../src/policies/stale-output.ts'
-import { openPalimpsest } from '../../src/session/engine.ts'
+import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import { bash, editsBy, openWith, play, says, shown, step, user } from './talk.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-stale-'))
@@ -58,9 +58,9 @@ describe('stale output', () => {
 })
 
 describe('offload', () => {
-  const open = async (name: string) => {
+  const open = async (name: string, more: OpenOptions = {}) => {
     const pal = await openPalimpsest({ home: join(folder, name), clock: () => 1_700_000_000_000 })
-    return pal.session('s', { policy: everyTurn('test', [offload()]) })
+    return pal.session('s', { policy: everyTurn('test', [offload()]), ...more })
   }
 
   test('a result over 2,000 characters goes to a file; the first 400 and the path stay', async () => {
@@ -83,10 +83,52 @@ describe('offload', () => {
       { name: 'read_file', input: { path }, output: whole },
       { name: 'Read', input: { file_path: path, offset: 1, limit: 2000 }, output: whole },
       { name: 'bash', input: { command: `cat ${path}` }, output: whole },
+      { name: 'read_many_files', input: { paths: ['README.md', path] }, output: whole },
+      { name: 'bash', input: { command: `cd /tmp && tail -n +20 ${path} | head -200` }, output: whole },
+      { name: 'python', input: { code: `print(open('${path}').read())` }, output: whole },
       { name: 'context', input: { action: 'restore', hash: 'x' }, output: whole },
+      { name: 'mcp__palimpsest__recall', input: { text: 'x' }, output: whole },
+      { name: 'palimpsest_context', input: { action: 'restore' }, output: whole },
     ]
     for (const read of reads) await play(session, ...step(read))
-    assert.deepEqual((await shown(session)).slice(1), [whole, whole, whole, whole])
+    const back = (await shown(session)).slice(1)
+    assert.deepEqual(
+      back,
+      reads.map(() => whole),
+    )
+  })
+
+  test('the path holds in any working folder', async () => {
+    const home = relative(process.cwd(), join(folder, 'relative'))
+    const pal = await openPalimpsest({ home, clock: () => 1_700_000_000_000 })
+    const session = await pal.session('s', { policy: everyTurn('test', [offload()]) })
+    await play(session, user('go'), ...bash('b', 'r'.repeat(5001)))
+    const path = /all of them in (\S+);/.exec((await shown(session))[0]!)![1]!
+    assert.ok(isAbsolute(path))
+    assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(5001))
+  })
+
+  test('an agent that reads no files here is told of recall, and one with neither gets the whole result', async () => {
+    const long = 'r'.repeat(5001)
+    const read = async (name: string, options: OpenOptions) => {
+      const session = await open(name, options)
+      await play(session, user('go'), ...bash('b', long))
+      const text = (await shown(session))[0]!
+      const id = /\(text="(\w+)"\)/.exec(text)?.[1]
+      if (id !== undefined) assert.equal((await session.original(id)).text, long)
+      return text.replace(/^r+/, '').replace(/"\w+"/, 'ID')
+    }
+    const file = join(folder, 'both', 'overflow', 'overflow_1700000000000_bash.txt')
+    assert.equal(
+      await read('both', { recallWith: 'mcp__palimpsest__recall' }),
+      `\n... [5,001 chars in total, all of them in ${file}; read it in parts, with offset and limit or sed -n; or mcp__palimpsest__recall(text=ID) gives them]`,
+    )
+    const apart = { readsFiles: false }
+    const byRecall = '\n... [5,001 chars in total, recall(text=ID) gives them]'
+    assert.equal(await read('apart', apart), byRecall)
+    assert.equal(await read('named', { ...apart, recallWith: 'recall' }), byRecall)
+    assert.equal(await read('neither', { ...apart, recallWith: false }), '')
+    for (const name of ['apart', 'named', 'neither']) assert.equal(existsSync(join(folder, name, 'overflow')), false)
   })
 
   test('critical tools: over 8,000, and 4,000 stay', async () => {

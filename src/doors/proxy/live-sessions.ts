@@ -4,6 +4,7 @@
  * the proxy can do without it.
  */
 
+import { bareName, describeCall } from '../../calls/tool-kinds.ts'
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import { lastLink } from '../../ledger/redaction.ts'
 import { headOf } from '../../model/text.ts'
@@ -60,10 +61,6 @@ export type Live = {
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
-  /** The tool with which the model finds shortened content again. */
-  recallWith: string | false
-  /** The tool with which the model saves what it must not lose. */
-  saveWith: string | undefined
   /** Calls of our tools that were streamed out. */
   lateCalls: Map<string, CallMade>
 }
@@ -96,6 +93,7 @@ export type Opening = {
   dialect: ProxyDialect
   headers: SomeHeaders
   body: Wire
+  isHere: boolean
   user: string | undefined
   model: string | undefined
 }
@@ -133,10 +131,8 @@ export class LiveSessions {
     const about = aboutOf(place, opening)
     const policy = place.side || isHoldout || serverEdits ? 'none' : (this.#options.policy ?? pal.plannerFor(about))
     const overhead = Math.ceil(JSON.stringify(opening.body['tools'] ?? '').length / 4)
-    const own = recallNameIn(opening.body)
-    const saveWith = savingToolIn(namesOfTools(opening.body))
     const clears = { serverClears: mayClear === true || serverEdits }
-    const options: OpenOptions = { ...told, policy, overhead, about, recallWith: own, saveWith, ...clears }
+    const options: OpenOptions = { ...told, policy, overhead, about, ...toolFacts(pal, opening), ...clears }
     const session = await pal.session(place.session, options)
     const isNew = session.fold.entries.length === 0
     if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
@@ -144,8 +140,6 @@ export class LiveSessions {
     const recallWith = recallNameIn(opening.body, injection)
     const live: Live = {
       session: injection ? await this.#reopened(session, { ...options, recallWith }, injection) : session,
-      recallWith,
-      saveWith,
       model: asked.model,
       policy,
       isHoldout,
@@ -219,6 +213,20 @@ export class LiveSessions {
 function recallNameIn(body: Wire, injection?: Injection): string | false {
   const added = injection?.tools?.find(({ tool }) => tool === 'recall')?.name
   return added ?? recallToolIn(namesOfTools(body)) ?? false
+}
+
+/** What the model can do with the client's own tools. */
+function toolFacts(
+  pal: Palimpsest,
+  { body, isHere }: Opening,
+): Pick<OpenOptions, 'recallWith' | 'saveWith' | 'readsFiles'> {
+  const names = [...namesOfTools(body)]
+  const reads = (name: string) => {
+    const { kind } = describeCall(name, { command: 'view' }, pal.settings.tools)
+    return (kind === 'read' || kind.startsWith('shell')) && bareName(name) !== 'memory'
+  }
+  const readsFiles = isHere && !pal.files.isTable && names.some(reads)
+  return { recallWith: recallNameIn(body), saveWith: savingToolIn(names), readsFiles }
 }
 
 /** A deployment may have any name, so a model behind these dialects follows their provider's rules on reasoning. */

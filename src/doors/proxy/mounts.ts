@@ -2,7 +2,7 @@
 import type { NodeAnswer, NodeRequest } from './node-http.ts'
 import type { PalimpsestProxy } from './proxy.ts'
 
-type Context = { caller: { user: string | undefined; owner: string | undefined; role: string } }
+type Context = { caller: { id: string; user: string | undefined; owner: string | undefined; role: string } }
 
 export type ProxyMount = {
   prefix: string

@@ -80,8 +80,11 @@ export type ProxyOptions = {
   clock?: () => number
 }
 
-/** The caller, if known. `user` is told of proposals; `owner` has the session (undefined: the home). */
-export type Who = { user?: string | undefined; owner?: string | undefined; role?: string }
+/**
+ * The caller, if known. `id`: the token, or `local` for the person at this machine. `user` is told of proposals; `owner`
+ * has the session (undefined: the home).
+ */
+export type Who = { id?: string; user?: string | undefined; owner?: string | undefined; role?: string }
 
 /** A user's words in a session of theirs. */
 export type Said = { text: string; session: string; entry: number }
@@ -427,7 +430,8 @@ function incoming(reading: Reading, { headers }: NodeRequest, { dialect, outgoin
   const { model } = reading.body
   const named = dialect.modelIn?.(outgoing.url.pathname) ?? (typeof model === 'string' ? model : undefined)
   const compacts = dialect.compacts?.test(outgoing.url.pathname) ?? false
-  return { ...reading, headers, user: who.user, owner: who.owner, model: named, compacts }
+  const { id = 'local', user, owner } = who
+  return { ...reading, headers, isHere: id === 'local', user, owner, model: named, compacts }
 }
 
 function answered({ status, headers }: Exchange, body: NodeAnswer['body']): NodeAnswer {

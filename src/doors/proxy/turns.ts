@@ -37,6 +37,8 @@ import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
 
 export type Incoming = Reading & {
   headers: SomeHeaders
+  /** The client is on this machine, as far as is known. */
+  isHere: boolean
   /** The user whose memory is used. */
   user: string | undefined
   /** The owner of the session; undefined if it belongs to the home. */
@@ -112,8 +114,9 @@ export class Turns {
       const { tokens } = await live.session.view({ plan: false })
       const goal = tokens / 2 / live.session.options.model.window
       const policy = { ...thrifty({ may: 0, must: goal, goal }), name: nameOf(live.policy) }
-      const { model, recallWith, saveWith } = live
-      const same = { model, serverClears: live.asked.mayClear === true, recallWith, saveWith }
+      const { recallWith, saveWith, readsFiles } = live.session.options
+      const clears = { serverClears: live.asked.mayClear === true }
+      const same = { model: live.model, ...clears, recallWith, saveWith, readsFiles }
       const session = await this.#options.pal.session(id, { policy, ...same })
       await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
       const view = await session.view()

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 import { NO_SUCH_PART } from '../../../src/session/look.ts'
 import { partId } from '../../../src/view/shown-texts.ts'
 import type { Turn } from '../../upstream.ts'
@@ -390,4 +394,46 @@ test('an id of this conversation is answered here, although the client asked our
   assert.equal(c2!.isError, false)
   assert.equal(c3!.text, 'Nothing.')
   assert.deepEqual(it.faults, [])
+})
+
+test('a result that was moved away names only ways that the client has to read it', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'palimpsest-moved-'))
+  const pal = await openPalimpsest({ home })
+  await using it = await setUp(() => ({ text: 'I see.' }), { pal, policy: 'stale-output' })
+  const [client] = CLIENTS
+  const call = { type: 'tool_use', id: 'c1', name: 'look', input: {} }
+  const text = largeOutput(1, 5000)
+  const sent = async (tools: string[], who?: { id: string }) => {
+    const conversation = [client!.user(`Look, ${tools}.`), { role: 'assistant', content: [call] }]
+    conversation.push(...client!.results([{ id: 'c1', text }]))
+    const body = JSON.stringify(client!.body(conversation, tools))
+    const request = new Request(`${it.url}/v1/messages`, { method: 'POST', body, headers: HEADERS })
+    await (await it.proxy(request, who)).text()
+    const { c1 } = client!.shown(it.upstream.requests.at(-1)!.json)
+    return c1!.text
+  }
+  const inFile = /\[4,\d+ chars in total, all of them in (\/.+\.txt); read it in parts, with offset and limit or sed -n/
+  for (const tool of ['bash', 'Read', 'str_replace_based_edit_tool', 'exec_command']) {
+    const path = inFile.exec(await sent(['look', tool]))?.[1]
+    assert.equal(await readFile(path!, 'utf8'), text)
+  }
+  const recall = 'mcp__palimpsest__recall'
+  assert.match(
+    await sent(['bash', recall]),
+    new RegExp(`${inFile.source}; or ${recall}\\(text="\\w+"\\) gives them\\]$`),
+  )
+  assert.match(
+    await sent(['look', recall]),
+    /\[4,\d+ chars in total, mcp__palimpsest__recall\(text="\w+"\) gives them\]$/,
+  )
+  assert.match(
+    await sent(['Bash', recall], { id: 'a-token' }),
+    /total, mcp__palimpsest__recall\(text="\w+"\) gives them\]$/,
+  )
+  assert.equal(await sent(['look']), text)
+  assert.equal(await sent(['look', 'memory']), text)
+  assert.equal(await sent(['shell'], { id: 'a-token' }), text)
+  await it.proxy.idle()
+  await pal.close()
+  await rm(home, { recursive: true })
 })

@@ -37,7 +37,14 @@ async function start(options: Partial<TurnsOptions> = {}) {
     const body = { model: 'claude-sonnet-4-5', tools: tools ? [{ name: 'bash', input_schema: {} }] : [], messages }
     const reading = readings.read(anthropic, Buffer.from(JSON.stringify(body)))!
     const headers = new Headers({ 'x-palimpsest-session': session })
-    return (await turns.find({ ...reading, headers, user: undefined, owner: undefined, model: body.model }))!
+    return (await turns.find({
+      ...reading,
+      headers,
+      isHere: true,
+      user: undefined,
+      owner: undefined,
+      model: body.model,
+    }))!
   }
   const take = async (messages: readonly Said[], more: { tools?: boolean; session?: string } = {}): Promise<Turn> =>
     turns.prepare(await find(messages, more))
@@ -118,6 +125,7 @@ describe('a turn', () => {
       ...reading,
       messages: undefined,
       headers: new Headers(),
+      isHere: true,
       user: undefined,
       owner: undefined,
       model: undefined,
