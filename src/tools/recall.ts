@@ -32,6 +32,8 @@ export type SessionToolContext = {
   sessions?: SeenSessions
   /** Without it the agent edits its own session only. */
   live?: LiveContext
+  /** Opens a session that was made for the agent's own long outputs; undefined if the name is of another session. */
+  openOutputs?: (session: string) => Promise<Session> | undefined
   signal?: AbortSignal
 }
 
@@ -179,8 +181,11 @@ async function describeText(session: Session, id: string, from: number): Promise
   return `[${id}, entry ${entry}]\n${shown}${more}`
 }
 
-async function sessionOf({ session, sessions }: SessionToolContext, named: string | undefined): Promise<Session> {
+async function sessionOf(context: SessionToolContext, named: string | undefined): Promise<Session> {
+  const { session, sessions } = context
   if (named === undefined || named === session.id) return session
+  const outputs = context.openOutputs?.(named)
+  if (outputs) return outputs
   if (sessions) return sessions.open(named)
   throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${named} that you may see.`, { session: named })
 }

@@ -33,11 +33,12 @@ import { fileTools } from '../../tools/files.ts'
 import { runOrPropose } from '../../tools/identity.ts'
 import { type MemoryToolContext, memoryTools, NO_MEMORY } from '../../tools/memory.ts'
 import { sourcesOf } from '../../tools/provenance.ts'
-import { agentContext, type SessionToolContext, seenSessions } from '../../tools/recall.ts'
+import { agentContext, recallTool, type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { sessionJournal } from '../../tools/session-journal.ts'
 import { type Tool, type ToolContext, toMcpResult, toMcpTools } from '../../tools/tool.ts'
 import { workspaceTools } from '../../tools/workspace.ts'
 import { askUser, noting, waitingLine } from './ask-user.ts'
+import { keepOutput, openOutputs } from './outputs.ts'
 import {
   getPrompt,
   guideTo,
@@ -74,6 +75,9 @@ export type McpOptions = {
 }
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+
+/** The session of a client that names none. */
+const OWN_SESSION = 'mcp'
 
 type Context = ToolContext & SessionToolContext & MemoryToolContext
 
@@ -149,7 +153,7 @@ type Inside = {
 function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
   const groups = (given.tools ?? USUAL).filter(group => group !== 'memory' || given.memory)
   const options = { ...given, tools: groups }
-  const tools = new Map(groups.flatMap(group => TOOLS[group].map(tool => [tool.name, tool] as const)))
+  const tools = new Map(toolsIn(groups).map(tool => [tool.name, tool]))
   const server = new Server(
     { name: 'palimpsest', title: 'Palimpsest', version: String(version) },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: guideTo(groups) },
@@ -166,7 +170,9 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
       if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name} here`)
       const context = await contextOf()
       const { memory, made } = noting(context.memory)
-      const result = toMcpResult(await runOrPropose(tool, params.arguments, { ...context, memory, signal }))
+      const ran = await runOrPropose(tool, params.arguments, { ...context, memory, signal })
+      const about = { tool: tool.name, input: params.arguments ?? {}, result: ran, now: context.now() }
+      const result = toMcpResult({ ...ran, text: await keepOutput(placeOf(given), about) })
       if (!given.memory || made.length === 0) return result
       // The user answers in their own time; an undecided proposal stays open.
       for (const proposal of made) void askUser(server, given.memory, proposal).catch(() => undefined)
@@ -181,9 +187,18 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
   return server
 }
 
+/** The tools of some groups. Where commands are run, the rest of a long output can be read, too. */
+function toolsIn(groups: readonly ToolGroup[]): Tool<Context>[] {
+  return [...groups.flatMap(group => TOOLS[group]), ...(groups.includes('files') ? [recallTool] : [])]
+}
+
+function placeOf({ pal, root, session = OWN_SESSION }: McpOptions) {
+  return { pal, root, session }
+}
+
 /** The context of the tools; the first call opens the session. */
 function contextFor(options: McpOptions): () => Promise<Context> {
-  const { pal, root, session = 'mcp', workspace, memory, seesSessions, now = Date.now } = options
+  const { pal, root, session = OWN_SESSION, workspace, memory, seesSessions, now = Date.now } = options
   let opened: Promise<{ session: Session; journal: FileJournal }> | undefined
   const open = async () => {
     const found = await pal.session(session, { about: { project: root } })
@@ -201,6 +216,7 @@ function contextFor(options: McpOptions): () => Promise<Context> {
       ...given,
       memory: memory ? memory.memory.forAgent(memory.user, memory.agent) : NO_MEMORY,
       ...(seesSessions ? { sessions: seenSessions(pal), live: agentContext(pal) } : {}),
+      openOutputs: (name: string) => openOutputs(placeOf(options), name),
       ...(await opened),
       sources: async (text: string) => sourcesOf((await opened!).session, text),
     }

@@ -243,6 +243,38 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
+  test("all of a command's long output can be read, from the file tools alone and after a restart", async () => {
+    const { args, home } = await place()
+    const command = 'seq -f "line %g of the build" 1 20000; exit 3'
+    const note = /\n\[exit code 3\]\n\[All of it: recall\(text="(\w+)", session="(.+)"\)\]$/
+    const ran = await (async () => {
+      await using client = await connect([...args, '--tools', 'files'])
+      return call(client, 'run_command', { command })
+    })()
+    assert.match(ran.text, /chars left out/)
+    const [, id, session] = note.exec(ran.text)!
+    assert.match(session!, /^fix login-outputs-\d{4}-\d\d-\d\d$/)
+    await using client = await connect([...args, '--tools', 'files'])
+    let whole = ''
+    for (let from: number | undefined = 0; from !== undefined; ) {
+      const { text } = await call(client, 'recall', { text: id, session, from })
+      const [, shown = '', next] = /^\[\w+, entry 1\]\n(.*?)(?:\n\[[\d,]+ characters more: .*from=(\d+)\)\])?$/s.exec(
+        text,
+      )!
+      whole += shown
+      from = next === undefined ? undefined : Number(next)
+    }
+    const lines = Array.from({ length: 20_000 }, (_, i) => `line ${i + 1} of the build`)
+    assert.equal(whole, [...lines, '[exit code 3]'].join('\n'))
+    assert.equal((await call(client, 'recall', { text: id, session: `${session}-no` })).isError, true)
+    // The client's own session follows its messages, and has got none.
+    await using pal = await openPalimpsest({ home })
+    assert.equal((await pal.session('fix login')).fold.entries.length, 3)
+    const hits = await pal.recall('line 10000 of the build')
+    assert.deepEqual(hits.hits[0]?.session, session)
+    assert.deepEqual((await (await pal.session(session!)).view()).report, [])
+  })
+
   test('a cancelled command ends, and the next call is served', async () => {
     const { args, root } = await place()
     await using client = await connect(args)
