@@ -74,7 +74,7 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
 
 /** A new database is readable only by its owner from the first byte; SQLite gives the files beside it the same mode. */
 function makePrivate(path: string): void {
-  if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 

@@ -6,6 +6,9 @@ import {
   type Choice,
   dueReason,
   explain,
+  explainLog,
+  horizonOf,
+  isCold,
   orderQuantity,
   type Situation,
   worthOf,
@@ -115,6 +118,39 @@ test('reasoning of the running turn has a price, also in a cold cache, and long 
   assert.equal(dueReason({ ...cut, running: 0 }, { ...base, cold: true }, calm), 'cold')
 })
 
+test('as many calls are expected as have been made, within limits', () => {
+  const limits = { horizonMin: 10, horizonMax: 40 }
+  const expected = [0, 8, 9, 10, 38, 39, 40, 500].map(calls => horizonOf(calls, limits))
+  assert.deepEqual(expected, [10, 10, 10, 11, 39, 40, 40, 40])
+})
+
+test('a cache is cold before the first call, and when the provider has kept it for its time', () => {
+  const model = { ttl: 300_000 } as Parameters<typeof isCold>[0]['model']
+  assert.equal(isCold({ now: 0, lastCallAt: undefined, model }), true)
+  assert.equal(isCold({ now: 301_000, lastCallAt: 1000, model }), false)
+  assert.equal(isCold({ now: 301_001, lastCallAt: 1000, model }), true)
+})
+
+test('an edit may cost no more than the budget, beyond what the next calls save for sure', () => {
+  const cut = { freed: 40_000, rewritten: 10_000, net: 1, reasoning: 0, running: 0 }
+  const warm = { model: prices, cold: false, horizon: 50, quote: 0, whole: 0, thought: 5 }
+  const calm = { pressure: false, growth: 50, batch: 1 }
+  const [costs, savesInOneCall] = [10_000 * 1.15, 40_000 * 0.1]
+  const atOnce = costs - savesInOneCall
+  assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce }), 'batch')
+  assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce - 1 }), undefined)
+  // In a long turn more calls are sure to follow, but not ever more.
+  assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce - 1, callsOfTurn: 5 }), 'batch')
+  const later = costs - 3 * savesInOneCall
+  assert.equal(dueReason(cut, warm, { ...calm, budget: later, callsOfTurn: 30 }), 'batch')
+  assert.equal(dueReason(cut, warm, { ...calm, budget: later - 1, callsOfTurn: 3000 }), undefined)
+  assert.equal(
+    dueReason(cut, warm, { ...calm, budget: -1e9, pressure: true }),
+    'pressure',
+    'a full window asks for no budget',
+  )
+})
+
 test('every decision is a sentence with its sum', () => {
   const picks = Array.from({ length: 31 }, (_, i) => ({ part: i, form: 0, saves: 1, value: 1 }))
   const cut = { picks, freed: 48_000, rewritten: 10_000, net: 1, reasoning: 0, running: 0 }
@@ -134,4 +170,20 @@ test('every decision is a sentence with its sum', () => {
     /; 3\.0k tokens of reasoning behind the first change are lost, all of past turns$/,
   )
   assert.match(explain({ ...cut, reasoning: 3000, running: 1200 }, 'batch', now), /lost, 1\.2k of them of this turn$/)
+  assert.match(
+    explain(cut, 'band', now, 'cleared'),
+    /^cleared 31 parts.* falls under a price band, which pays at once$/,
+  )
+  assert.match(explain({ ...cut, freed: 999_000 }, 'pressure', now), /pays back after 1 call$/)
+  assert.match(explain({ ...cut, freed: 999.4 }, 'cold', now), /31 parts, 999 tokens/)
+  const log = 'folded old steps, 48.0k tokens: that costs'
+  assert.equal(
+    explainLog(cut, now),
+    `${log} nothing, the cache being cold and saves 4.8k on each of some 40 calls to come`,
+  )
+  assert.match(explainLog(cut, { ...now, cold: false }), /that costs 11\.5k and saves/)
+  assert.match(
+    explainLog({ ...cut, reasoning: 1000, running: 1000 }, now),
+    /costs 5\.0k and .*; 1\.0k tokens of reasoning/,
+  )
 })

@@ -1,0 +1,30 @@
+/** Programs on the PATH: the first that can be run, as a shell finds it. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { after, test } from 'node:test'
+import { findProgram, isProgram } from '../../src/files/programs.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-programs-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const [first, second, third] = ['first', 'second', 'third'].map(name => join(folder, name)) as [string, string, string]
+for (const path of [first, second, third]) mkdirSync(path)
+
+test('the first program of a name that can be run is found, and files that cannot be run are none', {
+  skip: process.platform === 'win32' && 'every file can be run here',
+}, () => {
+  for (const [path, mode] of [
+    [first, 0o600],
+    [second, 0o700],
+    [third, 0o700],
+  ] as const)
+    writeFileSync(join(path, 'tool'), '#!/bin/sh\n', { mode })
+  const path = ['', first, second, third].join(delimiter)
+  assert.equal(findProgram('tool', { PATH: path }), join(second, 'tool'))
+  assert.equal(findProgram('tool', { Path: path }), join(second, 'tool'), 'as Windows spells the variable')
+  assert.equal(findProgram('tool', { PATH: first, Path: path }), undefined)
+  assert.equal(findProgram('no-such-tool', { PATH: path }), undefined)
+  assert.equal(findProgram('tool', {}), undefined)
+  assert.deepEqual([isProgram(join(first, 'tool')), isProgram(join(second, 'tool'))], [false, true])
+})
