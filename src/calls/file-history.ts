@@ -8,7 +8,7 @@ import { textOf } from '../model/leaves.ts'
 import { normalizePath, sameFile } from '../model/paths.ts'
 import { amount } from '../model/text.ts'
 import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
-import { applyPatchTo } from './patches.ts'
+import { applyPatchTo, sectionsOf } from './patches.ts'
 import { type CallInfo, describeCall, type ToolTable } from './tool-kinds.ts'
 import { exitCode, stripLineNumbers } from './tool-output.ts'
 
@@ -64,7 +64,7 @@ export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Chang
   for (const { turn, info, result } of stepsOf(messages, tools)) {
     if (failed(info, result)) continue
     const intent = info.intent?.trim() ? { intent: info.intent } : {}
-    for (const path of pathsChanged(info)) changes.push({ turn, path, kind: kindOf(info), ...intent })
+    for (const [path, kind] of changedBy(info)) changes.push({ turn, path, kind, ...intent })
   }
   return changes
 }
@@ -115,7 +115,7 @@ function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Know
   }
   for (const [i, step] of steps.entries()) {
     takeWrites(step.turn)
-    if (step.info.kind === 'shell') runs++
+    if (isBlind(step.info)) runs++
     if (failed(step.info, step.result)) continue
     if (touches(step.info, wanted)) {
       const elsewhere = (other: string) => stateAfter(steps.slice(0, i), other, { turn, writes: [] }).content
@@ -159,6 +159,8 @@ function follow(
   if (info.kind === 'read' || info.kind === 'shell-read') return followRead(info, result)
   if (info.writes?.some(write => sameFile(write.path, path))) return followShell(content, info, path, around)
   if (info.patch !== undefined) {
+    if (patchKinds(info.patch).get(path) === 'remove')
+      return { content: undefined, how: 'removed by a patch', fresh: true }
     const patched = applyPatchTo(info.patch, path, content)
     return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
   }
@@ -246,7 +248,7 @@ function followShell(before: string | undefined, info: CallInfo, path: string, a
   let isFresh = false
   for (const [i, write] of (info.writes ?? []).entries()) {
     followGit(around.git, info, { path, writes: i, content })
-    if (!sameFile(write.path, path)) continue
+    if (write.kept || !sameFile(write.path, path)) continue
     last = followShellWrite(content, write, around)
     content = last.content
     isFresh ||= last.fresh === true
@@ -338,14 +340,31 @@ function touches(info: CallInfo, path: string): boolean {
   return paths.some(other => sameFile(other, path))
 }
 
-function pathsChanged(info: CallInfo): string[] {
-  const written = (info.writes ?? []).map(write => write.path)
-  const own = info.kind === 'write' || info.kind === 'edit' ? (info.paths ?? []) : []
-  return [...new Set([...own, ...written])]
+/** Whether a command may have changed files that it does not name. */
+function isBlind({ kind, paths = [], writes = [] }: CallInfo): boolean {
+  return kind === 'shell' || (kind === 'shell-write' && paths.length + writes.length === 0)
 }
 
-function kindOf(info: CallInfo): Change['kind'] {
-  return info.kind === 'write' || (info.kind !== 'edit' && info.patch === undefined) ? 'write' : 'edit'
+/** The files that a call changed, each with what was done to it last. */
+function changedBy({ kind, paths = [], writes = [], patch }: CallInfo): Map<string, Change['kind']> {
+  const patched = patchKinds(patch ?? '')
+  const unchanged = new Set(writes.flatMap(({ path, kept }) => (kept ? path : [])))
+  const own = CHANGING.has(kind) ? paths.filter(path => !unchanged.has(path)) : []
+  return new Map([
+    ...own.map(path => [path, patched.get(path) ?? (kind === 'write' ? 'write' : 'edit')] as const),
+    ...writes.flatMap(write => (write.kept ? [] : [[write.path, writeKind(write)] as const])),
+  ])
+}
+
+function writeKind({ removed, substitute, append }: NonNullable<CallInfo['writes']>[number]): Change['kind'] {
+  if (removed) return 'remove'
+  return substitute || append ? 'edit' : 'write'
+}
+
+const PATCH_KINDS = { add: 'write', update: 'edit', delete: 'remove' } as const
+
+function patchKinds(patch: string): Map<string, Change['kind']> {
+  return new Map(sectionsOf(patch).map(({ path, kind }) => [path, PATCH_KINDS[kind]]))
 }
 
 /** A call without a result, or with a failed one, made no reliable change. */

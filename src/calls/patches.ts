@@ -32,13 +32,24 @@ type Section = {
 
 /** The content after the patch, or `undefined` if it is unknown. */
 export function applyPatchTo(patch: string, path: string, content: string | undefined): string | undefined {
-  const sections = readPatch(patch)
+  const sections = sectionsOf(patch)
   if (sections.some(({ movedTo }) => movedTo !== undefined && sameFile(movedTo, path))) return undefined
   const section = sections.find(candidate => sameFile(candidate.path, path))
   if (!section) return content
   if (section.kind === 'add') return addedContent(section)
   if (section.kind === 'delete' || section.movedTo !== undefined || content === undefined) return undefined
   return applyHunks(content, section)
+}
+
+/** The files that a patch touches, in `apply_patch` form or as a unified diff. */
+export function patchPaths(patch: string): string[] {
+  const paths = new Set<string>()
+  for (const match of patch.matchAll(/^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$/gm))
+    paths.add(match[1]!.trimEnd())
+  if (paths.size > 0) return [...paths]
+  for (const match of patch.matchAll(/^(?:\+\+\+|---) (?:[ab]\/)?([^\t\r\n]+)/gm))
+    if (match[1] !== '/dev/null') paths.add(match[1]!)
+  return [...paths]
 }
 
 /** The lines that name the files of an `apply_patch` form, as they were written; `undefined` for any other text. */
@@ -52,7 +63,8 @@ function addedContent({ hunks, bare }: Section): string {
   return lines.length === 0 ? '' : lines.join('\n') + (bare.new ? '' : '\n')
 }
 
-function readPatch(patch: string): Section[] {
+/** The parts of a patch, one for each file. */
+export function sectionsOf(patch: string): Section[] {
   const sections: Section[] = []
   const lines = patch.split('\n')
   if (lines.at(-1) === '') lines.pop()

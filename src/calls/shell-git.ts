@@ -2,8 +2,18 @@
  * What a git command does: it reads, restores files, or changes the index and HEAD, from which `git checkout -- file`
  * and `git restore file` restore. A command that is not known to leave these alone may have changed them.
  */
-import { type GitEffect, nameSet, RUN, SEARCH, type Step, WRITE } from './shell-steps.ts'
-import { plain } from './shell-words.ts'
+import {
+  type FileWrite,
+  type GitEffect,
+  moving,
+  nameSet,
+  patching,
+  RUN,
+  SEARCH,
+  type Step,
+  WRITE,
+} from './shell-steps.ts'
+import { plain, type SimpleCommand } from './shell-words.ts'
 
 const GIT_LOOKS = nameSet(
   'log diff status show grep ls-files ls-tree ls-remote blame rev-parse rev-list describe reflog shortlog cat-file merge-base ' +
@@ -16,10 +26,12 @@ const HARMLESS = nameSet('fetch push remote tag branch config gc notes init blam
 const COMMIT_VALUED = nameSet(
   '-m -F -C -c -t --message --file --author --date --template --cleanup --fixup --squash --trailer --reuse-message',
 )
+/** Options of `git apply` that apply all of a patch to the files of the working folder. */
+const APPLY_PLAIN = nameSet('-v --verbose --index -p1 --whitespace=nowarn --whitespace=fix -')
 /** Options of `git add` that stage exactly the working folder's content. */
 const ADD_PLAIN = nameSet('-A --all -u --update -f --force -v --verbose --')
 
-export function classifyGit(words: string[]): Step {
+export function classifyGit(words: string[], { heredoc }: SimpleCommand): Step {
   let at = 1
   while (words[at]?.startsWith('-')) at += words[at] === '-C' || words[at] === '-c' ? 2 : 1
   const verb = words[at] ?? ''
@@ -29,12 +41,21 @@ export function classifyGit(words: string[]): Step {
     const split = rest.indexOf('--')
     return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
   }
-  if (verb === 'apply') return { rank: WRITE }
+  if (verb === 'apply') return rest.every(word => APPLY_PLAIN.has(word)) ? patching(heredoc) : { rank: WRITE }
   // In another folder, perhaps in another repository.
   if (words.slice(1, at).includes('-C')) return { rank: RUN, git: { type: 'unsure', command: plain(words.join(' ')) } }
   const restored = restoredFiles(verb, rest)
   if (restored.length > 0 && !restored.includes('.')) return bringingBack(restored, verb, rest)
-  return listsOnly(verb, rest) ? { rank: SEARCH, query } : { rank: RUN, git: gitEffect(verb, rest) }
+  if (listsOnly(verb, rest)) return { rank: SEARCH, query }
+  return { rank: RUN, writes: movedOrRemoved(verb, rest), git: gitEffect(verb, rest) }
+}
+
+/** The files that `git mv` and `git rm` move and remove. */
+function movedOrRemoved(verb: string, rest: string[]): FileWrite[] {
+  const files = rest.filter(word => !word.startsWith('-'))
+  if (rest.some(word => /^(?:-n|--dry-run|--cached)$/.test(word))) return []
+  if (verb === 'mv') return moving('mv', files).writes ?? []
+  return verb === 'rm' ? files.map(path => ({ path, removed: true as const })) : []
 }
 
 /** The files that `git restore` or `git checkout --` restores. */

@@ -12,8 +12,11 @@ import {
   type FileWrite,
   type GitEffect,
   type LineRange,
+  lastStep,
+  moving,
   NEUTRAL,
   nameSet,
+  patching,
   READ,
   RUN,
   SEARCH,
@@ -59,7 +62,7 @@ const SEARCHERS = nameSet(
     'get-item test-path resolve-path get-location get-command get-process measure-object search_dir search_file find_file ' +
     'where-object foreach-object',
 )
-const CHANGERS = nameSet('mkdir touch ln truncate install copy-item move-item new-item')
+const CHANGERS = nameSet('ln truncate install copy-item move-item new-item')
 const MODES = nameSet('chmod chown chgrp')
 const REMOVERS = nameSet('rm rmdir unlink del remove-item')
 const WRITERS = nameSet('tee set-content out-file add-content')
@@ -171,8 +174,9 @@ function classify(name: string, words: string[], command: SimpleCommand): Step {
   const files = operands(name, words)
   if (WRITERS.has(name)) return writing(files, command, words.includes('-a') || name === 'add-content')
   if (CHANGERS.has(name)) return changing(files)
-  if (MODES.has(name)) return changing(files.slice(1))
-  if (REMOVERS.has(name)) return changing(files, true)
+  if (name === 'mkdir' || name === 'touch') return changing(files, { kept: true })
+  if (MODES.has(name)) return changing(files.slice(1), { kept: true })
+  if (REMOVERS.has(name)) return changing(files, { removed: true })
   if (READERS.has(name) || (FILTERS.has(name) && command.piped))
     return reading(name, words, command, optionRange(name, words))
   if (SEARCHERS.has(name)) return searching(name, words, files)
@@ -185,7 +189,7 @@ function ownForm(name: string, words: string[], command: SimpleCommand): Step | 
     case 'xargs':
       return fromXargs(words, command)
     case 'git':
-      return classifyGit(words)
+      return classifyGit(words, command)
     case 'sed':
       return classifySed(words, command)
     case 'awk':
@@ -235,29 +239,8 @@ function writing(files: string[], command: SimpleCommand, append: boolean): Step
   return { rank: WRITE, paths: files, writes: files.map(path => fileWrite(path, content, append)) }
 }
 
-function changing(files: string[], removed = false): Step {
-  return { rank: WRITE, paths: files, writes: files.map(path => (removed ? { path, removed } : { path })) }
-}
-
-function moving(name: string, files: string[]): Step {
-  const sources = files.slice(0, -1)
-  const target = files.at(-1) ?? ''
-  const intoFolder = sources.length > 1 || target.endsWith('/')
-  const arrived = sources.map(path => (intoFolder ? `${target}/${lastStep(path)}` : target))
-  const isCopy = sources.length === 1 && (intoFolder || sameEnding(sources[0]!, target))
-  const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path, ...(isCopy ? { from: sources[0]! } : {}) }))
-  if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
-  return { rank: WRITE, paths: writes.map(write => write.path), writes }
-}
-
-/** A target with the ending of its source is a file, not a folder that the source goes into. */
-function sameEnding(source: string, target: string): boolean {
-  const ending = /\.\w+$/.exec(lastStep(source))?.[0]
-  return ending !== undefined && lastStep(target).endsWith(ending)
-}
-
-function patching(patch: string | undefined): Step {
-  return { rank: WRITE, patch, paths: patch === undefined ? [] : patchPaths(patch) }
+function changing(files: string[], how: Pick<FileWrite, 'removed' | 'kept'> = {}): Step {
+  return { rank: WRITE, paths: files, writes: files.map(path => ({ path, ...how })) }
 }
 
 function classifyFind(words: string[]): Step {
@@ -373,10 +356,6 @@ function commandName(words: string[]): string {
     .toLowerCase()
 }
 
-function lastStep(path: string): string {
-  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
-}
-
 /** The text that `bash -lc "…"` or `bash <<EOF` runs. */
 function innerScript(name: string, words: string[], command: SimpleCommand): string | undefined {
   if (name === 'eval' || (name === 'cmd' && /^\/c$/i.test(words[1] ?? '')))
@@ -441,15 +420,4 @@ function within(outer: LineRange, inner: LineRange): LineRange {
   const [start, end] = outer
   if (inner[0] < 0) return end === Infinity ? inner : [Math.max(start, end + inner[0] + 1), end]
   return [start + inner[0] - 1, Math.min(end, start + inner[1] - 1)]
-}
-
-/** The files that a patch touches, in `apply_patch` form or as a unified diff. */
-export function patchPaths(patch: string): string[] {
-  const paths = new Set<string>()
-  for (const match of patch.matchAll(/^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$/gm))
-    paths.add(match[1]!.trimEnd())
-  if (paths.size > 0) return [...paths]
-  for (const match of patch.matchAll(/^(?:\+\+\+|---) (?:[ab]\/)?([^\t\r\n]+)/gm))
-    if (match[1] !== '/dev/null') paths.add(match[1]!)
-  return [...paths]
 }

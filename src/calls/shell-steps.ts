@@ -1,4 +1,5 @@
 /** What one command of a shell line does, and by which the whole line is ranked. */
+import { patchPaths } from './patches.ts'
 
 /** First and last line, from 1. `Infinity`: to the end. A negative start counts from the end, as `tail` does. */
 export type LineRange = [start: number, end: number]
@@ -8,6 +9,8 @@ export type FileWrite = {
   content?: string
   append?: true
   removed?: true
+  /** The text stays: only the mode or the time changes, or it is a folder. */
+  kept?: true
   /** The file that it is a copy of. */
   from?: string
   /** `sed -i 's/old/new/'` with literal texts. */
@@ -43,4 +46,30 @@ export type Step = {
   git?: GitEffect | undefined
   /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
   range?: LineRange | undefined
+}
+
+/** `mv` and `cp`: which files they make, and which they remove. */
+export function moving(name: string, files: string[]): Step {
+  const sources = files.slice(0, -1)
+  const target = files.at(-1) ?? ''
+  const intoFolder = sources.length > 1 || target.endsWith('/')
+  const arrived = sources.map(path => (intoFolder ? `${target}/${lastStep(path)}` : target))
+  const isCopy = sources.length === 1 && (intoFolder || sameEnding(sources[0]!, target))
+  const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path, ...(isCopy ? { from: sources[0]! } : {}) }))
+  if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
+  return { rank: WRITE, paths: writes.map(write => write.path), writes }
+}
+
+/** A target with the ending of its source is a file, not a folder that the source goes into. */
+function sameEnding(source: string, target: string): boolean {
+  const ending = /\.\w+$/.exec(lastStep(source))?.[0]
+  return ending !== undefined && lastStep(target).endsWith(ending)
+}
+
+export function patching(patch: string | undefined): Step {
+  return { rank: WRITE, patch, paths: patch === undefined ? [] : patchPaths(patch) }
+}
+
+export function lastStep(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
 }

@@ -10,7 +10,8 @@
 import { isRecord, tryJson } from '../model/json.ts'
 import { normalizePath } from '../model/paths.ts'
 import type { ToolKind } from '../model/types.ts'
-import { describeShell, patchPaths, type ShellInfo } from './shell-kinds.ts'
+import { patchPaths } from './patches.ts'
+import { describeShell, type ShellInfo } from './shell-kinds.ts'
 import type { FileWrite, LineRange } from './shell-steps.ts'
 
 export type CallInfo = {

@@ -101,7 +101,7 @@ function noteFiles(notes: Notes, { call }: Unit): void {
   const intent = call?.intent === undefined || call.command !== undefined ? [] : [onOneLine(call.intent)]
   if (call?.kind === 'write' || call?.kind === 'edit') for (const path of paths) add(notes.changed, path, intent)
   if (call?.kind === 'read' || call?.kind === 'shell-read') for (const path of paths) add(notes.read, path, [])
-  for (const { path } of call?.writes ?? []) add(notes.changed, path, intent)
+  for (const { path, kept } of call?.writes ?? []) if (!kept) add(notes.changed, path, intent)
 }
 
 function add(files: FileNotes, path: string, intents: string[]): void {

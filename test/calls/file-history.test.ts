@@ -86,6 +86,21 @@ describe('file_state_at', () => {
     assert.equal(after('mv a.ts lib', 'lib').content, undefined, 'lib may be a folder')
     assert.equal(after('cp a.ts lib/', 'lib/a.ts').content, 'x = 1\nx + x\n')
     assert.equal(after('git status').content, 'x = 1\nx + x\n')
+    assert.equal(after('git mv a.ts b.ts', 'b.ts').content, 'x = 1\nx + x\n')
+    assert.equal(after('git mv a.ts b.ts').content, undefined)
+    assert.match(after('git rm -q a.ts').basis[0]!, /removed by a command/)
+    assert.equal(after('git rm --cached a.ts').content, 'x = 1\nx + x\n')
+    for (const command of ['chmod +x a.ts', 'touch a.ts']) {
+      const { content, basis } = after(command)
+      assert.deepEqual([content, basis], ['x = 1\nx + x\n', ['turn 1: read']], command)
+    }
+    const patch = '--- a/a.ts\n+++ b/a.ts\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n x + x\n'
+    assert.equal(after(`git apply <<'EOF'\n${patch}EOF`).content, 'x = 2\nx + x\n')
+    const deleted = '*** Begin Patch\n*** Delete File: a.ts\n*** End Patch\n'
+    assert.deepEqual(after(`apply_patch <<'EOF'\n${deleted}EOF`).basis, ['turn 2: removed by a patch'])
+    for (const command of ['git apply fix.patch', 'patch -p1 < fix.patch', `git apply -R <<'EOF'\n${patch}EOF`]) {
+      assert.match(after(command).basis.at(-1)!, /^not followed: 1 command run since/, command)
+    }
   })
 
   test('git brings back what was staged or committed here, and it is said why where that is not known', () => {
@@ -405,8 +420,27 @@ describe('the changelog', () => {
     const patch = '*** Begin Patch\n*** Add File: a.ts\n+x\n*** Update File: b.ts\n@@\n-x\n+y\n*** End Patch'
     const changes = changesIn(session({ name: 'apply_patch', input: { input: patch } }))
     assert.deepEqual(
-      changes.map(change => change.path),
-      ['a.ts', 'b.ts'],
+      changes.map(change => [change.path, change.kind]),
+      [
+        ['a.ts', 'write'],
+        ['b.ts', 'edit'],
+      ],
     )
+  })
+
+  test('says what commands did to files, and nothing of folders and modes', () => {
+    const told = (command: string) => toChangelog(changesIn(session({ name: 'bash', input: { command } })))
+    const diff = '--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-x\n+y\n'
+    assert.equal(told(`patch -p1 <<'EOF'\n${diff}EOF`), '- a.ts: edited')
+    assert.equal(told(`git apply <<'EOF'\n${diff}EOF`), '- a.ts: edited')
+    assert.equal(told("sed -i '2d' a.ts"), '- a.ts: edited')
+    assert.equal(told("sed -i 's/x/y/' a.ts"), '- a.ts: edited')
+    assert.equal(told("perl -pi -e 's/x/y/' a.ts"), '- a.ts: edited')
+    assert.equal(told('echo x >> a.ts'), '- a.ts: edited')
+    assert.equal(told('rm a.ts'), '- a.ts: removed')
+    assert.equal(told('git rm a.ts'), '- a.ts: removed')
+    assert.equal(told('mv a.ts b.ts'), '- b.ts: written\n- a.ts: removed')
+    assert.equal(told('echo x > a.sh && chmod +x a.sh'), '- a.sh: written')
+    assert.equal(told('mkdir -p lib && chmod +x run.sh && touch stamp'), '')
   })
 })
