@@ -55,6 +55,7 @@ test('what changes in what was written is told once it has: another meta, a reda
   await store.open('a', { at: 1, meta: '{}' })
   await new Ledger(store, 'a').append([said('one secret')], 2)
   await store.setMeta('a', '{"title":"x"}')
+  await store.setMeta('nobody', '{"title":"x"}')
   await store.redact(['a'], { text: 'secret' }, { at: 3, by: 'alice' })
   await store.redact(['a'], { text: 'nowhere' }, { at: 4, by: 'alice' })
   assert.deepEqual(

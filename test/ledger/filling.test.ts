@@ -1,0 +1,123 @@
+/** The index of recall is filled in bounded steps, whoever takes them, and finds results by their calls. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { SqliteLedger } from '../../src/ledger/sqlite.ts'
+import type { Message } from '../../src/model/types.ts'
+import { search } from '../../src/recall/search.ts'
+import { openPalimpsest } from '../../src/session/engine.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-filling-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
+
+async function open(path = ':memory:') {
+  const store = new SqliteLedger(path, { indexes: false })
+  const pal = await openPalimpsest({ home: folder, store, config: false })
+  /** Takes one step; `false` if nothing was left to do. */
+  const step = (...ids: string[]) => store.advanceIndex(ids, { steps: 1, merge: false })
+  const stepsOf = async (...ids: string[]) => {
+    let steps = 0
+    while (await step(...ids)) steps++
+    return steps
+  }
+  const found = async (session: string, query: string) =>
+    (await search(await store.index({ session }), query, { limit: 2000 })).map(hit => hit.seq)
+  return { store, pal, step, stepsOf, found }
+}
+
+test('a step takes at most 512 events, and fewer where texts are long', async () => {
+  const { pal, stepsOf } = await open()
+  const many = await pal.session('many')
+  await many.append(...Array.from({ length: 1025 }, (_, i) => said(`note ${i}`)))
+  assert.equal(await stepsOf('many'), 3)
+  const long = await pal.session('long')
+  const words = (n: number, i: number) => `${i} ${'word '.repeat(n)}`
+  await long.append(...Array.from({ length: 40 }, (_, i) => said(words(3000, i))))
+  assert.equal(await stepsOf('long'), 2, 'twenty texts of 15,000 characters a step')
+  const large = await pal.session('large')
+  await large.append(...Array.from({ length: 10 }, (_, i) => said(words(20_000, i))))
+  assert.equal(await stepsOf('large'), 2, 'texts that are kept apart count as 40,000 characters')
+  assert.equal(await stepsOf('many', 'long', 'large'), 0)
+})
+
+test('two processes that fill one index do each event once', async () => {
+  const path = join(folder, 'two.sqlite')
+  const [one, two] = [await open(path), await open(path)]
+  const session = await one.pal.session('s')
+  for (let i = 0; i < 30; i++) {
+    await session.append(said(`needle ${i}`))
+    await (i % 2 === 0 ? one : two).step('s')
+    await (i % 3 === 0 ? one : two).step('s')
+  }
+  for (const { found } of [one, two]) assert.equal((await found('s', 'needle')).length, 30)
+  const db = new DatabaseSync(path)
+  assert.equal(db.prepare('SELECT count(*) AS n FROM recall_documents').get()!['n'], 30)
+  db.close()
+  await Promise.all([one.store.close(), two.store.close()])
+})
+
+test('small segments are merged eight at a time, and what they hold is found as before', async () => {
+  const { store, pal, step, found } = await open()
+  const session = await pal.session('s')
+  const segments = async () => (await store.readIndex('all', { behind: false }).segments()).map(s => s.lengths.length)
+  const append = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      await session.append(said(`needle ${i}`))
+      await step('s')
+    }
+  }
+  await append(7)
+  assert.equal(await store.advanceIndex([], { steps: 9, merge: true }), false)
+  assert.deepEqual(await segments(), [1, 1, 1, 1, 1, 1, 1], 'seven are too few')
+  await append(1)
+  await store.advanceIndex([], { steps: 1, merge: true })
+  assert.deepEqual(await segments(), [8])
+  const before = await found('s', 'needle')
+  await append(56)
+  while (await store.advanceIndex([], { steps: 4, merge: true }));
+  assert.deepEqual(await segments(), [64], 'eight of eight are one again')
+  assert.deepEqual((await found('s', 'needle')).length, before.length + 56)
+})
+
+test('a result is found by its call, whichever step had the call, and in a fork', async () => {
+  const { pal, step, found, stepsOf } = await open()
+  const session = await pal.session('s')
+  const call = (id: string, path: string): Message => {
+    return { role: 'assistant', parts: [{ type: 'tool-call', id, name: 'read_file', input: { path } }] }
+  }
+  const result = (id: string, output: string): Message => {
+    return { role: 'tool', parts: [{ type: 'tool-result', id, name: 'read_file', output }] }
+  }
+  await session.append(said('go'), call('c1', 'src/zebra.ts'))
+  await step('s')
+  const fork = await session.fork(1, 'f')
+  await session.append(result('c1', 'stripes'), call('c2', 'src/giraffe.ts'), result('c2', 'neck'))
+  await fork.append(result('c1', 'black and white'))
+  await stepsOf('s', 'f')
+  const seqOf = (name: string, text: string) => found(name, text).then(seqs => seqs.at(-1))
+  assert.equal((await found('s', 'zebra')).length, 2, 'the call and its result')
+  assert.equal((await found('s', 'giraffe')).length, 2)
+  assert.equal((await found('f', 'zebra')).length, 2)
+  assert.notEqual(await seqOf('f', 'white'), undefined)
+})
+
+test('a damaged event, or a large text that is missing, leaves the rest to be found', async () => {
+  const path = join(folder, 'damaged.sqlite')
+  const { pal, store, stepsOf, found } = await open(path)
+  const session = await pal.session('s')
+  await session.append(said('needle one'), said(`needle two ${'large '.repeat(5000)}`), said('needle three'))
+  const rows = await store.read('s')
+  const entries = rows.filter(({ type }) => type === 'entry').map(({ seq }) => seq)
+  const db = new DatabaseSync(path)
+  db.exec('DELETE FROM contents')
+  db.prepare('UPDATE events SET body = ? WHERE body LIKE ?').run('{"type":', '%needle one%')
+  db.close()
+  await stepsOf('s')
+  assert.deepEqual(await found('s', 'needle'), [entries[2]])
+  await store.close()
+})
