@@ -84,7 +84,6 @@ function* affectedBy(tables: FamilyTables, changes: readonly Change[]): Steps<Af
   const waiting: FamilySession[] = []
   for (const key of new Set(changes.map(change => change.key))) waiting.push(yield* ask(tables.sessionOf(key)))
   for (let session = waiting.pop(); session; session = waiting.pop()) {
-    if (family.has(session.key)) continue
     family.set(session.key, session)
     waiting.push(...(yield* ask(tables.forksOf(session.key))))
   }

@@ -237,6 +237,28 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         )
       }))
 
+    test('the tombstone of a fork without events of its own has the end of what it shared', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        const written = rows(['one', 'two', 'three', 'four'])
+        await store.append('a', written)
+        await store.open('b', { at: 1, meta: '{}', parent: { id: 'a', seq: 2 } })
+        await store.open('c', { at: 1, meta: '{}', parent: { id: 'b', seq: 1 } })
+        await store.open('d', { at: 1, meta: '{}', parent: { id: 'c', seq: 2 } })
+        const ends = await store.remove(['d', 'c', 'b'], { at: 7, by: 'alice' })
+        assert.deepEqual(
+          ends.map(({ session, events, head }) => [session, events, head]),
+          [
+            ['d', 2, written[1]!.hash],
+            ['c', 2, written[1]!.hash],
+            ['b', 3, written[2]!.hash],
+          ],
+        )
+        await store.open('new', { at: 8, meta: '{}' })
+        const [empty] = await store.remove(['new'], { at: 9, by: 'alice' })
+        assert.deepEqual([empty!.events, empty!.head], [0, GENESIS])
+      }))
+
     test('a redacted text is gone from the session and its forks, whose chains hold', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
@@ -244,10 +266,17 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         await store.append('a', rows(['one', 'the xylophone', long, 'four']))
         await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 2 } })
         const { head } = await loaded(store, 'b')
+        await store.open('e', { at: 0, meta: '{}', parent: { id: 'b', seq: 2 } })
+        await (await loaded(store, 'e')).append([{ type: 'decision', text: 'a second xylophone' }], 1)
         await store.open('c', { at: 0, meta: '{}', parent: { id: 'a', seq: 0 } })
-        const redacted = await store.redact(['a'], { text: 'xylophone' }, { at: 7, by: 'alice' })
-        assert.deepEqual(new Set(redacted.map(({ session }) => session)), new Set(['a', 'b']))
-        for (const id of ['a', 'b']) {
+        const redacted = await store.redact(['a', 'e'], { text: 'xylophone' }, { at: 7, by: 'alice' })
+        const changed = redacted.map(({ session, changed }) => [session, changed])
+        assert.deepEqual(changed, [
+          ['a', 2],
+          ['b', 2],
+          ['e', 3],
+        ])
+        for (const id of ['a', 'b', 'e']) {
           const events = (await new Ledger(store, id).verify()).map(({ event }) => event)
           assert.ok(!JSON.stringify(events).includes('xylophone'))
           assert.deepEqual(await found(store, 'xylophone', id), [])

@@ -23,6 +23,7 @@ test('anything else is no file of heads', () => {
     { ...FILE, sessions: undefined },
     { ...FILE, sessions: { 0: HEAD } },
     { ...FILE, sessions: [HEAD, 7] },
+    { ...FILE, sessions: [HEAD, null] },
     { ...FILE, sessions: [{ ...HEAD, session: 7 }] },
     { ...FILE, sessions: [{ ...HEAD, events: 1.5 }] },
     { ...FILE, sessions: [{ ...HEAD, hash: `${HASH}0` }] },

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -98,6 +107,24 @@ test('a locked database is an error after the waiting time, and works when the l
   other.exec('ROLLBACK')
   other.close()
   assert.equal((await store.open('a', { at: 0, meta: '{}' })).length, 0)
+  await store.close()
+})
+
+test('where the file cannot be written anew after a removal, that is said, and it is done the next time', async () => {
+  const path = join(folder, 'scrubbed.sqlite')
+  const store = new SqliteLedger(path, { busyMs: 50 })
+  await store.open('a', { at: 0, meta: '{}' })
+  await store.append('a', [{ seq: 0, at: 0, type: 'entry', hash: '0', light: '', body: 'a xylophone' }])
+  await store.remove(['a'], { at: 1, by: 'alice' })
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  await assert.rejects(store.scrub(), {
+    code: 'STORE_FAILED',
+    message: /^It is deleted, but its bytes are still in the file/,
+  })
+  other.close()
+  await store.scrub()
+  for (const end of ['', '-wal']) assert.ok(!readFileSync(path + end).includes('xylophone'))
   await store.close()
 })
 
