@@ -17,14 +17,13 @@ export type Replaced =
  * the new text with it. In every other case both are taken literally.
  */
 export function replaceUnique(text: string, oldText: string, newText: string): Replaced {
-  const literal = oldText.includes('\r')
-  const wanted = literal ? oldText : inLineEndingsOf(text, oldText)
+  const wanted = inLineEndingsOf(text, oldText)
   const at = text.indexOf(wanted)
   if (at === -1) return { type: 'not-found' }
   if (text.indexOf(wanted, at + 1) !== -1) {
     return { type: 'ambiguous', lines: linesAt(text, matchesOf(text, wanted)) }
   }
-  const inserted = literal ? newText : inLineEndingsOf(text, newText)
+  const inserted = oldText.includes('\r') ? newText : inLineEndingsOf(text, newText)
   return { type: 'replaced', text: text.slice(0, at) + inserted + text.slice(at + wanted.length), at, inserted }
 }
 

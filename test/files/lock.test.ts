@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { withLocks } from '../../src/files/lock.ts'
+import { openBelow } from './open-below.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-locks-test-'))
 const { TMPDIR } = process.env
@@ -66,6 +67,19 @@ test('a lock that another process holds is waited for', async () => {
   other.close()
   await waiting
   assert.equal(isDone, true)
+})
+
+test('a lock file that is damaged is an error at once, and is not held open', async () => {
+  const places = join(folder, 'damaged')
+  process.env.PALIMPSEST_LOCKS = places
+  await withLocks(['file'], async () => {})
+  const [lock] = readdirSync(places)
+  writeFileSync(join(places, lock!), 'no database, and long enough to be read as one. '.repeat(40))
+  const damaged = withLocks(['file'], async () => assert.fail('nobody has this lock'))
+  await assert.rejects(damaged, /not a database/)
+  assert.deepEqual(openBelow(places), [])
+  rmSync(join(places, lock!))
+  assert.equal(await withLocks(['file'], async () => 'done'), 'done')
 })
 
 test('a folder of locks that cannot be made is replaced by one of the user’s own among temporary files', async t => {

@@ -4,9 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
+import { lockKey } from '../../src/files/atomic.ts'
 import { hashContent, memoryJournal, NO_FILE } from '../../src/files/journal.ts'
+import { withLocks } from '../../src/files/lock.ts'
 import { moveEntry, removeEntry } from '../../src/files/move.ts'
-import { openRoot } from '../../src/files/root.ts'
+import { openRoot, withPlace } from '../../src/files/root.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-move-'))
 process.env.PALIMPSEST_LOCKS ??= join(folder, 'locks')
@@ -70,6 +72,22 @@ test('what is missing is named, and no folder is made for it', async () => {
   await assert.rejects(moveEntry(root, 'nobody.md', 'new/b.md', memoryJournal()), missing)
   assert.ok(!existsSync(at('new')))
   await assert.rejects(removeEntry({ root, path: 'nobody.md' }, memoryJournal()), missing)
+})
+
+test('what vanishes while it waits to be moved is missing too', async () => {
+  const root = await openRoot(at())
+  const key = await withPlace({ root, path: 'notes/a.md' }, lockKey)
+  const journal = memoryJournal()
+  const moving = await withLocks([key], async () => {
+    const waiting = moveEntry(root, 'notes/a.md', 'b.md', journal)
+    waiting.catch(() => {})
+    for (let i = 0; i < 20; i++) await new Promise(resolve => setImmediate(resolve))
+    rmSync(at('notes', 'a.md'))
+    return { waiting }
+  })
+  await assert.rejects(moving.waiting, { code: 'FILE_NOT_FOUND', message: /notes\/a\.md/ })
+  assert.ok(!existsSync(at('b.md')))
+  assert.equal(await journal.lastWrite('b.md'), undefined)
 })
 
 test('a removed text can be brought back from the journal; a removed folder is gone with what was in it', async () => {

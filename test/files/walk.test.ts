@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openRoot, withFolder } from '../../src/files/root.ts'
 import { globFilter, walk } from '../../src/files/walk.ts'
+import { openBelow } from './open-below.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-walk-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -42,6 +43,19 @@ test('folders come before what is in them, in order of names; links, .git and no
     'z folder',
     'z/loop link',
   ])
+})
+
+test('a walk keeps no folder open, also where its reader stops early', {
+  skip: process.platform !== 'linux' && 'only Linux says what is open',
+}, async () => {
+  const root = await openRoot(folder)
+  await withFolder({ root, path: '.' }, async top => {
+    for await (const { parts } of walk(top, 9)) if (parts.length === 3) break
+    await seen(9)
+    assert.deepEqual(openBelow(join(root.folder, 'a')), [])
+    assert.deepEqual(openBelow(root.folder), [root.folder], 'the one that the walk began in')
+  })
+  assert.deepEqual(openBelow(root.folder), [])
 })
 
 test('a walk ends at its depth, and says which folders it left closed', async () => {
