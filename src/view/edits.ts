@@ -58,7 +58,8 @@ function mayOverlap(a: Target, b: Target): boolean {
 
 /** The entries that a target touches, first and last. */
 export function entriesOf(target: Target): { from: number; to: number } {
-  return target.type === 'range' ? target : { from: target.entry, to: target.entry }
+  const { from, to } = target.type === 'range' ? target : { from: target.entry, to: target.entry }
+  return { from, to }
 }
 
 /** The messages that an edit of whole entries, or an insertion, shows. */

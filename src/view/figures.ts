@@ -1,7 +1,4 @@
-/**
- * Figures about sessions, as the server returns them and the pages show them. The file has only types and imports
- * nothing that needs Node, so the web UI can import it.
- */
+/** Figures about sessions that several layers compute or show. Only types. */
 
 import type { CacheMiss } from '../model/types.ts'
 

@@ -1,38 +1,11 @@
-/** What the API answers, as far as the pages for sessions read it. The document at /openapi.json says the whole. */
-import type { Edit, Message, Part, Role } from '../../src/model/types.ts'
-import type {
-  Dropped,
-  EditPrice,
-  KnobPoint,
-  Moment,
-  Named,
-  Overview,
-  PricedPart,
-  Verdict,
-} from '../../src/view/figures.ts'
-import type { Summary } from '../../src/view/totals.ts'
-import type { Step, SubAgent, Turn } from '../../src/view/turns.ts'
+/** Made from the OpenAPI document by scripts/build-api-types.ts. A test compares. */
 
-export type {
-  Dropped,
-  Edit,
-  EditPrice,
-  KnobPoint,
-  Message,
-  Moment,
-  Named,
-  Overview,
-  Part,
-  PricedPart,
-  Role,
-  Step,
-  SubAgent,
-  Summary,
-  Turn,
-  Verdict,
+export type SessionList = {
+  sessions: SessionRow[]
+  next: string | null
 }
 
-export type SessionInfo = {
+export type SessionRow = {
   id: string
   policy: string
   model: string
@@ -40,51 +13,551 @@ export type SessionInfo = {
   length: number
   createdAt: number
   updatedAt: number
-  parent?: { id: string; seq: number }
+  parent?: {
+    id: string
+    seq: number
+  }
   about: {
     client?: string
     project?: string
     title?: string
     parent?: string
-    reason?: string
-    recorded?: true
+    reason?: 'compaction' | 'rewind' | 'sub-agent'
     tags?: string[]
+    carried?: number
+    recorded?: true
+    importedBy?: string
+  }
+  cacheTtl?: string
+  cacheKept?: number
+  overhead?: number
+  ids?: number
+  title: string
+  live: boolean
+  isOld: boolean
+  summary: Summary | null
+}
+
+export type Summary = {
+  title: string
+  entries: number
+  turns: number
+  calls: number
+  edits: number
+  tokens: {
+    raw: number
+    shown: number
+    window: number
+  }
+  sent: {
+    raw: number
+    shown: number
+  }
+  money: {
+    without: number
+    with: number
+    saved: number
+    modelled: number
+    estimated: number
+  }
+  series: {
+    raw: number[]
+    shown: number[]
+  }
+  days: {
+    day: string
+    calls: number
+    billed: number
+    saved: number
+    input: number
+    cacheRead: number
+  }[]
+}
+
+export type Families = {
+  families: Family[]
+  next: string | null
+  found: number
+  sessions: number
+  billed: number
+}
+
+export type Family = {
+  id: string
+  policy: string
+  model: string
+  owner: string | null
+  length: number
+  createdAt: number
+  updatedAt: number
+  parent?: {
+    id: string
+    seq: number
+  }
+  about: {
+    client?: string
+    project?: string
+    title?: string
+    parent?: string
+    reason?: 'compaction' | 'rewind' | 'sub-agent'
+    tags?: string[]
+    carried?: number
+    recorded?: true
+    importedBy?: string
+  }
+  cacheTtl?: string
+  cacheKept?: number
+  overhead?: number
+  ids?: number
+  title: string
+  live: boolean
+  isOld: boolean
+  summary: Summary | null
+  children: SessionRow[]
+  total: {
+    calls: number
+    billed: number
+    without: number
+    saved: number
+    updatedAt: number
+    known: boolean
   }
 }
 
-export type SecretPlace = { event: number; type: string; entry?: number; part?: number; kind: string; hint: string }
-
-export type SessionRow = SessionInfo & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
-export type SessionList = { sessions: SessionRow[]; next: string | null }
-/** A session with those that go on from it, or that it started. */
-export type Family = SessionRow & {
-  children: SessionRow[]
-  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
+export type Overview = {
+  days: {
+    day: string
+    billed: number
+    saved: number
+    calls: number
+  }[]
+  week: {
+    billed: number
+    saved: number
+    calls: number
+    sessions: number
+    input: number
+    cacheRead: number
+  }
+  agents: Named[]
+  projects: Named[]
+  models: Named[]
+  tags: Named[]
+  sessions: number
+  counted: number
+  live: number
 }
-export type Families = { families: Family[]; next: string | null; found: number; sessions: number; billed: number }
 
-export type Imported = {
-  format: string
-  found: number
-  sessions: { session: string; messages: number; added: number; healed: string[] }[]
-  problems: { line?: number; message: string }[]
+export type Named = {
+  name: string
+  sessions: number
 }
 
-export type Bar = {
-  entry: number
-  /** Null for what an edit put there, and for several parts in one bar. */
-  part: number | null
-  to: number
-  parts: number
-  role: Role
+export type Session = {
+  id: string
+  policy: string
+  model: string
+  owner: string | null
+  length: number
+  createdAt: number
+  updatedAt: number
+  parent?: {
+    id: string
+    seq: number
+  }
+  about: {
+    client?: string
+    project?: string
+    title?: string
+    parent?: string
+    reason?: 'compaction' | 'rewind' | 'sub-agent'
+    tags?: string[]
+    carried?: number
+    recorded?: true
+    importedBy?: string
+  }
+  cacheTtl?: string
+  cacheKept?: number
+  overhead?: number
+  ids?: number
+}
+
+export type OwnSessions = {
+  sessions: number
+  agents: {
+    agent: string
+    sessions: number
+  }[]
+  last: {
+    agent: string
+    at: number
+  } | null
+}
+
+export type Deleted = {
+  deleted: boolean
+  sessions: {
+    session: string
+    events: number
+    updated_at: number
+  }[]
+}
+
+export type SecretPlace = {
+  event: number
   type: string
+  entry?: number
+  part?: number
   kind: string
-  tool?: string
-  label: string
-  raw: number
-  shown: number
+  hint: string
+}
+
+export type Redacted = {
+  redacted: boolean
+  sessions: {
+    session: string
+    kinds: Record<string, number>
+  }[]
+}
+
+export type MessageInput = {
+  role: 'system'
+  parts: ({
+    type: 'text'
+    text: string
+    original?: Original
+  } | {
+    type: 'reasoning'
+    text: string
+    original?: Original
+  } | {
+    type: 'image'
+    mediaType: string
+    data?: string
+    url?: string
+    original?: Original
+  } | {
+    type: 'raw'
+    provider: string
+    value: unknown
+    original?: Original
+  })[]
+  at?: number
+  original?: Original
+} | {
+  role: 'user'
+  parts: ({
+    type: 'text'
+    text: string
+    original?: Original
+  } | {
+    type: 'reasoning'
+    text: string
+    original?: Original
+  } | {
+    type: 'image'
+    mediaType: string
+    data?: string
+    url?: string
+    original?: Original
+  } | {
+    type: 'raw'
+    provider: string
+    value: unknown
+    original?: Original
+  })[]
+  at?: number
+  original?: Original
+} | {
+  role: 'assistant'
+  parts: ({
+    type: 'text'
+    text: string
+    original?: Original
+  } | {
+    type: 'reasoning'
+    text: string
+    original?: Original
+  } | {
+    type: 'image'
+    mediaType: string
+    data?: string
+    url?: string
+    original?: Original
+  } | {
+    type: 'raw'
+    provider: string
+    value: unknown
+    original?: Original
+  } | {
+    type: 'tool-call'
+    id: string
+    name: string
+    input: unknown
+    original?: Original
+  })[]
+  at?: number
+  original?: Original
+} | {
+  role: 'tool'
+  parts: ({
+    type: 'text'
+    text: string
+    original?: Original
+  } | {
+    type: 'reasoning'
+    text: string
+    original?: Original
+  } | {
+    type: 'image'
+    mediaType: string
+    data?: string
+    url?: string
+    original?: Original
+  } | {
+    type: 'raw'
+    provider: string
+    value: unknown
+    original?: Original
+  } | {
+    type: 'tool-result'
+    id: string
+    name: string
+    output: string | ({
+      type: 'text'
+      text: string
+      original?: Original
+    } | {
+      type: 'reasoning'
+      text: string
+      original?: Original
+    } | {
+      type: 'image'
+      mediaType: string
+      data?: string
+      url?: string
+      original?: Original
+    } | {
+      type: 'raw'
+      provider: string
+      value: unknown
+      original?: Original
+    })[]
+    isError?: boolean
+    original?: Original
+  })[]
+  at?: number
+  original?: Original
+}
+
+export type Original = {
+  dialect: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini' | 'ai-sdk' | 'langchain'
+  value: unknown
+}
+
+export type EntryPage = {
+  entries: Entry[]
+  total: number
+  next: number | null
+}
+
+export type Entry = {
+  entry: number
+  seq: number
+  at: number
+  message: Message
+  shown?: Message | null
   edits: string[]
   pinned: boolean
+}
+
+export type Message = {
+  role: Role
+  parts: Part[]
+  at?: number
+  original?: Original
+}
+
+export type Role = 'system' | 'user' | 'assistant' | 'tool'
+
+export type Part = {
+  type: 'text'
+  text: string
+  original?: Original
+  edit?: string
+} | {
+  type: 'reasoning'
+  text: string
+  original?: Original
+  edit?: string
+} | {
+  type: 'tool-call'
+  id: string
+  name: string
+  input: unknown
+  original?: Original
+  edit?: string
+} | {
+  type: 'tool-result'
+  id: string
+  name: string
+  output: string | Part[]
+  isError?: boolean
+  original?: Original
+  edit?: string
+} | {
+  type: 'image'
+  mediaType: string
+  data?: string
+  url?: string
+  original?: Original
+  edit?: string
+} | {
+  type: 'raw'
+  provider: string
+  value: unknown
+  original?: Original
+  edit?: string
+}
+
+export type View = {
+  session: string
+  messages: Message[]
+  tokens: number
+  edits: Edit[]
+  pending: {
+    saves: number
+    reason: string
+  }[]
+  decision?: string
+  waiting: string[]
+  report: Violation[]
+}
+
+export type Edit = {
+  id: string
+  target: Target
+  replacement: string | null | {
+    messages: Message[]
+  } | {
+    input: unknown
+  }
+  by: string
+  why: string
+  saved: number
+  mark?: string
+}
+
+export type Target = {
+  type: 'entry'
+  entry: number
+} | {
+  type: 'part'
+  entry: number
+  part: number
+  leaf?: number
+  span?: [number, number]
+} | {
+  type: 'range'
+  from: number
+  to: number
+} | {
+  type: 'after'
+  entry: number
+}
+
+export type Violation = {
+  rule: string
+  message: string
+}
+
+export type EditState = {
+  id: string
+  target: Target
+  replacement: string | null | {
+    messages: Message[]
+  } | {
+    input: unknown
+  }
+  by: string
+  why: string
+  saved: number
+  mark?: string
+  active: boolean
+  seq: number
+}
+
+export type ContextRequest = {
+  action: 'discard' | 'replace'
+  targets: (string[] | {
+    start: string
+    end: string
+    replacement: string
+  })[]
+} | {
+  action: 'distill'
+  targets: (string[] | {
+    start: string
+    end: string
+    replacement: string
+  })[]
+}
+
+export type Hit = {
+  entry: number
+  part: number
+  role: Role
+  kind: PartType
+  tool?: string
+  inView: boolean
+  hash: string
+  tokens: number
+  session: string
+  snippet: string
+  from: number
+  to: number
+  at: number
+  copies?: number
+}
+
+export type PartType = 'text' | 'reasoning' | 'tool-call' | 'tool-result' | 'image' | 'raw'
+
+export type Nearby = {
+  entry: number
+  part: number
+  role: Role
+  kind: PartType
+  tool?: string
+  inView: boolean
+  hash: string
+  tokens: number
+  preview: string
+}
+
+export type Suggestion = {
+  operation: {
+    start: string
+    end: string
+    replacement: string
+  }
+  reason: string
+  entry: number
+  part: number
+  tokens: number
+}
+
+export type FileChange = {
+  turn: number
+  path: string
+  kind: 'write' | 'edit' | 'remove'
+  intent?: string
+}
+
+export type FileState = {
+  path: string
+  turn: number
+  content: string | null
+  basis: string[]
 }
 
 export type ContextMap = {
@@ -99,48 +572,32 @@ export type ContextMap = {
   overhead: number
   cached: number
   cold: boolean
-  tokens: { raw: number; shown: number }
+  tokens: {
+    raw: number
+    shown: number
+  }
   scale: number
   bars: Bar[]
 }
 
-export type CallSum = { tokens: number; cached: number; written: number; cost: number }
-
-export type TimelineCall = {
-  call: number
+export type Bar = {
   entry: number
-  at: number
-  sent: CallSum
-  raw: CallSum
-  miss: { kind: keyof Verdict['cacheLost']; lost: number; cause: string } | null
-  edits: { made: number; ids: string[]; saved: number; undone: string[] }
-  decision: string | null
-  model: string
-  paid: { dollars: number; output: number; estimated: boolean }
-  modelled: number
-  inherited: boolean
-  reported: { input?: number; cacheRead?: number; cacheWrite?: number; output?: number } | null
-}
-
-export type Timeline = { calls: TimelineCall[]; total: number; next: number | null; window: number; overhead: number }
-
-export type Entry = {
-  entry: number
-  seq: number
-  at: number
-  message: Message
-  /** As it is shown, where that differs; null where it is hidden. */
-  shown?: Message | null
+  part: number | null
+  to: number
+  parts: number
+  role: Role
+  type: string
+  kind: string
+  tool?: string
+  label: string
+  raw: number
+  shown: number
   edits: string[]
   pinned: boolean
 }
 
-export type EntryPage = { entries: Entry[]; total: number; next: number | null }
-
-export type EditState = Edit & { active: boolean; seq: number }
-export type PartEdit = EditState & { at: number; call: number; decision: string | null; shows: boolean }
-
 export type PartDetail = {
+  session: string
   entry: number
   part: number
   role: Role
@@ -150,13 +607,334 @@ export type PartDetail = {
   inView: boolean
   original: Part
   shown: Part | null
-  texts: { original: string; shown: string | null }
-  tokens: { original: number; shown: number }
-  instead: { edit: string; from: number; to: number; messages: Message[] } | null
+  texts: {
+    original: string
+    shown: string | null
+  }
+  tokens: {
+    original: number
+    shown: number
+  }
+  instead: {
+    edit: string
+    from: number
+    to: number
+    messages: Message[]
+  } | null
   edits: PartEdit[]
 }
 
-export type Held = {
+export type PartEdit = {
+  id: string
+  target: Target
+  replacement: string | null | {
+    messages: Message[]
+  } | {
+    input: unknown
+  }
+  by: string
+  why: string
+  saved: number
+  mark?: string
+  active: boolean
+  seq: number
+  at: number
+  call: number
+  decision: string | null
+  shows: boolean
+}
+
+export type Timeline = {
+  session: string
+  length: number
+  calls: TimelineCall[]
+  total: number
+  next: number | null
+  window: number
+  overhead: number
+}
+
+export type TimelineCall = {
+  call: number
+  entry: number
+  at: number
+  model: string
+  paid: {
+    dollars: number
+    output: number
+    estimated: boolean
+  }
+  modelled: number
+  inherited: boolean
+  sent: CallSum
+  raw: CallSum
+  miss: {
+    kind: LossCause
+    lost: number
+    cause: string
+  } | null
+  edits: {
+    made: number
+    ids: string[]
+    saved: number
+    undone: string[]
+  }
+  decision: string | null
+  reported: {
+    input?: number
+    cacheRead?: number
+    cacheWrite?: number
+    cacheWriteLong?: number
+    output?: number
+    reasoning?: number
+    model?: string
+    tier?: string
+  } | null
+}
+
+export type CallSum = {
+  tokens: number
+  cached: number
+  written: number
+  cost: number
+}
+
+export type LossCause = 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'
+
+export type Turn = {
+  turn: number
+  entry: number
+  to: number
+  at: number
+  ended: number
+  title: string
+  calls: number
+  firstCall: number
+  dollars: number
+  saved: number
+  tokens: number
+  tools: number
+  agents: number
+  errors: number
+  cacheLost: number
+}
+
+export type SubAgent = {
+  session: string
+  title: string
+  at: number
+  ended: number
+  calls: number
+  tokens: number
+  tools: number
+  dollars: number
+  errors: number
+}
+
+export type Step = {
+  call: number
+  entry: number
+  at: number
+  dollars: number
+  tokens: number
+  cacheLost: boolean
+  tools: {
+    entry: number
+    part: number
+    name: string
+    about: string
+    kind: string
+    at: number
+    tokens: number
+    error: boolean
+  }[]
+}
+
+export type Why = {
+  session: string
+  billedUsd: number
+  predictedUsd: number
+  calls: WhyCall[]
+  causes: {
+    cause: 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider' | 'start' | 'none'
+    times: number
+    lost: number
+    extraUsd: number
+    differenceUsd: number
+  }[]
+  moments: WhyCall[]
+  free: {
+    coldCalls: number
+    edits: number
+    savedUsd: number
+    evidence: number
+  } | null
+}
+
+export type WhyCall = {
+  call: number
+  at: number
+  model: string
+  predictedUsd: number
+  billedUsd: number
+  estimated: boolean
+  differenceUsd: number
+  cause: 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider' | 'start' | 'none'
+  lost: number
+  extraUsd: number
+  text: string
+}
+
+export type Rent = {
+  session: string
+  dollars: number
+  kind: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+  tool: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+  server: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+  file: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+  agent: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+  edit: {
+    name: string
+    tokens: number
+    dollars: number
+    saved: number
+  }[]
+}
+
+export type Verdict = {
+  billed: number
+  without: number
+  saved: number
+  calls: number
+  estimated: number
+  quotes: number
+  lost: number
+  cacheLost: Record<string, number>
+  parts: {
+    part: 'read' | 'new' | 'output' | 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'
+    dollars: number
+  }[]
+  edits: {
+    id: string
+    dollars: number
+  }[]
+}
+
+export type Would = {
+  policy: string
+  dollars: number
+  saved: number
+  share: number
+  evidence: number
+  edits: number
+  tokens: {
+    raw: number
+    shown: number
+  }
+  bars: Bar[]
+  list: {
+    id: string
+    target: Target
+    replacement: string | null | {
+      messages: Message[]
+    } | {
+      input: unknown
+    }
+    by: string
+    why: string
+    saved: number
+    mark?: string
+    call: number
+    dollars: number
+  }[]
+}
+
+export type Moment = {
+  session: string
+  tokens: number
+  window: number
+  edits: number
+  saved: number
+  cached: number | null
+  isCold: boolean
+  coldAt: number | null
+  nextUsd: number
+  parts: PricedPart[]
+  free: string[]
+  price: EditPrice | null
+}
+
+export type PricedPart = {
+  id: string
+  entry: number
+  part: number
+  kind: string
+  tool: string | null
+  tokens: number
+  perCallUsd: number
+  quotes: number | null
+  preview: string
+}
+
+export type EditPrice = {
+  ids: string[]
+  tokens: number
+  perCallUsd: number
+  rewritten: number
+  onceUsd: number
+  paysAfter: number | null
+  quotes: number
+}
+
+export type Dropped = {
+  session: string
+  before: string | null
+  parts: {
+    id: string
+    kind: string
+    tokens: number
+    preview: string
+  }[]
+}
+
+export type Pending = {
+  session: string
+  policy: string
+  decision: string | null
+  now: HeldEdit[]
+  later: HeldEdit[]
+  saves: {
+    now: number
+    later: number
+  }
+}
+
+export type HeldEdit = {
   policy: string
   from: number
   to: number
@@ -166,49 +944,1249 @@ export type Held = {
   reason: string | null
 }
 
-export type Pending = {
-  policy: string
-  decision: string | null
-  now: Held[]
-  later: Held[]
-  saves: { now: number; later: number }
-}
-
 export type CompactPreview = {
+  session: string
   from: number
   to: number
   narrowed: boolean
   text: string
   request: string | null
-  tokens: { replaced: number; summary: number; saved: number }
+  tokens: {
+    replaced: number
+    summary: number
+    saved: number
+  }
   rewritten: number
   problem: string | null
 }
 
-export type Hit = {
-  session: string
-  entry: number
-  part: number
-  role: Role
-  kind: Part['type']
-  tool?: string
-  snippet: string
-  inView: boolean
-  hash: string
-  at: number
-  tokens: number
-  copies?: number
+export type Imported = {
+  format: string
+  import: string
+  found: number
+  sessions: {
+    session: string
+    messages: number
+    added: number
+    healed: string[]
+  }[]
+  problems: {
+    line?: number
+    message: string
+  }[]
 }
 
-/** What a policy would have done. */
-export type Would = {
+export type Costs = {
   policy: string
-  dollars: number
-  saved: number
-  share: number
+  calls: number
+  tokens: number
+  peak: number
+  cost: number
+  effective: number
+  costShare: number
+  effectiveShare: number
   evidence: number
+  busts: number
   edits: number
-  tokens: { raw: number; shown: number }
-  bars: Bar[]
-  list: (Edit & { call: number; dollars: number })[]
+  keep: string | null
+  saved: number
+  effectiveDollars: number
+  dollars: number
+  series: {
+    tokens: number[]
+    cost: number[]
+  }
+  decisions: {
+    call: number
+    edits: number
+    saved: number
+    text: string
+  }[]
+}
+
+export type Users = {
+  users: {
+    user: string
+    blocks: number
+    open: number
+  }[]
+  own: string
+}
+
+export type PolicyInfo = {
+  name: string
+  about: string
+}
+
+export type Block = {
+  user_id: string
+  label: string
+  title: string
+  body: string
+  schema_ref: string | null
+  updated_at: number
+  stale: {
+    text: string
+    since?: string
+    replacedBy?: string
+  }[]
+  version: string
+}
+
+export type BlockHit = {
+  label: string
+  title: string
+  snippet: string
+}
+
+export type Version = {
+  version: string
+  at: number
+  by: string
+  action: 'set' | 'delete' | 'approve' | 'reject' | 'revert' | 'restore' | 'import'
+  why: string
+  proposal: string | null
+  title: string | null
+  body: string | null
+  commit: string | null
+}
+
+export type Proposal = {
+  id: string
+  user_id: string
+  label: string
+  kind: 'edit' | 'append' | 'prepend' | 'section' | 'new'
+  base: {
+    version: string
+    title: string
+    body: string
+  } | null
+  title: string
+  body: string
+  agent_id: string
+  reasoning: string
+  confidence: 'low' | 'medium' | 'high'
+  entries: {
+    session: string
+    entry: number
+    source?: 'user' | 'tool'
+  }[]
+  created_at: number
+  state: ProposalState
+  decision: {
+    at: number
+    by: string
+    why: string
+  } | null
+  branch: string | null
+}
+
+export type ProposalState = 'open' | 'approved' | 'rejected' | 'reverted'
+
+export type Review = {
+  proposal: Proposal
+  block: Block | null
+  merge: Merge
+  duplicates: {
+    label: string
+    text: string
+    proposal?: string
+    state?: ProposalState
+  }[]
+  from_tools: boolean
+  diff: DiffPart[]
+  title_diff: DiffPart[]
+  hidden: {
+    char: string
+    name: string
+    count: number
+  }[]
+  problem: string | null
+}
+
+export type Region = {
+  type: 'settled'
+  text: string
+} | {
+  type: 'conflict'
+  base: string
+  now: string
+  proposed: string
+}
+
+export type Merge = {
+  type: 'clean'
+  title: string
+  body: string
+  stale: boolean
+} | {
+  type: 'conflict'
+  title: string
+  titles?: {
+    base: string
+    now: string
+    proposed: string
+  }
+  regions: Region[]
+  marked: string
+} | {
+  type: 'deleted'
+}
+
+export type DiffPart = {
+  type: 'same' | 'added' | 'removed'
+  text: string
+}
+
+export type Personas = {
+  personas: {
+    name: string
+    description: string
+    model: string | null
+    tools: string[] | null
+    source: 'package' | 'home'
+  }[]
+  chosen: string
+  demo: boolean
+}
+
+export type Workspace = {
+  folder: string
+  limit: number
+  files: {
+    path: string
+    version: string
+    bytes: number
+  }[]
+}
+
+export type WorkspaceFile = {
+  path: string
+  text: string
+  version: string
+  bytes: number
+}
+
+export type Token = {
+  id: string
+  user: string
+  role: 'user' | 'agent' | 'admin'
+  name: string
+  created_at: number
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+export type Settings = {
+  file: string | null
+  settings: Setting[]
+  keep: Record<string, number>
+  models: ModelRow[]
+  asOf: string
+}
+
+export type Setting = {
+  key: string
+  path: string[]
+  value: unknown
+  source: 'default' | 'file' | 'environment' | 'flag'
+  from: string | null
+  settable: boolean
+}
+
+export type ModelRow = {
+  model: string
+  sessions: number
+  calls: number
+  window: number
+  largest: number
+  input: number
+  output: number
+  read: number
+  write: number
+  ttl: number
+  kept: number | null
+  from: 'table' | 'file' | 'family'
+}
+
+export type KnobPoint = {
+  keep: string
+  billedUsd: number
+  savedUsd: number
+  kept: number
+  quotes: number
+}
+
+export type Routes = {
+  'GET /sessions': {
+    query?: {
+      limit?: number
+      cursor?: string
+      contains?: string
+    }
+    answer: SessionList
+  }
+  'POST /sessions': {
+    body?: {
+      id?: string
+      policy?: string
+      model?: string
+      overhead?: number
+      owner?: string
+      messages?: MessageInput[]
+    }
+    answer: Session
+  }
+  'GET /families': {
+    query?: {
+      limit?: number
+      cursor?: string
+      contains?: string
+      agent?: string
+      project?: string
+      model?: string
+      tag?: string
+      from?: number
+      to?: number
+      sort?: 'used' | 'cost' | 'saved' | 'calls' | 'title'
+      order?: 'up' | 'down'
+    }
+    answer: Families
+  }
+  'GET /overview': {
+    answer: Overview
+  }
+  'PUT /sessions/{session}/title': {
+    params: {
+      session: string
+    }
+    body: {
+      title: string
+    }
+    answer: Session
+  }
+  'PUT /sessions/{session}/tags': {
+    params: {
+      session: string
+    }
+    body: {
+      tags: string[]
+    }
+    answer: Session
+  }
+  'GET /own-sessions': {
+    answer: OwnSessions
+  }
+  'POST /own-sessions/last': {
+    answer: {
+      session: string
+    }
+  }
+  'POST /deletions': {
+    body: {
+      sessions: string[]
+      preview?: boolean
+    } | {
+      before: number
+      preview?: boolean
+    } | {
+      import: string
+      preview?: boolean
+    }
+    answer: Deleted
+  }
+  'DELETE /users/{user}': {
+    params: {
+      user: string
+    }
+    query?: {
+      preview?: 'true' | 'false'
+    }
+    answer: Deleted
+  }
+  'GET /sessions/{session}/secrets': {
+    params: {
+      session: string
+    }
+    answer: {
+      secrets: SecretPlace[]
+    }
+  }
+  'POST /redactions': {
+    body: {
+      secrets: true
+      sessions?: string[]
+      preview?: boolean
+    } | {
+      text: string
+      sessions?: string[]
+      preview?: boolean
+    }
+    answer: Redacted
+  }
+  'GET /sessions/{session}': {
+    params: {
+      session: string
+    }
+    answer: Session
+  }
+  'POST /sessions/{session}/messages': {
+    params: {
+      session: string
+    }
+    body: {
+      messages: MessageInput[]
+    }
+    answer: {
+      entries: number[]
+    }
+  }
+  'GET /sessions/{session}/entries': {
+    params: {
+      session: string
+    }
+    query?: {
+      limit?: number
+      cursor?: number
+    }
+    answer: EntryPage
+  }
+  'GET /sessions/{session}/view': {
+    params: {
+      session: string
+    }
+    answer: View
+  }
+  'POST /sessions/{session}/view': {
+    params: {
+      session: string
+    }
+    body?: {
+      plan?: boolean
+    }
+    answer: View
+  }
+  'GET /sessions/{session}/explained': {
+    params: {
+      session: string
+    }
+    answer: {
+      session: string
+      slots: {
+        from: number
+        to: number
+        messages: {
+          message: Message
+          tokens: number
+          ids: (string | null)[]
+        }[]
+        tokens: number
+        edits: {
+          id: string
+          shows: boolean
+        }[]
+        pinned: boolean
+      }[]
+      tokens: number
+      saved: number
+    }
+  }
+  'GET /sessions/{session}/stats': {
+    params: {
+      session: string
+    }
+    answer: {
+      session: string
+      events: number
+      entries: number
+      calls: number
+      tokens: {
+        view: number
+        saved: number
+        window: number
+      }
+      edits: {
+        active: number
+        undone: number
+        by: {
+          by: string
+          edits: number
+          saved: number
+        }[]
+      }
+      usage: {
+        reports: number
+        input: number
+        cacheRead: number
+        cacheWrite: number
+        output: number
+      }
+    }
+  }
+  'GET /sessions/{session}/edits': {
+    params: {
+      session: string
+    }
+    answer: {
+      edits: EditState[]
+    }
+  }
+  'POST /sessions/{session}/edits': {
+    params: {
+      session: string
+    }
+    body: ContextRequest
+    answer: {
+      edits: Edit[]
+      replacements: {
+        operation: unknown
+        entry: number
+        originalLength: number
+        newLength: number
+        tokensSaved: number
+      }[]
+      tokensSaved: number
+    }
+  }
+  'POST /sessions/{session}/edits/apply': {
+    params: {
+      session: string
+    }
+    body: {
+      edits: {
+        target: Target
+        replacement: string | null | {
+          messages: MessageInput[]
+        } | {
+          input: unknown
+        }
+        why: string
+      }[]
+    }
+    answer: {
+      edits: Edit[]
+    }
+  }
+  'POST /sessions/{session}/edits/{edit}/undo': {
+    params: {
+      session: string
+      edit: string
+    }
+    answer: EditState
+  }
+  'POST /sessions/{session}/edits/{edit}/redo': {
+    params: {
+      session: string
+      edit: string
+    }
+    answer: EditState
+  }
+  'POST /sessions/{session}/pin': {
+    params: {
+      session: string
+    }
+    body: {
+      entry: number
+      part?: number
+      on?: boolean
+    }
+    answer: {
+      entry: number
+      part?: number
+      on: boolean
+    }
+  }
+  'POST /sessions/{session}/restore': {
+    params: {
+      session: string
+    }
+    body: {
+      id: string
+    }
+    answer: {
+      entry: number
+      part: number
+      text: string
+      edit?: Edit
+    }
+  }
+  'POST /sessions/{session}/fork': {
+    params: {
+      session: string
+    }
+    body?: {
+      at?: number
+      id?: string
+    }
+    answer: Session
+  }
+  'GET /sessions/{session}/recall': {
+    params: {
+      session: string
+    }
+    query: {
+      q: string
+      limit?: number
+      type?: string
+      tool?: string
+      path?: string
+      since?: string
+      until?: string
+    }
+    answer: {
+      hits: Hit[]
+    }
+  }
+  'GET /recall': {
+    query: {
+      q: string
+      limit?: number
+      type?: string
+      tool?: string
+      path?: string
+      since?: string
+      until?: string
+      project?: string
+      tag?: string
+    }
+    answer: {
+      hits: Hit[]
+      behind: boolean
+    }
+  }
+  'GET /sessions/{session}/around': {
+    params: {
+      session: string
+    }
+    query: {
+      id: string
+      before?: number
+      after?: number
+    }
+    answer: {
+      parts: Nearby[]
+    }
+  }
+  'GET /sessions/{session}/original': {
+    params: {
+      session: string
+    }
+    query: {
+      id: string
+    }
+    answer: {
+      entry: number
+      part: number
+      text: string
+    }
+  }
+  'GET /sessions/{session}/suggestions': {
+    params: {
+      session: string
+    }
+    query?: {
+      limit?: number
+    }
+    answer: {
+      suggestions: Suggestion[]
+    }
+  }
+  'GET /sessions/{session}/parts': {
+    params: {
+      session: string
+    }
+    answer: {
+      parts: {
+        hash: string
+        entry: number
+        part: number
+        kind: string
+        tool?: string
+        tokens: number
+        preview: string
+      }[]
+    }
+  }
+  'GET /sessions/{session}/changelog': {
+    params: {
+      session: string
+    }
+    answer: {
+      changes: FileChange[]
+      text: string
+    }
+  }
+  'GET /sessions/{session}/file': {
+    params: {
+      session: string
+    }
+    query: {
+      path: string
+      turn?: number
+    }
+    answer: FileState
+  }
+  'GET /sessions/{session}/verify': {
+    params: {
+      session: string
+    }
+    answer: {
+      ok: boolean
+      events: number
+      entries: number
+      edits: number
+      violations: Violation[]
+      redacted?: {
+        at: number
+        by: string
+        from: number
+        kinds: Record<string, number>
+      }[]
+    }
+  }
+  'GET /sessions/{session}/map': {
+    params: {
+      session: string
+    }
+    query?: {
+      at?: number
+      max?: number
+    }
+    answer: ContextMap
+  }
+  'GET /sessions/{session}/parts/{entry}/{part}': {
+    params: {
+      session: string
+      entry: number
+      part: number
+    }
+    answer: PartDetail
+  }
+  'GET /sessions/{session}/summary': {
+    params: {
+      session: string
+    }
+    answer: Summary
+  }
+  'GET /sessions/{session}/timeline': {
+    params: {
+      session: string
+    }
+    query?: {
+      from?: number
+      limit?: number
+    }
+    answer: Timeline
+  }
+  'GET /sessions/{session}/turns': {
+    params: {
+      session: string
+    }
+    query?: {
+      entry?: number
+    }
+    answer: {
+      turns: Turn[]
+      agents: SubAgent[]
+      steps: Step[]
+    }
+  }
+  'GET /sessions/{session}/share': {
+    params: {
+      session: string
+    }
+    query?: {
+      hide_names?: 'true' | 'false'
+    }
+    answer: unknown
+  }
+  'GET /sessions/{session}/why': {
+    params: {
+      session: string
+    }
+    query?: {
+      free?: 'true' | 'false'
+    }
+    answer: Why
+  }
+  'GET /sessions/{session}/rent': {
+    params: {
+      session: string
+    }
+    answer: Rent
+  }
+  'GET /sessions/{session}/verdict': {
+    params: {
+      session: string
+    }
+    answer: Verdict
+  }
+  'GET /sessions/{session}/would': {
+    params: {
+      session: string
+    }
+    query?: {
+      policy?: string
+      max?: number
+    }
+    answer: Would
+  }
+  'GET /sessions/{session}/now': {
+    params: {
+      session: string
+    }
+    query?: {
+      drop?: string
+    }
+    answer: Moment
+  }
+  'GET /sessions/{session}/dropped': {
+    params: {
+      session: string
+    }
+    answer: Dropped
+  }
+  'POST /sessions/{session}/dropped': {
+    params: {
+      session: string
+    }
+    body: {
+      ids: string[]
+    }
+    answer: {
+      edits: Edit[]
+    }
+  }
+  'GET /sessions/{session}/pending': {
+    params: {
+      session: string
+    }
+    answer: Pending
+  }
+  'POST /sessions/{session}/compact/preview': {
+    params: {
+      session: string
+    }
+    body: {
+      from: number
+      to: number
+      text?: string
+    }
+    answer: CompactPreview
+  }
+  'POST /sessions/{session}/compact': {
+    params: {
+      session: string
+    }
+    body: {
+      from: number
+      to: number
+      text: string
+    }
+    answer: {
+      edit: Edit
+    }
+  }
+  'POST /import': {
+    query?: {
+      name?: string
+      file?: string
+      most?: number
+      import?: string
+    }
+    answer: Imported
+  }
+  'POST /sessions/{session}/compare': {
+    params: {
+      session: string
+    }
+    body: {
+      policies: string[]
+      model?: string
+      keep?: 'least' | 'less' | 'normal' | 'more' | 'most'
+    }
+    answer: {
+      session: string
+      model: string
+      policies: Costs[]
+    }
+  }
+  'POST /v1/compress': {
+    body: {
+      messages: {
+        role: string
+        content?: unknown
+      }[]
+      model?: string
+    }
+    answer: {
+      messages: {
+        role: string
+        content?: unknown
+      }[]
+      tokens_before: number
+      tokens_after: number
+      tokens_saved: number
+      compression_ratio: number
+      transforms_applied: string[]
+      ccr_hashes: string[]
+      session: string | null
+    }
+  }
+  'GET /v1/retrieve/{hash}': {
+    params: {
+      hash: string
+    }
+    query?: {
+      query?: string
+    }
+    answer: {
+      hash: string
+      original_content: string
+      session: string
+      entry: number
+    }
+  }
+  'GET /users': {
+    answer: Users
+  }
+  'GET /policies': {
+    answer: {
+      policies: PolicyInfo[]
+    }
+  }
+  'GET /users/{user}/blocks': {
+    params: {
+      user: string
+    }
+    query?: {
+      limit?: number
+      cursor?: string
+    }
+    answer: {
+      blocks: Block[]
+      next: string | null
+    }
+  }
+  'GET /users/{user}/memory': {
+    params: {
+      user: string
+    }
+    query: {
+      q: string
+      limit?: number
+    }
+    answer: {
+      hits: BlockHit[]
+    }
+  }
+  'GET /users/{user}/blocks/{label}': {
+    params: {
+      user: string
+      label: string
+    }
+    answer: Block
+  }
+  'PUT /users/{user}/blocks/{label}': {
+    params: {
+      user: string
+      label: string
+    }
+    body: {
+      body?: string
+      title?: string
+      schema_ref?: string | null
+      expected?: string
+      why?: string
+    }
+    answer: Block
+  }
+  'DELETE /users/{user}/blocks/{label}': {
+    params: {
+      user: string
+      label: string
+    }
+    query?: {
+      expected?: string
+    }
+    answer: {
+      deleted: string
+    }
+  }
+  'GET /users/{user}/blocks/{label}/history': {
+    params: {
+      user: string
+      label: string
+    }
+    query?: {
+      limit?: number
+      cursor?: string
+    }
+    answer: {
+      versions: Version[]
+      next: string | null
+    }
+  }
+  'POST /users/{user}/blocks/{label}/restore': {
+    params: {
+      user: string
+      label: string
+    }
+    body: {
+      version: string
+      why?: string
+    }
+    answer: Block
+  }
+  'POST /users/{user}/blocks/{label}/propose': {
+    params: {
+      user: string
+      label: string
+    }
+    body: {
+      title?: string
+      reasoning: string
+      confidence?: 'low' | 'medium' | 'high'
+      agent_id?: string
+      entries?: {
+        session: string
+        entry: number
+      }[]
+      body: string
+    } | {
+      title?: string
+      reasoning: string
+      confidence?: 'low' | 'medium' | 'high'
+      agent_id?: string
+      entries?: {
+        session: string
+        entry: number
+      }[]
+      old_string: string
+      new_string: string
+      replace_all?: boolean
+    } | {
+      title?: string
+      reasoning: string
+      confidence?: 'low' | 'medium' | 'high'
+      agent_id?: string
+      entries?: {
+        session: string
+        entry: number
+      }[]
+      append: string
+    } | {
+      title?: string
+      reasoning: string
+      confidence?: 'low' | 'medium' | 'high'
+      agent_id?: string
+      entries?: {
+        session: string
+        entry: number
+      }[]
+      prepend: string
+    } | {
+      title?: string
+      reasoning: string
+      confidence?: 'low' | 'medium' | 'high'
+      agent_id?: string
+      entries?: {
+        session: string
+        entry: number
+      }[]
+      section: string
+      content: string
+    }
+    answer: Proposal
+  }
+  'GET /users/{user}/proposals': {
+    params: {
+      user: string
+    }
+    query?: {
+      limit?: number
+      cursor?: string
+      state?: ProposalState
+      label?: string
+    }
+    answer: {
+      proposals: Proposal[]
+      next: string | null
+    }
+  }
+  'GET /users/{user}/proposals/{id}': {
+    params: {
+      user: string
+      id: string
+    }
+    answer: Review
+  }
+  'POST /users/{user}/proposals/{id}/approve': {
+    params: {
+      user: string
+      id: string
+    }
+    body?: {
+      body?: string
+      title?: string
+      seen?: string | null
+      why?: string
+    }
+    answer: {
+      proposal: Proposal
+      block: Block | null
+    }
+  }
+  'POST /users/{user}/proposals/{id}/reject': {
+    params: {
+      user: string
+      id: string
+    }
+    body?: {
+      why?: string
+    }
+    answer: Proposal
+  }
+  'POST /users/{user}/proposals/{id}/revert': {
+    params: {
+      user: string
+      id: string
+    }
+    body?: {
+      body?: string
+      why?: string
+    }
+    answer: {
+      proposal: Proposal
+      block: Block | null
+    }
+  }
+  'GET /agent/personas': {
+    answer: Personas
+  }
+  'POST /agent/sessions/{session}/turns': {
+    params: {
+      session: string
+    }
+    body: {
+      text?: string
+      persona?: string
+    }
+    answer: unknown
+  }
+  'GET /agent/sessions/{session}/turns': {
+    params: {
+      session: string
+    }
+    answer: unknown
+  }
+  'POST /agent/sessions/{session}/approvals/{id}': {
+    params: {
+      session: string
+      id: string
+    }
+    body: {
+      yes: boolean
+    }
+    answer: {
+      id: string
+      yes: boolean
+    }
+  }
+  'POST /agent/sessions/{session}/stop': {
+    params: {
+      session: string
+    }
+    answer: {
+      session: string
+      stopped: boolean
+    }
+  }
+  'GET /events': {
+    answer: unknown
+  }
+  'GET /workspace': {
+    answer: Workspace
+  }
+  'POST /workspace': {
+    answer: {
+      made: string[]
+    }
+  }
+  'GET /workspace/{file}': {
+    params: {
+      file: string
+    }
+    answer: WorkspaceFile
+  }
+  'PUT /workspace/{file}': {
+    params: {
+      file: string
+    }
+    body: {
+      text: string
+      version: string | null
+    }
+    answer: WorkspaceFile
+  }
+  'GET /me': {
+    answer: {
+      role: 'user' | 'agent' | 'admin'
+      user: string | null
+      name: string
+      token: string | null
+    }
+  }
+  'GET /tokens': {
+    query?: {
+      limit?: number
+      cursor?: string
+    }
+    answer: {
+      tokens: Token[]
+      next: string | null
+    }
+  }
+  'POST /tokens': {
+    body: {
+      user: string
+      role: 'user' | 'agent' | 'admin'
+      name?: string
+    }
+    answer: {
+      id: string
+      user: string
+      role: 'user' | 'agent' | 'admin'
+      name: string
+      created_at: number
+      last_used_at: number | null
+      revoked_at: number | null
+      secret: string
+    }
+  }
+  'DELETE /tokens/{token}': {
+    params: {
+      token: string
+    }
+    answer: Token
+  }
+  'GET /settings': {
+    answer: Settings
+  }
+  'PUT /settings': {
+    body: {
+      path: string[]
+      value: unknown
+    }
+    answer: Settings
+  }
+  'GET /sessions/{session}/knob': {
+    params: {
+      session: string
+    }
+    answer: {
+      session: string
+      points: KnobPoint[]
+    }
+  }
 }

@@ -1,9 +1,12 @@
 /**
- * The API as the pages use it: JSON in, JSON out, and every failure an ApiError with the server's code and sentence.
+ * The API as the pages use it: JSON in, JSON out, and every failure an ApiError with the server's code and sentence. A
+ * route is named by its path in the OpenAPI document, whose types (api-types.ts) say what to send and what comes back.
  *
  * A token, where the server wants one, lives in sessionStorage: it ends with the tab. When the server refuses it,
  * the sign-in page is told.
  */
+
+import type { Routes } from './api-types.ts'
 
 export class ApiError extends Error {
   readonly code: string
@@ -18,25 +21,51 @@ export class ApiError extends Error {
   }
 }
 
-type Query = Record<string, string | number | boolean | undefined>
-type Sent = { query?: Query; signal?: AbortSignal }
+type Name = keyof Routes
+type PathOf<M extends string> = Name extends infer N ? (N extends `${M} ${infer P}` ? P : never) : never
+type Row<M extends string, P extends string> = Routes[`${M} ${P}` & Name]
+export type AnswerOf<M extends string, P extends string> = Row<M, P>['answer']
+type Sent<M extends string, P extends string> = Omit<Row<M, P>, 'answer'> & { signal?: AbortSignal }
+/** What to send may be left out if nothing of it is needed. */
+type Given<S> = Record<never, never> extends S ? [sent?: S] : [sent: S]
+type Values = Record<string, string | number | boolean | undefined>
+type Parts = { params?: Values; query?: Values; body?: unknown; signal?: AbortSignal }
 
-export function getJson<T>(path: string, { query, signal }: Sent = {}): Promise<T> {
-  return request<T>(path + queryText(query), { method: 'GET', signal })
+export function getJson<P extends PathOf<'GET'>>(path: P, ...[sent]: Given<Sent<'GET', P>>) {
+  const { params, query, signal }: Parts = sent ?? {}
+  return request<AnswerOf<'GET', P>>(addressOf(path, params, query), { method: 'GET', signal })
 }
+
+/** The paths that have the name of a session in them, and no other name. */
+export type SessionPath = Exclude<
+  Extract<PathOf<'GET'>, `/sessions/{session}${string}`>,
+  `${string}}${string}}${string}`
+>
+export type QueryOf<P extends SessionPath> =
+  Row<'GET', P> extends { query?: infer Q extends Values } ? Q : Record<string, undefined>
+
+type OfSession<P extends SessionPath> = { session: string; query?: QueryOf<P>; signal: AbortSignal }
+
+export function getOfSession<P extends SessionPath>(path: P, { session, query, signal }: OfSession<P>) {
+  return request<AnswerOf<'GET', P>>(addressOf(path, { session }, query), { method: 'GET', signal })
+}
+
+type Write = 'POST' | 'PUT' | 'DELETE'
 
 /** A write; it carries a key, so that one that is sent twice is done once. */
-export function sendJson<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {
+export function sendJson<M extends Write, P extends PathOf<M>>(method: M, path: P, ...[sent]: Given<Sent<M, P>>) {
+  const { params, query, body }: Parts = sent ?? {}
   const headers: Record<string, string> = { 'idempotency-key': crypto.randomUUID() }
   if (body !== undefined) headers['content-type'] = 'application/json'
-  return request<T>(path, { method, headers, body: JSON.stringify(body) })
+  return request<AnswerOf<M, P>>(addressOf(path, params, query), { method, headers, body: JSON.stringify(body) })
 }
 
-/** The address of something under a session, each name escaped. */
-export function sessionPath(session: string, ...rest: (string | number)[]): string {
-  return ['/sessions', session, ...rest.map(String)]
-    .map((name, i) => (i === 0 ? name : encodeURIComponent(name)))
-    .join('/')
+/** A path with its names filled in, each escaped. */
+export function addressOf(path: PathOf<'GET' | Write>, params: Values = {}, query: Values = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(params[name])))
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return text ? `${filled}?${text}` : filled
 }
 
 /** A fetch with our token; an answer that is no success is thrown. For streams and uploads. */
@@ -91,10 +120,4 @@ export function toError(status: number, text: string): ApiError {
     // Not one of our answers: something between us and the server spoke.
     return fallback
   }
-}
-
-function queryText(query: Query = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
-  return text && `?${text}`
 }

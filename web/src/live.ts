@@ -5,13 +5,10 @@
  * the event where it stopped; after a `reset` everybody reads their state anew.
  */
 import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
+import type { LiveEvent as ServerEvent } from '../../src/doors/server/live-event.ts'
 import { ApiError, fetchApi } from './api.ts'
 
-export type LiveEvent =
-  | { type: 'open' | 'reset' }
-  | { type: 'session.changed'; session: string; length: number; at: number }
-  | { type: 'block.changed'; user: string; label: string; at: number }
-  | { type: 'proposal.opened' | 'proposal.decided'; user: string; label: string; id: string; state: string; at: number }
+export type LiveEvent = { type: 'open' | 'reset' } | ServerEvent
 
 export type Connection = 'connecting' | 'open' | 'lost'
 

@@ -19,19 +19,21 @@ const personas = defineRoute({
   path: '/agent/personas',
   summary: 'Who the agent can be',
   roles: PEOPLE,
-  answer: z.object({
-    personas: z.array(
-      z.object({
-        name: z.string(),
-        description: z.string(),
-        model: z.string().nullable(),
-        tools: z.array(z.string()).nullable().describe('Groups or tools; null for all.'),
-        source: z.enum(['package', 'home']),
-      }),
-    ),
-    chosen: z.string().describe('The one that new sessions get.'),
-    demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
-  }),
+  answer: z
+    .object({
+      personas: z.array(
+        z.object({
+          name: z.string(),
+          description: z.string(),
+          model: z.string().nullable(),
+          tools: z.array(z.string()).nullable().describe('Groups or tools; null for all.'),
+          source: z.enum(['package', 'home']),
+        }),
+      ),
+      chosen: z.string().describe('The one that new sessions get.'),
+      demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
+    })
+    .meta({ id: 'Personas' }),
   refusals: [404],
   async run({ doors }) {
     const home = await agentOf(doors).home()

@@ -80,7 +80,7 @@ const search = defineRoute({
   roles: EVERYBODY,
   query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
   answer: z.object({
-    hits: z.array(z.object({ label: z.string(), title: z.string(), snippet: z.string() })),
+    hits: z.array(z.object({ label: z.string(), title: z.string(), snippet: z.string() }).meta({ id: 'BlockHit' })),
   }),
   async run({ params, query, doors }) {
     return { hits: await doors.memory.search(params.user, query.q, { limit: query.limit }) }

@@ -62,10 +62,12 @@ export async function forgetUser({ pal, store, memory }: Keepers, user: string, 
   await dropArchivesOf(pal.settings.retention?.archive, user)
 }
 
-const Deleted = z.object({
-  deleted: z.boolean().describe('False for a preview.'),
-  sessions: z.array(z.object({ session: z.string(), events: z.number(), updated_at: Time })),
-})
+const Deleted = z
+  .object({
+    deleted: z.boolean().describe('False for a preview.'),
+    sessions: z.array(z.object({ session: z.string(), events: z.number(), updated_at: Time })),
+  })
+  .meta({ id: 'Deleted' })
 
 const toDeleted = (chosen: readonly SessionInfo[], deleted: boolean) => ({
   deleted,

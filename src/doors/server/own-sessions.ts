@@ -16,11 +16,13 @@ const show = defineRoute({
   summary: 'How many sessions the agents on this machine have kept, and when the last one was used',
   description: 'Only names, sizes and times are read. Empty where the server is not for this machine alone.',
   roles: ADMINS,
-  answer: z.object({
-    sessions: z.number(),
-    agents: z.array(z.object({ agent: z.string(), sessions: z.number() })),
-    last: z.object({ agent: z.string(), at: Time }).nullable(),
-  }),
+  answer: z
+    .object({
+      sessions: z.number(),
+      agents: z.array(z.object({ agent: z.string(), sessions: z.number() })),
+      last: z.object({ agent: z.string(), at: Time }).nullable(),
+    })
+    .meta({ id: 'OwnSessions' }),
   async run({ doors }) {
     const found = await ownSessions(doors)
     const agents = [...Map.groupBy(found, ({ agent }) => agent)].map(([agent, own]) => ({

@@ -22,7 +22,7 @@ import {
 import type { SessionDesk } from './session-desk.ts'
 
 const ProposalParam = { id: VersionName }
-const STATES = ['open', 'approved', 'rejected', 'reverted'] as const
+const State = z.enum(['open', 'approved', 'rejected', 'reverted']).meta({ id: 'ProposalState' })
 const CONFIDENCES = ['low', 'medium', 'high'] as const
 const MAX_REASONING = 4000
 const MAX_ENTRIES = 100
@@ -49,7 +49,7 @@ const Proposal = z
       }),
     ),
     created_at: Time,
-    state: z.enum(STATES),
+    state: State,
     decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
     branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
   })
@@ -59,20 +59,44 @@ const DiffPart = z
   .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
   .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows are written as ⟨U+200B⟩.' })
 
+const Region = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('settled'), text: z.string() }),
+    z.object({ type: z.literal('conflict'), base: z.string(), now: z.string(), proposed: z.string() }),
+  ])
+  .meta({ id: 'Region' })
+
+const Merge = z
+  .discriminatedUnion('type', [
+    z.object({
+      type: z.literal('clean'),
+      title: z.string(),
+      body: z.string(),
+      stale: z.boolean().describe('The block has changed since it was proposed.'),
+    }),
+    z.object({
+      type: z.literal('conflict'),
+      title: z.string(),
+      titles: z.object({ base: z.string(), now: z.string(), proposed: z.string() }).optional(),
+      regions: z.array(Region),
+      marked: z.string().describe('The whole body with marks around each conflict.'),
+    }),
+    z.object({ type: z.literal('deleted') }).describe('The block that it changes has been deleted since.'),
+  ])
+  .meta({ id: 'Merge' })
+
 const ReviewOut = z
   .object({
     proposal: Proposal,
     block: Block.nullable().describe('The block as it is now.'),
-    merge: z
-      .looseObject({ type: z.enum(['clean', 'conflict', 'deleted']) })
-      .describe('What approving it now would give.'),
+    merge: Merge.describe('What approving it now would give.'),
     duplicates: z
       .array(
         z.object({
           label: z.string(),
           text: z.string(),
           proposal: z.string().optional(),
-          state: z.enum(STATES).optional(),
+          state: State.optional(),
         }),
       )
       .describe('What says the same already: in blocks, and in proposals.'),
@@ -145,7 +169,7 @@ const list = defineRoute({
   query: {
     limit: PageQuery.limit,
     cursor: VersionName.optional(),
-    state: z.enum(STATES).optional(),
+    state: State.optional(),
     label: nameSchema(100).optional(),
   },
   answer: z.object({ proposals: z.array(Proposal), next: Next }),
@@ -277,7 +301,7 @@ function changeIn(wanted: Wanted, label: string, isNew: boolean): Pick<ProposalI
 }
 
 function toProposal(proposal: EngineProposal): z.input<typeof Proposal> {
-  const { userId, agentId, createdAt, decision, branch, result: _, ...rest } = proposal
+  const { userId, agentId, createdAt, decision, branch, result: _, operation: __, ...rest } = proposal
   return {
     ...rest,
     user_id: userId,

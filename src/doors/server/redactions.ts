@@ -45,14 +45,16 @@ const secrets = defineRoute({
   roles: PEOPLE,
   answer: z.object({
     secrets: z.array(
-      z.object({
-        event: z.number().describe('Its place in the ledger.'),
-        type: z.string(),
-        entry: z.number().optional(),
-        part: z.number().optional(),
-        kind: z.string(),
-        hint: z.string().describe('The first four and the last two characters.'),
-      }),
+      z
+        .object({
+          event: z.number().describe('Its place in the ledger.'),
+          type: z.string(),
+          entry: z.number().optional(),
+          part: z.number().optional(),
+          kind: z.string(),
+          hint: z.string().describe('The first four and the last two characters.'),
+        })
+        .meta({ id: 'SecretPlace' }),
     ),
   }),
   async run({ params, caller, doors }) {
@@ -83,15 +85,17 @@ const redact = defineRoute({
     z.strictObject({ secrets: z.literal(true), ...chosen }),
     z.strictObject({ text: z.string().min(SHORTEST_TEXT).max(LONGEST_TEXT), ...chosen }),
   ]),
-  answer: z.object({
-    redacted: z.boolean().describe('False for a preview.'),
-    sessions: z.array(
-      z.object({
-        session: z.string(),
-        kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, covered.'),
-      }),
-    ),
-  }),
+  answer: z
+    .object({
+      redacted: z.boolean().describe('False for a preview.'),
+      sessions: z.array(
+        z.object({
+          session: z.string(),
+          kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, covered.'),
+        }),
+      ),
+    })
+    .meta({ id: 'Redacted' }),
   refusals: [404],
   run: ({ body, caller, doors }) =>
     doors.heavy.run(async () => {

@@ -5,6 +5,7 @@
  * session (a result needs its call).
  */
 import { z } from 'zod'
+import type { Part as EnginePart } from '../../model/types.ts'
 import { Index as index, Time } from './route.ts'
 
 const MAX_MESSAGES = 1000
@@ -13,11 +14,14 @@ const MAX_ID = 500
 /** The last moment that a JavaScript date can hold. */
 const END_OF_TIME = 8.64e15
 
+export const RoleName = z.enum(['system', 'user', 'assistant', 'tool']).meta({ id: 'Role' })
+
 const original = z
   .strictObject({
     dialect: z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain']),
     value: z.unknown().describe('As the provider sent it.'),
   })
+  .meta({ id: 'Original' })
   .optional()
 
 const text = z.strictObject({ type: z.literal('text'), text: z.string(), original })
@@ -76,18 +80,35 @@ export const MessageInput = z
 
 export const Messages = z.array(MessageInput).min(1).max(MAX_MESSAGES)
 
-/** A message in an answer: as in the input, with the edit that made each part what it is. */
+const shared = { original, edit: z.string().optional().describe('In a view: the edit that made this part what it is.') }
+
+/** A part in an answer: as in the input, with the edit that made it what it is. */
+export const Part: z.ZodType<EnginePart, EnginePart> = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('text'), text: z.string(), ...shared }),
+    z.object({ type: z.literal('reasoning'), text: z.string(), ...shared }),
+    z.object({ type: z.literal('tool-call'), id: z.string(), name: z.string(), input: z.unknown(), ...shared }),
+    z.object({
+      type: z.literal('tool-result'),
+      id: z.string(),
+      name: z.string(),
+      output: z.union([z.string(), z.array(z.lazy(() => Part))]),
+      isError: z.boolean().optional(),
+      ...shared,
+    }),
+    z.object({
+      type: z.literal('image'),
+      mediaType: z.string(),
+      data: z.string().optional(),
+      url: z.string().optional(),
+      ...shared,
+    }),
+    z.object({ type: z.literal('raw'), provider: z.string(), value: z.unknown(), ...shared }),
+  ])
+  .meta({ id: 'Part' })
+
 export const Message = z
-  .looseObject({
-    role: z.enum(['system', 'user', 'assistant', 'tool']),
-    parts: z.array(
-      z.looseObject({
-        type: z.enum(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']),
-        edit: z.string().optional().describe('In a view: the edit that made this part what it is.'),
-      }),
-    ),
-    at: Time.optional(),
-  })
+  .object({ role: RoleName, parts: z.array(Part), at: Time.optional(), original })
   .meta({ id: 'Message' })
 
 export const Target = z
@@ -139,13 +160,16 @@ export const ContextRequest = z
   .meta({ id: 'ContextRequest' })
 
 export const Edit = z
-  .looseObject({
+  .object({
     id: z.string(),
-    target: z.looseObject({}),
-    replacement: z.unknown(),
+    target: Target,
+    replacement: z
+      .union([z.string(), z.null(), z.object({ messages: z.array(Message) }), z.object({ input: z.unknown() })])
+      .describe('A text, messages, the input of a call; null where a part is dropped.'),
     by: z.string().describe('policy:name, agent, user or engine.'),
     why: z.string(),
     saved: z.number().describe('Tokens that the view is shorter by, at the time of the edit.'),
+    mark: z.string().optional().describe('The form that a policy gave the part, in its own words.'),
   })
   .meta({ id: 'Edit' })
 
@@ -261,11 +285,13 @@ export const FamilyOut = SessionRow.extend({
     .describe('Dollars and calls of the whole family.'),
 }).meta({ id: 'Family' })
 
+const PartType = z.enum(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw']).meta({ id: 'PartType' })
+
 const nearby = {
   entry: z.number(),
   part: z.number(),
-  role: z.string(),
-  kind: z.string().describe('The kind of part.'),
+  role: RoleName,
+  kind: PartType,
   tool: z.string().optional(),
   inView: z.boolean().describe('Whether the model sees it now.'),
   hash: z.string().describe('The id of the part, for edits and restore.'),

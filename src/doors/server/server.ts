@@ -226,7 +226,7 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /** All routes except those about the server itself, which need the document of them all. */
-const allRoutes: readonly Route[] = [
+export const allRoutes: readonly Route[] = [
   ...listRoutes,
   ...ownRoutes,
   ...deletionRoutes,

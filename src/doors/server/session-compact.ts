@@ -48,14 +48,16 @@ const pending = defineRoute({
   summary: 'What the policy would do at the next call, what it holds back, and the sum behind it in words',
   description: 'Only asks: nothing is planned or recorded.',
   roles: EVERYBODY,
-  answer: z.object({
-    session: z.string(),
-    policy: z.string(),
-    decision: z.string().nullable(),
-    now: z.array(Held).describe('Edits that the next call would bring.'),
-    later: z.array(Held).describe('Edits that wait.'),
-    saves: z.object({ now: z.number(), later: z.number() }),
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      policy: z.string(),
+      decision: z.string().nullable(),
+      now: z.array(Held).describe('Edits that the next call would bring.'),
+      later: z.array(Held).describe('Edits that wait.'),
+      saves: z.object({ now: z.number(), later: z.number() }),
+    })
+    .meta({ id: 'Pending' }),
   async run({ params, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const { fold } = timeline
@@ -84,17 +86,19 @@ const preview = defineRoute({
     '`text` of your own is tried in place of the summary.',
   roles: PEOPLE,
   body: z.strictObject({ ...Range, text: z.string().max(MAX_TEXT).optional() }),
-  answer: z.object({
-    session: z.string(),
-    from: z.number(),
-    to: z.number(),
-    narrowed: z.boolean(),
-    text: z.string(),
-    request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
-    tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
-    rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
-    problem: z.string().nullable().describe('Why it would be refused.'),
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      from: z.number(),
+      to: z.number(),
+      narrowed: z.boolean(),
+      text: z.string(),
+      request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
+      tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
+      rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
+      problem: z.string().nullable().describe('Why it would be refused.'),
+    })
+    .meta({ id: 'CompactPreview' }),
   refusals: [409],
   unkeyed: true,
   async run({ params, body, caller, doors }) {

@@ -6,7 +6,7 @@ import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
-import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route } from './route.ts'
+import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
 
 const HITS = 20
@@ -127,13 +127,15 @@ const suggest = defineRoute({
   query: { limit: numberIn(1, 100).optional() },
   answer: z.object({
     suggestions: z.array(
-      z.object({
-        operation: z.object({ start: z.string(), end: z.string(), replacement: z.string() }),
-        reason: z.string(),
-        entry: z.number(),
-        part: z.number(),
-        tokens: z.number(),
-      }),
+      z
+        .object({
+          operation: z.object({ start: z.string(), end: z.string(), replacement: z.string() }),
+          reason: z.string(),
+          entry: z.number(),
+          part: z.number(),
+          tokens: z.number(),
+        })
+        .meta({ id: 'Suggestion' }),
     ),
   }),
   async run({ params, query, caller, doors }) {
@@ -173,12 +175,14 @@ const changelog = defineRoute({
   roles: EVERYBODY,
   answer: z.object({
     changes: z.array(
-      z.object({
-        turn: z.number(),
-        path: z.string(),
-        kind: z.enum(['write', 'edit', 'remove']),
-        intent: z.string().optional(),
-      }),
+      z
+        .object({
+          turn: z.number(),
+          path: z.string(),
+          kind: z.enum(['write', 'edit', 'remove']),
+          intent: z.string().optional(),
+        })
+        .meta({ id: 'FileChange' }),
     ),
     text: z.string(),
   }),
@@ -196,12 +200,14 @@ const fileAt = defineRoute({
     path: z.string().min(1).max(1024),
     turn: numberIn(0, MAX_INDEX).optional().describe('A call of the model, from 1; the last if left out.'),
   },
-  answer: z.object({
-    path: z.string(),
-    turn: z.number(),
-    content: z.string().nullable().describe('Null where it cannot be known.'),
-    basis: z.array(z.string()).describe('What the answer rests on, in order.'),
-  }),
+  answer: z
+    .object({
+      path: z.string(),
+      turn: z.number(),
+      content: z.string().nullable().describe('Null where it cannot be known.'),
+      basis: z.array(z.string()).describe('What the answer rests on, in order.'),
+    })
+    .meta({ id: 'FileState' }),
   refusals: [409],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
@@ -224,6 +230,10 @@ const verify = defineRoute({
     entries: z.number(),
     edits: z.number(),
     violations: z.array(Violation),
+    redacted: z
+      .array(z.object({ at: Time, by: z.string(), from: z.number(), kinds: z.record(z.string(), z.number()) }))
+      .optional()
+      .describe('When and by whom texts were covered, and the first event that was changed.'),
   }),
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)

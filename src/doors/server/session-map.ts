@@ -3,16 +3,16 @@ import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { textOf } from '../../model/leaves.ts'
 import { partTokens } from '../../model/tokens.ts'
-import type { Edit, Part } from '../../model/types.ts'
+import type { Part } from '../../model/types.ts'
 import { THRIFTY } from '../../planner/tuning.ts'
-import { contains, entriesOf, outermost } from '../../view/edits.ts'
+import { contains, entriesOf, messagesOf, outermost } from '../../view/edits.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
 import { covered, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
-import { EditState, Message } from './schemas.ts'
+import { EditState, Message, Part as PartOut, RoleName } from './schemas.ts'
 import { callIn, openTimeline } from './session-timeline.ts'
 
 const BARS = 2000
@@ -25,7 +25,7 @@ export const BarOut = z
     part: z.number().nullable().describe('Null for what an edit put there, and for several parts in one bar.'),
     to: z.number().describe('The last entry; another one where several parts are in one bar.'),
     parts: z.number(),
-    role: z.enum(['system', 'user', 'assistant', 'tool']),
+    role: RoleName,
     type: z.string(),
     kind: z.string().describe('system, user, assistant, reasoning, image, raw, inserted, or what the tool does.'),
     tool: z.string().optional(),
@@ -52,22 +52,24 @@ const map = defineRoute({
       .describe('A call of the model, from 1; what the next one would be, if left out.'),
     max: numberIn(10, MOST_BARS).optional().describe(`The most bars; ${BARS} if not given.`),
   },
-  answer: z.object({
-    session: z.string(),
-    length: z.number(),
-    at: z.number().nullable(),
-    time: Time,
-    calls: z.number(),
-    entries: z.number(),
-    window: z.number(),
-    marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
-    overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
-    cached: z.number(),
-    cold: z.boolean(),
-    tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
-    scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
-    bars: z.array(BarOut),
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      length: z.number(),
+      at: z.number().nullable(),
+      time: Time,
+      calls: z.number(),
+      entries: z.number(),
+      window: z.number(),
+      marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
+      overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
+      cached: z.number(),
+      cold: z.boolean(),
+      tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
+      scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
+      bars: z.array(BarOut),
+    })
+    .meta({ id: 'ContextMap' }),
   async run({ params, query, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
@@ -100,14 +102,12 @@ const PartEdit = EditState.extend({
   shows: z.boolean().describe('In force, and inside no other.'),
 }).meta({ id: 'PartEdit' })
 
-const PartOut = z.looseObject({ type: z.string() })
-
 const PartDetail = z
   .object({
     session: z.string(),
     entry: z.number(),
     part: z.number(),
-    role: z.string(),
+    role: RoleName,
     at: Time,
     hash: z.string().describe('The id of the part, for edits and restore.'),
     pinned: z.boolean(),
@@ -172,8 +172,10 @@ function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
 }
 
 /** Merges neighbouring bars if there are too many to draw. */
-export function mergedBars(bars: readonly Bar[], most: number): z.input<typeof BarOut>[] {
-  const each = Math.ceil(bars.length / most)
+export function mergedBars(all: readonly Bar[], most: number): z.input<typeof BarOut>[] {
+  const each = Math.ceil(all.length / most)
+  // The path is in the label, which is covered where an agent must not see it.
+  const bars = all.map(({ path: _, ...bar }) => bar)
   if (each <= 1) return bars.map(bar => ({ ...bar, part: bar.part ?? null, to: bar.entry, parts: 1 }))
   const found: z.input<typeof BarOut>[] = []
   for (let i = 0; i < bars.length; i += each) {
@@ -215,19 +217,13 @@ function detailOf(timeline: Timeline, entry: number, index: number) {
     shown: shown ?? null,
     texts: { original: textOf(original), shown: shown ? textOf(shown) : null },
     tokens: { original: sizeOf(original, timeline), shown: shown ? sizeOf(shown, timeline) : 0 },
-    instead: range ? { edit: range.id, ...entriesOf(range.target), messages: messagesIn(range) } : null,
+    instead: range ? { edit: range.id, ...entriesOf(range.target), messages: messagesOf(range) } : null,
     edits: editsOf(timeline, entry, index),
   }
 }
 
 function sizeOf(part: Part, timeline: Timeline): number {
   return timeline.theirs(partTokens(part, timeline.fold.count))
-}
-
-function messagesIn({ replacement }: Edit) {
-  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-    ? replacement.messages
-    : []
 }
 
 function editsOf({ fold, moments }: Timeline, entry: number, part: number): z.input<typeof PartEdit>[] {

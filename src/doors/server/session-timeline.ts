@@ -71,9 +71,18 @@ const TimelineCallOut = z
     }),
     decision: z.string().nullable().describe("The planner's sentence before this call."),
     reported: z
-      .looseObject({})
+      .object({
+        input: z.number().optional(),
+        cacheRead: z.number().optional(),
+        cacheWrite: z.number().optional(),
+        cacheWriteLong: z.number().optional(),
+        output: z.number().optional(),
+        reasoning: z.number().optional(),
+        model: z.string().optional(),
+        tier: z.string().optional(),
+      })
       .nullable()
-      .describe('What the provider counted: input, cacheRead, cacheWrite, cacheWriteLong, output, reasoning.'),
+      .describe('What the provider counted.'),
   })
   .meta({ id: 'TimelineCall' })
 
@@ -86,15 +95,17 @@ const timeline = defineRoute({
     from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 if not given.'),
     limit: numberIn(1, MOST_CALLS).optional().describe(`How many; ${CALLS} if not given.`),
   },
-  answer: z.object({
-    session: z.string(),
-    length: z.number().describe('Number of events of the ledger that this tells of.'),
-    calls: z.array(TimelineCallOut),
-    total: z.number().describe('Calls of the session.'),
-    next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
-    window: z.number(),
-    overhead: z.number().describe('Tokens of system prompt and tools.'),
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      length: z.number().describe('Number of events of the ledger that this tells of.'),
+      calls: z.array(TimelineCallOut),
+      total: z.number().describe('Calls of the session.'),
+      next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
+      window: z.number(),
+      overhead: z.number().describe('Tokens of system prompt and tools.'),
+    })
+    .meta({ id: 'Timeline' }),
   async run({ params, query, caller, doors }) {
     const { timeline: found, session } = await openTimeline(doors, caller, params.session)
     const from = query.from ?? 1
@@ -171,26 +182,28 @@ const turns = defineRoute({
       )
       .describe(`Agents that the turn has started, each a session of its own; ${MOST_AGENTS} at most.`),
     steps: z.array(
-      z.object({
-        call: z.number(),
-        entry: z.number(),
-        at: Time,
-        dollars: z.number(),
-        tokens: z.number().describe('Sent.'),
-        cacheLost: z.boolean(),
-        tools: z.array(
-          z.object({
-            entry: z.number(),
-            part: z.number(),
-            name: z.string(),
-            about: z.string(),
-            kind: z.string(),
-            at: Time,
-            tokens: z.number().describe('Of its result.'),
-            error: z.boolean(),
-          }),
-        ),
-      }),
+      z
+        .object({
+          call: z.number(),
+          entry: z.number(),
+          at: Time,
+          dollars: z.number(),
+          tokens: z.number().describe('Sent.'),
+          cacheLost: z.boolean(),
+          tools: z.array(
+            z.object({
+              entry: z.number(),
+              part: z.number(),
+              name: z.string(),
+              about: z.string(),
+              kind: z.string(),
+              at: Time,
+              tokens: z.number().describe('Of its result.'),
+              error: z.boolean(),
+            }),
+          ),
+        })
+        .meta({ id: 'Step' }),
     ),
   }),
   async run({ params, query, caller, doors }) {
@@ -231,7 +244,7 @@ export function callIn({ calls }: Timeline, call: number | undefined): number {
 }
 
 function toCall(timeline: Timeline, call: TimelineCall, number: number): z.input<typeof TimelineCallOut> {
-  const { edits, decision, reported, ...rest } = call
+  const { edits, decision, reported, answeredAt: _, overhead: __, ...rest } = call
   const loss = timeline.lossOf(call)
   return {
     call: number,

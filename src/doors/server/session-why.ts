@@ -38,31 +38,33 @@ const why = defineRoute({
     'replays say what they would have saved, which takes a while.',
   roles: EVERYBODY,
   query: { free: z.enum(['true', 'false']).optional().describe('Find out what free edits would have saved.') },
-  answer: z.object({
-    session: z.string(),
-    billedUsd: z.number(),
-    predictedUsd: z.number(),
-    calls: z.array(WhyCall),
-    causes: z.array(
-      z.object({
-        cause: Cause,
-        times: z.number(),
-        lost: z.number(),
-        extraUsd: z.number(),
-        differenceUsd: z.number(),
-      }),
-    ),
-    moments: z.array(WhyCall).describe('The five calls that cost most.'),
-    free: z
-      .object({
-        coldCalls: z.number().describe('Calls that found no cache.'),
-        edits: z.number(),
-        savedUsd: z.number(),
-        evidence: z.number().describe('Share of later quotes that would still be visible.'),
-      })
-      .nullable()
-      .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      billedUsd: z.number(),
+      predictedUsd: z.number(),
+      calls: z.array(WhyCall),
+      causes: z.array(
+        z.object({
+          cause: Cause,
+          times: z.number(),
+          lost: z.number(),
+          extraUsd: z.number(),
+          differenceUsd: z.number(),
+        }),
+      ),
+      moments: z.array(WhyCall).describe('The five calls that cost most.'),
+      free: z
+        .object({
+          coldCalls: z.number().describe('Calls that found no cache.'),
+          edits: z.number(),
+          savedUsd: z.number(),
+          evidence: z.number().describe('Share of later quotes that would still be visible.'),
+        })
+        .nullable()
+        .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
+    })
+    .meta({ id: 'Why' }),
   run: async ({ params, query, caller, doors }) => {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const isAsked = query.free === 'true' && timeline.calls.length <= MAX_CALLS
@@ -88,16 +90,18 @@ const rent = defineRoute({
   summary:
     'Where the money went: every text pays for each call that carries it; by kind, tool, server, file, agent, edit',
   roles: EVERYBODY,
-  answer: z.object({
-    session: z.string(),
-    dollars: z.number(),
-    kind: Rows,
-    tool: Rows,
-    server: Rows,
-    file: Rows,
-    agent: Rows,
-    edit: Rows,
-  }),
+  answer: z
+    .object({
+      session: z.string(),
+      dollars: z.number(),
+      kind: Rows,
+      tool: Rows,
+      server: Rows,
+      file: Rows,
+      agent: Rows,
+      edit: Rows,
+    })
+    .meta({ id: 'Rent' }),
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { dollars, ...lists } = rentOf(timeline)

@@ -17,16 +17,18 @@ const users = defineRoute({
   summary: 'Whose memory the caller may look after, with what waits there',
   description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
   roles: EVERYBODY,
-  answer: z.object({
-    users: z.array(
-      z.object({
-        user: z.string(),
-        blocks: z.number().describe(`${COUNTED} means as many or more.`),
-        open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
-      }),
-    ),
-    own: z.string().describe('Whom to show first.'),
-  }),
+  answer: z
+    .object({
+      users: z.array(
+        z.object({
+          user: z.string(),
+          blocks: z.number().describe(`${COUNTED} means as many or more.`),
+          open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
+        }),
+      ),
+      own: z.string().describe('Whom to show first.'),
+    })
+    .meta({ id: 'Users' }),
   async run({ caller, doors }) {
     const { store } = doors.memory
     const own = caller.user ?? ownName()
@@ -56,7 +58,7 @@ const policies = defineRoute({
   path: '/policies',
   summary: 'The policies that a session can be looked after by, and compared under',
   roles: EVERYBODY,
-  answer: z.object({ policies: z.array(z.object({ name: z.string(), about: z.string() })) }),
+  answer: z.object({ policies: z.array(z.object({ name: z.string(), about: z.string() }).meta({ id: 'PolicyInfo' })) }),
   async run() {
     return { policies: presets.map(({ name }) => ({ name, about: ABOUT[name] ?? '' })) }
   },

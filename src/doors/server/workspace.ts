@@ -40,11 +40,13 @@ const list = defineRoute({
   path: '/workspace',
   summary: 'The knowledge files that every session starts with',
   roles: ADMINS,
-  answer: z.object({
-    folder: z.string(),
-    limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
-    files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
-  }),
+  answer: z
+    .object({
+      folder: z.string(),
+      limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
+      files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
+    })
+    .meta({ id: 'Workspace' }),
   async run({ doors }) {
     const store = storeOf(doors.workspace)
     const files = []

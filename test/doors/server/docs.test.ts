@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { API_TYPES, apiTypes } from '../../../scripts/build-api-types.ts'
 import { startServer } from './harness.ts'
 
 const { server, call } = await startServer({ requireToken: true })
@@ -22,6 +23,10 @@ test('docs/server.md has every route with who may use it, and no other', () => {
     return [`${method} ${path}`, roles === 'public' ? 'public' : roles.join(', ')]
   })
   assert.deepEqual(written, Object.fromEntries(there))
+})
+
+test('the pages of the web UI have the types of this document (node scripts/build-api-types.ts)', () => {
+  assert.equal(readFileSync(API_TYPES, 'utf8'), apiTypes())
 })
 
 test('the page names every route, runs no script and loads nothing', async () => {

@@ -1,8 +1,12 @@
-/** A server without a port, on stores in memory, with a token of every kind. */
+/**
+ * A server without a port, on stores in memory, with a token of every kind. Every answer is compared with what its route
+ * declares: a field that is missing, of another type or not declared fails the test that asked.
+ */
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServer, type ServerOptions } from '../../../src/doors/server/server.ts'
+import { allRoutes, createServer, type ServerOptions } from '../../../src/doors/server/server.ts'
 import { openServerStore, type Role } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
@@ -41,10 +45,23 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
     )
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
-    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+    const json = isJson ? JSON.parse(text) : undefined
+    if (isJson && response.ok) checkAnswer(method, path, json)
+    return { status: response.status, headers: response.headers, text, json }
   }
 
   return { server, pal, memory, store, workspace, logged, token, call }
+}
+
+/** Parsing takes out fields that are not declared. */
+function checkAnswer(method: string, path: string, json: unknown): void {
+  const steps = path.split('?')[0]!.split('/')
+  const fits = (step: string, i: number) => step === steps[i] || step.startsWith('{')
+  const found = allRoutes
+    .filter(route => route.method === method.toLowerCase() && route.path.split('/').length === steps.length)
+    .filter(route => route.path.split('/').every(fits))
+    .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0]
+  if (found) assert.deepEqual(found.answer.parse(json), json, `the declared answer of ${method} ${found.path}`)
 }
 
 export const said = (text: string, role: 'user' | 'assistant' = 'user') => ({

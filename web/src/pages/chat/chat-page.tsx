@@ -3,8 +3,8 @@
  * other: it is in the ledger before anything is sent, and can be looked at, edited and gone on with from every door.
  */
 import { type RefObject, useEffect, useMemo, useRef, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import type { Entry, EntryPage, SessionList } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
+import type { Entry, EntryPage, Personas } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { type Resource, useResource } from '../../resource.ts'
 import { hrefOf, navigate, useRoute } from '../../route.ts'
@@ -22,8 +22,6 @@ import { useTurn } from './use-turn.ts'
 import { Waiting } from './waiting.tsx'
 import '../../ui/notice.css'
 import './chat.css'
-
-type Personas = { personas: { name: string; description: string }[]; chosen: string; demo: boolean }
 
 /** Our own agents name themselves so. */
 const CLIENT = 'palimpsest'
@@ -53,7 +51,7 @@ type ChatProps = {
 
 function Chat({ session, fresh, onNew }: ChatProps) {
   const name = session ?? fresh
-  const personas = useResource('personas', signal => getJson<Personas>('/agent/personas', { signal }))
+  const personas = useResource('personas', signal => getJson('/agent/personas', { signal }))
   const [persona, setPersona] = useState<string>()
   const { round, turn, exists, entries } = useConversation(session, name)
   const before = useMemo(() => itemsOf(entries.value?.entries ?? []), [entries.value])
@@ -245,7 +243,7 @@ function useAnswer(turn: ReturnType<typeof useTurn>): (id: string, yes: boolean)
 /** The last entries: a page for people, who read the end. */
 async function readLast(session: string, signal: AbortSignal): Promise<{ entries: Entry[]; earlier: number }> {
   const read = (cursor: number, limit: number) =>
-    getJson<EntryPage>(sessionPath(session, 'entries'), { query: { cursor, limit }, signal })
+    getJson('/sessions/{session}/entries', { params: { session }, query: { cursor, limit }, signal })
   const { total } = await read(0, 1)
   const entries: Entry[] = []
   const from = Math.max(0, total - LAST)
@@ -258,7 +256,7 @@ async function readLast(session: string, signal: AbortSignal): Promise<{ entries
 }
 
 async function readRecent(signal: AbortSignal) {
-  const { sessions } = await getJson<SessionList>('/sessions', { query: { limit: RECENT }, signal })
+  const { sessions } = await getJson('/sessions', { query: { limit: RECENT }, signal })
   return sessions.filter(({ about }) => about.client?.startsWith(CLIENT) && about.parent === undefined).slice(0, 20)
 }
 

@@ -1,5 +1,3 @@
-/** What the agent's model is shown, beside the chat: how full its window is, the map, and what was edited and why. */
-import type { ContextMap as MapData, Summary } from '../../api-types.ts'
 import { hrefOf } from '../../route.ts'
 import { Bar } from '../../ui/bar.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
@@ -9,8 +7,8 @@ import { useSessionPart } from '../session/session-part.ts'
 const FULL = 0.65
 
 export function ContextSide({ session, round }: { session: string; round: number }) {
-  const map = useSessionPart<MapData>('map', { session, length: round, query: { max: 400 } })
-  const summary = useSessionPart<Summary>('summary', { session, length: round })
+  const map = useSessionPart('/sessions/{session}/map', { session, length: round, query: { max: 400 } })
+  const summary = useSessionPart('/sessions/{session}/summary', { session, length: round })
   const shown = map.value
   const sum = summary.value
   if (!shown) return null

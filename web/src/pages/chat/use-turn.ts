@@ -1,7 +1,7 @@
 /** A turn of the agent, as the page follows it: sends the request, takes the events as they come, can be stopped. */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { AgentEvent } from '../../../../src/agent/events.ts'
-import { ApiError, fetchApi, sendJson } from '../../api.ts'
+import { ApiError, addressOf, fetchApi, sendJson } from '../../api.ts'
 import { blocksIn } from '../../live.ts'
 import { type ChatItem, withEvent } from './chat-items.ts'
 
@@ -86,31 +86,29 @@ export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn 
     cost,
     send,
     clear,
-    stop: () => void sendJson('POST', agentPath(session, 'stop')).catch(setError),
+    stop: () => void sendJson('POST', '/agent/sessions/{session}/stop', { params: { session } }).catch(setError),
     answer: async (id, yes) => {
       // Told at once, so that a key that is pressed twice answers once.
       take({ type: 'approved', id, yes })
-      await sendJson('POST', agentPath(session, 'approvals', id), { yes })
+      await sendJson('POST', '/agent/sessions/{session}/approvals/{id}', { params: { session, id }, body: { yes } })
     },
   }
 }
 
-export function agentPath(session: string, ...rest: string[]): string {
-  return ['/agent/sessions', ...[session, ...rest].map(encodeURIComponent)].join('/')
-}
+const TURNS = '/agent/sessions/{session}/turns'
 
 type Request = Parameters<Turn['send']>[0]
 
 function startTurn({ session, text, persona }: Request, signal: AbortSignal): Promise<Response> {
   const body = JSON.stringify({ text, persona })
   const headers = { 'content-type': 'application/json' }
-  return fetchApi(agentPath(session, 'turns'), { method: 'POST', body, headers, signal })
+  return fetchApi(addressOf(TURNS, { session }), { method: 'POST', body, headers, signal })
 }
 
 /** The turn that runs in a session, if one does. */
 async function findTurn(session: string, signal: AbortSignal): Promise<Response | undefined> {
   try {
-    return await fetchApi(agentPath(session, 'turns'), { signal })
+    return await fetchApi(addressOf(TURNS, { session }), { signal })
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error

@@ -2,9 +2,11 @@
  * A session under several policies side by side: what each would have sent and cost, and what it would have kept of
  * what the agent needed later. The replay runs on the server; no model is called. Rows come one by one, as they are done.
  */
+
 import { useEffect, useMemo, useState } from 'react'
-import { getJson, sendJson, sessionPath } from '../../api.ts'
-import type { SessionInfo, Summary } from '../../api-types.ts'
+import type { KeepLevel } from '../../../../src/planner/tuning.ts'
+import { getJson, sendJson } from '../../api.ts'
+import type { Costs, PolicyInfo, Session } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -14,20 +16,20 @@ import { Plot, type Series } from '../../ui/plot.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { TONE_COUNT, toneStyle } from '../../ui/tone.ts'
 import { CompareTable } from './compare-table.tsx'
-import { bestOf, type Costs, KEEPS, LIMIT, nameOf } from './costs.ts'
+import { bestOf, KEEPS, LIMIT, nameOf } from './costs.ts'
 import { Scatter } from './scatter.tsx'
 import './compare.css'
-
-type Policy = { name: string; about: string }
 
 const BASE = 'none'
 const KNOBBED = 'thrifty'
 const FIRST = ['none', 'thrifty', 'clear-tool-uses']
 
 export function ComparePage({ session }: { session: string }) {
-  const info = useResource(session, signal => getJson<SessionInfo>(sessionPath(session), { signal }))
-  const summary = useResource(session, signal => getJson<Summary>(sessionPath(session, 'summary'), { signal }))
-  const known = useResource('policies', signal => getJson<{ policies: Policy[] }>('/policies', { signal }))
+  const info = useResource(session, signal => getJson('/sessions/{session}', { params: { session }, signal }))
+  const summary = useResource(session, signal =>
+    getJson('/sessions/{session}/summary', { params: { session }, signal }),
+  )
+  const known = useResource('policies', signal => getJson('/policies', { signal }))
   const policies = known.value?.policies ?? []
   const [ticked, setTicked] = useState<readonly string[]>()
   const own = info.value?.policy
@@ -81,7 +83,7 @@ export function ComparePage({ session }: { session: string }) {
   )
 }
 
-type HeadProps = { session: string; info: SessionInfo | undefined; title: string | undefined }
+type HeadProps = { session: string; info: Session | undefined; title: string | undefined }
 
 function Head({ session, info, title }: HeadProps) {
   return (
@@ -101,7 +103,7 @@ function Head({ session, info, title }: HeadProps) {
   )
 }
 
-type ChoiceProps = { policies: readonly Policy[]; chosen: readonly string[]; onToggle(name: string): void }
+type ChoiceProps = { policies: readonly PolicyInfo[]; chosen: readonly string[]; onToggle(name: string): void }
 
 function Choice({ policies, chosen, onToggle }: ChoiceProps) {
   return (
@@ -130,7 +132,7 @@ function stateOf(running: string | undefined, isDone: boolean): string {
   return isDone ? 'Done. Nothing was recorded, and no model was called.' : ''
 }
 
-function toneOf(policies: readonly Policy[], name: string): number {
+function toneOf(policies: readonly PolicyInfo[], name: string): number {
   return policies.findIndex(policy => policy.name === name) % TONE_COUNT
 }
 
@@ -161,9 +163,9 @@ function useComparison(session: string, chosen: readonly string[]) {
     if (next === undefined) return
     let left = false
     setRunning(next)
-    const [policy, keep] = next.split('@')
+    const [policy, keep] = next.split('@') as [string, KeepLevel?]
     const body = { policies: [policy], keep }
-    sendJson<{ policies: Costs[] }>('POST', sessionPath(session, 'compare'), body)
+    sendJson('POST', '/sessions/{session}/compare', { params: { session }, body })
       .then(({ policies: [row] }) => {
         if (!left && row) setRows(old => new Map([...old, [next, row]]))
       })

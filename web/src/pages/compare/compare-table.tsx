@@ -1,12 +1,14 @@
 /** The table of a comparison: sums of each planner, and on request the decisions behind them. Cards on a phone. */
+
 import { useState } from 'react'
+import type { Costs } from '../../api-types.ts'
 import { Bar } from '../../ui/bar.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
-import { type Costs, inOrder, LIMIT, nameOf } from './costs.ts'
+import { inOrder, LIMIT, nameOf } from './costs.ts'
 
 type TableProps = { rows: readonly Costs[]; best: Costs | undefined; own: string | undefined }
 

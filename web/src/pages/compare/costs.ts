@@ -1,23 +1,7 @@
 /** What a comparison says of one planner, and which of them to recommend. Pure. */
-import type { KeepLevel } from '../../../../src/planner/tuning.ts'
 
-export type Costs = {
-  policy: string
-  /** The setting of its knob, where it has one. */
-  keep: string | null
-  calls: number
-  tokens: number
-  peak: number
-  costShare: number
-  effectiveDollars: number
-  evidence: number
-  busts: number
-  edits: number
-  dollars: number
-  saved: number
-  series: { tokens: number[]; cost: number[] }
-  decisions: { call: number; edits: number; saved: number; text: string }[]
-}
+import type { KeepLevel } from '../../../../src/planner/tuning.ts'
+import type { Costs } from '../../api-types.ts'
 
 /** The share of later quotes that must still be visible. */
 export const LIMIT = 0.95

@@ -1,6 +1,8 @@
 /** One block: read it, edit it (a change underneath is shown, not overwritten), look back, and bring a version back. */
+
 import { useState } from 'react'
 import { ApiError } from '../../api.ts'
+import type { Block, Version } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextDiff } from '../../ui/diff.tsx'
@@ -9,7 +11,7 @@ import { ago, dateTime } from '../../ui/format.ts'
 import { InlineText, Text } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 import { useReload } from './inbox.tsx'
-import { type Block, deleteBlock, readHistory, restoreVersion, type Version, writeBlock } from './memory-api.ts'
+import { deleteBlock, readHistory, restoreVersion, writeBlock } from './memory-api.ts'
 import { OwnWordsEditor, useOwnWords } from './own-words.tsx'
 
 type BlockViewProps = {

@@ -2,9 +2,9 @@
  * Two changes of the same lines, in three columns: how it was, how it is now, and what is proposed. A choice for each
  * place goes into the text below, which can be changed freely before it is kept.
  */
+import type { Region } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { Text } from '../../ui/text.tsx'
-import type { Region } from './memory-api.ts'
 import { OwnWordsEditor, useOwnWords } from './own-words.tsx'
 
 export type ConflictData = {

@@ -1,8 +1,10 @@
 /** What a person decides on proposals, told when it is done; an approval can be taken back at once. */
+
 import { ApiError } from '../../api.ts'
+import type { Proposal } from '../../api-types.ts'
 import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
-import { approve, type OwnWords, type Proposal, reject, revert } from './memory-api.ts'
+import { approve, type OwnWords, reject, revert } from './memory-api.ts'
 
 export function useDecisions(user: string, list: { leave(gone: readonly Proposal[]): void; reload(): void }) {
   const { leave, reload } = list

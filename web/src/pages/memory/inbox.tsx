@@ -2,7 +2,9 @@
  * Proposals as an inbox: a list to walk through with j and k, each decided on with a, r or e; several at once where
  * they are ticked.
  */
+
 import { useEffect, useState } from 'react'
+import type { Proposal, ProposalState } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf, replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,7 +15,7 @@ import { useKeys } from '../../ui/keyboard.ts'
 import { Split, SplitItem } from '../../ui/split.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useDecisions } from './decisions.ts'
-import { type Proposal, type ProposalState, readProposals } from './memory-api.ts'
+import { readProposals } from './memory-api.ts'
 import { RejectDialog } from './reject-dialog.tsx'
 import { ProposalReview } from './review.tsx'
 

@@ -1,8 +1,9 @@
 /** Rejecting, with a word to the agent if one likes: a proposal that was rejected does not come back by itself. */
+
 import { useState } from 'react'
+import type { Proposal } from '../../api-types.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { InlineText } from '../../ui/text.tsx'
-import type { Proposal } from './memory-api.ts'
 
 type RejectDialogProps = { proposals: readonly Proposal[]; onClose(): void; onReject(why: string): void }
 

@@ -1,6 +1,8 @@
 /** One proposal as the person who decides on it needs it: what changes, why, from where, and what a screen would hide. */
+
 import { useState } from 'react'
 import { ApiError } from '../../api.ts'
+import type { Proposal, Review } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -11,7 +13,7 @@ import { InlineText, Text } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 import { Conflict, type ConflictData } from './conflict.tsx'
 import { CONFIDENCE, useReload } from './inbox.tsx'
-import { type OwnWords, type Proposal, type Review, readReview } from './memory-api.ts'
+import { type OwnWords, readReview } from './memory-api.ts'
 import { OwnWordsEditor, useOwnWords } from './own-words.tsx'
 
 type ReviewProps = {

@@ -3,8 +3,8 @@
  * take it back; then the page reads anew.
  */
 import { createContext, useContext, useMemo } from 'react'
-import { getJson, sendJson, sessionPath } from '../../api.ts'
-import type { Edit, PartDetail, SessionInfo } from '../../api-types.ts'
+import { getJson, sendJson } from '../../api.ts'
+import type { ContextRequest, Edit } from '../../api-types.ts'
 import { hrefOf, navigate } from '../../route.ts'
 import { count } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
@@ -29,23 +29,23 @@ export type Actions = {
 /** From one text to another, both included. */
 export type Replacement = { start: string; end: string; replacement: string }
 
-type Done = { edits: Edit[]; tokensSaved: number }
-
 export function useActions(session: string, reload: () => void): Actions {
   const { show, attempt } = useToasts()
   return useMemo(() => {
-    const post = <T>(body: unknown, ...path: string[]) => sendJson<T>('POST', sessionPath(session, ...path), body)
+    const params = { session }
+    const setPin = (body: { entry: number; part?: number; on?: boolean }) =>
+      sendJson('POST', '/sessions/{session}/pin', { params, body })
     // The page reads anew in any case: what failed may have met a change by others.
     const run = (work: () => Promise<void>) => attempt(work).finally(reload)
     const undo = async (edit: string) => {
       await run(async () => {
-        await post({}, 'edits', edit, 'undo')
+        await sendJson('POST', '/sessions/{session}/edits/{edit}/undo', { params: { session, edit } })
         show({ text: `${edit} is undone.`, action: { label: 'Redo', run: () => void redo(edit) } })
       })
     }
     const redo = async (edit: string) => {
       await run(async () => {
-        await post({}, 'edits', edit, 'redo')
+        await sendJson('POST', '/sessions/{session}/edits/{edit}/redo', { params: { session, edit } })
         show({ text: `${edit} is in force again.`, action: { label: 'Undo', run: () => void undo(edit) } })
       })
     }
@@ -55,9 +55,9 @@ export function useActions(session: string, reload: () => void): Actions {
       }
       show({ text, action: edits[0] && { label: 'Undo', run: () => void undoAll() } })
     }
-    const change = (what: string, body: unknown) =>
+    const change = (what: string, body: ContextRequest) =>
       run(async () => {
-        const { edits, tokensSaved } = await post<Done>(body, 'edits')
+        const { edits, tokensSaved } = await sendJson('POST', '/sessions/{session}/edits', { params, body })
         made(`${what}: ${count(tokensSaved)} tokens fewer.`, ...edits)
       })
     return {
@@ -70,12 +70,12 @@ export function useActions(session: string, reload: () => void): Actions {
       replace: operation => change('Replaced', { action: 'replace', targets: [operation] }),
       putBack: ids =>
         run(async () => {
-          const { edits } = await post<{ edits: Edit[] }>({ ids }, 'dropped')
+          const { edits } = await sendJson('POST', '/sessions/{session}/dropped', { params, body: { ids: [...ids] } })
           made('Put back, behind the message with which the conversation goes on.', ...edits)
         }),
       restore: async ({ hash, entry }) => {
         await run(async () => {
-          const { edit } = await post<{ edit?: Edit }>({ id: hash }, 'restore')
+          const { edit } = await sendJson('POST', '/sessions/{session}/restore', { params, body: { id: hash } })
           const text = edit
             ? `Entry ${entry} is shown again at the end, where it costs no cache.`
             : 'A tool call waits for its result: try again after it.'
@@ -85,29 +85,31 @@ export function useActions(session: string, reload: () => void): Actions {
       // A part is pinned by itself or with its entry: both are taken back.
       unpin: async (entry, parts) => {
         await run(async () => {
-          await post({ entry, on: false }, 'pin')
+          await setPin({ entry, on: false })
           for (const part of parts) {
-            const { pinned } = await getJson<PartDetail>(sessionPath(session, 'parts', entry, part))
-            if (pinned) await post({ entry, part, on: false }, 'pin')
+            const { pinned } = await getJson('/sessions/{session}/parts/{entry}/{part}', {
+              params: { session, entry, part },
+            })
+            if (pinned) await setPin({ entry, part, on: false })
           }
           show({ text: `Entry ${entry} is not pinned any more.` })
         })
       },
       pin: async (entry, part) => {
         await run(async () => {
-          await post({ entry, part }, 'pin')
+          await setPin({ entry, part })
           show({ text: `Entry ${entry} is pinned: only you can change it.` })
         })
       },
       fork: async at => {
         await run(async () => {
-          const { id } = await post<SessionInfo>({ at }, 'fork')
+          const { id } = await sendJson('POST', '/sessions/{session}/fork', { params, body: { at } })
           show({ text: `Forked to ${id}.`, action: { label: 'Open', run: () => navigate(hrefOf('sessions', id)) } })
         })
       },
       compact: (from, to, text) =>
         run(async () => {
-          const { edit } = await post<{ edit: Edit }>({ from, to, text }, 'compact')
+          const { edit } = await sendJson('POST', '/sessions/{session}/compact', { params, body: { from, to, text } })
           made(`Entries ${from}–${to} are compacted: ${count(edit.saved)} tokens fewer.`, edit)
         }),
     }

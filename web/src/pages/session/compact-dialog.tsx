@@ -1,6 +1,6 @@
 /** "Compact from here to here": the summary to show instead, to be read and changed before it is used. */
 import { useState } from 'react'
-import { messageOf, sendJson, sessionPath } from '../../api.ts'
+import { messageOf, sendJson } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -26,7 +26,7 @@ export function CompactDialog({ session, last, actions, onClose, ...chosen }: Co
     JSON.stringify(body),
     async signal => {
       await pause(own === undefined ? 0 : TYPING_MS, signal)
-      return sendJson<CompactPreview>('POST', sessionPath(session, 'compact', 'preview'), body)
+      return sendJson('POST', '/sessions/{session}/compact/preview', { params: { session }, body })
     },
     { keep: true },
   )

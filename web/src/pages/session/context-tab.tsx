@@ -106,14 +106,14 @@ type PriceBarProps = { session: string; length: number; ids: readonly string[]; 
 function PriceBar({ session, length, ids, isCold, onDone }: PriceBarProps) {
   const { actions } = useSteering()
   const query = { drop: ids.join(',') }
-  const asked = useSessionPart<{ price: EditPrice }>('now', { session, length, query })
+  const asked = useSessionPart('/sessions/{session}/now', { session, length, query })
   const take = async () => {
     if (await actions.takeOut(ids)) onDone()
   }
   return (
     <section className="editor-price card" aria-label="Price">
       {asked.error !== undefined && <Failure error={asked.error} retry={asked.reload} />}
-      {asked.value && <PriceText price={asked.value.price} isCold={isCold} />}
+      {asked.value?.price && <PriceText price={asked.value.price} isCold={isCold} />}
       <p className="actions">
         <Button kind="primary" small disabled={asked.loading} onClick={() => void take()}>
           Take out {plural(ids.length, 'part')}

@@ -6,10 +6,8 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
 
-type Deleted = { sessions: { session: string; events: number }[] }
-
 const askFor = (session: string, preview: boolean) =>
-  sendJson<Deleted>('POST', '/deletions', { sessions: [session], preview })
+  sendJson('POST', '/deletions', { body: { sessions: [session], preview } })
 
 export function DeleteDialog({ session, onClose }: { session: string; onClose(): void }) {
   const toasts = useToasts()

@@ -1,7 +1,6 @@
 /** What the client's own compaction took out of the conversation: to look at, and to put back. */
 import { useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import type { Dropped } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -11,10 +10,8 @@ import { InlineText, Text } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
 import { useSessionPart } from './session-part.ts'
 
-type Answer = Omit<Dropped, 'before'> & { before: string | null }
-
 export function DroppedParts({ session, length }: { session: string; length: number }) {
-  const found = useSessionPart<Answer>('dropped', { session, length })
+  const found = useSessionPart('/sessions/{session}/dropped', { session, length })
   const { actions } = useSteering()
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [looked, setLooked] = useState<string>()
@@ -69,7 +66,7 @@ export function DroppedParts({ session, length }: { session: string; length: num
 
 function Original({ session, id, onClose }: { session: string; id: string; onClose(): void }) {
   const text = useResource(`${session}\n${id}`, signal =>
-    getJson<{ text: string }>(sessionPath(session, 'original'), { query: { id }, signal }),
+    getJson('/sessions/{session}/original', { params: { session }, query: { id }, signal }),
   )
   return (
     <Dialog wide title="As it was before the compaction" onClose={onClose}>

@@ -4,8 +4,8 @@
  * A store that React subscribes to. After `refresh` the old pages stay on the screen until somebody needs them again
  * and they are read anew.
  */
-import { getJson, sessionPath } from '../../api.ts'
-import type { Entry, EntryPage } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
+import type { Entry } from '../../api-types.ts'
 
 export const PAGE = 30
 const KEPT = 60
@@ -83,7 +83,11 @@ export class EntryPages {
     this.#loading.add(page)
     try {
       const query = { cursor: page * PAGE, limit: PAGE }
-      const { entries, total } = await getJson<EntryPage>(sessionPath(this.#session, 'entries'), { query, signal })
+      const { entries, total } = await getJson('/sessions/{session}/entries', {
+        params: { session: this.#session },
+        query,
+        signal,
+      })
       this.#pages.delete(page)
       this.#pages.set(page, { round, entries })
       if (this.#pages.size > KEPT) this.#pages.delete(this.#pages.keys().next().value!)

@@ -1,6 +1,8 @@
 /** What the session did to files, and a file as it was after any call. */
+
 import { type FormEvent, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
+import { getJson } from '../../api.ts'
+import type { FileChange } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -8,15 +10,12 @@ import { Failure } from '../../ui/failure.tsx'
 import { InlineText, Text } from '../../ui/text.tsx'
 import { useSessionPart } from './session-part.ts'
 
-type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
-type FileState = { path: string; turn: number; content: string | null; basis: string[] }
-
-const DONE: Record<Change['kind'], string> = { write: 'written', edit: 'edited', remove: 'removed' }
+const DONE: Record<FileChange['kind'], string> = { write: 'written', edit: 'edited', remove: 'removed' }
 
 type FilesTabProps = { session: string; length: number; calls: number }
 
 export function FilesTab({ session, length, calls }: FilesTabProps) {
-  const found = useSessionPart<{ changes: Change[] }>('changelog', { session, length })
+  const found = useSessionPart('/sessions/{session}/changelog', { session, length })
   const [looked, setLooked] = useState<{ path: string; turn: number }>()
   if (found.error !== undefined) return <Failure error={found.error} retry={found.reload} />
   if (!found.value) return <p className="dim">Reading …</p>
@@ -85,7 +84,7 @@ function FileForm({ given, calls, onLook }: FormProps) {
 
 function FileAt({ session, path, turn }: { session: string; path: string; turn: number }) {
   const state = useResource(`${session}\n${path}\n${turn}`, signal =>
-    getJson<FileState>(sessionPath(session, 'file'), { query: { path, turn }, signal }),
+    getJson('/sessions/{session}/file', { params: { session }, query: { path, turn }, signal }),
   )
   if (state.error !== undefined) return <Failure error={state.error} retry={state.reload} />
   if (!state.value) return <p className="dim">Reading …</p>

@@ -5,8 +5,8 @@
 import { memo, useState } from 'react'
 import { textOf } from '../../../../src/model/leaves.ts'
 import { partId } from '../../../../src/view/shown-texts.ts'
-import { getJson, sessionPath } from '../../api.ts'
-import type { Bar, EditState, PartDetail } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
+import type { Bar, EditState } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextDiff } from '../../ui/diff.tsx'
@@ -195,8 +195,10 @@ export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?:
 
 /** Every edit that this part ever had, undone ones too. */
 function History({ session, entry, part }: { session: string; entry: number; part: number }) {
-  const path = sessionPath(session, 'parts', entry, part)
-  const detail = useResource(path, signal => getJson<PartDetail>(path, { signal }))
+  const params = { session, entry, part }
+  const detail = useResource(JSON.stringify(params), signal =>
+    getJson('/sessions/{session}/parts/{entry}/{part}', { params, signal }),
+  )
   const { actions, scale } = useSteering()
   if (detail.error !== undefined) return <Failure error={detail.error} retry={detail.reload} />
   if (!detail.value) return <p className="dim part-history">Reading …</p>

@@ -1,5 +1,5 @@
 /** What the policy would do at the next call and what it holds back, with the sum behind it in its own words. */
-import type { Held, Pending } from '../../api-types.ts'
+import type { HeldEdit } from '../../api-types.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count } from '../../ui/format.ts'
@@ -9,7 +9,7 @@ import { useSessionPart } from './session-part.ts'
 type PendingTabProps = { session: string; length: number; onOpen(entry: number): void }
 
 export function PendingTab({ session, length, onOpen }: PendingTabProps) {
-  const pending = useSessionPart<Pending>('pending', { session, length })
+  const pending = useSessionPart('/sessions/{session}/pending', { session, length })
   if (pending.error !== undefined) return <Failure error={pending.error} retry={pending.reload} />
   if (!pending.value) return <p className="dim">Asking the policy …</p>
   const { policy, decision, now, later, saves } = pending.value
@@ -34,7 +34,7 @@ export function PendingTab({ session, length, onOpen }: PendingTabProps) {
   )
 }
 
-function HeldList({ title, held, onOpen }: { title: string; held: readonly Held[]; onOpen(entry: number): void }) {
+function HeldList({ title, held, onOpen }: { title: string; held: readonly HeldEdit[]; onOpen(entry: number): void }) {
   if (held.length === 0) return null
   return (
     <section aria-label={title}>

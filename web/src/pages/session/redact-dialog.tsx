@@ -1,7 +1,7 @@
 /** What looks like a secret in a session, and covering it, or a text of one's own, for good. */
 import { useState } from 'react'
-import { getJson, sendJson, sessionPath } from '../../api.ts'
-import type { SecretPlace } from '../../api-types.ts'
+import { getJson, sendJson } from '../../api.ts'
+import type { Redacted, SecretPlace } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -11,12 +11,11 @@ import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
 
 type What = { secrets: true } | { text: string }
-type Redacted = { sessions: { session: string; kinds: Record<string, number> }[] }
 
 const SHORTEST_TEXT = 4
 
 const askFor = (session: string, what: What, preview: boolean) =>
-  sendJson<Redacted>('POST', '/redactions', { ...what, sessions: [session], preview })
+  sendJson('POST', '/redactions', { body: { ...what, sessions: [session], preview } })
 
 const timesIn = ({ sessions }: Redacted) =>
   sessions.flatMap(({ kinds }) => Object.values(kinds)).reduce((sum, times) => sum + times, 0)
@@ -25,9 +24,7 @@ type RedactDialogProps = { session: string; onClose(): void; onChanged(): void }
 
 export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps) {
   const toasts = useToasts()
-  const found = useResource(`secrets ${session}`, () =>
-    getJson<{ secrets: SecretPlace[] }>(sessionPath(session, 'secrets')),
-  )
+  const found = useResource(`secrets ${session}`, () => getJson('/sessions/{session}/secrets', { params: { session } }))
   const [text, setText] = useState('')
   /** The text that was looked for, and how often it is there. */
   const [seen, setSeen] = useState<{ text: string; times: number }>()

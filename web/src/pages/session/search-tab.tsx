@@ -1,7 +1,6 @@
 /** Search over everything that happened, here or in other sessions; hits say whether the model sees them now. */
 import { type RefObject, useDeferredValue, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import type { Hit } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
 import { Failure } from '../../ui/failure.tsx'
 import { plural } from '../../ui/format.ts'
@@ -29,13 +28,13 @@ export function SearchTab({ session, project, length, query, onQuery, onOpen, in
   const [where, setWhere] = useState(HERE)
   const { filters, setFilters, given } = useRecallFilters()
   const scope = where === 'project' && project !== undefined ? { project } : {}
+  const wanted = { q: asked, limit: HITS, ...given }
   const found = useResource(
     asked === '' ? undefined : `${session}\n${asked}\n${length}\n${where}\n${JSON.stringify(given)}`,
     signal =>
-      getJson<{ hits: Hit[] }>(where === HERE ? sessionPath(session, 'recall') : '/recall', {
-        query: { q: asked, limit: HITS, ...given, ...scope },
-        signal,
-      }),
+      where === HERE
+        ? getJson('/sessions/{session}/recall', { params: { session }, query: wanted, signal })
+        : getJson('/recall', { query: { ...wanted, ...scope }, signal }),
     { keep: true },
   )
   const hits = asked === '' ? [] : (found.value?.hits ?? [])

@@ -3,12 +3,12 @@
  * shown is read anew, and the old stays until the new is there.
  */
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
+import { getJson } from '../../api.ts'
 import type {
   ContextMap,
   EditState,
   Moment,
-  SessionInfo,
+  Session,
   Summary,
   Timeline,
   TimelineCall,
@@ -27,7 +27,7 @@ const BARS = 1500
 const CALLS_AT_ONCE = 2000
 
 export type SessionData = {
-  info: Resource<SessionInfo>
+  info: Resource<Session>
   summary: Summary | undefined
   /** The map as it is now, and the one that is looked at: that of an earlier call, where one is chosen. */
   now: ContextMap | undefined
@@ -54,27 +54,30 @@ export function useSessionData(session: string, at: number | undefined): Session
     entries.need(0, 0)
     return () => entries.close()
   }, [entries])
-  const read = <T>(signal: AbortSignal, path: string, query = {}) =>
-    getJson<T>(sessionPath(session, path), { query, signal })
-  const info = useResource(session, signal => getJson<SessionInfo>(sessionPath(session), { signal }))
+  const params = { session }
+  const info = useResource(session, signal => getJson('/sessions/{session}', { params, signal }))
   // What grows with the session waits until they are painted, so that a long one is on the screen as soon as a short one.
   const then = usePainted(entries.total !== undefined || entries.error !== undefined) ? session : undefined
-  const summary = useResource(then, signal => read<Summary>(signal, 'summary'))
-  const now = useResource(then, signal => read<ContextMap>(signal, 'map', { max: BARS }))
+  const readMap = (signal: AbortSignal, at?: number) =>
+    getJson('/sessions/{session}/map', { params, query: { at, max: BARS }, signal })
+  const summary = useResource(then, signal => getJson('/sessions/{session}/summary', { params, signal }))
+  const now = useResource(then, signal => readMap(signal))
   const asked = useDeferredValue(at)
   const past = useResource(
     asked === undefined ? undefined : `${session}\n${asked}`,
-    signal => settled(signal).then(() => read<ContextMap>(signal, 'map', { at: asked, max: BARS })),
+    signal => settled(signal).then(() => readMap(signal, asked)),
     { keep: true },
   )
   const timeline = useResource(then, signal => readCalls(session, signal))
-  const edits = useResource(then, signal => read<{ edits: EditState[] }>(signal, 'edits'))
-  const turns = useResource(then, signal => read<{ turns: Turn[] }>(signal, 'turns').then(found => found.turns))
-  const verdict = useResource(summary.value && then, signal => read<Verdict>(signal, 'verdict'))
-  const moment = useResource(summary.value && then, signal => read<Moment>(signal, 'now'))
+  const edits = useResource(then, signal => getJson('/sessions/{session}/edits', { params, signal }))
+  const turns = useResource(then, signal => getJson('/sessions/{session}/turns', { params, signal }))
+  const verdict = useResource(summary.value && then, signal =>
+    getJson('/sessions/{session}/verdict', { params, signal }),
+  )
+  const moment = useResource(summary.value && then, signal => getJson('/sessions/{session}/now', { params, signal }))
   const isOnlyRecorded = (summary.value?.calls ?? 0) > 0 && isUnedited(edits.value?.edits, info.value?.about.recorded)
   const would = useResource(isOnlyRecorded && verdict.value ? session : undefined, signal =>
-    read<Would>(signal, 'would', { max: BARS }),
+    getJson('/sessions/{session}/would', { params, query: { max: BARS }, signal }),
   )
   const index = useMemo(() => indexEdits(edits.value?.edits ?? []), [edits.value])
   const again = [
@@ -103,7 +106,7 @@ export function useSessionData(session: string, at: number | undefined): Session
     map: at === undefined ? now.value : (past.value ?? now.value),
     calls: timeline.value ?? NONE,
     edits: index,
-    turns: turns.value ?? NO_TURNS,
+    turns: turns.value?.turns ?? NO_TURNS,
     verdict: verdict.value,
     would: isOnlyRecorded ? would.value : undefined,
     moment,
@@ -150,8 +153,8 @@ function isUnedited(edits: readonly EditState[] | undefined, isRecorded = false)
 async function readCalls(session: string, signal: AbortSignal): Promise<TimelineCall[]> {
   const calls: TimelineCall[] = []
   for (let from: number | null = 1; from !== null; ) {
-    const query: Record<string, number> = { from, limit: CALLS_AT_ONCE }
-    const page: Timeline = await getJson<Timeline>(sessionPath(session, 'timeline'), { query, signal })
+    const query = { from, limit: CALLS_AT_ONCE }
+    const page: Timeline = await getJson('/sessions/{session}/timeline', { params: { session }, query, signal })
     calls.push(...page.calls)
     from = page.next
   }

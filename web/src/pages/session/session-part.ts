@@ -1,10 +1,13 @@
-/** Something that the server says of a session, read anew when the session has grown. */
-import { getJson, sessionPath } from '../../api.ts'
+/** An answer about a session, read anew when the session has grown. */
+import { type AnswerOf, getOfSession, type QueryOf, type SessionPath } from '../../api.ts'
 import { type Resource, useResource } from '../../resource.ts'
 
-type Asked = { session: string; length: number; query?: Record<string, string | number> }
+type Asked<P extends SessionPath> = { session: string; length: number; query?: QueryOf<P> }
 
-export function useSessionPart<T>(path: string, { session, length, query = {} }: Asked): Resource<T> {
+export function useSessionPart<P extends SessionPath>(
+  path: P,
+  { session, length, query }: Asked<P>,
+): Resource<AnswerOf<'GET', P>> {
   const key = `${session}\n${length}\n${JSON.stringify(query)}`
-  return useResource(key, signal => getJson<T>(sessionPath(session, path), { query, signal }), { keep: true })
+  return useResource(key, signal => getOfSession(path, { session, query, signal }), { keep: true })
 }

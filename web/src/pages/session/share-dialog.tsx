@@ -1,7 +1,6 @@
 /** A session as one file for others: what is in it, and what is covered. */
 import { useState } from 'react'
-import { fetchApi, getJson, sessionPath } from '../../api.ts'
-import type { SecretPlace } from '../../api-types.ts'
+import { addressOf, fetchApi, getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/format.ts'
@@ -11,14 +10,12 @@ export function ShareDialog({ session, onClose }: { session: string; onClose(): 
   const toasts = useToasts()
   const [hides, setHides] = useState(false)
   const [busy, setBusy] = useState(false)
-  const found = useResource(`secrets ${session}`, () =>
-    getJson<{ secrets: SecretPlace[] }>(sessionPath(session, 'secrets')),
-  )
+  const found = useResource(`secrets ${session}`, () => getJson('/sessions/{session}/secrets', { params: { session } }))
   const secrets = found.value?.secrets.length
   const save = async () => {
     setBusy(true)
     const done = await toasts.attempt(async () => {
-      const response = await fetchApi(`${sessionPath(session, 'share')}?hide_names=${hides}`)
+      const response = await fetchApi(addressOf('/sessions/{session}/share', { session }, { hide_names: hides }))
       const name = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? 'session.html'
       saveAs(await response.blob(), name)
     })

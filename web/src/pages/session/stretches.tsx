@@ -6,11 +6,10 @@ import { InlineText } from '../../ui/text.tsx'
 import { type Replacement, useSteering } from './actions.ts'
 import { useSessionPart } from './session-part.ts'
 
-type Suggestion = { operation: Replacement; reason: string; entry: number; part: number; tokens: number }
 type StretchesProps = { session: string; length: number; onOpen(entry: number): void }
 
 export function Stretches({ session, length, onOpen }: StretchesProps) {
-  const found = useSessionPart<{ suggestions: Suggestion[] }>('suggestions', { session, length })
+  const found = useSessionPart('/sessions/{session}/suggestions', { session, length })
   const { actions } = useSteering()
   const suggestions = found.value?.suggestions ?? []
   return (

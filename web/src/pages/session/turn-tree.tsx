@@ -1,7 +1,7 @@
 /** The session as a tree: turns; in a turn that is open its calls, with the tools that each called, and its subagents. */
 import { useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
-import type { Step, SubAgent, Turn } from '../../api-types.ts'
+import { getJson } from '../../api.ts'
+import type { Turn } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -103,10 +103,7 @@ const MOST_STEPS = 80
 
 function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(entry: number): void }) {
   const found = useResource(`${session} ${turn.entry} ${turn.to}`, signal =>
-    getJson<{ steps: Step[]; agents: SubAgent[] }>(sessionPath(session, 'turns'), {
-      query: { entry: turn.entry },
-      signal,
-    }),
+    getJson('/sessions/{session}/turns', { params: { session }, query: { entry: turn.entry }, signal }),
   )
   const steps = found.value?.steps ?? []
   const agents = found.value?.agents ?? []

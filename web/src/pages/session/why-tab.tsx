@@ -1,6 +1,8 @@
 /** Why the session cost what it cost: what lost the cache, the most expensive calls, the rent, and what was free. */
+
 import { useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
+import { getJson } from '../../api.ts'
+import type { Rent, WhyCall } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -10,21 +12,9 @@ import { InlineText } from '../../ui/text.tsx'
 import { useSessionPart } from './session-part.ts'
 import './why-tab.css'
 
-type Cause = 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider' | 'start' | 'none'
-type WhyCall = { call: number; predictedUsd: number; billedUsd: number; estimated: boolean; cause: Cause; text: string }
-type Free = { coldCalls: number; edits: number; savedUsd: number; evidence: number }
-type Why = {
-  billedUsd: number
-  predictedUsd: number
-  calls: WhyCall[]
-  causes: { cause: Cause; times: number; lost: number; extraUsd: number }[]
-  moments: WhyCall[]
-  free: Free | null
-}
-type RentRow = { name: string; tokens: number; dollars: number; saved: number }
 const RENT_BY = ['kind', 'tool', 'server', 'file', 'agent', 'edit'] as const
 type RentBy = (typeof RENT_BY)[number]
-type Rent = { dollars: number } & Record<RentBy, RentRow[]>
+type Cause = WhyCall['cause']
 
 const CAUSES: Record<Cause, string> = {
   edit: 'our edit',
@@ -47,8 +37,8 @@ const RENT_NAMES: Record<RentBy, string> = {
 const ROWS = 10
 
 export function WhyTab({ session, length, onAt }: { session: string; length: number; onAt(at: number): void }) {
-  const why = useSessionPart<Why>('why', { session, length })
-  const rent = useSessionPart<Rent>('rent', { session, length })
+  const why = useSessionPart('/sessions/{session}/why', { session, length })
+  const rent = useSessionPart('/sessions/{session}/rent', { session, length })
   if (why.error !== undefined) return <Failure error={why.error} retry={why.reload} />
   if (!why.value) return <p className="dim">Adding up …</p>
   const { calls, billedUsd, predictedUsd, causes, moments } = why.value
@@ -151,8 +141,8 @@ function RentList({ rent }: { rent: Rent }) {
 function FreeEdits({ session, length }: { session: string; length: number }) {
   const [asked, setAsked] = useState(false)
   const key = asked ? `${session}\n${length}` : undefined
-  const query = { free: 'true' }
-  const why = useResource(key, signal => getJson<Why>(sessionPath(session, 'why'), { query, signal }))
+  const query = { free: 'true' as const }
+  const why = useResource(key, signal => getJson('/sessions/{session}/why', { params: { session }, query, signal }))
   const free = why.value?.free
   return (
     <section aria-label="What was free">

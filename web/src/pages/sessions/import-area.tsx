@@ -4,7 +4,7 @@
  * are asked about first; what was imported can be taken back in one go.
  */
 import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { ApiError, messageOf, sendJson, storedToken, toError } from '../../api.ts'
+import { ApiError, addressOf, messageOf, sendJson, storedToken, toError } from '../../api.ts'
 import type { Imported } from '../../api-types.ts'
 import { hrefOf } from '../../route.ts'
 import { Bar } from '../../ui/bar.tsx'
@@ -93,7 +93,7 @@ export function useImports(done: () => void): Imports {
       takeBack: () =>
         toasts.attempt(async () => {
           for (const id of new Set(jobs.filter(isOver).map(job => job.import)))
-            await sendJson('POST', '/deletions', { import: id })
+            await sendJson('POST', '/deletions', { body: { import: id } })
           setJobs(old => old.filter(job => !isOver(job)))
           done()
         }),
@@ -247,10 +247,10 @@ function JobState({ job: { result, error, sent } }: { job: Job }) {
 
 /** By XMLHttpRequest, because fetch does not say how much of a body is sent. */
 function upload(job: Job, most: number | undefined, progress: (share: number) => void): Promise<Imported> {
-  const query = new URLSearchParams({ file: job.name, import: job.import, ...(most ? { most: String(most) } : {}) })
+  const address = addressOf('/import', {}, { file: job.name, import: job.import, most })
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open('POST', `/import?${query}`)
+    request.open('POST', address)
     const token = storedToken()
     if (token) request.setRequestHeader('authorization', `Bearer ${token}`)
     request.setRequestHeader('content-type', 'application/octet-stream')

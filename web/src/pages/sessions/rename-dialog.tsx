@@ -1,6 +1,6 @@
 /** A title of one's own for a session, where an empty one takes it back, and tags. */
 import { useState } from 'react'
-import { sendJson, sessionPath } from '../../api.ts'
+import { sendJson } from '../../api.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
@@ -11,10 +11,13 @@ export function RenameDialog({ session, onClose }: { session: Renamed; onClose(r
   const [title, setTitle] = useState(session.title)
   const [tags, setTags] = useState(before)
   const toasts = useToasts()
+  const params = { session: session.id }
   const save = () =>
     toasts.attempt(async () => {
-      if (title !== session.title) await sendJson('PUT', sessionPath(session.id, 'title'), { title: title.trim() })
-      if (tags !== before) await sendJson('PUT', sessionPath(session.id, 'tags'), { tags: tags.split(',') })
+      if (title !== session.title)
+        await sendJson('PUT', '/sessions/{session}/title', { params, body: { title: title.trim() } })
+      if (tags !== before)
+        await sendJson('PUT', '/sessions/{session}/tags', { params, body: { tags: tags.split(',') } })
       onClose(true)
     })
   return (

@@ -15,6 +15,8 @@ export type Wanted = {
   order: string
 }
 
+type Sort = keyof typeof SORTS
+
 export const SORTS = { used: 'Last used', cost: 'Cost', saved: 'Saved', calls: 'Calls', title: 'Title' } as const
 
 const WHEN: Record<string, string> = { '1': 'Last 24 hours', '7': 'Last 7 days', '30': 'Last 30 days' }
@@ -48,6 +50,10 @@ export function clearFilters(): void {
   })
 }
 
+function isSort(name: string): name is Sort {
+  return Object.hasOwn(SORTS, name)
+}
+
 const DAY = 24 * 60 * 60 * 1000
 
 /** As the API takes it. */
@@ -60,8 +66,8 @@ export function toQuery({ when, contains, sort, order, ...rest }: Wanted, now: n
     ...rest,
     ...time,
     contains: contains?.slice(0, 200),
-    ...(sort in SORTS ? { sort } : {}),
-    ...(order === 'up' ? { order } : {}),
+    ...(isSort(sort) ? { sort } : {}),
+    ...(order === 'up' ? { order: 'up' as const } : {}),
   }
 }
 

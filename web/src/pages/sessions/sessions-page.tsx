@@ -4,7 +4,7 @@
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
-import type { Families, Hit, Overview, SessionRow } from '../../api-types.ts'
+import type { Families, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf, navigate, replaceQuery, useRoute } from '../../route.ts'
@@ -38,13 +38,13 @@ export function SessionsPage() {
   const { cursors, turnTo } = usePages(JSON.stringify(wanted))
   const [renaming, setRenaming] = useState<SessionRow>()
   const search = useRef<HTMLInputElement>(null)
-  const overview = useResource('overview', signal => getJson<Overview>('/overview', { signal }))
+  const overview = useResource('overview', signal => getJson('/overview', { signal }))
   const cursor = cursors.at(-1)
   const list = useResource(
     `${JSON.stringify(wanted)}\n${cursor}`,
     signal => {
       const asked = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
-      return getJson<Families>('/families', { query: asked, signal })
+      return getJson('/families', { query: asked, signal })
     },
     { keep: true },
   )
@@ -170,23 +170,17 @@ function Pager({ shown: { families, found, next }, cursors, onTurn }: PagerProps
   )
 }
 
-type Own = {
-  sessions: number
-  agents: { agent: string; sessions: number }[]
-  last: { agent: string; at: number } | null
-}
-
 /** One click to what one's own agent did last. */
 function OwnSessions() {
   const toasts = useToasts()
   const [busy, setBusy] = useState(false)
-  const found = useResource('own', signal => getJson<Own>('/own-sessions', { signal }))
+  const found = useResource('own', signal => getJson('/own-sessions', { signal }))
   if (!found.value?.last) return null
   const { sessions, agents, last } = found.value
   const look = async () => {
     setBusy(true)
     const done = await toasts.attempt(async () => {
-      const { session } = await sendJson<{ session: string }>('POST', '/own-sessions/last')
+      const { session } = await sendJson('POST', '/own-sessions/last')
       navigate(hrefOf('sessions', session))
     })
     setBusy(done)
@@ -234,11 +228,9 @@ type SaidProps = { query: string; project: string | undefined; tag: string | und
 function Said({ query, project, tag }: SaidProps) {
   const { filters, setFilters, given } = useRecallFilters()
   const asked = { q: query, limit: 20, project, tag, ...given }
-  const found = useResource(
-    JSON.stringify(asked),
-    signal => getJson<{ hits: Hit[] }>('/recall', { query: asked, signal }),
-    { keep: true },
-  )
+  const found = useResource(JSON.stringify(asked), signal => getJson('/recall', { query: asked, signal }), {
+    keep: true,
+  })
   if (!found.value) return null
   return (
     <section className="sessions-said" aria-label="In the conversations">

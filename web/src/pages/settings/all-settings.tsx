@@ -1,8 +1,10 @@
 /** Every setting with where it came from, in groups; those that may be changed here have a field. */
+
 import { type FormEvent, type ReactNode, useState } from 'react'
+import type { Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { InlineText } from '../../ui/text.tsx'
-import { asText, type Change, fromText, type Setting, type Settings } from './settings-api.ts'
+import { asText, type Change, fromText } from './settings-api.ts'
 import { SourceChip } from './source-chip.tsx'
 
 /** These have a place of their own above. */

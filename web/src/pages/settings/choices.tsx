@@ -1,12 +1,12 @@
 /** Planner and knob of each agent and each project. */
-import type { Named } from '../../api-types.ts'
+import type { Named, Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { money, percent, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { LIMIT } from '../compare/costs.ts'
 import { type Keep, type KnobOf, previewAt } from './knob.ts'
 import type { Policies } from './knob-card.tsx'
-import type { Change, Setting, Settings } from './settings-api.ts'
+import type { Change } from './settings-api.ts'
 import { SourceChip } from './source-chip.tsx'
 
 type ChoicesProps = {

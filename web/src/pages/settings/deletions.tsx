@@ -1,13 +1,14 @@
 /** Deleting what is old, or everything of a user, for good: shows first what would go. */
+
 import { useState } from 'react'
 import { sendJson } from '../../api.ts'
+import type { Deleted } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
-type Deleted = { sessions: { session: string; events: number }[] }
 /** What would be deleted: in words, which sessions that are, and how it is asked for. */
 type Planned = { what: string; sessions: Deleted['sessions']; ask: Ask }
 type Ask = (preview: boolean) => Promise<Deleted>
@@ -56,11 +57,11 @@ export function Deletions() {
 }
 
 function deleteBefore(day: string, preview: boolean): Promise<Deleted> {
-  return sendJson('POST', '/deletions', { before: Date.parse(day), preview })
+  return sendJson('POST', '/deletions', { body: { before: Date.parse(day), preview } })
 }
 
 function deleteUser(user: string, preview: boolean): Promise<Deleted> {
-  return sendJson('DELETE', `/users/${encodeURIComponent(user)}?preview=${preview}`)
+  return sendJson('DELETE', '/users/{user}', { params: { user }, query: { preview: `${preview}` } })
 }
 
 type ChosenProps = { label: string; type: 'date' | 'text'; onChoose(value: string): void }

@@ -1,11 +1,13 @@
 /** The planner and the knob for all sessions, and what they do to the bill. */
+
 import { useId, useState } from 'react'
+import type { Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { money, percent, plural } from '../../ui/format.ts'
 import { LIMIT, type Point } from '../compare/costs.ts'
 import { Scatter } from '../compare/scatter.tsx'
 import { type Keep, type KnobOf, keepAt, placeOf, previewAt } from './knob.ts'
-import type { Change, Setting, Settings } from './settings-api.ts'
+import type { Change } from './settings-api.ts'
 import { SourceChip } from './source-chip.tsx'
 
 export type Policies = readonly { name: string; about: string }[]

@@ -3,7 +3,7 @@
  * added up. Between two words the curve is a straight line over the logarithm of the number. Pure but for the hook.
  */
 import { useEffect, useState } from 'react'
-import { getJson, sessionPath } from '../../api.ts'
+import { getJson } from '../../api.ts'
 import type { KnobPoint, SessionRow } from '../../api-types.ts'
 
 export type Keep = string | number
@@ -22,7 +22,7 @@ export function useKnobs(sessions: readonly SessionRow[] | undefined): { knobs: 
     if (!next) return
     const stop = new AbortController()
     const put = (knob: KnobOf | null) => setKnobs(old => new Map([...old, [next.id, knob]]))
-    getJson<{ points: KnobPoint[] }>(sessionPath(next.id, 'knob'), { signal: stop.signal }).then(
+    getJson('/sessions/{session}/knob', { params: { session: next.id }, signal: stop.signal }).then(
       ({ points }) => put({ session: next, points }),
       () => !stop.signal.aborted && put(null),
     )

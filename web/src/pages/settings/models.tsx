@@ -1,7 +1,7 @@
 /** What is known of the models that sessions were for. */
+import type { ModelRow } from '../../api-types.ts'
 import { count, plural, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
-import type { ModelRow } from './settings-api.ts'
 
 const MINUTE = 60_000
 const FROM: Record<ModelRow['from'], string> = {

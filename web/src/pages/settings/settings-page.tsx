@@ -3,7 +3,6 @@
  * every setting with where it came from. What is changed is written into palimpsest.json. For admins.
  */
 import { ApiError, getJson } from '../../api.ts'
-import type { Overview, SessionRow } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -32,14 +31,10 @@ const MOST_LISTED = 200
 
 export function SettingsPage() {
   const { settings, change } = useSettings()
-  const overview = useResource('overview', signal => getJson<Overview>('/overview', { signal }))
-  const policies = useResource('policies', signal =>
-    getJson<{ policies: { name: string; about: string }[] }>('/policies', { signal }).then(found => found.policies),
-  )
+  const overview = useResource('overview', signal => getJson('/overview', { signal }))
+  const policies = useResource('policies', signal => getJson('/policies', { signal }).then(found => found.policies))
   const sessions = useResource(settings.value ? 'sessions' : undefined, signal =>
-    getJson<{ sessions: SessionRow[] }>('/sessions', { query: { limit: MOST_LISTED }, signal }).then(found =>
-      dearest(found.sessions),
-    ),
+    getJson('/sessions', { query: { limit: MOST_LISTED }, signal }).then(found => dearest(found.sessions)),
   )
   const { knobs, left } = useKnobs(sessions.value)
   if (settings.error instanceof ApiError && settings.error.status === 403) {

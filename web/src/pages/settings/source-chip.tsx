@@ -1,5 +1,5 @@
 /** Where a setting came from. */
-import type { Setting } from './settings-api.ts'
+import type { Setting } from '../../api-types.ts'
 
 const WORDS: Record<Setting['source'], string> = {
   default: 'default',

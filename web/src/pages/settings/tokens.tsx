@@ -1,6 +1,8 @@
 /** Users and their tokens: who may do what, a new token, and taking one back. */
+
 import { type FormEvent, useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
+import type { Token } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -9,15 +11,7 @@ import { ago } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
-type Token = {
-  id: string
-  user: string
-  role: 'user' | 'agent' | 'admin'
-  name: string
-  created_at: number
-  last_used_at: number | null
-  revoked_at: number | null
-}
+type NewToken = { user: string; role: Token['role'] }
 
 const ROLES: [Token['role'], string][] = [
   ['user', 'user: their own sessions and memory'],
@@ -26,16 +20,16 @@ const ROLES: [Token['role'], string][] = [
 ]
 
 export function Tokens() {
-  const tokens = useResource('tokens', signal => getJson<{ tokens: Token[] }>('/tokens', { signal }))
+  const tokens = useResource('tokens', signal => getJson('/tokens', { signal }))
   const [made, setMade] = useState<Token & { secret: string }>()
   const { show, fail } = useToasts()
   const act = (work: () => Promise<unknown>) => work().then(tokens.reload, fail)
   const revoke = (token: Token) =>
     act(async () => {
-      await sendJson('DELETE', `/tokens/${token.id}`)
+      await sendJson('DELETE', '/tokens/{token}', { params: { token: token.id } })
       show({ text: `The token of ${token.user} is revoked.` })
     })
-  const create = (body: object) => act(async () => setMade(await sendJson('POST', '/tokens', body)))
+  const create = (body: NewToken) => act(async () => setMade(await sendJson('POST', '/tokens', { body })))
   const live = tokens.value?.tokens.filter(({ revoked_at }) => revoked_at === null) ?? []
   return (
     <section id="users" aria-labelledby="users-title">
@@ -69,7 +63,7 @@ export function Tokens() {
           </li>
         ))}
         <li>
-          <NewToken onCreate={create} />
+          <TokenForm onCreate={create} />
         </li>
       </ul>
       {made && (
@@ -84,7 +78,7 @@ export function Tokens() {
   )
 }
 
-function NewToken({ onCreate }: { onCreate(body: object): Promise<unknown> }) {
+function TokenForm({ onCreate }: { onCreate(body: NewToken): Promise<unknown> }) {
   const [user, setUser] = useState('')
   const [role, setRole] = useState<Token['role']>('user')
   const create = async (event: FormEvent) => {

@@ -2,8 +2,10 @@
  * One knowledge file: read it, edit it, save it. The draft remembers the version that it began with: a
  * change underneath is shown, and taken in by hand.
  */
+
 import { useDeferredValue, useState } from 'react'
 import { ApiError, getJson, sendJson } from '../../api.ts'
+import type { WorkspaceFile } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -14,18 +16,20 @@ import { Markdown } from '../../ui/markdown.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
-export type WorkspaceFile = { path: string; text: string; version: string; bytes: number }
-
 const ROWS = 22
 
-export function filePath(path: string): string {
-  return `/workspace/${encodeURIComponent(path)}`
+function readFile(file: string, signal?: AbortSignal): Promise<WorkspaceFile> {
+  return getJson('/workspace/{file}', { params: { file }, signal })
+}
+
+function writeFile(file: string, text: string, version: string): Promise<WorkspaceFile> {
+  return sendJson('PUT', '/workspace/{file}', { params: { file }, body: { text, version } })
 }
 
 type FileEditorProps = { path: string; version: string; limit: number; onSaved(): void }
 
 export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
-  const file = useResource(`${path} ${version}`, signal => getJson<WorkspaceFile>(filePath(path), { signal }), {
+  const file = useResource(`${path} ${version}`, signal => readFile(path, signal), {
     keep: true,
   })
   const [editing, setEditing] = useState(false)
@@ -81,7 +85,7 @@ function AddedByAgents({ file, onSaved }: { file: WorkspaceFile; onSaved(file: W
   const undo = (at: number) =>
     toasts.attempt(async () => {
       const text = rows.toSpliced(at, 1).join('\n')
-      onSaved(await sendJson<WorkspaceFile>('PUT', filePath(file.path), { text, version: file.version }))
+      onSaved(await writeFile(file.path, text, file.version))
       toasts.show({ text: 'Taken out.' })
     })
   return (
@@ -124,7 +128,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
   const save = async () => {
     setBusy(true)
     try {
-      onSaved(await sendJson<WorkspaceFile>('PUT', filePath(file.path), { text, version: base.version }))
+      onSaved(await writeFile(file.path, text, base.version))
       toasts.show({ text: `Saved ${file.path}.` })
     } catch (error) {
       const there = error instanceof ApiError ? changedIn(error, file.path) : undefined

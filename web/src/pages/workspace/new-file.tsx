@@ -2,7 +2,6 @@
 import { useState } from 'react'
 import { messageOf, sendJson } from '../../api.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { filePath } from './file-editor.tsx'
 
 export function NewFileDialog({ onClose, onMade }: { onClose(): void; onMade(path: string): void }) {
   const [name, setName] = useState('')
@@ -11,7 +10,10 @@ export function NewFileDialog({ onClose, onMade }: { onClose(): void; onMade(pat
   const make = async () => {
     try {
       const title = path.split('/').at(-1)!.replace(/\.md$/, '')
-      await sendJson('PUT', filePath(path), { text: `# ${title}\n\n`, version: null })
+      await sendJson('PUT', '/workspace/{file}', {
+        params: { file: path },
+        body: { text: `# ${title}\n\n`, version: null },
+      })
       onMade(path)
     } catch (error) {
       setProblem(messageOf(error))

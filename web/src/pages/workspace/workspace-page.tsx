@@ -18,9 +18,6 @@ import { FileEditor } from './file-editor.tsx'
 import { NewFileDialog } from './new-file.tsx'
 import '../../ui/notice.css'
 
-type FileInfo = { path: string; version: string; bytes: number }
-type Listing = { folder: string; limit: number; files: FileInfo[] }
-
 const LOOK_MS = 4000
 
 /** What each of the usual files is for. */
@@ -36,7 +33,7 @@ const ABOUT: Record<string, string> = {
 
 export function WorkspacePage() {
   const { query } = useRoute()
-  const list = useResource('workspace', signal => getJson<Listing>('/workspace', { signal }))
+  const list = useResource('workspace', signal => getJson('/workspace', { signal }))
   const [making, setMaking] = useState(false)
   // Files change without an event: agents write them on the disk.
   useEvery(LOOK_MS, list.reload)
