@@ -11,6 +11,7 @@ import { type Operation, toDocument } from '../src/doors/server/document.ts'
 import { allRoutes } from '../src/doors/server/server.ts'
 
 export const API_TYPES = join(import.meta.dirname, '../web/src/api-types.ts')
+const LINE_LENGTH = 100
 const HEADER = '/** Made from the OpenAPI document by scripts/build-api-types.ts. A test compares. */\n'
 
 type Schema = {
@@ -69,16 +70,18 @@ function typeOf(schema: Schema): string {
   const { $ref, const: value, enum: values, anyOf, oneOf = anyOf } = schema
   if ($ref !== undefined) return $ref.replace('#/components/schemas/', '')
   if (value !== undefined) return literal(value)
-  if (values) return values.map(literal).join(' | ')
-  if (oneOf) return [...new Set(oneOf.map(typeOf))].join(' | ')
-  if (Array.isArray(schema.type)) return schema.type.map(type => typeOf({ ...schema, type })).join(' | ')
+  if (values) return unionOf(values.map(literal))
+  if (oneOf) return unionOf(oneOf.map(typeOf))
+  if (Array.isArray(schema.type)) return unionOf(schema.type.map(type => typeOf({ ...schema, type })))
   switch (schema.type) {
     case undefined:
       return 'unknown'
     case 'integer':
       return 'number'
     case 'array':
-      return schema.prefixItems ? `[${schema.prefixItems.map(typeOf).join(', ')}]` : listOf(typeOf(schema.items ?? {}))
+      return schema.prefixItems
+        ? `[${schema.prefixItems.map(typeOf).join(', ')}]`
+        : `Array<${typeOf(schema.items ?? {})}>`
     case 'object':
       return objectOf(schema)
     case 'string':
@@ -91,12 +94,13 @@ function typeOf(schema: Schema): string {
   }
 }
 
-function literal(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value)
+function unionOf(types: readonly string[]): string {
+  const line = [...new Set(types)].join(' | ')
+  return line.length <= LINE_LENGTH ? line : types.map(type => `\n  | ${type.replaceAll('\n', '\n    ')}`).join('')
 }
 
-function listOf(type: string): string {
-  return /^\w+$/.test(type) || (type.startsWith('{') && !type.includes('\n} | ')) ? `${type}[]` : `(${type})[]`
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value)
 }
 
 function objectOf({ properties = {}, required = [], propertyNames, additionalProperties: others }: Schema): string {
@@ -112,6 +116,8 @@ function objectOf({ properties = {}, required = [], propertyNames, additionalPro
 }
 
 function block(lines: readonly string[]): string {
+  const line = `{ ${lines.join('; ')} }`
+  if (line.length <= LINE_LENGTH && !line.includes('\n')) return line
   return `{\n${lines.join('\n').replace(/^/gm, '  ')}\n}`
 }
 

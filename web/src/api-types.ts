@@ -1,9 +1,6 @@
 /** Made from the OpenAPI document by scripts/build-api-types.ts. A test compares. */
 
-export type SessionList = {
-  sessions: SessionRow[]
-  next: string | null
-}
+export type SessionList = { sessions: Array<SessionRow>; next: string | null }
 
 export type SessionRow = {
   id: string
@@ -13,17 +10,14 @@ export type SessionRow = {
   length: number
   createdAt: number
   updatedAt: number
-  parent?: {
-    id: string
-    seq: number
-  }
+  parent?: { id: string; seq: number }
   about: {
     client?: string
     project?: string
     title?: string
     parent?: string
     reason?: 'compaction' | 'rewind' | 'sub-agent'
-    tags?: string[]
+    tags?: Array<string>
     carried?: number
     recorded?: true
     importedBy?: string
@@ -44,43 +38,14 @@ export type Summary = {
   turns: number
   calls: number
   edits: number
-  tokens: {
-    raw: number
-    shown: number
-    window: number
-  }
-  sent: {
-    raw: number
-    shown: number
-  }
-  money: {
-    without: number
-    with: number
-    saved: number
-    modelled: number
-    estimated: number
-  }
-  series: {
-    raw: number[]
-    shown: number[]
-  }
-  days: {
-    day: string
-    calls: number
-    billed: number
-    saved: number
-    input: number
-    cacheRead: number
-  }[]
+  tokens: { raw: number; shown: number; window: number }
+  sent: { raw: number; shown: number }
+  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
+  series: { raw: Array<number>; shown: Array<number> }
+  days: Array<{ day: string; calls: number; billed: number; saved: number; input: number; cacheRead: number }>
 }
 
-export type Families = {
-  families: Family[]
-  next: string | null
-  found: number
-  sessions: number
-  billed: number
-}
+export type Families = { families: Array<Family>; next: string | null; found: number; sessions: number; billed: number }
 
 export type Family = {
   id: string
@@ -90,17 +55,14 @@ export type Family = {
   length: number
   createdAt: number
   updatedAt: number
-  parent?: {
-    id: string
-    seq: number
-  }
+  parent?: { id: string; seq: number }
   about: {
     client?: string
     project?: string
     title?: string
     parent?: string
     reason?: 'compaction' | 'rewind' | 'sub-agent'
-    tags?: string[]
+    tags?: Array<string>
     carried?: number
     recorded?: true
     importedBy?: string
@@ -113,45 +75,23 @@ export type Family = {
   live: boolean
   isOld: boolean
   summary: Summary | null
-  children: SessionRow[]
-  total: {
-    calls: number
-    billed: number
-    without: number
-    saved: number
-    updatedAt: number
-    known: boolean
-  }
+  children: Array<SessionRow>
+  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
 }
 
 export type Overview = {
-  days: {
-    day: string
-    billed: number
-    saved: number
-    calls: number
-  }[]
-  week: {
-    billed: number
-    saved: number
-    calls: number
-    sessions: number
-    input: number
-    cacheRead: number
-  }
-  agents: Named[]
-  projects: Named[]
-  models: Named[]
-  tags: Named[]
+  days: Array<{ day: string; billed: number; saved: number; calls: number }>
+  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
+  agents: Array<Named>
+  projects: Array<Named>
+  models: Array<Named>
+  tags: Array<Named>
   sessions: number
   counted: number
   live: number
 }
 
-export type Named = {
-  name: string
-  sessions: number
-}
+export type Named = { name: string; sessions: number }
 
 export type Session = {
   id: string
@@ -161,17 +101,14 @@ export type Session = {
   length: number
   createdAt: number
   updatedAt: number
-  parent?: {
-    id: string
-    seq: number
-  }
+  parent?: { id: string; seq: number }
   about: {
     client?: string
     project?: string
     title?: string
     parent?: string
     reason?: 'compaction' | 'rewind' | 'sub-agent'
-    tags?: string[]
+    tags?: Array<string>
     carried?: number
     recorded?: true
     importedBy?: string
@@ -184,182 +121,79 @@ export type Session = {
 
 export type OwnSessions = {
   sessions: number
-  agents: {
-    agent: string
-    sessions: number
-  }[]
-  last: {
-    agent: string
-    at: number
-  } | null
+  agents: Array<{ agent: string; sessions: number }>
+  last: { agent: string; at: number } | null
 }
 
-export type Deleted = {
-  deleted: boolean
-  sessions: {
-    session: string
-    events: number
-    updated_at: number
-  }[]
-}
+export type Deleted = { deleted: boolean; sessions: Array<{ session: string; events: number; updated_at: number }> }
 
-export type SecretPlace = {
-  event: number
-  type: string
-  entry?: number
-  part?: number
-  kind: string
-  hint: string
-}
+export type SecretPlace = { event: number; type: string; entry?: number; part?: number; kind: string; hint: string }
 
-export type Redacted = {
-  redacted: boolean
-  sessions: {
-    session: string
-    kinds: Record<string, number>
-  }[]
-}
+export type Redacted = { redacted: boolean; sessions: Array<{ session: string; kinds: Record<string, number> }> }
 
-export type MessageInput = {
-  role: 'system'
-  parts: ({
-    type: 'text'
-    text: string
-    original?: Original
-  } | {
-    type: 'reasoning'
-    text: string
-    original?: Original
-  } | {
-    type: 'image'
-    mediaType: string
-    data?: string
-    url?: string
-    original?: Original
-  } | {
-    type: 'raw'
-    provider: string
-    value: unknown
-    original?: Original
-  })[]
-  at?: number
-  original?: Original
-} | {
-  role: 'user'
-  parts: ({
-    type: 'text'
-    text: string
-    original?: Original
-  } | {
-    type: 'reasoning'
-    text: string
-    original?: Original
-  } | {
-    type: 'image'
-    mediaType: string
-    data?: string
-    url?: string
-    original?: Original
-  } | {
-    type: 'raw'
-    provider: string
-    value: unknown
-    original?: Original
-  })[]
-  at?: number
-  original?: Original
-} | {
-  role: 'assistant'
-  parts: ({
-    type: 'text'
-    text: string
-    original?: Original
-  } | {
-    type: 'reasoning'
-    text: string
-    original?: Original
-  } | {
-    type: 'image'
-    mediaType: string
-    data?: string
-    url?: string
-    original?: Original
-  } | {
-    type: 'raw'
-    provider: string
-    value: unknown
-    original?: Original
-  } | {
-    type: 'tool-call'
-    id: string
-    name: string
-    input: unknown
-    original?: Original
-  })[]
-  at?: number
-  original?: Original
-} | {
-  role: 'tool'
-  parts: ({
-    type: 'text'
-    text: string
-    original?: Original
-  } | {
-    type: 'reasoning'
-    text: string
-    original?: Original
-  } | {
-    type: 'image'
-    mediaType: string
-    data?: string
-    url?: string
-    original?: Original
-  } | {
-    type: 'raw'
-    provider: string
-    value: unknown
-    original?: Original
-  } | {
-    type: 'tool-result'
-    id: string
-    name: string
-    output: string | ({
-      type: 'text'
-      text: string
+export type MessageInput = 
+  | {
+      role: 'system'
+      parts: Array<
+        | { type: 'text'; text: string; original?: Original }
+        | { type: 'reasoning'; text: string; original?: Original }
+        | { type: 'image'; mediaType: string; data?: string; url?: string; original?: Original }
+        | { type: 'raw'; provider: string; value: unknown; original?: Original }>
+      at?: number
       original?: Original
-    } | {
-      type: 'reasoning'
-      text: string
+    }
+  | {
+      role: 'user'
+      parts: Array<
+        | { type: 'text'; text: string; original?: Original }
+        | { type: 'reasoning'; text: string; original?: Original }
+        | { type: 'image'; mediaType: string; data?: string; url?: string; original?: Original }
+        | { type: 'raw'; provider: string; value: unknown; original?: Original }>
+      at?: number
       original?: Original
-    } | {
-      type: 'image'
-      mediaType: string
-      data?: string
-      url?: string
+    }
+  | {
+      role: 'assistant'
+      parts: Array<
+        | { type: 'text'; text: string; original?: Original }
+        | { type: 'reasoning'; text: string; original?: Original }
+        | { type: 'image'; mediaType: string; data?: string; url?: string; original?: Original }
+        | { type: 'raw'; provider: string; value: unknown; original?: Original }
+        | { type: 'tool-call'; id: string; name: string; input: unknown; original?: Original }>
+      at?: number
       original?: Original
-    } | {
-      type: 'raw'
-      provider: string
-      value: unknown
+    }
+  | {
+      role: 'tool'
+      parts: Array<
+        | { type: 'text'; text: string; original?: Original }
+        | { type: 'reasoning'; text: string; original?: Original }
+        | { type: 'image'; mediaType: string; data?: string; url?: string; original?: Original }
+        | { type: 'raw'; provider: string; value: unknown; original?: Original }
+        | {
+            type: 'tool-result'
+            id: string
+            name: string
+            output: 
+              | string
+              | Array<
+                  | { type: 'text'; text: string; original?: Original }
+                  | { type: 'reasoning'; text: string; original?: Original }
+                  | { type: 'image'; mediaType: string; data?: string; url?: string; original?: Original }
+                  | { type: 'raw'; provider: string; value: unknown; original?: Original }>
+            isError?: boolean
+            original?: Original
+          }>
+      at?: number
       original?: Original
-    })[]
-    isError?: boolean
-    original?: Original
-  })[]
-  at?: number
-  original?: Original
-}
+    }
 
 export type Original = {
   dialect: 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini' | 'ai-sdk' | 'langchain'
   value: unknown
 }
 
-export type EntryPage = {
-  entries: Entry[]
-  total: number
-  next: number | null
-}
+export type EntryPage = { entries: Array<Entry>; total: number; next: number | null }
 
 export type Entry = {
   entry: number
@@ -367,118 +201,70 @@ export type Entry = {
   at: number
   message: Message
   shown?: Message | null
-  edits: string[]
+  edits: Array<string>
   pinned: boolean
 }
 
-export type Message = {
-  role: Role
-  parts: Part[]
-  at?: number
-  original?: Original
-}
+export type Message = { role: Role; parts: Array<Part>; at?: number; original?: Original }
 
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 
-export type Part = {
-  type: 'text'
-  text: string
-  original?: Original
-  edit?: string
-} | {
-  type: 'reasoning'
-  text: string
-  original?: Original
-  edit?: string
-} | {
-  type: 'tool-call'
-  id: string
-  name: string
-  input: unknown
-  original?: Original
-  edit?: string
-} | {
-  type: 'tool-result'
-  id: string
-  name: string
-  output: string | Part[]
-  isError?: boolean
-  original?: Original
-  edit?: string
-} | {
-  type: 'image'
-  mediaType: string
-  data?: string
-  url?: string
-  original?: Original
-  edit?: string
-} | {
-  type: 'raw'
-  provider: string
-  value: unknown
-  original?: Original
-  edit?: string
-}
+export type Part = 
+  | { type: 'text'; text: string; original?: Original; edit?: string }
+  | { type: 'reasoning'; text: string; original?: Original; edit?: string }
+  | { type: 'tool-call'; id: string; name: string; input: unknown; original?: Original; edit?: string }
+  | {
+      type: 'tool-result'
+      id: string
+      name: string
+      output: string | Array<Part>
+      isError?: boolean
+      original?: Original
+      edit?: string
+    }
+  | {
+      type: 'image'
+      mediaType: string
+      data?: string
+      url?: string
+      original?: Original
+      edit?: string
+    }
+  | { type: 'raw'; provider: string; value: unknown; original?: Original; edit?: string }
 
 export type View = {
   session: string
-  messages: Message[]
+  messages: Array<Message>
   tokens: number
-  edits: Edit[]
-  pending: {
-    saves: number
-    reason: string
-  }[]
+  edits: Array<Edit>
+  pending: Array<{ saves: number; reason: string }>
   decision?: string
-  waiting: string[]
-  report: Violation[]
+  waiting: Array<string>
+  report: Array<Violation>
 }
 
 export type Edit = {
   id: string
   target: Target
-  replacement: string | null | {
-    messages: Message[]
-  } | {
-    input: unknown
-  }
+  replacement: string | null | { messages: Array<Message> } | { input: unknown }
   by: string
   why: string
   saved: number
   mark?: string
 }
 
-export type Target = {
-  type: 'entry'
-  entry: number
-} | {
-  type: 'part'
-  entry: number
-  part: number
-  leaf?: number
-  span?: [number, number]
-} | {
-  type: 'range'
-  from: number
-  to: number
-} | {
-  type: 'after'
-  entry: number
-}
+export type Target = 
+  | { type: 'entry'; entry: number }
+  | { type: 'part'; entry: number; part: number; leaf?: number; span?: [number, number] }
+  | { type: 'range'; from: number; to: number }
+  | { type: 'after'; entry: number }
 
-export type Violation = {
-  rule: string
-  message: string
-}
+export type Violation = { rule: string; message: string }
 
 export type EditState = {
   id: string
   target: Target
-  replacement: string | null | {
-    messages: Message[]
-  } | {
-    input: unknown
-  }
+  replacement: string | null | { messages: Array<Message> } | { input: unknown }
   by: string
   why: string
   saved: number
@@ -487,21 +273,15 @@ export type EditState = {
   seq: number
 }
 
-export type ContextRequest = {
-  action: 'discard' | 'replace'
-  targets: (string[] | {
-    start: string
-    end: string
-    replacement: string
-  })[]
-} | {
-  action: 'distill'
-  targets: (string[] | {
-    start: string
-    end: string
-    replacement: string
-  })[]
-}
+export type ContextRequest = 
+  | {
+      action: 'discard' | 'replace'
+      targets: Array<Array<string> | { start: string; end: string; replacement: string }>
+    }
+  | {
+      action: 'distill'
+      targets: Array<Array<string> | { start: string; end: string; replacement: string }>
+    }
 
 export type Hit = {
   entry: number
@@ -535,30 +315,16 @@ export type Nearby = {
 }
 
 export type Suggestion = {
-  operation: {
-    start: string
-    end: string
-    replacement: string
-  }
+  operation: { start: string; end: string; replacement: string }
   reason: string
   entry: number
   part: number
   tokens: number
 }
 
-export type FileChange = {
-  turn: number
-  path: string
-  kind: 'write' | 'edit' | 'remove'
-  intent?: string
-}
+export type FileChange = { turn: number; path: string; kind: 'write' | 'edit' | 'remove'; intent?: string }
 
-export type FileState = {
-  path: string
-  turn: number
-  content: string | null
-  basis: string[]
-}
+export type FileState = { path: string; turn: number; content: string | null; basis: Array<string> }
 
 export type ContextMap = {
   session: string
@@ -568,16 +334,13 @@ export type ContextMap = {
   calls: number
   entries: number
   window: number
-  marks: number[]
+  marks: Array<number>
   overhead: number
   cached: number
   cold: boolean
-  tokens: {
-    raw: number
-    shown: number
-  }
+  tokens: { raw: number; shown: number }
   scale: number
-  bars: Bar[]
+  bars: Array<Bar>
 }
 
 export type Bar = {
@@ -592,7 +355,7 @@ export type Bar = {
   label: string
   raw: number
   shown: number
-  edits: string[]
+  edits: Array<string>
   pinned: boolean
 }
 
@@ -607,31 +370,16 @@ export type PartDetail = {
   inView: boolean
   original: Part
   shown: Part | null
-  texts: {
-    original: string
-    shown: string | null
-  }
-  tokens: {
-    original: number
-    shown: number
-  }
-  instead: {
-    edit: string
-    from: number
-    to: number
-    messages: Message[]
-  } | null
-  edits: PartEdit[]
+  texts: { original: string; shown: string | null }
+  tokens: { original: number; shown: number }
+  instead: { edit: string; from: number; to: number; messages: Array<Message> } | null
+  edits: Array<PartEdit>
 }
 
 export type PartEdit = {
   id: string
   target: Target
-  replacement: string | null | {
-    messages: Message[]
-  } | {
-    input: unknown
-  }
+  replacement: string | null | { messages: Array<Message> } | { input: unknown }
   by: string
   why: string
   saved: number
@@ -647,7 +395,7 @@ export type PartEdit = {
 export type Timeline = {
   session: string
   length: number
-  calls: TimelineCall[]
+  calls: Array<TimelineCall>
   total: number
   next: number | null
   window: number
@@ -659,45 +407,29 @@ export type TimelineCall = {
   entry: number
   at: number
   model: string
-  paid: {
-    dollars: number
-    output: number
-    estimated: boolean
-  }
+  paid: { dollars: number; output: number; estimated: boolean }
   modelled: number
   inherited: boolean
   sent: CallSum
   raw: CallSum
-  miss: {
-    kind: LossCause
-    lost: number
-    cause: string
-  } | null
-  edits: {
-    made: number
-    ids: string[]
-    saved: number
-    undone: string[]
-  }
+  miss: { kind: LossCause; lost: number; cause: string } | null
+  edits: { made: number; ids: Array<string>; saved: number; undone: Array<string> }
   decision: string | null
-  reported: {
-    input?: number
-    cacheRead?: number
-    cacheWrite?: number
-    cacheWriteLong?: number
-    output?: number
-    reasoning?: number
-    model?: string
-    tier?: string
-  } | null
+  reported: 
+    | {
+        input?: number
+        cacheRead?: number
+        cacheWrite?: number
+        cacheWriteLong?: number
+        output?: number
+        reasoning?: number
+        model?: string
+        tier?: string
+      }
+    | null
 }
 
-export type CallSum = {
-  tokens: number
-  cached: number
-  written: number
-  cost: number
-}
+export type CallSum = { tokens: number; cached: number; written: number; cost: number }
 
 export type LossCause = 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'
 
@@ -738,7 +470,7 @@ export type Step = {
   dollars: number
   tokens: number
   cacheLost: boolean
-  tools: {
+  tools: Array<{
     entry: number
     part: number
     name: string
@@ -747,28 +479,23 @@ export type Step = {
     at: number
     tokens: number
     error: boolean
-  }[]
+  }>
 }
 
 export type Why = {
   session: string
   billedUsd: number
   predictedUsd: number
-  calls: WhyCall[]
-  causes: {
+  calls: Array<WhyCall>
+  causes: Array<{
     cause: 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider' | 'start' | 'none'
     times: number
     lost: number
     extraUsd: number
     differenceUsd: number
-  }[]
-  moments: WhyCall[]
-  free: {
-    coldCalls: number
-    edits: number
-    savedUsd: number
-    evidence: number
-  } | null
+  }>
+  moments: Array<WhyCall>
+  free: { coldCalls: number; edits: number; savedUsd: number; evidence: number } | null
 }
 
 export type WhyCall = {
@@ -788,42 +515,12 @@ export type WhyCall = {
 export type Rent = {
   session: string
   dollars: number
-  kind: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
-  tool: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
-  server: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
-  file: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
-  agent: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
-  edit: {
-    name: string
-    tokens: number
-    dollars: number
-    saved: number
-  }[]
+  kind: Array<{ name: string; tokens: number; dollars: number; saved: number }>
+  tool: Array<{ name: string; tokens: number; dollars: number; saved: number }>
+  server: Array<{ name: string; tokens: number; dollars: number; saved: number }>
+  file: Array<{ name: string; tokens: number; dollars: number; saved: number }>
+  agent: Array<{ name: string; tokens: number; dollars: number; saved: number }>
+  edit: Array<{ name: string; tokens: number; dollars: number; saved: number }>
 }
 
 export type Verdict = {
@@ -835,14 +532,11 @@ export type Verdict = {
   quotes: number
   lost: number
   cacheLost: Record<string, number>
-  parts: {
+  parts: Array<{
     part: 'read' | 'new' | 'output' | 'edit' | 'pause' | 'client' | 'model' | 'server' | 'provider'
     dollars: number
-  }[]
-  edits: {
-    id: string
-    dollars: number
-  }[]
+  }>
+  edits: Array<{ id: string; dollars: number }>
 }
 
 export type Would = {
@@ -852,26 +546,19 @@ export type Would = {
   share: number
   evidence: number
   edits: number
-  tokens: {
-    raw: number
-    shown: number
-  }
-  bars: Bar[]
-  list: {
+  tokens: { raw: number; shown: number }
+  bars: Array<Bar>
+  list: Array<{
     id: string
     target: Target
-    replacement: string | null | {
-      messages: Message[]
-    } | {
-      input: unknown
-    }
+    replacement: string | null | { messages: Array<Message> } | { input: unknown }
     by: string
     why: string
     saved: number
     mark?: string
     call: number
     dollars: number
-  }[]
+  }>
 }
 
 export type Moment = {
@@ -884,8 +571,8 @@ export type Moment = {
   isCold: boolean
   coldAt: number | null
   nextUsd: number
-  parts: PricedPart[]
-  free: string[]
+  parts: Array<PricedPart>
+  free: Array<string>
   price: EditPrice | null
 }
 
@@ -902,7 +589,7 @@ export type PricedPart = {
 }
 
 export type EditPrice = {
-  ids: string[]
+  ids: Array<string>
   tokens: number
   perCallUsd: number
   rewritten: number
@@ -914,24 +601,16 @@ export type EditPrice = {
 export type Dropped = {
   session: string
   before: string | null
-  parts: {
-    id: string
-    kind: string
-    tokens: number
-    preview: string
-  }[]
+  parts: Array<{ id: string; kind: string; tokens: number; preview: string }>
 }
 
 export type Pending = {
   session: string
   policy: string
   decision: string | null
-  now: HeldEdit[]
-  later: HeldEdit[]
-  saves: {
-    now: number
-    later: number
-  }
+  now: Array<HeldEdit>
+  later: Array<HeldEdit>
+  saves: { now: number; later: number }
 }
 
 export type HeldEdit = {
@@ -951,11 +630,7 @@ export type CompactPreview = {
   narrowed: boolean
   text: string
   request: string | null
-  tokens: {
-    replaced: number
-    summary: number
-    saved: number
-  }
+  tokens: { replaced: number; summary: number; saved: number }
   rewritten: number
   problem: string | null
 }
@@ -964,16 +639,8 @@ export type Imported = {
   format: string
   import: string
   found: number
-  sessions: {
-    session: string
-    messages: number
-    added: number
-    healed: string[]
-  }[]
-  problems: {
-    line?: number
-    message: string
-  }[]
+  sessions: Array<{ session: string; messages: number; added: number; healed: Array<string> }>
+  problems: Array<{ line?: number; message: string }>
 }
 
 export type Costs = {
@@ -992,31 +659,13 @@ export type Costs = {
   saved: number
   effectiveDollars: number
   dollars: number
-  series: {
-    tokens: number[]
-    cost: number[]
-  }
-  decisions: {
-    call: number
-    edits: number
-    saved: number
-    text: string
-  }[]
+  series: { tokens: Array<number>; cost: Array<number> }
+  decisions: Array<{ call: number; edits: number; saved: number; text: string }>
 }
 
-export type Users = {
-  users: {
-    user: string
-    blocks: number
-    open: number
-  }[]
-  own: string
-}
+export type Users = { users: Array<{ user: string; blocks: number; open: number }>; own: string }
 
-export type PolicyInfo = {
-  name: string
-  about: string
-}
+export type PolicyInfo = { name: string; about: string }
 
 export type Block = {
   user_id: string
@@ -1025,19 +674,11 @@ export type Block = {
   body: string
   schema_ref: string | null
   updated_at: number
-  stale: {
-    text: string
-    since?: string
-    replacedBy?: string
-  }[]
+  stale: Array<{ text: string; since?: string; replacedBy?: string }>
   version: string
 }
 
-export type BlockHit = {
-  label: string
-  title: string
-  snippet: string
-}
+export type BlockHit = { label: string; title: string; snippet: string }
 
 export type Version = {
   version: string
@@ -1056,28 +697,16 @@ export type Proposal = {
   user_id: string
   label: string
   kind: 'edit' | 'append' | 'prepend' | 'section' | 'new'
-  base: {
-    version: string
-    title: string
-    body: string
-  } | null
+  base: { version: string; title: string; body: string } | null
   title: string
   body: string
   agent_id: string
   reasoning: string
   confidence: 'low' | 'medium' | 'high'
-  entries: {
-    session: string
-    entry: number
-    source?: 'user' | 'tool'
-  }[]
+  entries: Array<{ session: string; entry: number; source?: 'user' | 'tool' }>
   created_at: number
   state: ProposalState
-  decision: {
-    at: number
-    by: string
-    why: string
-  } | null
+  decision: { at: number; by: string; why: string } | null
   branch: string | null
 }
 
@@ -1087,85 +716,46 @@ export type Review = {
   proposal: Proposal
   block: Block | null
   merge: Merge
-  duplicates: {
-    label: string
-    text: string
-    proposal?: string
-    state?: ProposalState
-  }[]
+  duplicates: Array<{ label: string; text: string; proposal?: string; state?: ProposalState }>
   from_tools: boolean
-  diff: DiffPart[]
-  title_diff: DiffPart[]
-  hidden: {
-    char: string
-    name: string
-    count: number
-  }[]
+  diff: Array<DiffPart>
+  title_diff: Array<DiffPart>
+  hidden: Array<{ char: string; name: string; count: number }>
   problem: string | null
 }
 
-export type Region = {
-  type: 'settled'
-  text: string
-} | {
-  type: 'conflict'
-  base: string
-  now: string
-  proposed: string
-}
+export type Region = 
+  | { type: 'settled'; text: string }
+  | { type: 'conflict'; base: string; now: string; proposed: string }
 
-export type Merge = {
-  type: 'clean'
-  title: string
-  body: string
-  stale: boolean
-} | {
-  type: 'conflict'
-  title: string
-  titles?: {
-    base: string
-    now: string
-    proposed: string
-  }
-  regions: Region[]
-  marked: string
-} | {
-  type: 'deleted'
-}
+export type Merge = 
+  | { type: 'clean'; title: string; body: string; stale: boolean }
+  | {
+      type: 'conflict'
+      title: string
+      titles?: { base: string; now: string; proposed: string }
+      regions: Array<Region>
+      marked: string
+    }
+  | { type: 'deleted' }
 
-export type DiffPart = {
-  type: 'same' | 'added' | 'removed'
-  text: string
-}
+export type DiffPart = { type: 'same' | 'added' | 'removed'; text: string }
 
 export type Personas = {
-  personas: {
+  personas: Array<{
     name: string
     description: string
     model: string | null
-    tools: string[] | null
+    tools: Array<string> | null
     source: 'package' | 'home'
-  }[]
+  }>
   chosen: string
   demo: boolean
 }
 
-export type Workspace = {
-  folder: string
-  limit: number
-  files: {
-    path: string
-    version: string
-    bytes: number
-  }[]
-}
+export type Workspace = { folder: string; limit: number; files: Array<{ path: string; version: string; bytes: number }> }
 
-export type WorkspaceFile = {
-  path: string
-  text: string
-  version: string
-  bytes: number
-}
+export type WorkspaceFile = { path: string; text: string; version: string; bytes: number }
 
 export type Token = {
   id: string
@@ -1179,15 +769,15 @@ export type Token = {
 
 export type Settings = {
   file: string | null
-  settings: Setting[]
+  settings: Array<Setting>
   keep: Record<string, number>
-  models: ModelRow[]
+  models: Array<ModelRow>
   asOf: string
 }
 
 export type Setting = {
   key: string
-  path: string[]
+  path: Array<string>
   value: unknown
   source: 'default' | 'file' | 'environment' | 'flag'
   from: string | null
@@ -1209,23 +799,10 @@ export type ModelRow = {
   from: 'table' | 'file' | 'family'
 }
 
-export type KnobPoint = {
-  keep: string
-  billedUsd: number
-  savedUsd: number
-  kept: number
-  quotes: number
-}
+export type KnobPoint = { keep: string; billedUsd: number; savedUsd: number; kept: number; quotes: number }
 
 export type Routes = {
-  'GET /sessions': {
-    query?: {
-      limit?: number
-      cursor?: string
-      contains?: string
-    }
-    answer: SessionList
-  }
+  'GET /sessions': { query?: { limit?: number; cursor?: string; contains?: string }; answer: SessionList }
   'POST /sessions': {
     body?: {
       id?: string
@@ -1233,7 +810,7 @@ export type Routes = {
       model?: string
       overhead?: number
       owner?: string
-      messages?: MessageInput[]
+      messages?: Array<MessageInput>
     }
     answer: Session
   }
@@ -1253,277 +830,105 @@ export type Routes = {
     }
     answer: Families
   }
-  'GET /overview': {
-    answer: Overview
-  }
-  'PUT /sessions/{session}/title': {
-    params: {
-      session: string
-    }
-    body: {
-      title: string
-    }
-    answer: Session
-  }
-  'PUT /sessions/{session}/tags': {
-    params: {
-      session: string
-    }
-    body: {
-      tags: string[]
-    }
-    answer: Session
-  }
-  'GET /own-sessions': {
-    answer: OwnSessions
-  }
-  'POST /own-sessions/last': {
-    answer: {
-      session: string
-    }
-  }
+  'GET /overview': { answer: Overview }
+  'PUT /sessions/{session}/title': { params: { session: string }; body: { title: string }; answer: Session }
+  'PUT /sessions/{session}/tags': { params: { session: string }; body: { tags: Array<string> }; answer: Session }
+  'GET /own-sessions': { answer: OwnSessions }
+  'POST /own-sessions/last': { answer: { session: string } }
   'POST /deletions': {
-    body: {
-      sessions: string[]
-      preview?: boolean
-    } | {
-      before: number
-      preview?: boolean
-    } | {
-      import: string
-      preview?: boolean
-    }
+    body: 
+      | { sessions: Array<string>; preview?: boolean }
+      | { before: number; preview?: boolean }
+      | { import: string; preview?: boolean }
     answer: Deleted
   }
-  'DELETE /users/{user}': {
-    params: {
-      user: string
-    }
-    query?: {
-      preview?: 'true' | 'false'
-    }
-    answer: Deleted
-  }
-  'GET /sessions/{session}/secrets': {
-    params: {
-      session: string
-    }
-    answer: {
-      secrets: SecretPlace[]
-    }
-  }
+  'DELETE /users/{user}': { params: { user: string }; query?: { preview?: 'true' | 'false' }; answer: Deleted }
+  'GET /sessions/{session}/secrets': { params: { session: string }; answer: { secrets: Array<SecretPlace> } }
   'POST /redactions': {
-    body: {
-      secrets: true
-      sessions?: string[]
-      preview?: boolean
-    } | {
-      text: string
-      sessions?: string[]
-      preview?: boolean
-    }
+    body: 
+      | { secrets: true; sessions?: Array<string>; preview?: boolean }
+      | { text: string; sessions?: Array<string>; preview?: boolean }
     answer: Redacted
   }
-  'GET /sessions/{session}': {
-    params: {
-      session: string
-    }
-    answer: Session
-  }
+  'GET /sessions/{session}': { params: { session: string }; answer: Session }
   'POST /sessions/{session}/messages': {
-    params: {
-      session: string
-    }
-    body: {
-      messages: MessageInput[]
-    }
-    answer: {
-      entries: number[]
-    }
+    params: { session: string }
+    body: { messages: Array<MessageInput> }
+    answer: { entries: Array<number> }
   }
-  'GET /sessions/{session}/entries': {
-    params: {
-      session: string
-    }
-    query?: {
-      limit?: number
-      cursor?: number
-    }
-    answer: EntryPage
-  }
-  'GET /sessions/{session}/view': {
-    params: {
-      session: string
-    }
-    answer: View
-  }
-  'POST /sessions/{session}/view': {
-    params: {
-      session: string
-    }
-    body?: {
-      plan?: boolean
-    }
-    answer: View
-  }
+  'GET /sessions/{session}/entries': { params: { session: string }; query?: { limit?: number; cursor?: number }; answer: EntryPage }
+  'GET /sessions/{session}/view': { params: { session: string }; answer: View }
+  'POST /sessions/{session}/view': { params: { session: string }; body?: { plan?: boolean }; answer: View }
   'GET /sessions/{session}/explained': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     answer: {
       session: string
-      slots: {
+      slots: Array<{
         from: number
         to: number
-        messages: {
-          message: Message
-          tokens: number
-          ids: (string | null)[]
-        }[]
+        messages: Array<{ message: Message; tokens: number; ids: Array<string | null> }>
         tokens: number
-        edits: {
-          id: string
-          shows: boolean
-        }[]
+        edits: Array<{ id: string; shows: boolean }>
         pinned: boolean
-      }[]
+      }>
       tokens: number
       saved: number
     }
   }
   'GET /sessions/{session}/stats': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     answer: {
       session: string
       events: number
       entries: number
       calls: number
-      tokens: {
-        view: number
-        saved: number
-        window: number
-      }
-      edits: {
-        active: number
-        undone: number
-        by: {
-          by: string
-          edits: number
-          saved: number
-        }[]
-      }
-      usage: {
-        reports: number
-        input: number
-        cacheRead: number
-        cacheWrite: number
-        output: number
-      }
+      tokens: { view: number; saved: number; window: number }
+      edits: { active: number; undone: number; by: Array<{ by: string; edits: number; saved: number }> }
+      usage: { reports: number; input: number; cacheRead: number; cacheWrite: number; output: number }
     }
   }
-  'GET /sessions/{session}/edits': {
-    params: {
-      session: string
-    }
-    answer: {
-      edits: EditState[]
-    }
-  }
+  'GET /sessions/{session}/edits': { params: { session: string }; answer: { edits: Array<EditState> } }
   'POST /sessions/{session}/edits': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     body: ContextRequest
     answer: {
-      edits: Edit[]
-      replacements: {
+      edits: Array<Edit>
+      replacements: Array<{
         operation: unknown
         entry: number
         originalLength: number
         newLength: number
         tokensSaved: number
-      }[]
+      }>
       tokensSaved: number
     }
   }
   'POST /sessions/{session}/edits/apply': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     body: {
-      edits: {
+      edits: Array<{
         target: Target
-        replacement: string | null | {
-          messages: MessageInput[]
-        } | {
-          input: unknown
-        }
+        replacement: string | null | { messages: Array<MessageInput> } | { input: unknown }
         why: string
-      }[]
+      }>
     }
-    answer: {
-      edits: Edit[]
-    }
+    answer: { edits: Array<Edit> }
   }
-  'POST /sessions/{session}/edits/{edit}/undo': {
-    params: {
-      session: string
-      edit: string
-    }
-    answer: EditState
-  }
-  'POST /sessions/{session}/edits/{edit}/redo': {
-    params: {
-      session: string
-      edit: string
-    }
-    answer: EditState
-  }
+  'POST /sessions/{session}/edits/{edit}/undo': { params: { session: string; edit: string }; answer: EditState }
+  'POST /sessions/{session}/edits/{edit}/redo': { params: { session: string; edit: string }; answer: EditState }
   'POST /sessions/{session}/pin': {
-    params: {
-      session: string
-    }
-    body: {
-      entry: number
-      part?: number
-      on?: boolean
-    }
-    answer: {
-      entry: number
-      part?: number
-      on: boolean
-    }
+    params: { session: string }
+    body: { entry: number; part?: number; on?: boolean }
+    answer: { entry: number; part?: number; on: boolean }
   }
   'POST /sessions/{session}/restore': {
-    params: {
-      session: string
-    }
-    body: {
-      id: string
-    }
-    answer: {
-      entry: number
-      part: number
-      text: string
-      edit?: Edit
-    }
+    params: { session: string }
+    body: { id: string }
+    answer: { entry: number; part: number; text: string; edit?: Edit }
   }
-  'POST /sessions/{session}/fork': {
-    params: {
-      session: string
-    }
-    body?: {
-      at?: number
-      id?: string
-    }
-    answer: Session
-  }
+  'POST /sessions/{session}/fork': { params: { session: string }; body?: { at?: number; id?: string }; answer: Session }
   'GET /sessions/{session}/recall': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     query: {
       q: string
       limit?: number
@@ -1533,9 +938,7 @@ export type Routes = {
       since?: string
       until?: string
     }
-    answer: {
-      hits: Hit[]
-    }
+    answer: { hits: Array<Hit> }
   }
   'GET /recall': {
     query: {
@@ -1549,54 +952,27 @@ export type Routes = {
       project?: string
       tag?: string
     }
-    answer: {
-      hits: Hit[]
-      behind: boolean
-    }
+    answer: { hits: Array<Hit>; behind: boolean }
   }
   'GET /sessions/{session}/around': {
-    params: {
-      session: string
-    }
-    query: {
-      id: string
-      before?: number
-      after?: number
-    }
-    answer: {
-      parts: Nearby[]
-    }
+    params: { session: string }
+    query: { id: string; before?: number; after?: number }
+    answer: { parts: Array<Nearby> }
   }
   'GET /sessions/{session}/original': {
-    params: {
-      session: string
-    }
-    query: {
-      id: string
-    }
-    answer: {
-      entry: number
-      part: number
-      text: string
-    }
+    params: { session: string }
+    query: { id: string }
+    answer: { entry: number; part: number; text: string }
   }
   'GET /sessions/{session}/suggestions': {
-    params: {
-      session: string
-    }
-    query?: {
-      limit?: number
-    }
-    answer: {
-      suggestions: Suggestion[]
-    }
+    params: { session: string }
+    query?: { limit?: number }
+    answer: { suggestions: Array<Suggestion> }
   }
   'GET /sessions/{session}/parts': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     answer: {
-      parts: {
+      parts: Array<{
         hash: string
         entry: number
         part: number
@@ -1604,555 +980,191 @@ export type Routes = {
         tool?: string
         tokens: number
         preview: string
-      }[]
+      }>
     }
   }
-  'GET /sessions/{session}/changelog': {
-    params: {
-      session: string
-    }
-    answer: {
-      changes: FileChange[]
-      text: string
-    }
-  }
-  'GET /sessions/{session}/file': {
-    params: {
-      session: string
-    }
-    query: {
-      path: string
-      turn?: number
-    }
-    answer: FileState
-  }
+  'GET /sessions/{session}/changelog': { params: { session: string }; answer: { changes: Array<FileChange>; text: string } }
+  'GET /sessions/{session}/file': { params: { session: string }; query: { path: string; turn?: number }; answer: FileState }
   'GET /sessions/{session}/verify': {
-    params: {
-      session: string
-    }
+    params: { session: string }
     answer: {
       ok: boolean
       events: number
       entries: number
       edits: number
-      violations: Violation[]
-      redacted?: {
-        at: number
-        by: string
-        from: number
-        kinds: Record<string, number>
-      }[]
+      violations: Array<Violation>
+      redacted?: Array<{ at: number; by: string; from: number; kinds: Record<string, number> }>
     }
   }
-  'GET /sessions/{session}/map': {
-    params: {
-      session: string
-    }
-    query?: {
-      at?: number
-      max?: number
-    }
-    answer: ContextMap
-  }
-  'GET /sessions/{session}/parts/{entry}/{part}': {
-    params: {
-      session: string
-      entry: number
-      part: number
-    }
-    answer: PartDetail
-  }
-  'GET /sessions/{session}/summary': {
-    params: {
-      session: string
-    }
-    answer: Summary
-  }
-  'GET /sessions/{session}/timeline': {
-    params: {
-      session: string
-    }
-    query?: {
-      from?: number
-      limit?: number
-    }
-    answer: Timeline
-  }
+  'GET /sessions/{session}/map': { params: { session: string }; query?: { at?: number; max?: number }; answer: ContextMap }
+  'GET /sessions/{session}/parts/{entry}/{part}': { params: { session: string; entry: number; part: number }; answer: PartDetail }
+  'GET /sessions/{session}/summary': { params: { session: string }; answer: Summary }
+  'GET /sessions/{session}/timeline': { params: { session: string }; query?: { from?: number; limit?: number }; answer: Timeline }
   'GET /sessions/{session}/turns': {
-    params: {
-      session: string
-    }
-    query?: {
-      entry?: number
-    }
-    answer: {
-      turns: Turn[]
-      agents: SubAgent[]
-      steps: Step[]
-    }
+    params: { session: string }
+    query?: { entry?: number }
+    answer: { turns: Array<Turn>; agents: Array<SubAgent>; steps: Array<Step> }
   }
-  'GET /sessions/{session}/share': {
-    params: {
-      session: string
-    }
-    query?: {
-      hide_names?: 'true' | 'false'
-    }
-    answer: unknown
-  }
-  'GET /sessions/{session}/why': {
-    params: {
-      session: string
-    }
-    query?: {
-      free?: 'true' | 'false'
-    }
-    answer: Why
-  }
-  'GET /sessions/{session}/rent': {
-    params: {
-      session: string
-    }
-    answer: Rent
-  }
-  'GET /sessions/{session}/verdict': {
-    params: {
-      session: string
-    }
-    answer: Verdict
-  }
-  'GET /sessions/{session}/would': {
-    params: {
-      session: string
-    }
-    query?: {
-      policy?: string
-      max?: number
-    }
-    answer: Would
-  }
-  'GET /sessions/{session}/now': {
-    params: {
-      session: string
-    }
-    query?: {
-      drop?: string
-    }
-    answer: Moment
-  }
-  'GET /sessions/{session}/dropped': {
-    params: {
-      session: string
-    }
-    answer: Dropped
-  }
-  'POST /sessions/{session}/dropped': {
-    params: {
-      session: string
-    }
-    body: {
-      ids: string[]
-    }
-    answer: {
-      edits: Edit[]
-    }
-  }
-  'GET /sessions/{session}/pending': {
-    params: {
-      session: string
-    }
-    answer: Pending
-  }
+  'GET /sessions/{session}/share': { params: { session: string }; query?: { hide_names?: 'true' | 'false' }; answer: unknown }
+  'GET /sessions/{session}/why': { params: { session: string }; query?: { free?: 'true' | 'false' }; answer: Why }
+  'GET /sessions/{session}/rent': { params: { session: string }; answer: Rent }
+  'GET /sessions/{session}/verdict': { params: { session: string }; answer: Verdict }
+  'GET /sessions/{session}/would': { params: { session: string }; query?: { policy?: string; max?: number }; answer: Would }
+  'GET /sessions/{session}/now': { params: { session: string }; query?: { drop?: string }; answer: Moment }
+  'GET /sessions/{session}/dropped': { params: { session: string }; answer: Dropped }
+  'POST /sessions/{session}/dropped': { params: { session: string }; body: { ids: Array<string> }; answer: { edits: Array<Edit> } }
+  'GET /sessions/{session}/pending': { params: { session: string }; answer: Pending }
   'POST /sessions/{session}/compact/preview': {
-    params: {
-      session: string
-    }
-    body: {
-      from: number
-      to: number
-      text?: string
-    }
+    params: { session: string }
+    body: { from: number; to: number; text?: string }
     answer: CompactPreview
   }
   'POST /sessions/{session}/compact': {
-    params: {
-      session: string
-    }
-    body: {
-      from: number
-      to: number
-      text: string
-    }
-    answer: {
-      edit: Edit
-    }
+    params: { session: string }
+    body: { from: number; to: number; text: string }
+    answer: { edit: Edit }
   }
-  'POST /import': {
-    query?: {
-      name?: string
-      file?: string
-      most?: number
-      import?: string
-    }
-    answer: Imported
-  }
+  'POST /import': { query?: { name?: string; file?: string; most?: number; import?: string }; answer: Imported }
   'POST /sessions/{session}/compare': {
-    params: {
-      session: string
-    }
-    body: {
-      policies: string[]
-      model?: string
-      keep?: 'least' | 'less' | 'normal' | 'more' | 'most'
-    }
-    answer: {
-      session: string
-      model: string
-      policies: Costs[]
-    }
+    params: { session: string }
+    body: { policies: Array<string>; model?: string; keep?: 'least' | 'less' | 'normal' | 'more' | 'most' }
+    answer: { session: string; model: string; policies: Array<Costs> }
   }
   'POST /v1/compress': {
-    body: {
-      messages: {
-        role: string
-        content?: unknown
-      }[]
-      model?: string
-    }
+    body: { messages: Array<{ role: string; content?: unknown }>; model?: string }
     answer: {
-      messages: {
-        role: string
-        content?: unknown
-      }[]
+      messages: Array<{ role: string; content?: unknown }>
       tokens_before: number
       tokens_after: number
       tokens_saved: number
       compression_ratio: number
-      transforms_applied: string[]
-      ccr_hashes: string[]
+      transforms_applied: Array<string>
+      ccr_hashes: Array<string>
       session: string | null
     }
   }
   'GET /v1/retrieve/{hash}': {
-    params: {
-      hash: string
-    }
-    query?: {
-      query?: string
-    }
-    answer: {
-      hash: string
-      original_content: string
-      session: string
-      entry: number
-    }
+    params: { hash: string }
+    query?: { query?: string }
+    answer: { hash: string; original_content: string; session: string; entry: number }
   }
-  'GET /users': {
-    answer: Users
-  }
-  'GET /policies': {
-    answer: {
-      policies: PolicyInfo[]
-    }
-  }
+  'GET /users': { answer: Users }
+  'GET /policies': { answer: { policies: Array<PolicyInfo> } }
   'GET /users/{user}/blocks': {
-    params: {
-      user: string
-    }
-    query?: {
-      limit?: number
-      cursor?: string
-    }
-    answer: {
-      blocks: Block[]
-      next: string | null
-    }
+    params: { user: string }
+    query?: { limit?: number; cursor?: string }
+    answer: { blocks: Array<Block>; next: string | null }
   }
   'GET /users/{user}/memory': {
-    params: {
-      user: string
-    }
-    query: {
-      q: string
-      limit?: number
-    }
-    answer: {
-      hits: BlockHit[]
-    }
+    params: { user: string }
+    query: { q: string; limit?: number }
+    answer: { hits: Array<BlockHit> }
   }
-  'GET /users/{user}/blocks/{label}': {
-    params: {
-      user: string
-      label: string
-    }
-    answer: Block
-  }
+  'GET /users/{user}/blocks/{label}': { params: { user: string; label: string }; answer: Block }
   'PUT /users/{user}/blocks/{label}': {
-    params: {
-      user: string
-      label: string
-    }
-    body: {
-      body?: string
-      title?: string
-      schema_ref?: string | null
-      expected?: string
-      why?: string
-    }
+    params: { user: string; label: string }
+    body: { body?: string; title?: string; schema_ref?: string | null; expected?: string; why?: string }
     answer: Block
   }
   'DELETE /users/{user}/blocks/{label}': {
-    params: {
-      user: string
-      label: string
-    }
-    query?: {
-      expected?: string
-    }
-    answer: {
-      deleted: string
-    }
+    params: { user: string; label: string }
+    query?: { expected?: string }
+    answer: { deleted: string }
   }
   'GET /users/{user}/blocks/{label}/history': {
-    params: {
-      user: string
-      label: string
-    }
-    query?: {
-      limit?: number
-      cursor?: string
-    }
-    answer: {
-      versions: Version[]
-      next: string | null
-    }
+    params: { user: string; label: string }
+    query?: { limit?: number; cursor?: string }
+    answer: { versions: Array<Version>; next: string | null }
   }
-  'POST /users/{user}/blocks/{label}/restore': {
-    params: {
-      user: string
-      label: string
-    }
-    body: {
-      version: string
-      why?: string
-    }
-    answer: Block
-  }
+  'POST /users/{user}/blocks/{label}/restore': { params: { user: string; label: string }; body: { version: string; why?: string }; answer: Block }
   'POST /users/{user}/blocks/{label}/propose': {
-    params: {
-      user: string
-      label: string
-    }
-    body: {
-      title?: string
-      reasoning: string
-      confidence?: 'low' | 'medium' | 'high'
-      agent_id?: string
-      entries?: {
-        session: string
-        entry: number
-      }[]
-      body: string
-    } | {
-      title?: string
-      reasoning: string
-      confidence?: 'low' | 'medium' | 'high'
-      agent_id?: string
-      entries?: {
-        session: string
-        entry: number
-      }[]
-      old_string: string
-      new_string: string
-      replace_all?: boolean
-    } | {
-      title?: string
-      reasoning: string
-      confidence?: 'low' | 'medium' | 'high'
-      agent_id?: string
-      entries?: {
-        session: string
-        entry: number
-      }[]
-      append: string
-    } | {
-      title?: string
-      reasoning: string
-      confidence?: 'low' | 'medium' | 'high'
-      agent_id?: string
-      entries?: {
-        session: string
-        entry: number
-      }[]
-      prepend: string
-    } | {
-      title?: string
-      reasoning: string
-      confidence?: 'low' | 'medium' | 'high'
-      agent_id?: string
-      entries?: {
-        session: string
-        entry: number
-      }[]
-      section: string
-      content: string
-    }
+    params: { user: string; label: string }
+    body: 
+      | {
+          title?: string
+          reasoning: string
+          confidence?: 'low' | 'medium' | 'high'
+          agent_id?: string
+          entries?: Array<{ session: string; entry: number }>
+          body: string
+        }
+      | {
+          title?: string
+          reasoning: string
+          confidence?: 'low' | 'medium' | 'high'
+          agent_id?: string
+          entries?: Array<{ session: string; entry: number }>
+          old_string: string
+          new_string: string
+          replace_all?: boolean
+        }
+      | {
+          title?: string
+          reasoning: string
+          confidence?: 'low' | 'medium' | 'high'
+          agent_id?: string
+          entries?: Array<{ session: string; entry: number }>
+          append: string
+        }
+      | {
+          title?: string
+          reasoning: string
+          confidence?: 'low' | 'medium' | 'high'
+          agent_id?: string
+          entries?: Array<{ session: string; entry: number }>
+          prepend: string
+        }
+      | {
+          title?: string
+          reasoning: string
+          confidence?: 'low' | 'medium' | 'high'
+          agent_id?: string
+          entries?: Array<{ session: string; entry: number }>
+          section: string
+          content: string
+        }
     answer: Proposal
   }
   'GET /users/{user}/proposals': {
-    params: {
-      user: string
-    }
-    query?: {
-      limit?: number
-      cursor?: string
-      state?: ProposalState
-      label?: string
-    }
-    answer: {
-      proposals: Proposal[]
-      next: string | null
-    }
+    params: { user: string }
+    query?: { limit?: number; cursor?: string; state?: ProposalState; label?: string }
+    answer: { proposals: Array<Proposal>; next: string | null }
   }
-  'GET /users/{user}/proposals/{id}': {
-    params: {
-      user: string
-      id: string
-    }
-    answer: Review
-  }
+  'GET /users/{user}/proposals/{id}': { params: { user: string; id: string }; answer: Review }
   'POST /users/{user}/proposals/{id}/approve': {
-    params: {
-      user: string
-      id: string
-    }
-    body?: {
-      body?: string
-      title?: string
-      seen?: string | null
-      why?: string
-    }
-    answer: {
-      proposal: Proposal
-      block: Block | null
-    }
+    params: { user: string; id: string }
+    body?: { body?: string; title?: string; seen?: string | null; why?: string }
+    answer: { proposal: Proposal; block: Block | null }
   }
-  'POST /users/{user}/proposals/{id}/reject': {
-    params: {
-      user: string
-      id: string
-    }
-    body?: {
-      why?: string
-    }
-    answer: Proposal
-  }
+  'POST /users/{user}/proposals/{id}/reject': { params: { user: string; id: string }; body?: { why?: string }; answer: Proposal }
   'POST /users/{user}/proposals/{id}/revert': {
-    params: {
-      user: string
-      id: string
-    }
-    body?: {
-      body?: string
-      why?: string
-    }
-    answer: {
-      proposal: Proposal
-      block: Block | null
-    }
+    params: { user: string; id: string }
+    body?: { body?: string; why?: string }
+    answer: { proposal: Proposal; block: Block | null }
   }
-  'GET /agent/personas': {
-    answer: Personas
-  }
-  'POST /agent/sessions/{session}/turns': {
-    params: {
-      session: string
-    }
-    body: {
-      text?: string
-      persona?: string
-    }
-    answer: unknown
-  }
-  'GET /agent/sessions/{session}/turns': {
-    params: {
-      session: string
-    }
-    answer: unknown
-  }
+  'GET /agent/personas': { answer: Personas }
+  'POST /agent/sessions/{session}/turns': { params: { session: string }; body: { text?: string; persona?: string }; answer: unknown }
+  'GET /agent/sessions/{session}/turns': { params: { session: string }; answer: unknown }
   'POST /agent/sessions/{session}/approvals/{id}': {
-    params: {
-      session: string
-      id: string
-    }
-    body: {
-      yes: boolean
-    }
-    answer: {
-      id: string
-      yes: boolean
-    }
+    params: { session: string; id: string }
+    body: { yes: boolean }
+    answer: { id: string; yes: boolean }
   }
-  'POST /agent/sessions/{session}/stop': {
-    params: {
-      session: string
-    }
-    answer: {
-      session: string
-      stopped: boolean
-    }
-  }
-  'GET /events': {
-    answer: unknown
-  }
-  'GET /workspace': {
-    answer: Workspace
-  }
-  'POST /workspace': {
-    answer: {
-      made: string[]
-    }
-  }
-  'GET /workspace/{file}': {
-    params: {
-      file: string
-    }
-    answer: WorkspaceFile
-  }
-  'PUT /workspace/{file}': {
-    params: {
-      file: string
-    }
-    body: {
-      text: string
-      version: string | null
-    }
-    answer: WorkspaceFile
-  }
+  'POST /agent/sessions/{session}/stop': { params: { session: string }; answer: { session: string; stopped: boolean } }
+  'GET /events': { answer: unknown }
+  'GET /workspace': { answer: Workspace }
+  'POST /workspace': { answer: { made: Array<string> } }
+  'GET /workspace/{file}': { params: { file: string }; answer: WorkspaceFile }
+  'PUT /workspace/{file}': { params: { file: string }; body: { text: string; version: string | null }; answer: WorkspaceFile }
   'GET /me': {
-    answer: {
-      role: 'user' | 'agent' | 'admin'
-      user: string | null
-      name: string
-      token: string | null
-    }
+    answer: { role: 'user' | 'agent' | 'admin'; user: string | null; name: string; token: string | null }
   }
   'GET /tokens': {
-    query?: {
-      limit?: number
-      cursor?: string
-    }
-    answer: {
-      tokens: Token[]
-      next: string | null
-    }
+    query?: { limit?: number; cursor?: string }
+    answer: { tokens: Array<Token>; next: string | null }
   }
   'POST /tokens': {
-    body: {
-      user: string
-      role: 'user' | 'agent' | 'admin'
-      name?: string
-    }
+    body: { user: string; role: 'user' | 'agent' | 'admin'; name?: string }
     answer: {
       id: string
       user: string
@@ -2164,29 +1176,8 @@ export type Routes = {
       secret: string
     }
   }
-  'DELETE /tokens/{token}': {
-    params: {
-      token: string
-    }
-    answer: Token
-  }
-  'GET /settings': {
-    answer: Settings
-  }
-  'PUT /settings': {
-    body: {
-      path: string[]
-      value: unknown
-    }
-    answer: Settings
-  }
-  'GET /sessions/{session}/knob': {
-    params: {
-      session: string
-    }
-    answer: {
-      session: string
-      points: KnobPoint[]
-    }
-  }
+  'DELETE /tokens/{token}': { params: { token: string }; answer: Token }
+  'GET /settings': { answer: Settings }
+  'PUT /settings': { body: { path: Array<string>; value: unknown }; answer: Settings }
+  'GET /sessions/{session}/knob': { params: { session: string }; answer: { session: string; points: Array<KnobPoint> } }
 }

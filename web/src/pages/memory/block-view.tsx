@@ -142,15 +142,7 @@ function EditBlock({ user, block, onDone, onCancel }: EditBlockProps) {
           </Button>
         </div>
       )}
-      <OwnWordsEditor
-        label="Text"
-        text={own.body}
-        onChange={own.setBody}
-        now={base.body}
-        title={own.title}
-        onTitle={own.setTitle}
-        problem={problem}
-      >
+      <OwnWordsEditor label="Text" own={own} now={base.body} problem={problem}>
         <Button kind="primary" disabled={isOld} onClick={() => void save()}>
           Save
         </Button>

@@ -82,11 +82,8 @@ export function Conflict(props: ConflictProps) {
       })}
       <OwnWordsEditor
         label="The block as you want it"
-        text={own.body}
-        onChange={own.setBody}
+        own={own}
         now={now}
-        title={own.title}
-        onTitle={own.setTitle}
         problem={isUnsettled ? 'There are still marks of a conflict in the text.' : undefined}
       >
         <Button

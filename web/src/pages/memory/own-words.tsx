@@ -14,36 +14,32 @@ const MOST_ROWS = 24
 
 type OwnWordsProps = {
   label: string
-  text: string
-  onChange(text: string): void
+  own: OwnWords
   /** What is there now. */
   now: string
-  title?: string | undefined
-  onTitle?: (title: string) => void
   /** What cannot be saved as it is, and why. */
   problem?: string | undefined
   children: ReactNode
 }
 
-export function OwnWordsEditor({ label, text, onChange, now, title, onTitle, problem, children }: OwnWordsProps) {
+export function OwnWordsEditor({ label, own, now, problem, children }: OwnWordsProps) {
+  const { body: text, setBody, title, setTitle } = own
   const field = useId()
   const settled = useDeferredValue(text)
   const hidden = hiddenIn(text)
   const rows = Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, text.split('\n').length + 1))
   return (
     <div className="own-words">
-      {onTitle && (
-        <label>
-          Title
-          <input value={title} maxLength={200} onChange={event => onTitle(event.target.value)} />
-        </label>
-      )}
+      <label>
+        Title
+        <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
+      </label>
       <label htmlFor={field}>{label}</label>
-      <textarea id={field} rows={rows} value={text} onChange={event => onChange(event.target.value)} spellCheck />
+      <textarea id={field} rows={rows} value={text} onChange={event => setBody(event.target.value)} spellCheck />
       {hidden.length > 0 && (
         <p className="notice notice-warn">
           {hidden.map(({ char, name, count }) => `${plural(count, name)} (${char})`).join(', ')} in this text.{' '}
-          <Button small onClick={() => onChange(reveal(text).replace(NAMED, ''))}>
+          <Button small onClick={() => setBody(reveal(text).replace(NAMED, ''))}>
             Take them out
           </Button>
         </p>
@@ -59,6 +55,8 @@ export function OwnWordsEditor({ label, text, onChange, now, title, onTitle, pro
     </div>
   )
 }
+
+type OwnWords = ReturnType<typeof useOwnWords>
 
 /** What one types, kept apart from what it began with. */
 export function useOwnWords(start: { body: string; title?: string | undefined }) {

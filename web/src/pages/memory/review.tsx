@@ -195,14 +195,7 @@ type EditProps = {
 function EditAndApprove({ start, now, busy, cancel, onCancel, onApprove }: EditProps) {
   const own = useOwnWords(start)
   return (
-    <OwnWordsEditor
-      label="The block as you want it"
-      text={own.body}
-      onChange={own.setBody}
-      now={now}
-      title={own.title}
-      onTitle={own.setTitle}
-    >
+    <OwnWordsEditor label="The block as you want it" own={own} now={now}>
       <Button kind="primary" disabled={busy} onClick={() => onApprove({ body: own.body, title: own.title })}>
         Approve as written here
       </Button>

@@ -8,9 +8,8 @@ import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { price as cents, count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
-import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
-import { DroppedParts } from './dropped-parts.tsx'
+import { DroppedParts, PartLines } from './dropped-parts.tsx'
 import { useSessionPart } from './session-part.ts'
 import { Stretches } from './stretches.tsx'
 import './context-tab.css'
@@ -82,15 +81,7 @@ function PartRow({ part, isChosen, onToggle, onOpen }: PartRowProps) {
         onChange={onToggle}
       />
       <div>
-        <p className="editor-line">
-          <button type="button" className="link" onClick={() => onOpen(part.entry)}>
-            {what}
-          </button>
-          <b className="number">{count(part.tokens)}</b>
-        </p>
-        <p className="editor-preview">
-          <InlineText text={part.preview} />
-        </p>
+        <PartLines part={part} what={what} onLook={() => onOpen(part.entry)} />
         <p className="dim">
           {cents(part.perCallUsd)} a call
           {part.quotes !== null && `, quoted later ${part.quotes.toFixed(2)} times`}

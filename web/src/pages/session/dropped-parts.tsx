@@ -41,15 +41,7 @@ export function DroppedParts({ session, length }: { session: string; length: num
               onChange={() => toggle(part.id)}
             />
             <div>
-              <p className="editor-line">
-                <button type="button" className="link" onClick={() => setLooked(part.id)}>
-                  {part.kind}
-                </button>
-                <b className="number">{count(part.tokens)}</b>
-              </p>
-              <p className="editor-preview">
-                <InlineText text={part.preview} />
-              </p>
+              <PartLines part={part} what={part.kind} onLook={() => setLooked(part.id)} />
             </div>
           </li>
         ))}
@@ -61,6 +53,25 @@ export function DroppedParts({ session, length }: { session: string; length: num
       )}
       {looked !== undefined && <Original session={before} id={looked} onClose={() => setLooked(undefined)} />}
     </section>
+  )
+}
+
+type PartLinesProps = { part: { tokens: number; preview: string }; what: string; onLook(): void }
+
+/** What a part is, its size, and its first words. */
+export function PartLines({ part, what, onLook }: PartLinesProps) {
+  return (
+    <>
+      <p className="editor-line">
+        <button type="button" className="link" onClick={onLook}>
+          {what}
+        </button>
+        <b className="number">{count(part.tokens)}</b>
+      </p>
+      <p className="editor-preview">
+        <InlineText text={part.preview} />
+      </p>
+    </>
   )
 }
 
