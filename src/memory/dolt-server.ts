@@ -25,8 +25,6 @@ export type DoltServerOptions = {
   port?: number
   /** The program; looked for unless given. */
   binary?: string
-  /** Start it again when it dies; on unless switched off. */
-  supervise?: boolean
   env?: Environment
 }
 
@@ -58,7 +56,7 @@ export async function startDoltServer(options: DoltServerOptions): Promise<DoltS
   mkdirSync(join(folder, 'data'), { recursive: true, mode: 0o700 })
   await takeFolder(folder, options.port ?? 0)
   const port = options.port ?? (await freePort())
-  const server = new DoltServer({ folder, port, binary, supervise: options.supervise ?? true })
+  const server = new DoltServer({ folder, port, binary })
   try {
     await server.start()
   } catch (error) {
@@ -73,18 +71,16 @@ export class DoltServer {
   readonly port: number
   readonly log: string
   readonly #binary: string
-  readonly #supervise: boolean
   #child: ChildProcess | undefined
   #stopping = false
   #wasReady = false
   #deaths: number[] = []
 
-  constructor(given: { folder: string; port: number; binary: string; supervise: boolean }) {
+  constructor(given: { folder: string; port: number; binary: string }) {
     this.folder = given.folder
     this.port = given.port
     this.log = join(given.folder, 'dolt.log')
     this.#binary = given.binary
-    this.#supervise = given.supervise
   }
 
   get pid(): number | undefined {
@@ -142,7 +138,7 @@ export class DoltServer {
   }
 
   #died(child: ChildProcess): void {
-    if (this.#stopping || !this.#supervise || !this.#wasReady || child !== this.#child) return
+    if (this.#stopping || !this.#wasReady || child !== this.#child) return
     const now = Date.now()
     this.#deaths = [...this.#deaths.filter(at => now - at < 60_000), now]
     if (this.#deaths.length > DEATHS) return

@@ -96,6 +96,7 @@ test('the command writes the file, and the server gives the same to save', async
   }
   const out = join(folder, 'sample.html')
   const done = await runCli(['share', 'sample', '--out', out, '--home', home])
+  assert.equal(done.stdout, `${out}\n`)
   assert.equal(done.code, 0, done.stderr)
   const html = readFileSync(out, 'utf8')
   checkPage(html)

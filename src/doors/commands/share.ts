@@ -1,6 +1,7 @@
 /** `share`: a session as one HTML file to show to others. */
 import { amount } from '../../model/text.ts'
 import { defineCommand } from '../terminal/command.ts'
+import { printable } from '../terminal/output.ts'
 import { writePage } from './report.ts'
 
 export const share = defineCommand({
@@ -30,7 +31,7 @@ export const share = defineCommand({
     const covered = secrets === 0 ? [] : [`What looks like a secret was covered in ${amount(secrets, 'place')}.`]
     return {
       json: { session: name, file: out, bytes: Buffer.byteLength(html), secrets },
-      text: () => out,
+      text: () => [printable(out)],
       notes: [...covered, 'Read the file before you send it.'],
     }
   },

@@ -10,7 +10,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { agentOf, guestOf } from './agent-callers.ts'
 import { dataBlock, STREAM_HEADERS, toEventStream } from './agent-stream.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, PEOPLE, type Route } from './route.ts'
+import { type Doors, defineRoute, named, PEOPLE, type Route } from './route.ts'
 
 const MOST_TEXT = 1_000_000
 
@@ -19,21 +19,19 @@ const personas = defineRoute({
   path: '/agent/personas',
   summary: 'Who the agent can be',
   roles: PEOPLE,
-  answer: z
-    .object({
-      personas: z.array(
-        z.object({
-          name: z.string(),
-          description: z.string(),
-          model: z.string().nullable(),
-          tools: z.array(z.string()).nullable().describe('Groups or tools; null for all.'),
-          source: z.enum(['package', 'home']),
-        }),
-      ),
-      chosen: z.string().describe('The one that new sessions get.'),
-      demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
-    })
-    .meta({ id: 'Personas' }),
+  answer: named('Personas', {
+    personas: z.array(
+      z.object({
+        name: z.string(),
+        description: z.string(),
+        model: z.string().nullable(),
+        tools: z.array(z.string()).nullable().describe('Groups or tools; null for all.'),
+        source: z.enum(['package', 'home']),
+      }),
+    ),
+    chosen: z.string().describe('The one that new sessions get.'),
+    demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
+  }),
   refusals: [404],
   async run({ doors }) {
     const home = await agentOf(doors).home()

@@ -4,7 +4,18 @@ import { blockFacts, dayOf, staleFacts } from '../../memory/facts.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Caller } from './gate.ts'
-import { defineRoute, EVERYBODY, Next, nameSchema, PageQuery, PEOPLE, pageOf, type Route, Time } from './route.ts'
+import {
+  defineRoute,
+  EVERYBODY,
+  Next,
+  named,
+  nameSchema,
+  PageQuery,
+  PEOPLE,
+  pageOf,
+  type Route,
+  Time,
+} from './route.ts'
 
 export const MAX_BODY = 100_000
 export const MAX_TITLE = 200
@@ -12,34 +23,30 @@ export const MAX_WHY = 2000
 export const BlockParam = { label: nameSchema(100) }
 export const VersionName = z.string().regex(/^[0-9A-Za-z_-]{1,100}$/)
 
-export const Block = z
-  .object({
-    user_id: z.string(),
-    label: z.string(),
-    title: z.string(),
-    body: z.string(),
-    schema_ref: z.string().nullable(),
-    updated_at: Time,
-    stale: z
-      .array(z.object({ text: z.string(), since: z.string().optional(), replacedBy: z.string().optional() }))
-      .describe('Facts that are out of date: valid until a day that has passed, or replaced.'),
-    version: z.string().describe('Changes with every change of the block.'),
-  })
-  .meta({ id: 'Block' })
+export const Block = named('Block', {
+  user_id: z.string(),
+  label: z.string(),
+  title: z.string(),
+  body: z.string(),
+  schema_ref: z.string().nullable(),
+  updated_at: Time,
+  stale: z
+    .array(z.object({ text: z.string(), since: z.string().optional(), replacedBy: z.string().optional() }))
+    .describe('Facts that are out of date: valid until a day that has passed, or replaced.'),
+  version: z.string().describe('Changes with every change of the block.'),
+})
 
-const Version = z
-  .object({
-    version: z.string(),
-    at: Time,
-    by: z.string(),
-    action: z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']),
-    why: z.string(),
-    proposal: z.string().nullable(),
-    title: z.string().nullable(),
-    body: z.string().nullable().describe('Null where the block was deleted.'),
-    commit: z.string().nullable().describe("The store's own name for the version, where it has one."),
-  })
-  .meta({ id: 'Version' })
+const Version = named('Version', {
+  version: z.string(),
+  at: Time,
+  by: z.string(),
+  action: z.enum(['set', 'delete', 'approve', 'reject', 'revert', 'restore', 'import']),
+  why: z.string(),
+  proposal: z.string().nullable(),
+  title: z.string().nullable(),
+  body: z.string().nullable().describe('Null where the block was deleted.'),
+  commit: z.string().nullable().describe("The store's own name for the version, where it has one."),
+})
 
 const why = z.string().max(MAX_WHY).optional()
 const expected = VersionName.optional().describe(
@@ -80,7 +87,7 @@ const search = defineRoute({
   roles: EVERYBODY,
   query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
   answer: z.object({
-    hits: z.array(z.object({ label: z.string(), title: z.string(), snippet: z.string() }).meta({ id: 'BlockHit' })),
+    hits: z.array(named('BlockHit', { label: z.string(), title: z.string(), snippet: z.string() })),
   }),
   async run({ params, query, doors }) {
     return { hits: await doors.memory.search(params.user, query.q, { limit: query.limit }) }

@@ -10,7 +10,7 @@ import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 import { actorOf } from './blocks.ts'
 import { dropArchives, dropArchivesOf } from './retention.ts'
-import { defineRoute, PEOPLE, type Route, Time } from './route.ts'
+import { defineRoute, named, PEOPLE, type Route, Time } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
 export type ToDelete =
@@ -62,12 +62,10 @@ export async function forgetUser({ pal, store, memory }: Keepers, user: string, 
   await dropArchivesOf(pal.settings.retention?.archive, user)
 }
 
-const Deleted = z
-  .object({
-    deleted: z.boolean().describe('False for a preview.'),
-    sessions: z.array(z.object({ session: z.string(), events: z.number(), updated_at: Time })),
-  })
-  .meta({ id: 'Deleted' })
+const Deleted = named('Deleted', {
+  deleted: z.boolean().describe('False for a preview.'),
+  sessions: z.array(z.object({ session: z.string(), events: z.number(), updated_at: Time })),
+})
 
 const toDeleted = (chosen: readonly SessionInfo[], deleted: boolean) => ({
   deleted,

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { findOwnSessions, readFoundFile } from '../../formats/transcripts/find-sessions.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { importSession } from '../../session/import-transcript.ts'
-import { ADMINS, type Doors, defineRoute, type Route, Time } from './route.ts'
+import { ADMINS, type Doors, defineRoute, named, type Route, Time } from './route.ts'
 
 /** The number of newest files to try: some hold no conversation yet. */
 const MOST_TRIED = 20
@@ -16,13 +16,11 @@ const show = defineRoute({
   summary: 'How many sessions the agents on this machine have kept, and when the last one was used',
   description: 'Only names, sizes and times are read. Empty where the server is not for this machine alone.',
   roles: ADMINS,
-  answer: z
-    .object({
-      sessions: z.number(),
-      agents: z.array(z.object({ agent: z.string(), sessions: z.number() })),
-      last: z.object({ agent: z.string(), at: Time }).nullable(),
-    })
-    .meta({ id: 'OwnSessions' }),
+  answer: named('OwnSessions', {
+    sessions: z.number(),
+    agents: z.array(z.object({ agent: z.string(), sessions: z.number() })),
+    last: z.object({ agent: z.string(), at: Time }).nullable(),
+  }),
   async run({ doors }) {
     const found = await ownSessions(doors)
     const agents = [...Map.groupBy(found, ({ agent }) => agent)].map(([agent, own]) => ({

@@ -12,6 +12,7 @@ import {
   EVERYBODY,
   Index,
   Next,
+  named,
   nameSchema,
   PageQuery,
   PEOPLE,
@@ -29,31 +30,29 @@ const MAX_ENTRIES = 100
 
 const EntryLink = z.strictObject({ session: nameSchema(200), entry: Index })
 
-const Proposal = z
-  .object({
-    id: z.string(),
-    user_id: z.string(),
-    label: z.string(),
-    kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
-    base: z.object({ version: z.string(), title: z.string(), body: z.string() }).nullable(),
-    title: z.string(),
-    body: z.string(),
-    agent_id: z.string(),
-    reasoning: z.string(),
-    confidence: z.enum(CONFIDENCES),
-    entries: z.array(
-      z.object({
-        session: z.string(),
-        entry: z.number(),
-        source: z.enum(['user', 'tool']).optional().describe('Where text of it was found, if it was.'),
-      }),
-    ),
-    created_at: Time,
-    state: State,
-    decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
-    branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
-  })
-  .meta({ id: 'Proposal' })
+const Proposal = named('Proposal', {
+  id: z.string(),
+  user_id: z.string(),
+  label: z.string(),
+  kind: z.enum(['edit', 'append', 'prepend', 'section', 'new']),
+  base: z.object({ version: z.string(), title: z.string(), body: z.string() }).nullable(),
+  title: z.string(),
+  body: z.string(),
+  agent_id: z.string(),
+  reasoning: z.string(),
+  confidence: z.enum(CONFIDENCES),
+  entries: z.array(
+    z.object({
+      session: z.string(),
+      entry: z.number(),
+      source: z.enum(['user', 'tool']).optional().describe('Where text of it was found, if it was.'),
+    }),
+  ),
+  created_at: Time,
+  state: State,
+  decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
+  branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
+})
 
 const DiffPart = z
   .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
@@ -85,28 +84,26 @@ const Merge = z
   ])
   .meta({ id: 'Merge' })
 
-const ReviewOut = z
-  .object({
-    proposal: Proposal,
-    block: Block.nullable().describe('The block as it is now.'),
-    merge: Merge.describe('What approving it now would give.'),
-    duplicates: z
-      .array(
-        z.object({
-          label: z.string(),
-          text: z.string(),
-          proposal: z.string().optional(),
-          state: State.optional(),
-        }),
-      )
-      .describe('What says the same already: in blocks, and in proposals.'),
-    from_tools: z.boolean().describe('Whether tools printed text of it that the user did not say.'),
-    diff: z.array(DiffPart),
-    title_diff: z.array(DiffPart),
-    hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
-    problem: z.string().nullable().describe('Why approving it as it is would be refused.'),
-  })
-  .meta({ id: 'Review' })
+const ReviewOut = named('Review', {
+  proposal: Proposal,
+  block: Block.nullable().describe('The block as it is now.'),
+  merge: Merge.describe('What approving it now would give.'),
+  duplicates: z
+    .array(
+      z.object({
+        label: z.string(),
+        text: z.string(),
+        proposal: z.string().optional(),
+        state: State.optional(),
+      }),
+    )
+    .describe('What says the same already: in blocks, and in proposals.'),
+  from_tools: z.boolean().describe('Whether tools printed text of it that the user did not say.'),
+  diff: z.array(DiffPart),
+  title_diff: z.array(DiffPart),
+  hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
+  problem: z.string().nullable().describe('Why approving it as it is would be refused.'),
+})
 
 const common = {
   title: z.string().max(MAX_TITLE).optional(),

@@ -9,7 +9,7 @@ import type { Palimpsest } from '../../session/engine.ts'
 import { allNames } from '../../session/every-session.ts'
 import { secretsOf, wouldRedact } from '../../session/find-secrets.ts'
 import { actorOf } from './blocks.ts'
-import { defineRoute, PEOPLE, type Route } from './route.ts'
+import { defineRoute, named, PEOPLE, type Route } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
 const LONGEST_TEXT = 10_000
@@ -45,16 +45,14 @@ const secrets = defineRoute({
   roles: PEOPLE,
   answer: z.object({
     secrets: z.array(
-      z
-        .object({
-          event: z.number().describe('Its place in the ledger.'),
-          type: z.string(),
-          entry: z.number().optional(),
-          part: z.number().optional(),
-          kind: z.string(),
-          hint: z.string().describe('The first four and the last two characters.'),
-        })
-        .meta({ id: 'SecretPlace' }),
+      named('SecretPlace', {
+        event: z.number().describe('Its place in the ledger.'),
+        type: z.string(),
+        entry: z.number().optional(),
+        part: z.number().optional(),
+        kind: z.string(),
+        hint: z.string().describe('The first four and the last two characters.'),
+      }),
     ),
   }),
   async run({ params, caller, doors }) {
@@ -85,17 +83,15 @@ const redact = defineRoute({
     z.strictObject({ secrets: z.literal(true), ...chosen }),
     z.strictObject({ text: z.string().min(SHORTEST_TEXT).max(LONGEST_TEXT), ...chosen }),
   ]),
-  answer: z
-    .object({
-      redacted: z.boolean().describe('False for a preview.'),
-      sessions: z.array(
-        z.object({
-          session: z.string(),
-          kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, covered.'),
-        }),
-      ),
-    })
-    .meta({ id: 'Redacted' }),
+  answer: named('Redacted', {
+    redacted: z.boolean().describe('False for a preview.'),
+    sessions: z.array(
+      z.object({
+        session: z.string(),
+        kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, covered.'),
+      }),
+    ),
+  }),
   refusals: [404],
   run: ({ body, caller, doors }) =>
     doors.heavy.run(async () => {

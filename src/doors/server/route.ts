@@ -131,16 +131,19 @@ export function isKeyed({ method, unkeyed, bytes }: Route): boolean {
   return method !== 'get' && !unkeyed && bytes === undefined
 }
 
-export const ErrorSchema = z
-  .object({
-    error: z
-      .looseObject({
-        code: z.string().describe('Stable; see docs/errors.md.'),
-        message: z.string().describe('What went wrong and what to do.'),
-      })
-      .describe('Further fields carry the data behind the message.'),
-  })
-  .meta({ id: 'Error' })
+/** An object that is a component of the OpenAPI document, and a type of the web UI. */
+export function named<S extends z.ZodRawShape>(id: string, shape: S): z.ZodObject<S> {
+  return z.object(shape).meta({ id })
+}
+
+export const ErrorSchema = named('Error', {
+  error: z
+    .looseObject({
+      code: z.string().describe('Stable; see docs/errors.md.'),
+      message: z.string().describe('What went wrong and what to do.'),
+    })
+    .describe('Further fields carry the data behind the message.'),
+})
 
 /**
  * Names have printable characters of the Basic Multilingual Plane, spaces only inside, and no invisible format

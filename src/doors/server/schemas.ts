@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import type { Part as EnginePart } from '../../model/types.ts'
-import { Index as index, Time } from './route.ts'
+import { Index as index, named, Time } from './route.ts'
 
 const MAX_MESSAGES = 1000
 const MAX_PARTS = 1000
@@ -107,9 +107,7 @@ export const Part: z.ZodType<EnginePart, EnginePart> = z
   ])
   .meta({ id: 'Part' })
 
-export const Message = z
-  .object({ role: RoleName, parts: z.array(Part), at: Time.optional(), original })
-  .meta({ id: 'Message' })
+export const Message = named('Message', { role: RoleName, parts: z.array(Part), at: Time.optional(), original })
 
 export const Target = z
   .discriminatedUnion('type', [
@@ -159,108 +157,100 @@ export const ContextRequest = z
   ])
   .meta({ id: 'ContextRequest' })
 
-export const Edit = z
-  .object({
-    id: z.string(),
-    target: Target,
-    replacement: z
-      .union([z.string(), z.null(), z.object({ messages: z.array(Message) }), z.object({ input: z.unknown() })])
-      .describe('A text, messages, the input of a call; null where a part is dropped.'),
-    by: z.string().describe('policy:name, agent, user or engine.'),
-    why: z.string(),
-    saved: z.number().describe('Tokens that the view is shorter by, at the time of the edit.'),
-    mark: z.string().optional().describe('The form that a policy gave the part, in its own words.'),
-  })
-  .meta({ id: 'Edit' })
+export const Edit = named('Edit', {
+  id: z.string(),
+  target: Target,
+  replacement: z
+    .union([z.string(), z.null(), z.object({ messages: z.array(Message) }), z.object({ input: z.unknown() })])
+    .describe('A text, messages, the input of a call; null where a part is dropped.'),
+  by: z.string().describe('policy:name, agent, user or engine.'),
+  why: z.string(),
+  saved: z.number().describe('Tokens that the view is shorter by, at the time of the edit.'),
+  mark: z.string().optional().describe('The form that a policy gave the part, in its own words.'),
+})
 
 export const EditState = Edit.extend({ active: z.boolean(), seq: z.number() }).meta({ id: 'EditState' })
 
 export const Violation = z.looseObject({ rule: z.string(), message: z.string() }).meta({ id: 'Violation' })
 
-export const View = z
-  .object({
-    session: z.string(),
-    messages: z.array(Message),
-    tokens: z.number(),
-    edits: z.array(Edit),
-    pending: z.array(z.looseObject({ saves: z.number(), reason: z.string() })),
-    decision: z.string().optional(),
-    waiting: z.array(z.string()).describe('Calls whose results must come before this can be sent.'),
-    report: z.array(Violation),
-  })
-  .meta({ id: 'View' })
+export const View = named('View', {
+  session: z.string(),
+  messages: z.array(Message),
+  tokens: z.number(),
+  edits: z.array(Edit),
+  pending: z.array(z.looseObject({ saves: z.number(), reason: z.string() })),
+  decision: z.string().optional(),
+  waiting: z.array(z.string()).describe('Calls whose results must come before this can be sent.'),
+  report: z.array(Violation),
+})
 
-export const SummaryOut = z
-  .object({
-    title: z.string().describe('The first thing that was asked for.'),
-    entries: z.number(),
-    turns: z.number().describe('Requests of the user.'),
-    calls: z.number().describe('Calls of the model.'),
-    edits: z.number().describe('In force.'),
-    tokens: z
-      .object({ raw: z.number(), shown: z.number(), window: z.number() })
-      .describe('Of the next call: everything that happened, and what is shown of it.'),
-    sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
-    money: z
-      .object({
-        without: z.number(),
-        with: z.number(),
+export const SummaryOut = named('Summary', {
+  title: z.string().describe('The first thing that was asked for.'),
+  entries: z.number(),
+  turns: z.number().describe('Requests of the user.'),
+  calls: z.number().describe('Calls of the model.'),
+  edits: z.number().describe('In force.'),
+  tokens: z
+    .object({ raw: z.number(), shown: z.number(), window: z.number() })
+    .describe('Of the next call: everything that happened, and what is shown of it.'),
+  sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
+  money: z
+    .object({
+      without: z.number(),
+      with: z.number(),
+      saved: z.number(),
+      modelled: z.number(),
+      estimated: z.number(),
+    })
+    .describe(
+      'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
+        'the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`. `modelled` is what the ' +
+        'model of costs says for all calls.',
+    ),
+  series: z
+    .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
+    .describe('Tokens sent call by call, in at most 40 steps.'),
+  days: z
+    .array(
+      z.object({
+        day: z.string().describe('YYYY-MM-DD, where the server is.'),
+        calls: z.number(),
+        billed: z.number(),
         saved: z.number(),
-        modelled: z.number(),
-        estimated: z.number(),
-      })
-      .describe(
-        'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
-          'the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`. `modelled` is what the ' +
-          'model of costs says for all calls.',
-      ),
-    series: z
-      .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
-      .describe('Tokens sent call by call, in at most 40 steps.'),
-    days: z
-      .array(
-        z.object({
-          day: z.string().describe('YYYY-MM-DD, where the server is.'),
-          calls: z.number(),
-          billed: z.number(),
-          saved: z.number(),
-          input: z.number().describe('Tokens of input.'),
-          cacheRead: z.number().describe('Of them, those that were read from the cache.'),
-        }),
-      )
-      .describe('The same money by the day of each call.'),
-  })
-  .meta({ id: 'Summary' })
+        input: z.number().describe('Tokens of input.'),
+        cacheRead: z.number().describe('Of them, those that were read from the cache.'),
+      }),
+    )
+    .describe('The same money by the day of each call.'),
+})
 
-export const SessionOut = z
-  .object({
-    id: z.string(),
-    policy: z.string(),
-    model: z.string(),
-    owner: z.string().nullable().describe('The user it belongs to; null where nobody owns it.'),
-    length: z.number().describe('Number of events.'),
-    createdAt: Time,
-    updatedAt: Time,
-    parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('Where it was forked from.'),
-    about: z
-      .object({
-        client: z.string().optional(),
-        project: z.string().optional().describe('The folder that the agent works in.'),
-        title: z.string().optional().describe('As somebody named it.'),
-        parent: z.string().optional(),
-        reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional().describe('Why it has a parent.'),
-        tags: z.array(z.string()).optional().describe('Words of people, by which sessions are found.'),
-        carried: z.number().optional().describe('Messages at the beginning that are those of the parent.'),
-        recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
-        importedBy: z.string().optional().describe('The import that made it.'),
-      })
-      .describe('Who works in it, what it is called, and which session it goes on from or was started by.'),
-    cacheTtl: z.string().optional().describe('The cache lifetime that requests ask for.'),
-    cacheKept: z.number().optional().describe('Milliseconds for which the provider was seen to keep a prefix.'),
-    overhead: z.number().optional().describe('Tokens of system prompt and tools.'),
-    ids: z.number().optional().describe('Results over so many characters get an id.'),
-  })
-  .meta({ id: 'Session' })
+export const SessionOut = named('Session', {
+  id: z.string(),
+  policy: z.string(),
+  model: z.string(),
+  owner: z.string().nullable().describe('The user it belongs to; null where nobody owns it.'),
+  length: z.number().describe('Number of events.'),
+  createdAt: Time,
+  updatedAt: Time,
+  parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('Where it was forked from.'),
+  about: z
+    .object({
+      client: z.string().optional(),
+      project: z.string().optional().describe('The folder that the agent works in.'),
+      title: z.string().optional().describe('As somebody named it.'),
+      parent: z.string().optional(),
+      reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional().describe('Why it has a parent.'),
+      tags: z.array(z.string()).optional().describe('Words of people, by which sessions are found.'),
+      carried: z.number().optional().describe('Messages at the beginning that are those of the parent.'),
+      recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
+      importedBy: z.string().optional().describe('The import that made it.'),
+    })
+    .describe('Who works in it, what it is called, and which session it goes on from or was started by.'),
+  cacheTtl: z.string().optional().describe('The cache lifetime that requests ask for.'),
+  cacheKept: z.number().optional().describe('Milliseconds for which the provider was seen to keep a prefix.'),
+  overhead: z.number().optional().describe('Tokens of system prompt and tools.'),
+  ids: z.number().optional().describe('Results over so many characters get an id.'),
+})
 
 /** A row of the list. */
 export const SessionRow = SessionOut.extend({
@@ -298,16 +288,14 @@ const nearby = {
   tokens: z.number().describe('What the whole part costs.'),
 }
 
-export const Nearby = z.object({ ...nearby, preview: z.string() }).meta({ id: 'Nearby' })
+export const Nearby = named('Nearby', { ...nearby, preview: z.string() })
 
-export const Hit = z
-  .object({
-    ...nearby,
-    session: z.string(),
-    snippet: z.string(),
-    from: z.number().describe('Where the piece that answers begins in the text of the part.'),
-    to: z.number(),
-    at: z.number().describe('When it happened, in milliseconds since 1970.'),
-    copies: z.number().optional().describe('How many older parts have the same text.'),
-  })
-  .meta({ id: 'Hit' })
+export const Hit = named('Hit', {
+  ...nearby,
+  session: z.string(),
+  snippet: z.string(),
+  from: z.number().describe('Where the piece that answers begins in the text of the part.'),
+  to: z.number(),
+  at: z.number().describe('When it happened, in milliseconds since 1970.'),
+  copies: z.number().optional().describe('How many older parts have the same text.'),
+})

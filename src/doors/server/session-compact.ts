@@ -22,7 +22,7 @@ import { checkView } from '../../view/legality.ts'
 import type { Proposal } from '../../view/proposal.ts'
 import { assertAllowed, illegal } from '../../view/scope.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, Index, PEOPLE, type Route } from './route.ts'
+import { defineRoute, EVERYBODY, Index, named, PEOPLE, type Route } from './route.ts'
 import { Edit as EditOut } from './schemas.ts'
 import { checkEntries } from './session-edits.ts'
 import { openTimeline } from './session-timeline.ts'
@@ -30,17 +30,15 @@ import { openTimeline } from './session-timeline.ts'
 const MAX_TEXT = 200_000
 const MOST_HELD = 200
 
-const Held = z
-  .object({
-    policy: z.string(),
-    from: z.number(),
-    to: z.number(),
-    part: z.number().nullable(),
-    saves: z.number().describe('Tokens, about.'),
-    why: z.string(),
-    reason: z.string().nullable().describe('What it waits for.'),
-  })
-  .meta({ id: 'HeldEdit' })
+const Held = named('HeldEdit', {
+  policy: z.string(),
+  from: z.number(),
+  to: z.number(),
+  part: z.number().nullable(),
+  saves: z.number().describe('Tokens, about.'),
+  why: z.string(),
+  reason: z.string().nullable().describe('What it waits for.'),
+})
 
 const pending = defineRoute({
   method: 'get',
@@ -48,16 +46,14 @@ const pending = defineRoute({
   summary: 'What the policy would do at the next call, what it holds back, and the sum behind it in words',
   description: 'Only asks: nothing is planned or recorded.',
   roles: EVERYBODY,
-  answer: z
-    .object({
-      session: z.string(),
-      policy: z.string(),
-      decision: z.string().nullable(),
-      now: z.array(Held).describe('Edits that the next call would bring.'),
-      later: z.array(Held).describe('Edits that wait.'),
-      saves: z.object({ now: z.number(), later: z.number() }),
-    })
-    .meta({ id: 'Pending' }),
+  answer: named('Pending', {
+    session: z.string(),
+    policy: z.string(),
+    decision: z.string().nullable(),
+    now: z.array(Held).describe('Edits that the next call would bring.'),
+    later: z.array(Held).describe('Edits that wait.'),
+    saves: z.object({ now: z.number(), later: z.number() }),
+  }),
   async run({ params, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const { fold } = timeline
@@ -86,19 +82,17 @@ const preview = defineRoute({
     '`text` of your own is tried in place of the summary.',
   roles: PEOPLE,
   body: z.strictObject({ ...Range, text: z.string().max(MAX_TEXT).optional() }),
-  answer: z
-    .object({
-      session: z.string(),
-      from: z.number(),
-      to: z.number(),
-      narrowed: z.boolean(),
-      text: z.string(),
-      request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
-      tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
-      rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
-      problem: z.string().nullable().describe('Why it would be refused.'),
-    })
-    .meta({ id: 'CompactPreview' }),
+  answer: named('CompactPreview', {
+    session: z.string(),
+    from: z.number(),
+    to: z.number(),
+    narrowed: z.boolean(),
+    text: z.string(),
+    request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
+    tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
+    rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
+    problem: z.string().nullable().describe('Why it would be refused.'),
+  }),
   refusals: [409],
   unkeyed: true,
   async run({ params, body, caller, doors }) {

@@ -7,7 +7,18 @@ import { MOST_TAGS, TAG } from '../../session/session-info.ts'
 import { dayOf } from '../../view/totals.ts'
 import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, Next, numberIn, PageQuery, PEOPLE, pageOf, type Route } from './route.ts'
+import {
+  type Doors,
+  defineRoute,
+  EVERYBODY,
+  Next,
+  named,
+  numberIn,
+  PageQuery,
+  PEOPLE,
+  pageOf,
+  type Route,
+} from './route.ts'
 import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
 
 const MAX_TITLE = 200
@@ -28,7 +39,7 @@ const list = defineRoute({
   summary: 'List the sessions, the last used first',
   roles: EVERYBODY,
   query: { ...PageQuery, contains },
-  answer: z.object({ sessions: z.array(SessionRow), next: Next }).meta({ id: 'SessionList' }),
+  answer: named('SessionList', { sessions: z.array(SessionRow), next: Next }),
   refusals: [404],
   async run({ query, caller, doors }) {
     const page = await pageOf(query, 'id', page => doors.desk.list(caller, { ...page, contains: query.contains }))
@@ -54,15 +65,13 @@ const families = defineRoute({
     sort: z.enum(SORTS).optional().describe('`used` if not given.'),
     order: z.enum(['up', 'down']).optional().describe('`down`, the largest first, if not given.'),
   },
-  answer: z
-    .object({
-      families: z.array(FamilyOut),
-      next: Next,
-      found: z.number().describe('Families that fit.'),
-      sessions: z.number().describe('Sessions in them.'),
-      billed: z.number().describe('Dollars, over all that fit.'),
-    })
-    .meta({ id: 'Families' }),
+  answer: named('Families', {
+    families: z.array(FamilyOut),
+    next: Next,
+    found: z.number().describe('Families that fit.'),
+    sessions: z.number().describe('Sessions in them.'),
+    billed: z.number().describe('Dollars, over all that fit.'),
+  }),
   refusals: [404],
   async run({ query, caller, doors }) {
     const { order, cursor, limit, ...wanted } = query
@@ -75,7 +84,7 @@ const families = defineRoute({
   },
 })
 
-const Named = z.array(z.object({ name: z.string(), sessions: z.number() }).meta({ id: 'Named' }))
+const Named = z.array(named('Named', { name: z.string(), sessions: z.number() }))
 
 const overview = defineRoute({
   method: 'get',
@@ -84,28 +93,26 @@ const overview = defineRoute({
     'What the sessions cost this week and by day, what was saved, and which agents, projects, models and tags there are',
   description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
   roles: EVERYBODY,
-  answer: z
-    .object({
-      days: z
-        .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), calls: z.number() }))
-        .describe(`The last ${DAYS} days; the last is today.`),
-      week: z.object({
-        billed: z.number(),
-        saved: z.number(),
-        calls: z.number(),
-        sessions: z.number(),
-        input: z.number(),
-        cacheRead: z.number(),
-      }),
-      agents: Named,
-      projects: Named,
-      models: Named,
-      tags: Named,
+  answer: named('Overview', {
+    days: z
+      .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), calls: z.number() }))
+      .describe(`The last ${DAYS} days; the last is today.`),
+    week: z.object({
+      billed: z.number(),
+      saved: z.number(),
+      calls: z.number(),
       sessions: z.number(),
-      counted: z.number(),
-      live: z.number(),
-    })
-    .meta({ id: 'Overview' }),
+      input: z.number(),
+      cacheRead: z.number(),
+    }),
+    agents: Named,
+    projects: Named,
+    models: Named,
+    tags: Named,
+    sessions: z.number(),
+    counted: z.number(),
+    live: z.number(),
+  }),
   async run({ caller, doors }) {
     const sessions = await everything(doors, caller)
     const pal = doors.pal

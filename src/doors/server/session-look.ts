@@ -6,7 +6,7 @@ import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
 import type { Caller } from './gate.ts'
-import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
+import { defineRoute, EVERYBODY, MAX_INDEX, named, numberIn, type Route, Time } from './route.ts'
 import { Hit, Nearby, Violation } from './schemas.ts'
 
 const HITS = 20
@@ -127,15 +127,13 @@ const suggest = defineRoute({
   query: { limit: numberIn(1, 100).optional() },
   answer: z.object({
     suggestions: z.array(
-      z
-        .object({
-          operation: z.object({ start: z.string(), end: z.string(), replacement: z.string() }),
-          reason: z.string(),
-          entry: z.number(),
-          part: z.number(),
-          tokens: z.number(),
-        })
-        .meta({ id: 'Suggestion' }),
+      named('Suggestion', {
+        operation: z.object({ start: z.string(), end: z.string(), replacement: z.string() }),
+        reason: z.string(),
+        entry: z.number(),
+        part: z.number(),
+        tokens: z.number(),
+      }),
     ),
   }),
   async run({ params, query, caller, doors }) {
@@ -175,14 +173,12 @@ const changelog = defineRoute({
   roles: EVERYBODY,
   answer: z.object({
     changes: z.array(
-      z
-        .object({
-          turn: z.number(),
-          path: z.string(),
-          kind: z.enum(['write', 'edit', 'remove']),
-          intent: z.string().optional(),
-        })
-        .meta({ id: 'FileChange' }),
+      named('FileChange', {
+        turn: z.number(),
+        path: z.string(),
+        kind: z.enum(['write', 'edit', 'remove']),
+        intent: z.string().optional(),
+      }),
     ),
     text: z.string(),
   }),
@@ -200,14 +196,12 @@ const fileAt = defineRoute({
     path: z.string().min(1).max(1024),
     turn: numberIn(0, MAX_INDEX).optional().describe('A call of the model, from 1; the last if left out.'),
   },
-  answer: z
-    .object({
-      path: z.string(),
-      turn: z.number(),
-      content: z.string().nullable().describe('Null where it cannot be known.'),
-      basis: z.array(z.string()).describe('What the answer rests on, in order.'),
-    })
-    .meta({ id: 'FileState' }),
+  answer: named('FileState', {
+    path: z.string(),
+    turn: z.number(),
+    content: z.string().nullable().describe('Null where it cannot be known.'),
+    basis: z.array(z.string()).describe('What the answer rests on, in order.'),
+  }),
   refusals: [409],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)

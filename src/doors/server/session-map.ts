@@ -11,7 +11,7 @@ import { covered, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
+import { defineRoute, EVERYBODY, MAX_INDEX, named, numberIn, type Route, Time } from './route.ts'
 import { EditState, Message, Part as PartOut, RoleName } from './schemas.ts'
 import { callIn, openTimeline } from './session-timeline.ts'
 
@@ -19,23 +19,21 @@ const BARS = 2000
 const MOST_BARS = 20_000
 const MOST_IDS = 10
 
-export const BarOut = z
-  .object({
-    entry: z.number(),
-    part: z.number().nullable().describe('Null for what an edit put there, and for several parts in one bar.'),
-    to: z.number().describe('The last entry; another one where several parts are in one bar.'),
-    parts: z.number(),
-    role: RoleName,
-    type: z.string(),
-    kind: z.string().describe('system, user, assistant, reasoning, image, raw, inserted, or what the tool does.'),
-    tool: z.string().optional(),
-    label: z.string().describe('The file, the command, or the first words.'),
-    raw: z.number().describe('Tokens as it happened.'),
-    shown: z.number().describe('Tokens as it is shown; 0 where it is hidden.'),
-    edits: z.array(z.string()).describe(`The edits that show here, up to ${MOST_IDS}.`),
-    pinned: z.boolean(),
-  })
-  .meta({ id: 'Bar' })
+export const BarOut = named('Bar', {
+  entry: z.number(),
+  part: z.number().nullable().describe('Null for what an edit put there, and for several parts in one bar.'),
+  to: z.number().describe('The last entry; another one where several parts are in one bar.'),
+  parts: z.number(),
+  role: RoleName,
+  type: z.string(),
+  kind: z.string().describe('system, user, assistant, reasoning, image, raw, inserted, or what the tool does.'),
+  tool: z.string().optional(),
+  label: z.string().describe('The file, the command, or the first words.'),
+  raw: z.number().describe('Tokens as it happened.'),
+  shown: z.number().describe('Tokens as it is shown; 0 where it is hidden.'),
+  edits: z.array(z.string()).describe(`The edits that show here, up to ${MOST_IDS}.`),
+  pinned: z.boolean(),
+})
 
 const map = defineRoute({
   method: 'get',
@@ -52,24 +50,22 @@ const map = defineRoute({
       .describe('A call of the model, from 1; what the next one would be, if left out.'),
     max: numberIn(10, MOST_BARS).optional().describe(`The most bars; ${BARS} if not given.`),
   },
-  answer: z
-    .object({
-      session: z.string(),
-      length: z.number(),
-      at: z.number().nullable(),
-      time: Time,
-      calls: z.number(),
-      entries: z.number(),
-      window: z.number(),
-      marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
-      overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
-      cached: z.number(),
-      cold: z.boolean(),
-      tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
-      scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
-      bars: z.array(BarOut),
-    })
-    .meta({ id: 'ContextMap' }),
+  answer: named('ContextMap', {
+    session: z.string(),
+    length: z.number(),
+    at: z.number().nullable(),
+    time: Time,
+    calls: z.number(),
+    entries: z.number(),
+    window: z.number(),
+    marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
+    overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
+    cached: z.number(),
+    cold: z.boolean(),
+    tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
+    scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
+    bars: z.array(BarOut),
+  }),
   async run({ params, query, caller, doors }) {
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
@@ -102,27 +98,25 @@ const PartEdit = EditState.extend({
   shows: z.boolean().describe('In force, and inside no other.'),
 }).meta({ id: 'PartEdit' })
 
-const PartDetail = z
-  .object({
-    session: z.string(),
-    entry: z.number(),
-    part: z.number(),
-    role: RoleName,
-    at: Time,
-    hash: z.string().describe('The id of the part, for edits and restore.'),
-    pinned: z.boolean(),
-    inView: z.boolean(),
-    original: PartOut,
-    shown: PartOut.nullable().describe('Null where it is dropped or hidden.'),
-    texts: z.object({ original: z.string(), shown: z.string().nullable() }),
-    tokens: z.object({ original: z.number(), shown: z.number() }),
-    instead: z
-      .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
-      .nullable()
-      .describe('What is shown instead, where it is hidden with its neighbours.'),
-    edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
-  })
-  .meta({ id: 'PartDetail' })
+const PartDetail = named('PartDetail', {
+  session: z.string(),
+  entry: z.number(),
+  part: z.number(),
+  role: RoleName,
+  at: Time,
+  hash: z.string().describe('The id of the part, for edits and restore.'),
+  pinned: z.boolean(),
+  inView: z.boolean(),
+  original: PartOut,
+  shown: PartOut.nullable().describe('Null where it is dropped or hidden.'),
+  texts: z.object({ original: z.string(), shown: z.string().nullable() }),
+  tokens: z.object({ original: z.number(), shown: z.number() }),
+  instead: z
+    .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
+    .nullable()
+    .describe('What is shown instead, where it is hidden with its neighbours.'),
+  edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
+})
 
 const part = defineRoute({
   method: 'get',

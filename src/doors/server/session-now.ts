@@ -8,7 +8,7 @@ import { momentOf, priceOf } from '../../session/moment.ts'
 import { agentContext } from '../../tools/recall.ts'
 import { summaryOf } from '../../view/totals.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
+import { type Doors, defineRoute, EVERYBODY, named, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { openTimeline } from './session-timeline.ts'
 
@@ -24,54 +24,45 @@ const now = defineRoute({
     'them out costs once and saves with every call.',
   roles: EVERYBODY,
   query: { drop: z.string().max(MAX_DROP).optional().describe('Ids of parts, with commas between them.') },
-  answer: z
-    .object({
-      session: z.string(),
-      tokens: z.number(),
-      window: z.number(),
-      edits: z.number().describe('In force.'),
-      saved: z.number().describe('Dollars that edits have saved so far.'),
-      cached: z.number().nullable().describe('Share of the input so far that was read from the cache.'),
-      isCold: z.boolean().describe('The next call writes everything again.'),
-      coldAt: z.number().nullable().describe('When the provider forgets the prefix, if nothing is asked before.'),
-      nextUsd: z.number().describe('What the input of the next call costs.'),
-      parts: z
-        .array(
-          z
-            .object({
-              id: z.string(),
-              entry: z.number(),
-              part: z.number(),
-              kind: z.string(),
-              tool: z.string().nullable(),
-              tokens: z.number(),
-              perCallUsd: z.number(),
-              quotes: z
-                .number()
-                .nullable()
-                .describe('How often such parts, this old, were quoted later in recorded sessions.'),
-              preview: z.string(),
-            })
-            .meta({ id: 'PricedPart' }),
-        )
-        .describe(`The largest ${MOST_PARTS}.`),
-      free: z
-        .array(z.string())
-        .describe('On a cold cache, ids of what could go for nothing and is seldom quoted later.'),
-      price: z
-        .object({
-          ids: z.array(z.string()),
+  answer: named('Moment', {
+    session: z.string(),
+    tokens: z.number(),
+    window: z.number(),
+    edits: z.number().describe('In force.'),
+    saved: z.number().describe('Dollars that edits have saved so far.'),
+    cached: z.number().nullable().describe('Share of the input so far that was read from the cache.'),
+    isCold: z.boolean().describe('The next call writes everything again.'),
+    coldAt: z.number().nullable().describe('When the provider forgets the prefix, if nothing is asked before.'),
+    nextUsd: z.number().describe('What the input of the next call costs.'),
+    parts: z
+      .array(
+        named('PricedPart', {
+          id: z.string(),
+          entry: z.number(),
+          part: z.number(),
+          kind: z.string(),
+          tool: z.string().nullable(),
           tokens: z.number(),
           perCallUsd: z.number(),
-          rewritten: z.number().describe('Tokens that are written again.'),
-          onceUsd: z.number(),
-          paysAfter: z.number().nullable().describe('Calls; null if it never pays.'),
-          quotes: z.number(),
-        })
-        .meta({ id: 'EditPrice' })
-        .nullable(),
-    })
-    .meta({ id: 'Moment' }),
+          quotes: z
+            .number()
+            .nullable()
+            .describe('How often such parts, this old, were quoted later in recorded sessions.'),
+          preview: z.string(),
+        }),
+      )
+      .describe(`The largest ${MOST_PARTS}.`),
+    free: z.array(z.string()).describe('On a cold cache, ids of what could go for nothing and is seldom quoted later.'),
+    price: named('EditPrice', {
+      ids: z.array(z.string()),
+      tokens: z.number(),
+      perCallUsd: z.number(),
+      rewritten: z.number().describe('Tokens that are written again.'),
+      onceUsd: z.number(),
+      paysAfter: z.number().nullable().describe('Calls; null if it never pays.'),
+      quotes: z.number(),
+    }).nullable(),
+  }),
   async run({ params, query, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const at = doors.clock()
@@ -98,15 +89,13 @@ const dropped = defineRoute({
   summary: "What the client's own compaction took out of the conversation that goes on here",
   description: 'The session before it still has all of it. Empty where nothing was compacted.',
   roles: EVERYBODY,
-  answer: z
-    .object({
-      session: z.string(),
-      before: z.string().nullable().describe('The session that has it.'),
-      parts: z
-        .array(z.object({ id: z.string(), kind: z.string(), tokens: z.number(), preview: z.string() }))
-        .describe(`The largest ${MOST_PARTS}.`),
-    })
-    .meta({ id: 'Dropped' }),
+  answer: named('Dropped', {
+    session: z.string(),
+    before: z.string().nullable().describe('The session that has it.'),
+    parts: z
+      .array(z.object({ id: z.string(), kind: z.string(), tokens: z.number(), preview: z.string() }))
+      .describe(`The largest ${MOST_PARTS}.`),
+  }),
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const { about } = (await doors.desk.find(caller, params.session))!

@@ -5,7 +5,7 @@ import { reasonFor } from '../../replay/why.ts'
 import type { Timeline, TimelineCall } from '../../view/timeline.ts'
 import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, MAX_INDEX, numberIn, type Route, Time } from './route.ts'
+import { type Doors, defineRoute, EVERYBODY, MAX_INDEX, named, numberIn, type Route, Time } from './route.ts'
 import { SummaryOut } from './schemas.ts'
 
 const MOST_CALLS = 5000
@@ -42,49 +42,47 @@ const Sum = z
   })
   .meta({ id: 'CallSum', description: 'System prompt and tools included.' })
 
-const TimelineCallOut = z
-  .object({
-    call: z.number().describe('From 1.'),
-    entry: z.number().describe('The answer.'),
-    at: Time,
-    model: z.string(),
-    paid: z
-      .object({ dollars: z.number(), output: z.number().describe('For the answer.'), estimated: z.boolean() })
-      .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
-    modelled: z.number().describe('What the model of costs says, in dollars, the answer included.'),
-    inherited: z.boolean().describe('The session that this one was forked from has paid.'),
-    sent: Sum,
-    raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
-    miss: z
-      .object({
-        kind: LossCause,
-        lost: z.number().describe('Tokens that had been sent before and were written again.'),
-        cause: z.string().describe('In words.'),
-      })
-      .nullable()
-      .describe('The cache that was lost: as the provider reported it; where it tells nothing, by the model of costs.'),
-    edits: z.object({
-      made: z.number(),
-      ids: z.array(z.string()).describe(`The first ${MOST_IDS}.`),
-      saved: z.number(),
-      undone: z.array(z.string()),
-    }),
-    decision: z.string().nullable().describe("The planner's sentence before this call."),
-    reported: z
-      .object({
-        input: z.number().optional(),
-        cacheRead: z.number().optional(),
-        cacheWrite: z.number().optional(),
-        cacheWriteLong: z.number().optional(),
-        output: z.number().optional(),
-        reasoning: z.number().optional(),
-        model: z.string().optional(),
-        tier: z.string().optional(),
-      })
-      .nullable()
-      .describe('What the provider counted.'),
-  })
-  .meta({ id: 'TimelineCall' })
+const TimelineCallOut = named('TimelineCall', {
+  call: z.number().describe('From 1.'),
+  entry: z.number().describe('The answer.'),
+  at: Time,
+  model: z.string(),
+  paid: z
+    .object({ dollars: z.number(), output: z.number().describe('For the answer.'), estimated: z.boolean() })
+    .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
+  modelled: z.number().describe('What the model of costs says, in dollars, the answer included.'),
+  inherited: z.boolean().describe('The session that this one was forked from has paid.'),
+  sent: Sum,
+  raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
+  miss: z
+    .object({
+      kind: LossCause,
+      lost: z.number().describe('Tokens that had been sent before and were written again.'),
+      cause: z.string().describe('In words.'),
+    })
+    .nullable()
+    .describe('The cache that was lost: as the provider reported it; where it tells nothing, by the model of costs.'),
+  edits: z.object({
+    made: z.number(),
+    ids: z.array(z.string()).describe(`The first ${MOST_IDS}.`),
+    saved: z.number(),
+    undone: z.array(z.string()),
+  }),
+  decision: z.string().nullable().describe("The planner's sentence before this call."),
+  reported: z
+    .object({
+      input: z.number().optional(),
+      cacheRead: z.number().optional(),
+      cacheWrite: z.number().optional(),
+      cacheWriteLong: z.number().optional(),
+      output: z.number().optional(),
+      reasoning: z.number().optional(),
+      model: z.string().optional(),
+      tier: z.string().optional(),
+    })
+    .nullable()
+    .describe('What the provider counted.'),
+})
 
 const timeline = defineRoute({
   method: 'get',
@@ -95,17 +93,15 @@ const timeline = defineRoute({
     from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 if not given.'),
     limit: numberIn(1, MOST_CALLS).optional().describe(`How many; ${CALLS} if not given.`),
   },
-  answer: z
-    .object({
-      session: z.string(),
-      length: z.number().describe('Number of events of the ledger that this tells of.'),
-      calls: z.array(TimelineCallOut),
-      total: z.number().describe('Calls of the session.'),
-      next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
-      window: z.number(),
-      overhead: z.number().describe('Tokens of system prompt and tools.'),
-    })
-    .meta({ id: 'Timeline' }),
+  answer: named('Timeline', {
+    session: z.string(),
+    length: z.number().describe('Number of events of the ledger that this tells of.'),
+    calls: z.array(TimelineCallOut),
+    total: z.number().describe('Calls of the session.'),
+    next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
+    window: z.number(),
+    overhead: z.number().describe('Tokens of system prompt and tools.'),
+  }),
   async run({ params, query, caller, doors }) {
     const { timeline: found, session } = await openTimeline(doors, caller, params.session)
     const from = query.from ?? 1
@@ -122,25 +118,23 @@ const timeline = defineRoute({
   },
 })
 
-const TurnOut = z
-  .object({
-    turn: z.number().describe('From 1; 0 is what was there before the first request.'),
-    entry: z.number(),
-    to: z.number().describe('The last entry.'),
-    at: Time,
-    ended: Time,
-    title: z.string(),
-    calls: z.number().describe('Of the model.'),
-    firstCall: z.number(),
-    dollars: z.number(),
-    saved: z.number(),
-    tokens: z.number().describe('Added to the conversation.'),
-    tools: z.number(),
-    agents: z.number(),
-    errors: z.number(),
-    cacheLost: z.number(),
-  })
-  .meta({ id: 'Turn' })
+const TurnOut = named('Turn', {
+  turn: z.number().describe('From 1; 0 is what was there before the first request.'),
+  entry: z.number(),
+  to: z.number().describe('The last entry.'),
+  at: Time,
+  ended: Time,
+  title: z.string(),
+  calls: z.number().describe('Of the model.'),
+  firstCall: z.number(),
+  dollars: z.number(),
+  saved: z.number(),
+  tokens: z.number().describe('Added to the conversation.'),
+  tools: z.number(),
+  agents: z.number(),
+  errors: z.number(),
+  cacheLost: z.number(),
+})
 
 const MOST_AGENTS = 50
 
@@ -166,44 +160,40 @@ const turns = defineRoute({
     turns: z.array(TurnOut),
     agents: z
       .array(
-        z
-          .object({
-            session: z.string(),
-            title: z.string(),
-            at: Time,
-            ended: Time,
-            calls: z.number(),
-            tokens: z.number(),
-            tools: z.number(),
-            dollars: z.number(),
-            errors: z.number(),
-          })
-          .meta({ id: 'SubAgent' }),
+        named('SubAgent', {
+          session: z.string(),
+          title: z.string(),
+          at: Time,
+          ended: Time,
+          calls: z.number(),
+          tokens: z.number(),
+          tools: z.number(),
+          dollars: z.number(),
+          errors: z.number(),
+        }),
       )
       .describe(`Agents that the turn has started, each a session of its own; ${MOST_AGENTS} at most.`),
     steps: z.array(
-      z
-        .object({
-          call: z.number(),
-          entry: z.number(),
-          at: Time,
-          dollars: z.number(),
-          tokens: z.number().describe('Sent.'),
-          cacheLost: z.boolean(),
-          tools: z.array(
-            z.object({
-              entry: z.number(),
-              part: z.number(),
-              name: z.string(),
-              about: z.string(),
-              kind: z.string(),
-              at: Time,
-              tokens: z.number().describe('Of its result.'),
-              error: z.boolean(),
-            }),
-          ),
-        })
-        .meta({ id: 'Step' }),
+      named('Step', {
+        call: z.number(),
+        entry: z.number(),
+        at: Time,
+        dollars: z.number(),
+        tokens: z.number().describe('Sent.'),
+        cacheLost: z.boolean(),
+        tools: z.array(
+          z.object({
+            entry: z.number(),
+            part: z.number(),
+            name: z.string(),
+            about: z.string(),
+            kind: z.string(),
+            at: Time,
+            tokens: z.number().describe('Of its result.'),
+            error: z.boolean(),
+          }),
+        ),
+      }),
     ),
   }),
   async run({ params, query, caller, doors }) {

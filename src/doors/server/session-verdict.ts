@@ -6,7 +6,7 @@ import { verdictOf, wouldBe } from '../../replay/verdict.ts'
 import type { Verdict } from '../../view/figures.ts'
 import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
-import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route } from './route.ts'
+import { defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { BarOut, inTheirs, mergedBars } from './session-map.ts'
 import { LossCause, openTimeline } from './session-timeline.ts'
@@ -24,26 +24,24 @@ const verdict = defineRoute({
   path: '/sessions/{session}/verdict',
   summary: 'What the edits of a session came to: dollars saved, later quotes lost, how often the cache was lost',
   roles: EVERYBODY,
-  answer: z
-    .object({
-      billed: z.number(),
-      without: z.number().describe('What it would have cost with nothing edited.'),
-      saved: z.number(),
-      calls: z.number(),
-      estimated: z.number().describe('Calls that the provider reported nothing of.'),
-      quotes: z.number().describe('Places in tool results that the agent quoted later.'),
-      lost: z.number().describe('Those of them that were out of view by then.'),
-      cacheLost: z.partialRecord(LossCause, z.number()).describe('How often, and to what.'),
-      parts: z
-        .array(z.object({ part: z.enum(['read', 'new', 'output', ...LossCause.options]), dollars: z.number() }))
-        .describe('What the bill is made of; what a lost cache cost more than reading it is under its cause.'),
-      edits: z
-        .array(z.object({ id: z.string(), dollars: z.number() }))
-        .describe(
-          'What each edit saved so far, less its part of what was written anew for it; undone ones as if in force.',
-        ),
-    })
-    .meta({ id: 'Verdict' }),
+  answer: named('Verdict', {
+    billed: z.number(),
+    without: z.number().describe('What it would have cost with nothing edited.'),
+    saved: z.number(),
+    calls: z.number(),
+    estimated: z.number().describe('Calls that the provider reported nothing of.'),
+    quotes: z.number().describe('Places in tool results that the agent quoted later.'),
+    lost: z.number().describe('Those of them that were out of view by then.'),
+    cacheLost: z.partialRecord(LossCause, z.number()).describe('How often, and to what.'),
+    parts: z
+      .array(z.object({ part: z.enum(['read', 'new', 'output', ...LossCause.options]), dollars: z.number() }))
+      .describe('What the bill is made of; what a lost cache cost more than reading it is under its cause.'),
+    edits: z
+      .array(z.object({ id: z.string(), dollars: z.number() }))
+      .describe(
+        'What each edit saved so far, less its part of what was written anew for it; undone ones as if in force.',
+      ),
+  }),
   async run({ params, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
     const before = known.get(timeline)
@@ -68,21 +66,19 @@ const would = defineRoute({
     policy: nameSchema(100).optional().describe('`thrifty` if not given.'),
     max: numberIn(1, MOST_BARS).optional().describe(`Bars at most; ${BARS} if not given.`),
   },
-  answer: z
-    .object({
-      policy: z.string(),
-      dollars: z.number().describe('What was paid, less what the policy would have saved.'),
-      saved: z.number(),
-      share: z.number().describe('Of what was paid.'),
-      evidence: z.number().describe('Share of later quotes that would still be visible.'),
-      edits: z.number(),
-      tokens: z.object({ raw: z.number(), shown: z.number() }),
-      bars: z.array(BarOut).describe('As in the map.'),
-      list: z
-        .array(Edit.extend({ call: z.number(), dollars: z.number() }))
-        .describe(`The ${MOST_EDITS} edits that would have saved most.`),
-    })
-    .meta({ id: 'Would' }),
+  answer: named('Would', {
+    policy: z.string(),
+    dollars: z.number().describe('What was paid, less what the policy would have saved.'),
+    saved: z.number(),
+    share: z.number().describe('Of what was paid.'),
+    evidence: z.number().describe('Share of later quotes that would still be visible.'),
+    edits: z.number(),
+    tokens: z.object({ raw: z.number(), shown: z.number() }),
+    bars: z.array(BarOut).describe('As in the map.'),
+    list: z
+      .array(Edit.extend({ call: z.number(), dollars: z.number() }))
+      .describe(`The ${MOST_EDITS} edits that would have saved most.`),
+  }),
   refusals: [409],
   run: ({ params, query, caller, doors }) =>
     doors.heavy.run(async () => {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { freeEditsOf, whyOf } from '../../replay/why.ts'
 import { largestRows, rentOf } from '../../view/rent.ts'
-import { defineRoute, EVERYBODY, type Route, Time } from './route.ts'
+import { defineRoute, EVERYBODY, named, type Route, Time } from './route.ts'
 import { openTimeline } from './session-timeline.ts'
 
 /** Finding free edits replays the whole session. */
@@ -11,23 +11,21 @@ const ROWS = 100
 
 const Cause = z.enum(['edit', 'pause', 'client', 'model', 'server', 'provider', 'start', 'none'])
 
-const WhyCall = z
-  .object({
-    call: z.number().describe('From 1.'),
-    at: Time,
-    model: z.string(),
-    predictedUsd: z.number().describe('What the model of costs says, the answer included.'),
-    billedUsd: z.number().describe('As the provider reported it.'),
-    estimated: z.boolean().describe('Nothing was reported: billed is what was predicted.'),
-    differenceUsd: z.number(),
-    cause: Cause.describe(
-      'Why cached tokens had to be written again; `none` where none were, `start` for the first call.',
-    ),
-    lost: z.number().describe('Tokens that were cached and had to be written again.'),
-    extraUsd: z.number().describe('What that cost more than reading them.'),
-    text: z.string().describe('The cause in words.'),
-  })
-  .meta({ id: 'WhyCall' })
+const WhyCall = named('WhyCall', {
+  call: z.number().describe('From 1.'),
+  at: Time,
+  model: z.string(),
+  predictedUsd: z.number().describe('What the model of costs says, the answer included.'),
+  billedUsd: z.number().describe('As the provider reported it.'),
+  estimated: z.boolean().describe('Nothing was reported: billed is what was predicted.'),
+  differenceUsd: z.number(),
+  cause: Cause.describe(
+    'Why cached tokens had to be written again; `none` where none were, `start` for the first call.',
+  ),
+  lost: z.number().describe('Tokens that were cached and had to be written again.'),
+  extraUsd: z.number().describe('What that cost more than reading them.'),
+  text: z.string().describe('The cause in words.'),
+})
 
 const why = defineRoute({
   method: 'get',
@@ -38,33 +36,31 @@ const why = defineRoute({
     'replays say what they would have saved, which takes a while.',
   roles: EVERYBODY,
   query: { free: z.enum(['true', 'false']).optional().describe('Find out what free edits would have saved.') },
-  answer: z
-    .object({
-      session: z.string(),
-      billedUsd: z.number(),
-      predictedUsd: z.number(),
-      calls: z.array(WhyCall),
-      causes: z.array(
-        z.object({
-          cause: Cause,
-          times: z.number(),
-          lost: z.number(),
-          extraUsd: z.number(),
-          differenceUsd: z.number(),
-        }),
-      ),
-      moments: z.array(WhyCall).describe('The five calls that cost most.'),
-      free: z
-        .object({
-          coldCalls: z.number().describe('Calls that found no cache.'),
-          edits: z.number(),
-          savedUsd: z.number(),
-          evidence: z.number().describe('Share of later quotes that would still be visible.'),
-        })
-        .nullable()
-        .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
-    })
-    .meta({ id: 'Why' }),
+  answer: named('Why', {
+    session: z.string(),
+    billedUsd: z.number(),
+    predictedUsd: z.number(),
+    calls: z.array(WhyCall),
+    causes: z.array(
+      z.object({
+        cause: Cause,
+        times: z.number(),
+        lost: z.number(),
+        extraUsd: z.number(),
+        differenceUsd: z.number(),
+      }),
+    ),
+    moments: z.array(WhyCall).describe('The five calls that cost most.'),
+    free: z
+      .object({
+        coldCalls: z.number().describe('Calls that found no cache.'),
+        edits: z.number(),
+        savedUsd: z.number(),
+        evidence: z.number().describe('Share of later quotes that would still be visible.'),
+      })
+      .nullable()
+      .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
+  }),
   run: async ({ params, query, caller, doors }) => {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const isAsked = query.free === 'true' && timeline.calls.length <= MAX_CALLS
@@ -90,18 +86,16 @@ const rent = defineRoute({
   summary:
     'Where the money went: every text pays for each call that carries it; by kind, tool, server, file, agent, edit',
   roles: EVERYBODY,
-  answer: z
-    .object({
-      session: z.string(),
-      dollars: z.number(),
-      kind: Rows,
-      tool: Rows,
-      server: Rows,
-      file: Rows,
-      agent: Rows,
-      edit: Rows,
-    })
-    .meta({ id: 'Rent' }),
+  answer: named('Rent', {
+    session: z.string(),
+    dollars: z.number(),
+    kind: Rows,
+    tool: Rows,
+    server: Rows,
+    file: Rows,
+    agent: Rows,
+    edit: Rows,
+  }),
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { dollars, ...lists } = rentOf(timeline)

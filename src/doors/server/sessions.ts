@@ -12,6 +12,7 @@ import {
   defineRoute,
   EVERYBODY,
   MAX_INDEX,
+  named,
   nameSchema,
   numberIn,
   PAGE_ITEMS,
@@ -89,27 +90,21 @@ const entries = defineRoute({
     limit: PageQuery.limit,
     cursor: numberIn(0, MAX_INDEX).optional().describe('The number of the first entry.'),
   },
-  answer: z
-    .object({
-      entries: z.array(
-        z
-          .object({
-            entry: z.number(),
-            seq: z.number(),
-            at: Time,
-            message: Message,
-            shown: Message.nullable()
-              .optional()
-              .describe('As it is shown, where that differs; null where it is hidden.'),
-            edits: z.array(z.string()).describe('The edits in force that touch it.'),
-            pinned: z.boolean().describe('It, or a part of it.'),
-          })
-          .meta({ id: 'Entry' }),
-      ),
-      total: z.number().describe('Entries of the session.'),
-      next: z.number().nullable(),
-    })
-    .meta({ id: 'EntryPage' }),
+  answer: named('EntryPage', {
+    entries: z.array(
+      named('Entry', {
+        entry: z.number(),
+        seq: z.number(),
+        at: Time,
+        message: Message,
+        shown: Message.nullable().optional().describe('As it is shown, where that differs; null where it is hidden.'),
+        edits: z.array(z.string()).describe('The edits in force that touch it.'),
+        pinned: z.boolean().describe('It, or a part of it.'),
+      }),
+    ),
+    total: z.number().describe('Entries of the session.'),
+    next: z.number().nullable(),
+  }),
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const from = query.cursor ?? 0

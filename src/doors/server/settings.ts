@@ -17,7 +17,7 @@ import type { KnobPoint } from '../../view/figures.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { PROVIDERS } from '../proxy/upstream.ts'
 import type { Caller } from './gate.ts'
-import { ADMINS, type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
+import { ADMINS, type Doors, defineRoute, EVERYBODY, named, type Route } from './route.ts'
 import { openTimeline } from './session-timeline.ts'
 import { MAX_CALLS, tooMany } from './transcripts.ts'
 
@@ -38,47 +38,39 @@ const SETTABLE: readonly string[] = [
   'overhead',
 ]
 
-const SettingsOut = z
-  .object({
-    file: z.string().nullable().describe('Where changes are written; null for a home in memory.'),
-    settings: z.array(
-      z
-        .object({
-          key: z.string(),
-          path: z.array(z.string()).describe('The names on the way to it.'),
-          value: z.unknown(),
-          source: z.enum(['default', 'file', 'environment', 'flag']),
-          from: z.string().nullable().describe('The file, the variable or the flag.'),
-          settable: z.boolean().describe('Whether it can be changed here.'),
-        })
-        .meta({ id: 'Setting' }),
-    ),
-    keep: z.record(z.string(), z.number()).describe('The words of the knob, and what they are as numbers.'),
-    models: z
-      .array(
-        z
-          .object({
-            model: z.string(),
-            sessions: z.number(),
-            calls: z.number(),
-            window: z.number(),
-            largest: z.number().describe('Tokens of the largest call so far.'),
-            input: z.number().describe('Dollars for a million tokens.'),
-            output: z.number(),
-            read: z.number().describe('Factor of `input` for what is read from the cache.'),
-            write: z.number(),
-            ttl: z.number().describe('Milliseconds for which the provider says that it keeps a prefix.'),
-            kept: z.number().nullable().describe('The longest that it was seen to keep one, if that is longer.'),
-            from: z
-              .enum(['table', 'file', 'family'])
-              .describe('`family`: the table does not have it; the strictest row.'),
-          })
-          .meta({ id: 'ModelRow' }),
-      )
-      .describe('Those that sessions were for.'),
-    asOf: z.string().describe('Of the built-in prices.'),
-  })
-  .meta({ id: 'Settings' })
+const SettingsOut = named('Settings', {
+  file: z.string().nullable().describe('Where changes are written; null for a home in memory.'),
+  settings: z.array(
+    named('Setting', {
+      key: z.string(),
+      path: z.array(z.string()).describe('The names on the way to it.'),
+      value: z.unknown(),
+      source: z.enum(['default', 'file', 'environment', 'flag']),
+      from: z.string().nullable().describe('The file, the variable or the flag.'),
+      settable: z.boolean().describe('Whether it can be changed here.'),
+    }),
+  ),
+  keep: z.record(z.string(), z.number()).describe('The words of the knob, and what they are as numbers.'),
+  models: z
+    .array(
+      named('ModelRow', {
+        model: z.string(),
+        sessions: z.number(),
+        calls: z.number(),
+        window: z.number(),
+        largest: z.number().describe('Tokens of the largest call so far.'),
+        input: z.number().describe('Dollars for a million tokens.'),
+        output: z.number(),
+        read: z.number().describe('Factor of `input` for what is read from the cache.'),
+        write: z.number(),
+        ttl: z.number().describe('Milliseconds for which the provider says that it keeps a prefix.'),
+        kept: z.number().nullable().describe('The longest that it was seen to keep one, if that is longer.'),
+        from: z.enum(['table', 'file', 'family']).describe('`family`: the table does not have it; the strictest row.'),
+      }),
+    )
+    .describe('Those that sessions were for.'),
+  asOf: z.string().describe('Of the built-in prices.'),
+})
 
 const read = defineRoute({
   method: 'get',
@@ -167,15 +159,13 @@ async function modelsIn({ pal, desk, timelines }: Doors, caller: Caller) {
   })
 }
 
-const KnobPointOut = z
-  .object({
-    keep: z.string(),
-    billedUsd: z.number().describe('What the session cost as it was.'),
-    savedUsd: z.number().describe('What thrifty would have saved of it, with the knob here.'),
-    kept: z.number().describe('Later quotes that would still be visible.'),
-    quotes: z.number().describe('Of how many.'),
-  })
-  .meta({ id: 'KnobPoint' })
+const KnobPointOut = named('KnobPoint', {
+  keep: z.string(),
+  billedUsd: z.number().describe('What the session cost as it was.'),
+  savedUsd: z.number().describe('What thrifty would have saved of it, with the knob here.'),
+  kept: z.number().describe('Later quotes that would still be visible.'),
+  quotes: z.number().describe('Of how many.'),
+})
 
 /** By kept timeline, because each takes six replays. */
 const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[]> }>()

@@ -1,22 +1,31 @@
 /** Routes: the caller's own identity, and the tokens that admins give out. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
-import { ADMINS, defineRoute, EVERYBODY, Next, nameSchema, PageQuery, pageOf, type Route, Time } from './route.ts'
+import {
+  ADMINS,
+  defineRoute,
+  EVERYBODY,
+  Next,
+  named,
+  nameSchema,
+  PageQuery,
+  pageOf,
+  type Route,
+  Time,
+} from './route.ts'
 import { ROLES, type TokenInfo } from './server-store.ts'
 
 const TokenParam = { token: z.string().regex(/^t_[0-9a-f]{16}$/) }
 
-const Token = z
-  .object({
-    id: z.string(),
-    user: z.string(),
-    role: z.enum(ROLES),
-    name: z.string(),
-    created_at: Time,
-    last_used_at: Time.nullable(),
-    revoked_at: Time.nullable(),
-  })
-  .meta({ id: 'Token' })
+const Token = named('Token', {
+  id: z.string(),
+  user: z.string(),
+  role: z.enum(ROLES),
+  name: z.string(),
+  created_at: Time,
+  last_used_at: Time.nullable(),
+  revoked_at: Time.nullable(),
+})
 
 const me = defineRoute({
   method: 'get',

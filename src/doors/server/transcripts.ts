@@ -14,7 +14,7 @@ import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../repla
 import { importSession, newImportId } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineRoute, EVERYBODY, nameSchema, numberIn, type Route } from './route.ts'
+import { defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
 import { timed } from './session-timeline.ts'
 
 const MB = 1024 * 1024
@@ -51,17 +51,15 @@ const importRoute = defineRoute({
       .describe('The id of an import that this file belongs to; a new one if not given.'),
   },
   bytes: MAX_TRANSCRIPT,
-  answer: z
-    .object({
-      format: z.string(),
-      import: z.string().describe('By which `POST /deletions` takes back what this import has made.'),
-      found: z.number().describe('Sessions in the file.'),
-      sessions: z.array(
-        z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
-      ),
-      problems: z.array(z.object({ line: z.number().optional(), message: z.string() })),
-    })
-    .meta({ id: 'Imported' }),
+  answer: named('Imported', {
+    format: z.string(),
+    import: z.string().describe('By which `POST /deletions` takes back what this import has made.'),
+    found: z.number().describe('Sessions in the file.'),
+    sessions: z.array(
+      z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
+    ),
+    problems: z.array(z.object({ line: z.number().optional(), message: z.string() })),
+  }),
   status: 201,
   refusals: [404, 409],
   run: ({ query, bytes, caller, doors }) =>
@@ -78,31 +76,29 @@ const importRoute = defineRoute({
     }),
 })
 
-const Costs = z
-  .object({
-    policy: z.string(),
-    calls: z.number(),
-    tokens: z.number().describe('Sent over all calls.'),
-    peak: z.number().describe('The most in one call.'),
-    cost: z.number().describe('In uncached input tokens.'),
-    effective: z.number().describe('With what fetching lost evidence again would cost.'),
-    costShare: z.number().describe('Of what sending everything costs.'),
-    effectiveShare: z.number(),
-    evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
-    busts: z.number(),
-    edits: z.number(),
-    keep: z.string().nullable().describe('The setting of its knob that was asked for.'),
-    saved: z.number().describe('Dollars.'),
-    effectiveDollars: z.number().describe('With what fetching lost passages again would cost.'),
-    dollars: z.number().describe('What was paid, less what the policy would have saved; answers included.'),
-    series: z
-      .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
-      .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
-    decisions: z
-      .array(z.object({ call: z.number(), edits: z.number(), saved: z.number(), text: z.string() }))
-      .describe(`The first ${DECISIONS} calls that edits were made for, from 1, with the sum behind them.`),
-  })
-  .meta({ id: 'Costs' })
+const Costs = named('Costs', {
+  policy: z.string(),
+  calls: z.number(),
+  tokens: z.number().describe('Sent over all calls.'),
+  peak: z.number().describe('The most in one call.'),
+  cost: z.number().describe('In uncached input tokens.'),
+  effective: z.number().describe('With what fetching lost evidence again would cost.'),
+  costShare: z.number().describe('Of what sending everything costs.'),
+  effectiveShare: z.number(),
+  evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
+  busts: z.number(),
+  edits: z.number(),
+  keep: z.string().nullable().describe('The setting of its knob that was asked for.'),
+  saved: z.number().describe('Dollars.'),
+  effectiveDollars: z.number().describe('With what fetching lost passages again would cost.'),
+  dollars: z.number().describe('What was paid, less what the policy would have saved; answers included.'),
+  series: z
+    .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
+    .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
+  decisions: z
+    .array(z.object({ call: z.number(), edits: z.number(), saved: z.number(), text: z.string() }))
+    .describe(`The first ${DECISIONS} calls that edits were made for, from 1, with the sum behind them.`),
+})
 
 const compare = defineRoute({
   method: 'post',

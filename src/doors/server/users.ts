@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { userIn } from '../../memory/open.ts'
 import type { Environment } from '../../model/defaults.ts'
 import { presets } from '../../planner/presets.ts'
-import { defineRoute, EVERYBODY, nameSchema, type Route } from './route.ts'
+import { defineRoute, EVERYBODY, named, nameSchema, type Route } from './route.ts'
 
 /** The user for whom an agent without a token acts; see the MCP door. */
 export const NAMELESS = 'local'
@@ -17,18 +17,16 @@ const users = defineRoute({
   summary: 'Whose memory the caller may look after, with what waits there',
   description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
   roles: EVERYBODY,
-  answer: z
-    .object({
-      users: z.array(
-        z.object({
-          user: z.string(),
-          blocks: z.number().describe(`${COUNTED} means as many or more.`),
-          open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
-        }),
-      ),
-      own: z.string().describe('Whom to show first.'),
-    })
-    .meta({ id: 'Users' }),
+  answer: named('Users', {
+    users: z.array(
+      z.object({
+        user: z.string(),
+        blocks: z.number().describe(`${COUNTED} means as many or more.`),
+        open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
+      }),
+    ),
+    own: z.string().describe('Whom to show first.'),
+  }),
   async run({ caller, doors }) {
     const { store } = doors.memory
     const own = caller.user ?? ownName()
@@ -58,7 +56,7 @@ const policies = defineRoute({
   path: '/policies',
   summary: 'The policies that a session can be looked after by, and compared under',
   roles: EVERYBODY,
-  answer: z.object({ policies: z.array(z.object({ name: z.string(), about: z.string() }).meta({ id: 'PolicyInfo' })) }),
+  answer: z.object({ policies: z.array(named('PolicyInfo', { name: z.string(), about: z.string() })) }),
   async run() {
     return { policies: presets.map(({ name }) => ({ name, about: ABOUT[name] ?? '' })) }
   },

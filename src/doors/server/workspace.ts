@@ -13,7 +13,7 @@ import { notFound } from '../../files/root.ts'
 import type { FileStore } from '../../files/store.ts'
 import { FILE_LIMIT, initWorkspace, workspaceFiles } from '../../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
-import { ADMINS, defineRoute, type Route } from './route.ts'
+import { ADMINS, defineRoute, named, type Route } from './route.ts'
 
 const MAX_TEXT = 1_000_000
 const MOST_FILES = 1000
@@ -26,27 +26,23 @@ const FileName = z
   .describe('A Markdown file in the workspace; escape its slashes: .learnings%2FERRORS.md')
 const FileVersion = z.string().regex(/^[0-9a-f]{8,128}$/)
 
-const FileOut = z
-  .object({
-    path: z.string(),
-    text: z.string(),
-    version: FileVersion.describe('Of this text; a write must name it.'),
-    bytes: z.number(),
-  })
-  .meta({ id: 'WorkspaceFile' })
+const FileOut = named('WorkspaceFile', {
+  path: z.string(),
+  text: z.string(),
+  version: FileVersion.describe('Of this text; a write must name it.'),
+  bytes: z.number(),
+})
 
 const list = defineRoute({
   method: 'get',
   path: '/workspace',
   summary: 'The knowledge files that every session starts with',
   roles: ADMINS,
-  answer: z
-    .object({
-      folder: z.string(),
-      limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
-      files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
-    })
-    .meta({ id: 'Workspace' }),
+  answer: named('Workspace', {
+    folder: z.string(),
+    limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
+    files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
+  }),
   async run({ doors }) {
     const store = storeOf(doors.workspace)
     const files = []
