@@ -24,12 +24,15 @@ test('the linter finds nothing', async () => {
   assert.equal(await run('@biomejs/biome/bin/biome', 'check', '--max-diagnostics=20', '.'), '')
 })
 
+/** Nobody writes it: scripts/build-api-types.ts does. */
+const MADE = 'web/src/api-types.ts'
+
 test('no source file has more than 500 lines', () => {
   const long = ['src', 'web/src'].flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter(path => /\.tsx?$/.test(path))
       .map(path => ({ path: `${folder}/${path}`, lines: linesIn(readFileSync(join(ROOT, folder, path), 'utf8')) }))
-      .filter(({ lines }) => lines > MOST_LINES),
+      .filter(({ path, lines }) => lines > MOST_LINES && path !== MADE),
   )
   assert.deepEqual(long, [])
 })
