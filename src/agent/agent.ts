@@ -81,7 +81,7 @@ type Events<R = void> = AsyncGenerator<AgentEvent, R>
 /** One turn: its spending, and the signal that stops it. */
 type Turn = { signal: AbortSignal; spent: Spending }
 
-const AGENT_POLICY = 'agent'
+export const AGENT_POLICY = 'agent'
 const MAX_PROPOSALS_TOLD = 100
 
 /** Opens or creates a session for an agent to work in. In another client's session the agent is a guest. */

@@ -13,11 +13,12 @@ import { workspaceIn } from '../memory/workspace.ts'
 import { type Environment, homeIn } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { trimEndOf } from '../model/text.ts'
+import type { PresetTuning } from '../planner/presets.ts'
 import { DEFAULT_MODEL } from '../providers/models.ts'
 import { type AgentConfig, type Config, configPath, readConfig } from '../session/config.ts'
 import { openPalimpsest, type Palimpsest } from '../session/engine.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
-import { type Agent, type AgentOptions, openAgent } from './agent.ts'
+import { AGENT_POLICY, type Agent, type AgentOptions, openAgent } from './agent.ts'
 import type { Approve } from './approval.ts'
 import type { Demo } from './demo.ts'
 import { type AgentModel, ANTHROPIC_URL, type ModelSettings, OPENAI_URL, openModel, type Provider } from './model.ts'
@@ -46,6 +47,8 @@ export type OpenAgentOptions = {
   yes?: boolean | undefined
   approve?: Approve
   limits?: AgentOptions['limits']
+  /** The planner of sessions that are opened. `usual`: the preset that a session has, or would have. */
+  planner?: (around: { tuning?: PresetTuning | undefined; usual: string }) => Promise<AgentOptions['planner']>
   /** Whether guests of a server may also work with files and commands in the root. */
   hasFiles?: boolean
 }
@@ -116,6 +119,9 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
     persona,
     async open(session, { personaName, owner, ...more } = {}) {
       const { source: _, path: __, ...chosen } = await persona(session, personaName, owner)
+      const known = await palOf(owner).find(session)
+      const usual = known?.policy ?? config.policy ?? AGENT_POLICY
+      const planner = (await options.planner?.({ tuning: pal.settings.tuning, usual })) ?? (known ? undefined : usual)
       return openAgent(session, {
         pal: palOf(owner),
         memory,
@@ -130,7 +136,7 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
         seesSessions: true,
         ...(options.approve ? { approve: options.approve } : {}),
         ...(config.retry ? { retry: config.retry } : {}),
-        ...(config.policy && !(await palOf(owner).find(session)) ? { planner: config.policy } : {}),
+        ...(planner === undefined ? {} : { planner }),
         ...more,
       })
     },

@@ -135,6 +135,8 @@ const marksSchema = z
   })
   .partial()
 
+const anchorSchema = z.strictObject({ every: limit, goalChars: limit }).partial()
+
 const keepSchema = z.union([z.enum(Object.keys(KEEP_LEVELS) as KeepLevel[]), z.number().gt(0).max(MAX_KEEP)])
 const presetSchema = z.enum([...presets, ...seedPresets].map(preset => preset.name))
 const choiceSchema = z.strictObject({ policy: presetSchema, keep: keepSchema }).partial()
@@ -160,7 +162,7 @@ export const configSchema = z
       .describe('Preset and knob for the sessions in one folder, by its path or the end of it; counts before byAgent'),
     protect: z.array(z.string().min(1)).optional().describe('Tools whose results thrifty and agent leave as they are'),
     anchor: z
-      .union([z.literal(false), z.strictObject({ every: limit, goalChars: limit }).partial()])
+      .union([z.literal(false), anchorSchema])
       .optional()
       .describe('How often agent and stale-output repeat the goal, in tool calls; false for never'),
     marks: marksSchema.optional().describe('Thresholds of the preset agent'),
@@ -405,6 +407,8 @@ function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
   if (path[0] === 'models') return Object.keys(modelSchema.shape)
   if (path[0] === 'tools') return Object.keys(toolSchema.shape)
   if (path[0] === 'recall') return ['embedding']
+  if (path[0] === 'marks') return Object.keys(marksSchema.shape)
+  if (path[0] === 'anchor') return Object.keys(anchorSchema.shape)
   if (path[0] === 'retention') return path.length === 1 ? ['archive', 'rules'] : Object.keys(ruleSchema.shape)
   if (path[0] === 'byAgent' || path[0] === 'byProject') return Object.keys(choiceSchema.shape)
   if (path[0] === 'agent') return agentKeys(path.slice(1))

@@ -31,7 +31,16 @@ export async function startWholeServer({ requireToken = true, script = (() => ({
     'openai-upstream': upstream.url,
     'gemini-upstream': upstream.url,
   }
-  const mount = doorsOf({ pal, memory, agent, values, env, log, linkKey: await store.secret('links'), told: store })
+  const mount = await doorsOf({
+    pal,
+    memory,
+    agent,
+    values,
+    env,
+    log,
+    linkKey: await store.secret('links'),
+    told: store,
+  })
   const server = createServer({ pal, memory, store, agent, workspace, requireToken, mount, rate: false, log })
 
   const token = (user: string, role: Role, name = role === 'agent' ? 'tutor' : '') =>

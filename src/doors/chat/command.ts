@@ -3,6 +3,7 @@
  * itself is in chat.ts. In a pipe it reads requests line by line and ends with the input.
  */
 import { PalimpsestError } from '../../model/errors.ts'
+import { PLANNER_OPTIONS } from '../commands/planner-options.ts'
 import { sessions } from '../commands/sessions.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
@@ -21,6 +22,7 @@ const OPTIONS = {
   yes: { type: 'boolean', short: 'y', about: 'do not ask before commands and files elsewhere; memory always asks' },
   demo: { type: 'boolean', about: 'a scripted model on a sample project: no key needed' },
   root: { type: 'string', value: 'DIR', about: 'the folder to work in (this one)' },
+  ...PLANNER_OPTIONS,
 } as const
 
 export const chat = defineCommand({

@@ -1,8 +1,9 @@
 /** Opens a chat with the options of the command line, runs it, and restores the terminal, whatever happens. */
 
-import { type Home, openHome } from '../../agent/open.ts'
+import { type Home, type OpenAgentOptions, openHome } from '../../agent/open.ts'
 import { clientOf, personaOf } from '../../agent/personas.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { type PlannerValues, plannerFrom } from '../commands/planner-options.ts'
 import type { Io } from '../terminal/command.ts'
 import { History } from '../terminal/history.ts'
 import type { Input, InputOptions, Terminal } from '../terminal/input.ts'
@@ -27,13 +28,19 @@ export type ChatValues = {
   root?: string
 }
 
-export async function openChat(given: { values: ChatValues; io: Io; home: string | undefined }): Promise<number> {
+export async function openChat(given: {
+  values: ChatValues & PlannerValues
+  io: Io
+  home: string | undefined
+}): Promise<number> {
   const { values, io, home: folder } = given
   const screen = createScreen(io)
   let chat: Chat | undefined
   const approve = createApprover(async (...question) => chat?.ask(...question))
   const { yes, demo, root, persona } = values
-  const start = (model = values.model) => openHome({ home: folder, env: io.env, demo, model, root, yes, approve })
+  const planner: OpenAgentOptions['planner'] = around => plannerFrom(values, around)
+  const start = (model = values.model) =>
+    openHome({ home: folder, env: io.env, demo, model, root, yes, approve, planner })
   const home = await start()
   try {
     const agent = await home.open(await sessionFor(home, values), { personaName: persona })

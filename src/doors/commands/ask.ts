@@ -10,6 +10,7 @@ import { type Context, defineCommand, type Io, readInput } from '../terminal/com
 import { createPaint, oneLine, type Paint, printable, wantsColour } from '../terminal/output.ts'
 import { programName } from '../terminal/program.ts'
 import { waitingNote } from './memory-desk.ts'
+import { PLANNER_OPTIONS, plannerFrom } from './planner-options.ts'
 
 const OPTIONS = {
   session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin (a new one)' },
@@ -20,6 +21,7 @@ const OPTIONS = {
   root: { type: 'string', value: 'DIR', about: 'the folder to work in (this one)' },
   quiet: { type: 'boolean', short: 'q', about: 'say nothing on stderr of what the agent does' },
   demo: { type: 'boolean', about: 'a scripted model on a sample project: no key needed' },
+  ...PLANNER_OPTIONS,
 } as const
 
 type AskContext = Context<typeof OPTIONS>
@@ -50,6 +52,7 @@ export const ask = defineCommand({
       session,
       home: isNamed ? home : undefined,
       env: io.env,
+      planner: around => plannerFrom(values, around),
       ...approverFor(io),
     })
     try {

@@ -7,6 +7,7 @@ import { parseJson } from '../../model/json.ts'
 import type { Setting, SettingsGiven } from '../../session/settings.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'
 import { printable, table } from '../terminal/output.ts'
+import { listIn } from './planner-options.ts'
 
 export const config = defineCommand({
   name: 'config',
@@ -68,20 +69,21 @@ const asText = (value: unknown) => (typeof value === 'string' ? value : JSON.str
 
 async function change({ home }: Context, key: string, value?: string): Promise<Report> {
   const { changeSetting } = await import('../../session/settings.ts')
-  const path = await changeSetting(home, key.split('.'), value === undefined ? undefined : raw(value))
-  const said = value === undefined ? `${key} is no longer set` : `${key} is ${asText(parseJson(raw(value)))}`
+  const json = value === undefined ? undefined : raw(key, value)
+  const path = await changeSetting(home, key.split('.'), json)
+  const said = json === undefined ? `${key} is no longer set` : `${key} is ${asText(parseJson(json))}`
   return {
-    json: { key, value: value === undefined ? null : parseJson(raw(value)), file: path },
+    json: { key, value: json === undefined ? null : parseJson(json), file: path },
     text: () => `${said}, in ${path}\n`,
   }
 }
 
-/** The typed value as JSON: a word that is not JSON is a string. */
-function raw(value: string): string {
+/** The typed value as JSON: words that are not JSON are a string, and the names of tools a list. */
+function raw(key: string, value: string): string {
   try {
     parseJson(value)
     return value
   } catch {
-    return JSON.stringify(value)
+    return JSON.stringify(key === 'protect' ? listIn(value) : value)
   }
 }

@@ -1,19 +1,17 @@
 /** The proxy options that `run` and `serve` share, and their translation for the proxy. */
 import type { HomeFiles } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
-import type { Environment } from '../../model/defaults.ts'
+import { DEFAULT_PLANNER, type Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { findPreset } from '../../planner/presets.ts'
-import { KEEP_LEVELS } from '../../planner/tuning.ts'
-import type { PlannerFactory } from '../../policies/policy.ts'
+import type { Settings } from '../../session/config.ts'
 import type { ProxyOptions } from '../proxy/proxy.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 import { type Options, shareOption, type Values } from '../terminal/command.ts'
 import { upstreamsIn } from './agents.ts'
+import { PLANNER_OPTIONS, plannerFrom } from './planner-options.ts'
 
 export const PROXY_OPTIONS = {
-  policy: { type: 'string', value: 'NAME', about: 'how the proxy looks after conversations (thrifty)' },
-  keep: { type: 'string', value: 'HOW', about: 'how much thrifty keeps: least, less, normal, more, most, or a number' },
+  ...PLANNER_OPTIONS,
   holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
   'server-edits': {
     type: 'string',
@@ -31,20 +29,29 @@ export const PROXY_OPTIONS = {
 export type ProxyValues = Values<typeof PROXY_OPTIONS>
 
 /**
- * `files`: where the workspaces are. `upstreams`: what is known beside the environment.
+ * `files`: where the workspaces are. `settings`: what palimpsest.json says. `upstreams`: what is known beside the
+ * environment.
  */
-type Around = { env: Environment; memory: () => Promise<Memory>; files: HomeFiles; upstreams?: Partial<Upstreams> }
+type Around = {
+  env: Environment
+  memory: () => Promise<Memory>
+  files: HomeFiles
+  settings: Settings
+  upstreams?: Partial<Upstreams>
+}
 
-export function proxyOptionsFrom(
+export async function proxyOptionsFrom(
   values: ProxyValues,
-  { env, memory, files, upstreams = {} }: Around,
-): Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject' | 'serverEdits'> {
+  { env, memory, files, settings, upstreams = {} }: Around,
+): Promise<Pick<ProxyOptions, 'policy' | 'holdout' | 'upstreams' | 'inject' | 'serverEdits'>> {
   const named = {
     anthropic: values['anthropic-upstream'],
     openai: values['openai-upstream'],
     gemini: values['gemini-upstream'],
   }
   const system = systemFrom(values, { env, memory, files })
+  const { tuning, planner } = settings
+  const policy = await plannerFrom(values, { tuning, usual: planner?.name ?? DEFAULT_PLANNER })
   return {
     upstreams: {
       ...upstreamsIn(env),
@@ -53,7 +60,7 @@ export function proxyOptionsFrom(
     },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
     serverEdits: serverEditsFrom(values['server-edits']),
-    ...policyFrom(values),
+    ...(policy === undefined ? {} : { policy }),
     inject: { tools: values.tools === true, ...(system ? { system } : {}) },
   }
 }
@@ -63,24 +70,11 @@ function serverEditsFrom(when = 'auto'): NonNullable<ProxyOptions['serverEdits']
   throw new PalimpsestError('INVALID_INPUT', `--server-edits takes auto, always or never, not ${when}.`, { when })
 }
 
-/** The preset that the flags name; `--keep` overrides the configuration. */
-function policyFrom({ policy, keep }: ProxyValues): Pick<ProxyOptions, 'policy'> {
-  if (keep === undefined) return policy === undefined ? {} : { policy }
-  return { policy: presetNamed(policy ?? 'thrifty', keep) }
-}
-
-function presetNamed(name: string, keep: string): PlannerFactory {
-  if (name !== 'thrifty' && name !== 'agent') {
-    throw new PalimpsestError('INVALID_INPUT', `--keep is for the presets thrifty and agent, not for ${name}.`, {
-      name,
-    })
-  }
-  const level = Object.keys(KEEP_LEVELS).find(known => known === keep) as keyof typeof KEEP_LEVELS | undefined
-  return findPreset(name, { keep: level ?? Number(keep) })!
-}
-
 /** The text for new conversations. A user who is known by a token has their own memory and workspace. */
-function systemFrom({ memory: user, workspace }: ProxyValues, { env, memory, files }: Around) {
+function systemFrom(
+  { memory: user, workspace }: ProxyValues,
+  { env, memory, files }: Pick<Around, 'env' | 'memory' | 'files'>,
+) {
   if (user === undefined && !workspace) return undefined
   return async (caller: string | undefined): Promise<string> => {
     const texts = [

@@ -45,12 +45,13 @@ export const runAgent = defineCommand({
     const proxy = createProxy({
       pal: values.workspace ? opened.with({ workspace: workspaceIn(io.env, { files: opened.files }) }) : opened,
       log: line => faults.push(line),
-      ...proxyOptionsFrom(values, {
+      ...(await proxyOptionsFrom(values, {
         env: io.env,
         files: opened.files,
+        settings: opened.settings,
         memory: async () => memory!,
         upstreams: await upstreamsBehind(agent ? upstreamsOf(agent, io.env) : {}, io.env),
-      }),
+      })),
     })
     const front = await serveProxy(proxy)
     const folder = await mkdtemp(join(tmpdir(), 'palimpsest-run-'))

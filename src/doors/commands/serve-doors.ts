@@ -43,7 +43,7 @@ export type DoorOptions = {
   told: Told
 }
 
-export function doorsOf({
+export async function doorsOf({
   pal,
   memory,
   agent,
@@ -54,7 +54,7 @@ export function doorsOf({
   linkKey,
   told,
   noticeInAnswers = true,
-}: DoorOptions): Mounted[] {
+}: DoorOptions): Promise<Mounted[]> {
   const links = new DecisionLinks(linkKey)
   const users = [...new Set([...(values.memory === undefined ? [] : [values.memory]), ownName(env), NAMELESS])]
   const proxy = createProxy({
@@ -64,7 +64,7 @@ export function doorsOf({
     learn: (said, { user = users[0]!, owner }) =>
       proposeRepeated({ pal: owner === undefined ? pal : pal.of(owner), memory, user }, said),
     ...(noticeInAnswers ? { notices: new Notices({ memory, links, told, users, publicUrl }) } : {}),
-    ...proxyOptionsFrom(values, { env, files: pal.files, memory: async () => memory }),
+    ...(await proxyOptionsFrom(values, { env, files: pal.files, settings: pal.settings, memory: async () => memory })),
   })
   return [
     ...proxyMounts(proxy),

@@ -83,7 +83,7 @@ export const serve = defineCommand({
       store,
       agent,
       outbox,
-      mount: doorsOf({
+      mount: await doorsOf({
         pal,
         memory,
         agent,
@@ -123,6 +123,9 @@ export const serve = defineCommand({
 const FLAGS = {
   policy: 'policy',
   keep: 'keep',
+  protect: 'protect',
+  anchor: 'anchor',
+  marks: 'marks',
   publicUrl: 'public-url',
   'upstreams.anthropic': 'anthropic-upstream',
   'upstreams.openai': 'openai-upstream',

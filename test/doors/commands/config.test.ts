@@ -33,6 +33,12 @@ test('what is set is said with where it came from, set, refused where it is wron
   assert.equal(await readFile(file, 'utf8'), before)
   assert.equal((await run(['get', 'keep'])).stdout, 'more\n')
   await run(['unset', 'agent.limits.steps'])
+  await run(['set', 'protect', 'read_file, db_query'])
+  assert.equal((await run(['get', 'protect'])).stdout, '["read_file","db_query"]\n')
+  const odd = await run(['set', 'marks.bud', '1'])
+  assert.match(odd.stderr, /marks\.bud is not known; allowed in marks: budget, keep, warnFrom, limit, preview/)
+
+  await run(['unset', 'protect'])
   await run(['unset', 'keep'])
   assert.equal(await readFile(file, 'utf8'), '{\n    "model": "claude-sonnet-4-5"\n}\n')
 })

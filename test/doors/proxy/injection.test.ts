@@ -150,9 +150,9 @@ test('the memory is that of the user who asks, or of the one that was named', as
   }
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   const env = { ANTHROPIC_BASE_URL: it.upstream.url, PALIMPSEST_WORKSPACE: join(home, 'workspace') }
-  const options = proxyOptionsFrom(
+  const options = await proxyOptionsFrom(
     { memory: 'ada', workspace: true },
-    { env, files: new HomeFolder(home), memory: async () => memory },
+    { env, files: new HomeFolder(home), settings: {}, memory: async () => memory },
   )
   const proxy = createProxy({ pal: it.pal, ...options })
   const ask = async (said: string, who?: { user: string }) => {
