@@ -7,7 +7,8 @@ import { factsIn, saySame } from '../memory/facts.ts'
 import type { Memory } from '../memory/memory.ts'
 import { PREFERENCE_WORDS, preferencesIn } from '../memory/preferences.ts'
 import { allBlocks, type EntryLink, type Proposal } from '../memory/store.ts'
-import type { Palimpsest, SessionHit } from '../session/engine.ts'
+import type { Palimpsest } from '../session/engine.ts'
+import type { SessionHit } from '../session/recall.ts'
 
 type Where = { pal: Palimpsest; memory: Memory; user: string }
 type Said = { text: string; session: string; entry: number }

@@ -13,6 +13,8 @@ import type { LedgerStore, Row } from './store.ts'
 export type Timed = { at: number; event: Event }
 export type Placed = Timed & { seq: number }
 
+const EDITING = new Set<string>(['edit', 'revert', 'reapply'] satisfies Event['type'][])
+
 export class Ledger {
   readonly id: string
   readonly #store: LedgerStore
@@ -67,6 +69,13 @@ export class Ledger {
   /** The full events at some places. */
   async events(seqs: readonly number[]): Promise<Placed[]> {
     return this.#decode(await this.#store.read(this.id, { only: seqs }))
+  }
+
+  /** The events that make and undo edits, and the places of all events that are not entries, without reading entries. */
+  async edits(): Promise<{ events: Placed[]; besides: number[] }> {
+    const rows = await this.#store.read(this.id, { besides: 'entry' })
+    const events = await this.#decode(rows.filter(({ type }) => EDITING.has(type)))
+    return { events, besides: rows.map(({ seq }) => seq) }
   }
 
   /** The messages of entries at some places. */

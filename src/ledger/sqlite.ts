@@ -212,7 +212,7 @@ export class SqliteLedger implements LedgerStore {
 
   async read(
     id: string,
-    { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only }: ReadOptions = {},
+    { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only, besides }: ReadOptions = {},
   ): Promise<Row[]> {
     return guard(() => {
       const rows: Row[] = []
@@ -221,7 +221,7 @@ export class SqliteLedger implements LedgerStore {
         const high = Math.min(to, upTo)
         if (low > high) continue
         if (only) rows.push(...this.#readOnly(key, only, low, high))
-        else rows.push(...this.#readRange(key, low, high, lightType))
+        else rows.push(...this.#readRange(key, low, high, { lightType, besides }))
       }
       return rows
     })
@@ -397,11 +397,21 @@ export class SqliteLedger implements LedgerStore {
     )
   }
 
-  #readRange(key: number, from: number, to: number, lightType: string | undefined): Row[] {
+  #readRange(
+    key: number,
+    from: number,
+    to: number,
+    { lightType, besides }: { [K in 'lightType' | 'besides']: string | undefined },
+  ): Row[] {
     const rows = this.#all(
       `SELECT id, type, at, hash, light, CASE WHEN type = ? THEN NULL ELSE body END AS body FROM events
-       WHERE id BETWEEN ? AND ? ORDER BY id`,
-      [lightType ?? null, idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1))],
+       WHERE id BETWEEN ? AND ? ${besides === undefined ? '' : 'AND type <> ?'} ORDER BY id`,
+      [
+        lightType ?? null,
+        idOf(key, from),
+        idOf(key, Math.min(to, SESSION_SIZE - 1)),
+        ...(besides === undefined ? [] : [besides]),
+      ],
     )
     return rows.map(rowOf)
   }

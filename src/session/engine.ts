@@ -27,12 +27,20 @@ import type { PlannerFactory } from '../policies/policy.ts'
 import { DEFAULT_MODEL, type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
 import type { Place } from '../recall/index.ts'
 import { type Embed, meaningOf } from '../recall/meaning.ts'
-import { type Found, search } from '../recall/search.ts'
+import { search } from '../recall/search.ts'
 import type { WriteSummary } from '../summaries/model-summary.ts'
 import { type Config, type Settings, settingsFor } from './config.ts'
 import { everySession } from './every-session.ts'
 import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from './planners.ts'
-import { isInProject, lastStep, MOST_OF_ALL_BY_MEANING, type RecallHit, type RecallOptions } from './recall.ts'
+import {
+  describeHits,
+  isInProject,
+  lastStep,
+  MOST_OF_ALL_BY_MEANING,
+  pieceOf,
+  type RecallOptions,
+  type SessionHit,
+} from './recall.ts'
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
@@ -101,8 +109,6 @@ export type OpenOptions = {
 }
 
 /** A hit with the session that it is in. */
-export type SessionHit = RecallHit & { session: string }
-
 export type RecallAllOptions = RecallOptions & {
   /** Which sessions to search; the default is all of the home's. */
   among?: (session: string) => boolean
@@ -110,8 +116,6 @@ export type RecallAllOptions = RecallOptions & {
   project?: string
   /** Only sessions with this tag. */
   tag?: string
-  /** Opens a session, for doors that keep sessions open. */
-  open?: (session: string) => Promise<Session>
 }
 
 type Chosen = { [K in 'project' | 'tag' | 'among']: RecallAllOptions[K] | undefined }
@@ -380,28 +384,15 @@ export class Palimpsest {
 
   /** Searches the sessions that `among` accepts, or all, best hit first. `behind`: the index is still being filled. */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
-    const { limit = 20, open = id => this.session(id, { mustExist: true }), among, project, tag, ...rest } = options
+    const { limit = 20, among, project, tag, ...rest } = options
     const isNarrowed = project !== undefined || tag !== undefined
     const chosen = isNarrowed ? await this.#chosen({ project, tag, among }) : among
     const index = await this.#store.index(chosen ? { among: chosen } : 'all')
     const embed = this.#embed
-    const opened = new Map<string, Promise<Session>>()
-    const openOnce = (id: string) => {
-      const session = opened.get(id) ?? open(id)
-      opened.set(id, session)
-      return session
-    }
-    const textOf = async (place: Place) => (await openOnce(place.session)).pieceOf(place)
+    const textOf = (place: Place) => pieceOf(this.#store, place)
     const by = embed && { meaning: meaningOf(embed), most: MOST_OF_ALL_BY_MEANING, textOf }
     const found = await search(index, query, { limit, ...rest }, by)
-    const bySession = Map.groupBy(found, hit => hit.session)
-    const placed = new Map<Found, SessionHit>()
-    for (const [id, own] of bySession) {
-      const session = await openOnce(id)
-      for (const one of own)
-        for (const hit of await session.describe([one], query)) placed.set(one, { session: id, ...hit })
-    }
-    return { hits: found.flatMap(one => placed.get(one) ?? []), behind: index.behind }
+    return { hits: await describeHits(this.#store, found, query), behind: index.behind }
   }
 
   async #chosen({ project, tag, among = () => true }: Partial<Chosen>): Promise<(session: string) => boolean> {

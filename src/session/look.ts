@@ -15,7 +15,7 @@ import { loadCounter, partTokens } from '../model/tokens.ts'
 import type { Edit, Event, ImagePart, Part } from '../model/types.ts'
 import type { Place } from '../recall/index.ts'
 import { type Embed, meaningOf } from '../recall/meaning.ts'
-import { type Found, search } from '../recall/search.ts'
+import { search } from '../recall/search.ts'
 import { entriesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
 import { checkView, type Violation } from '../view/legality.ts'
@@ -101,22 +101,11 @@ export class Look {
 
   /** Searches everything that ever happened, best hit first. Hits say whether they are in view. */
   async recall(query: string, { limit = 20, ...options }: RecallOptions = {}): Promise<RecallHit[]> {
-    const index = await this.#context.store.index({ session: this.id })
-    const { embed } = this.#context
-    const textOf = (place: Place) => this.pieceOf(place)
+    const { store, embed } = this.#context
+    const textOf = (place: Place) => pieceOf(store, place)
     const by = embed && { meaning: meaningOf(embed), most: MOST_BY_MEANING, textOf }
-    return this.describe(await search(index, query, { limit, ...options }, by), query)
-  }
-
-  /** The text of a hit in this session. */
-  async pieceOf(place: Place): Promise<string> {
-    return pieceOf(await this.#reader(), place)
-  }
-
-  /** Describes search results in this session as hits. */
-  async describe(found: readonly Found[], query: string): Promise<RecallHit[]> {
-    await this.view({ plan: false })
-    return describeHits(await this.#reader(), found, query)
+    const found = await search(await store.index({ session: this.id }), query, { limit, ...options }, by)
+    return (await describeHits(store, found, query)).map(({ session: _, ...hit }) => hit)
   }
 
   /** The parts of the entries before and after a hit, one line each. */

@@ -1,20 +1,28 @@
 /**
  * Recall's results for a reader: when and where a text was said, whether the model sees it now, what it would cost to
  * bring back, and what is around it. Three steps: hits, then `around` a hit, then its whole text.
+ *
+ * Hits are described from their own entries and the events of edits. No session is opened: a search of all sessions has
+ * hits in many.
  */
 
+import { Ledger } from '../ledger/ledger.ts'
+import type { LedgerStore } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { firstIndex } from '../model/first-index.ts'
 import { textOf } from '../model/leaves.ts'
 import { isAbsolutePath, normalizePath } from '../model/paths.ts'
 import { headOf, onOneLine } from '../model/text.ts'
-import { type Counter, partTokens } from '../model/tokens.ts'
+import { type Counter, loadCounter, partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Place } from '../recall/index.ts'
 import type { Found, SearchOptions } from '../recall/search.ts'
 import { snippetOf } from '../recall/snippet.ts'
-import type { Fold } from '../view/fold.ts'
-import { partId, shownParts } from '../view/shown-texts.ts'
+import { type ActiveEdit, contains, isRange } from '../view/edits.ts'
+import { editsInside, type Fold, isVisible } from '../view/fold.ts'
+import { hiderAmong } from '../view/hidden.ts'
+import { editsInForce } from '../view/in-force.ts'
+import { partId, shownPart } from '../view/shown-texts.ts'
 
 export type RecallOptions = Partial<SearchOptions>
 
@@ -31,6 +39,8 @@ export type RecallHit = {
   to: number
   /** Whether the model sees this text now. */
   inView: boolean
+  /** Set if the user has hidden this text from agents. */
+  hidden?: true
   hash: string
   /** When it happened, in milliseconds since 1970. */
   at: number
@@ -39,6 +49,8 @@ export type RecallHit = {
   /** How many other parts have the same text, if only the newest was asked for. */
   copies?: number
 }
+
+export type SessionHit = RecallHit & { session: string }
 
 /** A part near a hit, in one line. */
 export type Nearby = Pick<RecallHit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'hash' | 'tokens' | 'inView'> & {
@@ -99,26 +111,45 @@ const EXACT_CHARS = 4000
 const CHARS_PER_TOKEN = 4
 const PREVIEW_CHARS = 160
 
-/** Describes what was found in one session. */
-export async function describeHits(reader: Reader, found: readonly Found[], query: string): Promise<RecallHit[]> {
-  const hits: RecallHit[] = []
-  for (const { seq, part: index, from, to, at, copies } of found) {
-    const entry = entryAt(reader.fold, seq)
-    if (entry === undefined) continue
-    const message = await reader.original(entry)
-    const part = message.parts[index]
-    if (!part) continue
-    const snippet = snippetOf(textOf(part).slice(from, to), query)
-    hits.push({
-      ...describe(reader, { entry, index, message, text: snippet }),
-      snippet,
-      from,
-      to,
-      at: message.at ?? at,
-      ...(copies === undefined ? {} : { copies }),
-    })
+/** Describes what was found, in the same order. */
+export async function describeHits(store: LedgerStore, found: readonly Found[], query: string): Promise<SessionHit[]> {
+  const count = await loadCounter()
+  const described = new Map<Found, SessionHit>()
+  for (const [session, own] of Map.groupBy(found, one => one.session)) {
+    const ledger = new Ledger(store, session)
+    const messages = await ledger.messages([...new Set(own.map(({ seq }) => seq))])
+    const { events, besides } = await ledger.edits()
+    const edits = editsInForce(events.map(({ event }) => event))
+    for (const one of own) {
+      const message = messages.get(one.seq)
+      if (!message?.parts[one.part]) continue
+      const entry = one.seq - firstIndex(besides.length, i => besides[i]! > one.seq)
+      described.set(one, { session, ...describeHit(one, { entry, message, edits, query, count }) })
+    }
   }
-  return hits
+  return found.flatMap(one => described.get(one) ?? [])
+}
+
+type AboutHit = { entry: number; message: Message; edits: readonly ActiveEdit[]; query: string; count: Counter }
+
+function describeHit(
+  { part: index, from, to, at, copies }: Found,
+  { entry, message, edits, query, count }: AboutHit,
+): RecallHit {
+  const snippet = snippetOf(textOf(message.parts[index]!).slice(from, to), query)
+  const around = edits.filter(({ target }) => target.type !== 'after' && contains(target, entry))
+  const inside = around.some(({ target }) => isRange(target)) ? undefined : around
+  const near = describe({ entry, index, message, text: snippet }, inside, count)
+  const isHidden = !near.inView && hiderAmong(around, entry, index) !== undefined
+  return {
+    ...near,
+    snippet,
+    from,
+    to,
+    at: message.at ?? at,
+    ...(isHidden ? { hidden: true } : {}),
+    ...(copies === undefined ? {} : { copies }),
+  }
 }
 
 /** At most this many of a session's newest pieces are compared by meaning. */
@@ -127,22 +158,23 @@ export const MOST_BY_MEANING = 5000
 export const MOST_OF_ALL_BY_MEANING = 1000
 
 /** The text of a piece of a part. */
-export async function pieceOf(reader: Reader, { seq, part, from, to }: Place): Promise<string> {
-  const entry = entryAt(reader.fold, seq)
-  const found = entry === undefined ? undefined : (await reader.original(entry)).parts[part]
+export async function pieceOf(store: LedgerStore, { session, seq, part, from, to }: Place): Promise<string> {
+  const found = (await new Ledger(store, session).messages([seq])).get(seq)?.parts[part]
   return found ? textOf(found).slice(from, to) : ''
 }
 
 /** The parts of the entries around one, in order. */
 export async function describeAround(reader: Reader, entry: number, { before = 3, after = 3 } = {}): Promise<Nearby[]> {
+  const { fold, original, count } = reader
   const near: Nearby[] = []
-  const last = Math.min(reader.fold.entries.length - 1, entry + after)
+  const last = Math.min(fold.entries.length - 1, entry + after)
   for (let other = Math.max(0, entry - before); other <= last; other++) {
-    const message = await reader.original(other)
+    const message = await original(other)
+    const inside = isVisible(fold, other) ? editsInside(fold, other) : undefined
     for (const [index, part] of message.parts.entries()) {
       const text = textOf(part)
       const preview = onOneLine(headOf(text, PREVIEW_CHARS))
-      near.push({ ...describe(reader, { entry: other, index, message, text }), preview })
+      near.push({ ...describe({ entry: other, index, message, text }, inside, count), preview })
     }
   }
   return near
@@ -150,11 +182,14 @@ export async function describeAround(reader: Reader, entry: number, { before = 3
 
 type Described = Pick<RecallHit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | 'hash' | 'tokens' | 'inView'>
 
+/** `inside`: the edits inside the entry; undefined if a range edit replaces the entry. */
 function describe(
-  { fold, count }: Reader,
   { entry, index, message, text }: { entry: number; index: number; message: Message; text: string },
+  inside: readonly ActiveEdit[] | undefined,
+  count: Counter,
 ): Described {
   const part = message.parts[index]!
+  const shown = inside && shownPart(message, index, inside)
   return {
     entry,
     part: index,
@@ -163,22 +198,11 @@ function describe(
     ...('name' in part ? { tool: part.name } : {}),
     hash: partId(entry, index, part),
     tokens: costOf(part, count),
-    inView: isInView(fold, { entry, part: index, text }),
+    inView: shown !== undefined && textOf(shown).includes(text),
   }
 }
 
 function costOf(part: Part, count: Counter): number {
   const { length } = textOf(part)
   return length > EXACT_CHARS ? Math.ceil(length / CHARS_PER_TOKEN) : partTokens(part, count)
-}
-
-function isInView(fold: Fold, { entry, part, text }: { entry: number; part: number; text: string }): boolean {
-  for (const shown of shownParts(fold, entry)) if (shown.part === part) return textOf(shown.shown).includes(text)
-  return false
-}
-
-/** Uses that entries are in event order. */
-function entryAt({ entries }: Fold, seq: number): number | undefined {
-  const index = firstIndex(entries.length, i => entries[i]!.seq >= seq)
-  return entries[index]?.seq === seq ? index : undefined
 }

@@ -10,9 +10,9 @@ import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import { amount, boundedTo, cut, minuteOf, withCommas } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
-import type { Palimpsest, SessionHit } from '../session/engine.ts'
+import type { Palimpsest } from '../session/engine.ts'
 import { type LiveContext, liveContext } from '../session/live-context.ts'
-import { type Nearby, narrowedBy, type RecallOptions } from '../session/recall.ts'
+import { type Nearby, narrowedBy, type RecallOptions, type SessionHit } from '../session/recall.ts'
 import type { Session } from '../session/session.ts'
 import { HIDDEN, hiddenByUser } from '../view/hidden.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
@@ -113,8 +113,7 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
     )
   }
   const away = hits.filter(hit => !hit.inView)
-  const lines: string[] = []
-  for (const hit of [...away, ...hits.filter(({ inView }) => inView)]) lines.push(await describeHit(context, hit))
+  const lines = [...away, ...hits.filter(({ inView }) => inView)].map(hit => describeHit(context, hit))
   const how =
     away.length > 0 ? ['Next: recall(around="<id>") for what stood near it, recall(text="<id>") for all of it.'] : []
   const count = `${amount(hits.length, 'hit')}, ${withCommas(away.length)} of them not in view:`
@@ -143,11 +142,9 @@ async function searched(
   }
 }
 
-async function describeHit(context: SessionToolContext, hit: SessionHit): Promise<string> {
-  const { hash, entry, part, at, snippet, inView, copies } = hit
+function describeHit(context: SessionToolContext, hit: SessionHit): string {
+  const { hash, entry, at, snippet, inView, hidden, copies } = hit
   const isOther = hit.session !== context.session.id
-  const session = isOther ? await context.sessions!.open(hit.session) : context.session
-  const hidden = !inView && hiddenByUser(session.fold, entry, part)
   const where = [
     `${whatIs(hit)} (${isOther ? `session ${JSON.stringify(hit.session)}, ` : ''}entry ${entry}, ${minuteOf(at)})`,
     isOther ? undefined : inView ? 'in view' : 'not in view',

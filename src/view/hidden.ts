@@ -1,14 +1,20 @@
 /** Content that the user has hidden: an agent can neither restore nor read it, through any door. Pure. */
 import type { Edit, Message, Part } from '../model/types.ts'
 import { contains, entriesOf, isRange } from './edits.ts'
-import type { Fold } from './fold.ts'
+import { activeEdits, type Fold } from './fold.ts'
 
 /** Shown in place of a text that the user has hidden. */
 export const HIDDEN = '[hidden by the user]'
 
 /** The user's edit that hides a part, or without `part` anything of an entry, if there is one. */
 export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number): Edit | undefined {
-  for (const edit of hidingEdits(fold)) {
+  return hiderAmong(activeEdits(fold), entry, part)
+}
+
+/** The same, for edits that are in force. */
+export function hiderAmong(edits: Iterable<Edit>, entry: number, part?: number): Edit | undefined {
+  for (const edit of edits) {
+    if (!hides(edit)) continue
     const { target } = edit
     const isOfPart = target.type === 'part' && (part === undefined || target.part === part)
     if (contains(target, entry) && (isRange(target) || isOfPart)) return edit
@@ -18,14 +24,12 @@ export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number)
 
 /** The user's edit that hides something of the first entries, up to and including `last`, if there is one. */
 export function hiddenUpTo(fold: Readonly<Fold>, last: number): Edit | undefined {
-  for (const edit of hidingEdits(fold)) if (entriesOf(edit.target).from <= last) return edit
+  for (const edit of activeEdits(fold)) if (hides(edit) && entriesOf(edit.target).from <= last) return edit
   return undefined
 }
 
-function* hidingEdits({ records }: Readonly<Fold>): Iterable<Edit> {
-  for (const { active, edit } of records.values()) {
-    if (active && edit.by === 'user' && edit.target.type !== 'after') yield edit
-  }
+function hides({ by, target }: Edit): boolean {
+  return by === 'user' && target.type !== 'after'
 }
 
 /** A message as an agent may read it. */

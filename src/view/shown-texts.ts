@@ -40,7 +40,7 @@ function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
   if (!message) return
   const edits = editsInside(fold, entry)
   for (const [part, original] of message.parts.entries()) {
-    const shown = edits.length === 0 ? original : renderAlone(message, part, edits)
+    const shown = shownPart(message, part, edits)
     if (shown) yield { entry, part, role: message.role, shown, original }
   }
 }
@@ -152,7 +152,8 @@ function inverse(odd: number): number {
   return found
 }
 
-function renderAlone(message: Message, part: number, edits: readonly ActiveEdit[]): Part | undefined {
+/** A part of an entry as the edits inside the entry show it; undefined if one of them drops it. */
+export function shownPart(message: Message, part: number, edits: readonly ActiveEdit[]): Part | undefined {
   const alone = edits.flatMap(edit => {
     const { target } = edit
     return target.type === 'part' && target.part === part ? { ...edit, target: { ...target, part: 0 } } : []

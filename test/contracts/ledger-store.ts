@@ -34,6 +34,8 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await store.read('a', { only: [0, 3] }), [written[0]!, written[3]!].map(plain))
         const light = await store.read('a', { lightType: 'entry' })
         assert.ok(light.every(row => row.body === undefined))
+        assert.deepEqual(await store.read('a', { besides: 'entry' }), [])
+        assert.deepEqual(await store.read('a', { besides: 'pin', from: 2 }), written.slice(2).map(plain))
         assert.equal((await store.find('a'))?.length, 4)
       }))
 

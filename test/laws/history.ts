@@ -4,18 +4,20 @@
  *
  * After every operation the session is opened anew from its ledger and compared with the one in memory and with the
  * view by definition (reference.ts). Every view is legal, no undo is refused, and an entry that no edit touches is
- * in view. In the end everything is undone in a generated order, and the view is what it is without edits.
+ * in view. Recall, which does not fold the session, says the same of its hits as the fold. In the end everything is undone in a generated order, and the view is what it is without edits.
  */
 import assert from 'node:assert/strict'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { isPalimpsestError } from '../../src/model/errors.ts'
-import { leavesOf } from '../../src/model/leaves.ts'
+import { leavesOf, textOf } from '../../src/model/leaves.ts'
 import type { Edit, Message, Part, Replacement, Target } from '../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { entriesOf } from '../../src/view/edits.ts'
+import { hiddenByUser } from '../../src/view/hidden.ts'
 import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { legalize } from '../../src/view/legalize.ts'
+import { partId, shownParts } from '../../src/view/shown-texts.ts'
 import * as fc from '../property.ts'
 import { withoutMarks } from './law.ts'
 import { type Applied, referenceView } from './reference.ts'
@@ -66,6 +68,7 @@ export async function checkHistory({ model, operations, order }: History): Promi
   const life = await Life.begin(pal, model)
   try {
     for (const each of operations) await life.take(each)
+    await life.compareHits()
     await life.undoAll(order)
     return life.steps
   } finally {
@@ -98,6 +101,18 @@ class Life {
     else if (isAddition(kind)) await this.#add(given)
     else await this.#edit(given)
     await this.#compare()
+  }
+
+  async compareHits(): Promise<void> {
+    const { fold } = this.#session
+    for (const hit of await this.#session.recall('short two lines same text bash', { limit: 100 })) {
+      const { entry, part, snippet, inView, hidden = false } = hit
+      const shown = [...shownParts(fold, entry)].find(own => own.part === part)?.shown
+      const isShown = shown !== undefined && textOf(shown).includes(snippet)
+      const isHidden = !isShown && hiddenByUser(fold, entry, part) !== undefined
+      assert.deepEqual([inView, hidden], [isShown, isHidden], `of entry ${entry}, part ${part}`)
+      assert.equal(hit.hash, partId(entry, part, this.#entries[entry]!.parts[part]!))
+    }
   }
 
   /** Every edit in force is undone, the engine's too, in any order: none is refused. */

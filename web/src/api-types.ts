@@ -297,6 +297,7 @@ export type Hit = {
   from: number
   to: number
   at: number
+  hidden?: boolean
   copies?: number
 }
 

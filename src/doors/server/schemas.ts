@@ -297,5 +297,6 @@ export const Hit = named('Hit', {
   from: z.number().describe('Where the piece that answers begins in the text of the part.'),
   to: z.number(),
   at: z.number().describe('When it happened, in milliseconds since 1970.'),
+  hidden: z.boolean().optional().describe('Whether the user has hidden it from agents.'),
   copies: z.number().optional().describe('How many older parts have the same text.'),
 })

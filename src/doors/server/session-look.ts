@@ -1,7 +1,6 @@
 /** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
-import { narrowedBy } from '../../session/recall.ts'
-import type { Session } from '../../session/session.ts'
+import { narrowedBy, type SessionHit } from '../../session/recall.ts'
 import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
@@ -27,17 +26,8 @@ const RecallQuery = {
 }
 
 /** An agent gets the position of a part that its user has hidden, but none of its text. */
-function shownTo<P extends { entry: number; part: number; inView: boolean; snippet?: string; preview?: string }>(
-  caller: Caller,
-  session: Session,
-  found: P,
-): P {
-  if (caller.role !== 'agent' || found.inView || !hiddenByUser(session.fold, found.entry, found.part)) return found
-  return {
-    ...found,
-    ...(found.snippet === undefined ? {} : { snippet: HIDDEN }),
-    ...(found.preview === undefined ? {} : { preview: HIDDEN }),
-  }
+function shownTo(caller: Caller, hit: SessionHit): SessionHit {
+  return caller.role === 'agent' && hit.hidden ? { ...hit, snippet: HIDDEN } : hit
 }
 
 const recall = defineRoute({
@@ -50,7 +40,7 @@ const recall = defineRoute({
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const hits = await session.recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query) })
-    return { hits: hits.map(hit => ({ session: session.id, ...shownTo(caller, session, hit) })) }
+    return { hits: hits.map(hit => shownTo(caller, { session: session.id, ...hit })) }
   },
 })
 
@@ -74,14 +64,11 @@ const recallAll = defineRoute({
     behind: z.boolean().describe('Whether older sessions are still being indexed: ask again later for more.'),
   }),
   async run({ query, caller, doors: { desk } }) {
-    const open = (session: string) => desk.open(caller, session)
     const { project, tag } = query
     const { hits, behind } = await desk
       .of(caller)
-      .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), project, tag, open })
-    const shown: typeof hits = []
-    for (const hit of hits) shown.push(shownTo(caller, await open(hit.session), hit))
-    return { hits: shown, behind }
+      .recall(query.q, { limit: query.limit ?? HITS, ...narrowedBy(query), project, tag })
+    return { hits: hits.map(hit => shownTo(caller, hit)), behind }
   },
 })
 
@@ -99,7 +86,9 @@ const around = defineRoute({
   async run({ params, query: { id, before = 3, after = 3 }, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
     const near = await session.around(id, { before, after })
-    return { parts: near.map(part => shownTo(caller, session, part)) }
+    const isHidden = (part: (typeof near)[number]) =>
+      caller.role === 'agent' && !part.inView && hiddenByUser(session.fold, part.entry, part.part)
+    return { parts: near.map(part => (isHidden(part) ? { ...part, preview: HIDDEN } : part)) }
   },
 })
 
