@@ -249,7 +249,10 @@ function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: Repla
   const which = startSeen
     ? `end pattern ${quote(end)} does not follow the start pattern in the same text`
     : `start pattern ${quote(start)} is not in view`
-  const shownBy = [...shownByEdits(fold)].find(({ text }) => text.includes(start))?.edit
+  const shownBy = [...shownByEdits(fold)].find(({ text }) => {
+    const at = text.indexOf(start)
+    return at >= 0 && text.includes(end, at + start.length)
+  })?.edit
   const hints = [
     ...(shownBy ? [` It stands in what edit ${shownBy} shows: undo that edit instead.`] : []),
     ...(similar.length > 0 ? [` Similar: ${similar.map(quote).join('; ')}.`] : []),

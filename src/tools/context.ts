@@ -11,7 +11,7 @@ import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../a
 
 import { PalimpsestError } from '../model/errors.ts'
 import { imageStub } from '../model/leaves.ts'
-import { amount, asDollars, headOf, withCommas } from '../model/text.ts'
+import { amount, asDollars, boundedTo, headOf, onOneLine, withCommas } from '../model/text.ts'
 import type { Edit, ImagePart } from '../model/types.ts'
 import { type LiveContext, timelineOf } from '../session/live-context.ts'
 import { momentOf, priceOf } from '../session/moment.ts'
@@ -19,6 +19,7 @@ import type { EditResult, Session } from '../session/session.ts'
 import { contains, describeTarget } from '../view/edits.ts'
 import type { Dropped } from '../view/figures.ts'
 import type { EditRecord } from '../view/fold.ts'
+import { isOwnTool } from '../view/shown-texts.ts'
 import { checkNotHidden, quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
 
@@ -102,7 +103,11 @@ Good practice
       case 'distill':
       case 'replace':
         return describeEdits(
-          await session.edit(toOperations({ action, targets: targets.map(toContextTarget) }), 'agent', reason),
+          await session.edit(
+            toOperations({ action, targets: targets.map(toContextTarget) }),
+            'agent',
+            reason?.trim() || saidWith(session),
+          ),
         )
       case 'price':
         return describePrice(session, idsIn(action, targets))
@@ -121,6 +126,15 @@ Good practice
     }
   },
 })
+
+/** What the agent says in the message with its call: the reason for the user to read, if it gives none. */
+function saidWith({ fold }: Session): string {
+  const parts = fold.entries[fold.lastAssistant]?.message?.parts ?? []
+  if (!parts.some(part => part.type === 'tool-call' && isOwnTool(part.name))) return ''
+  return boundedTo(onOneLine(parts.flatMap(part => (part.type === 'text' ? part.text : [])).join(' ')), SAID_CHARS)
+}
+
+const SAID_CHARS = 200
 
 function liveOf({ live }: SessionToolContext): LiveContext {
   if (live) return live
@@ -154,7 +168,9 @@ function idsIn(action: string, targets: readonly Given[]): string[] {
 
 function describeEdits({ edits, replacements, tokensSaved }: EditResult): string {
   const lines = replacements.map(({ operation, entry, originalLength, newLength, tokensSaved: saved }, i) => {
-    const what = `${edits[i]?.why} ${'start' in operation ? quote(operation.start) : operationName(operation)}`
+    // The agent knows its reason.
+    const [did] = edits[i]!.why.split(':')
+    const what = `${did} ${'start' in operation ? quote(operation.start) : operationName(operation)}`
     const size = `${withCommas(originalLength)} chars to ${withCommas(newLength)}`
     return `- ${edits[i]?.id}: ${what} (entry ${entry}), ${size}, ${tokens(saved)}`
   })

@@ -187,6 +187,11 @@ describe('replace', () => {
       code: 'PATTERN_NOT_FOUND',
       message: new RegExp(`what edit ${edit!.id} shows`),
     })
+    await assert.rejects(replace(session, { start: 'SUMMARY', end: 'nowhere', replacement: '' }), error => {
+      assert.ok(error instanceof Error)
+      assert.doesNotMatch(error.message, /what edit/)
+      return true
+    })
   })
 
   test('matching is literal: nothing in a pattern or a replacement is syntax', async () => {

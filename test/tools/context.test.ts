@@ -307,6 +307,27 @@ test('an edit keeps the reason that the agent gave, and what is discarded is not
   assert.equal((await context(session, 'distill', [[log, 'The pool works.']])).isError, undefined)
 })
 
+test('without a reason, what the agent says with its call is the reason', async () => {
+  const session = await open([LOG, CONFIG])
+  const log = await idOf(session, 'START_DEBUG_LOG')
+  const config = await idOf(session, CONFIG.slice(0, 15))
+  const discard = (id: string) => ({ action: 'discard', targets: [[id]] })
+  await session.append({
+    role: 'assistant',
+    parts: [
+      { type: 'text', text: 'The pool works.\nI am done with its log.' },
+      { type: 'tool-call', id: 'c', name: 'mcp__palimpsest__context', input: discard(log) },
+    ],
+  })
+  const { text } = await runTool(contextTool, discard(log), { session })
+  assert.equal(session.edits().at(-1)?.edit.why, 'discard: The pool works. I am done with its log.')
+  assert.match(text, new RegExp(`- e1: discard ${log} \\(entry`))
+  await session.append({ role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'context', output: text }] })
+  await session.append({ role: 'assistant', parts: [{ type: 'text', text: 'Something else.' }] })
+  await runTool(contextTool, discard(config), { session })
+  assert.equal(session.edits().at(-1)?.edit.why, 'discard')
+})
+
 test('the price of a discard is said before, and nothing is changed by asking', async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })
   const session = await openSmall(pal)
