@@ -11,7 +11,7 @@ import { type Counter, loadCounter, messageTokens } from '../src/model/tokens.ts
 import type { Message, Part } from '../src/model/types.ts'
 import { thrifty } from '../src/planner/thrifty.ts'
 import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
-import { type Evidence, keyOf, sourceText } from '../src/replay/measure/evidence.ts'
+import { type Evidence, evidenceKey, sourceText } from '../src/replay/measure/evidence.ts'
 import { type Measures, Meter, pricesOf } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 import { replay } from '../src/replay/replay.ts'
@@ -128,7 +128,7 @@ function isIn(text: string, old: readonly number[], evidence: Evidence, shown: r
     parts.some(part => {
       if (part.type === 'text') return evidence.normalize(textOf(part)).includes(text)
       if (part.type !== 'tool-call' && part.type !== 'tool-result') return false
-      return keys.has(keyOf(part) ?? '') && sourceText(part, evidence.normalize).includes(text)
+      return keys.has(evidenceKey(part) ?? '') && sourceText(part, evidence.normalize).includes(text)
     }),
   )
 }
@@ -150,7 +150,7 @@ class LineBook {
     this.#done = borders[0]?.at ?? messages.length
     for (const [index, { parts }] of messages.entries()) {
       for (const part of parts) {
-        const key = keyOf(part)
+        const key = evidenceKey(part)
         if (key !== undefined) this.#places.set(key, index)
         for (const line of linesOf(part)) if (!this.#first.has(line)) this.#first.set(line, index)
       }

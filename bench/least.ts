@@ -14,7 +14,7 @@ import { isReport } from '../src/calls/requests.ts'
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
 import type { Message } from '../src/model/types.ts'
 import { TYPICAL_OVERHEAD } from '../src/providers/models.ts'
-import { keyOf } from '../src/replay/measure/evidence.ts'
+import { evidenceKey } from '../src/replay/measure/evidence.ts'
 import type { Prices } from '../src/replay/measure/measure.ts'
 import type { Recorded } from '../src/replay/measure/policies.ts'
 
@@ -101,7 +101,7 @@ function keepersOf(
         atOnce++
         continue
       }
-      const name = passages ? `${keyOf(part)} ${quote.text}` : keyOf(part)!
+      const name = passages ? `${evidenceKey(part)} ${quote.text}` : evidenceKey(part)!
       const known = keepers.get(name)
       const keeper = known ?? {
         tokens: passages ? count(quote.text) : partTokens(part, count),

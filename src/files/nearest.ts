@@ -3,7 +3,8 @@
  * copied along, Unicode forms, line endings), then the lines that are most like it. Pure, and bounded.
  */
 
-import { clip, lineAt, splitLines } from './text.ts'
+import { boundedTo } from '../model/text.ts'
+import { lineNumberAt, splitLines } from './text.ts'
 
 const SHOWN_LINES = 3
 const SHOWN_WIDTH = 160
@@ -21,7 +22,7 @@ function reasonFor(text: string, wanted: string): string | undefined {
   const composed = text.normalize('NFC')
   const at = composed.indexOf(wanted.normalize('NFC'))
   if (at !== -1 && !text.includes(wanted)) {
-    const line = lineAt(composed, at)
+    const line = lineNumberAt(composed, at)
     return `Line ${line} has it in another Unicode normalization (NFC/NFD): copy the text from read_file.`
   }
   if (wanted.includes('\r') && text.replaceAll('\r\n', '\n').includes(wanted.replaceAll('\r\n', '\n'))) {
@@ -50,7 +51,7 @@ function lineWithOtherWhitespace(text: string, wanted: string): number | undefin
   })
   const lead = /^\s*/.exec(text)?.[0].length ?? 0
   const at = squeezed.indexOf(words.join(' '), lead)
-  return at === -1 ? undefined : lineAt(text, offsets[at - lead] ?? 0)
+  return at === -1 ? undefined : lineNumberAt(text, offsets[at - lead] ?? 0)
 }
 
 function nearestLines(text: string, wanted: string): string[] {
@@ -66,7 +67,7 @@ function nearestLines(text: string, wanted: string): string[] {
     .sort((a, b) => b.likeness - a.likeness || a.number - b.number)
     .slice(0, SHOWN_LINES)
   if (ranked.length === 0) return []
-  return ['Nearest lines:', ...ranked.map(({ line, number }) => `${number}: ${clip(line, SHOWN_WIDTH)}`)]
+  return ['Nearest lines:', ...ranked.map(({ line, number }) => `${number}: ${boundedTo(line, SHOWN_WIDTH)}`)]
 }
 
 /** How often each pair of neighbouring characters occurs. */

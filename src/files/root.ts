@@ -11,6 +11,7 @@ import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { PalimpsestError } from '../model/errors.ts'
+import { boundedTo } from '../model/text.ts'
 import type { FileStore, Files } from './store.ts'
 
 export type Root = {
@@ -193,7 +194,7 @@ function withoutAlias(alias: string, path: string): string {
 
 function checkText(path: string): void {
   if (path === '') throw refusal(path, 'it is empty')
-  if (path.length > LONGEST_PATH) throw refusal(`${path.slice(0, 80)}…`, `it is longer than ${LONGEST_PATH} characters`)
+  if (path.length > LONGEST_PATH) throw refusal(boundedTo(path, 80), `it is longer than ${LONGEST_PATH} characters`)
   if (!path.isWellFormed()) throw refusal(path, 'it is not valid Unicode')
   if (path.includes('\0')) throw refusal(path, 'it contains a NUL character')
   if (/[\x01-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(path)) {

@@ -5,7 +5,7 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
-import { headOf, withCommas } from '../model/text.ts'
+import { withCommas } from '../model/text.ts'
 
 export const BOM = '\uFEFF'
 export const MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -30,7 +30,7 @@ export function decodeText(bytes: Uint8Array, path: string): string {
 }
 
 /** Refuses text that would not survive writing and reading. */
-export function checkContent(argument: string, text: string): void {
+export function checkFileText(argument: string, text: string): void {
   if (!text.isWellFormed()) {
     throw new PalimpsestError('INVALID_UNICODE', `${argument} contains half a surrogate pair: not valid Unicode.`)
   }
@@ -92,11 +92,6 @@ export function linesAt(text: string, offsets: readonly number[]): number[] {
   })
 }
 
-export function lineAt(text: string, offset: number): number {
+export function lineNumberAt(text: string, offset: number): number {
   return linesAt(text, [offset])[0] ?? 1
-}
-
-export function clip(text: string, max: number): string {
-  if (text.length <= max) return text
-  return `${headOf(text, max)}…`
 }

@@ -58,7 +58,7 @@ export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: Copy
       for (const row of page) done.push(yield* putRow(table, row, key))
       return done
     })
-    for (const [i, row] of page.entries()) tally.note(puts[i]!, nameOf(table, row, key), textOf(row))
+    for (const [i, row] of page.entries()) tally.note(puts[i]!, rowName(table, row, key), rowText(row))
     const last = page.at(-1)
     if (!last || page.length < ROWS_PER_PAGE) return
     after = valuesIn(last, key)
@@ -76,11 +76,11 @@ export function* putRow(table: string, row: SqlRow, key: readonly string[]): Ste
     `SELECT ${columns.map(quoted).join(', ')} FROM ${table} WHERE ${is}`,
     valuesIn(row, key),
   )
-  if (!there || textOf(there) !== textOf(row)) return 'differs'
+  if (!there || rowText(there) !== rowText(row)) return 'differs'
   return added > 0 ? 'added' : 'same'
 }
 
-export function nameOf(table: string, row: SqlRow, key: readonly string[]): string {
+export function rowName(table: string, row: SqlRow, key: readonly string[]): string {
   return `${table} ${key.map(column => String(row[column])).join(' ')}`
 }
 
@@ -90,7 +90,7 @@ function valuesIn(row: SqlRow, columns: readonly string[]): SqlValue[] {
 }
 
 /** A row as text, the same for every database: some give numbers where others give digits. */
-export function textOf(row: SqlRow): string {
+export function rowText(row: SqlRow): string {
   return JSON.stringify(Object.keys(row).map(column => [column, row[column] === null ? null : String(row[column])]))
 }
 

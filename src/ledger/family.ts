@@ -38,7 +38,7 @@ export interface FamilyTables {
 }
 
 /** The last event of a session: its own, or the ancestor's event at which it was forked. */
-export function* headOf(tables: FamilyTables, session: FamilySession): Steps<{ seq: number; hash: string }> {
+export function* headOfSession(tables: FamilyTables, session: FamilySession): Steps<{ seq: number; hash: string }> {
   const own = yield* ask(tables.lastEvent(session.key, LAST_SEQ))
   return own ?? (yield* headAbove(tables, session))
 }

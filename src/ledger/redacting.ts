@@ -9,7 +9,14 @@ import { randomBytes } from 'node:crypto'
 import { parseJson } from '../model/json.ts'
 import type { Event } from '../model/types.ts'
 import { chainHash, contentHash, decodeEvent, encodeEvent, referencesIn } from './codec.ts'
-import { type FamilySession, type FamilyTables, headAbove, headOf, LAST_SEQ, type StoredEvent } from './family.ts'
+import {
+  type FamilySession,
+  type FamilyTables,
+  headAbove,
+  headOfSession,
+  LAST_SEQ,
+  type StoredEvent,
+} from './family.ts'
 import {
   covered,
   type EventChange,
@@ -94,7 +101,7 @@ function* affectedBy(tables: FamilyTables, changes: readonly Change[]): Steps<Af
     if (own.length === 0) continue
     const events: { event: Event }[] = []
     for (const { body } of yield* rowsOf(tables, session)) events.push({ event: yield* decoded(tables, body) })
-    affected.push({ session, changes: own, head: yield* headOf(tables, session), link: lastLink(events) ?? '' })
+    affected.push({ session, changes: own, head: yield* headOfSession(tables, session), link: lastLink(events) ?? '' })
   }
   return affected
 }

@@ -5,7 +5,7 @@
  * most of them takes them over, and the other forks become forks of that one. So every fork keeps its whole chain,
  * and the parent's events after the last fork are gone.
  */
-import { type FamilySession, type FamilyTables, headOf } from './family.ts'
+import { type FamilySession, type FamilyTables, headOfSession } from './family.ts'
 import { ask, type Steps } from './steps.ts'
 import { type Removal, type Tombstone, tombstoneAfter } from './tombstones.ts'
 
@@ -20,7 +20,7 @@ export function* removeSessions(tables: FamilyTables, ids: readonly string[], re
   for (const id of new Set(ids)) {
     const session = yield* ask(tables.session(id))
     if (!session) continue
-    const { seq, hash } = yield* headOf(tables, session)
+    const { seq, hash } = yield* headOfSession(tables, session)
     const heir = yield* leaveToForks(tables, session)
     if (heir !== undefined) heirs.add(heir)
     for (const text of yield* ask(tables.removeEvents(session.key))) contents.add(text)

@@ -7,7 +7,7 @@
  */
 import { boundedTo } from '../model/text.ts'
 import { titleOf } from './checks.ts'
-import { blockFacts, dayOf, describeStale, factsIn, markStale } from './facts.ts'
+import { blockFacts, describeStale, factsIn, markStale, utcDayOf } from './facts.ts'
 import { withoutFrontMatter } from './front-matter.ts'
 import { allBlocks, type Block, type MemoryStore } from './store.ts'
 
@@ -34,7 +34,7 @@ export async function buildMemoryContext(
 ): Promise<string> {
   const blocks = await allBlocks(store, userId)
   if (blocks.length === 0) return ''
-  const day = dayOf(now)
+  const day = utcDayOf(now)
   const shown: string[] = [`# ${heading}`]
   const left: Block[] = []
   let length = heading.length + 2

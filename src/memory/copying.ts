@@ -4,7 +4,7 @@
  * A block is continued if its versions at the target are the first of those at the source. A block that was changed
  * at the target is left as it is and named; so is a proposal that differs.
  */
-import { type CopyTally, copyRows, putRow, textOf } from '../ledger/copy-rows.ts'
+import { type CopyTally, copyRows, putRow, rowText } from '../ledger/copy-rows.ts'
 import { countOf, rowsOf, type Sql, type SqlRow, type Steps } from '../ledger/sql.ts'
 
 type Block = { user: string; label: string }
@@ -40,7 +40,7 @@ async function copyBlock(from: Sql, to: Sql, { user, label }: Block, tally: Copy
   const name = `block ${label} of ${user}`
   for (const [i, version] of versions.entries()) {
     const isNew = added !== undefined && i >= versions.length - added
-    if (added !== undefined) tally.note(isNew ? 'added' : 'same', name, textOf(version))
+    if (added !== undefined) tally.note(isNew ? 'added' : 'same', name, rowText(version))
   }
   if (added === undefined) tally.note('differs', name, '')
 }

@@ -109,7 +109,7 @@ export function blockFacts(body: string, day: string): BlockFacts {
   }
 }
 
-export function dayOf(now: number): string {
+export function utcDayOf(now: number): string {
   return new Date(now).toISOString().slice(0, 10)
 }
 

@@ -1,5 +1,5 @@
 /** Search over a user's blocks, with recall's ranking. They are few and short, so each search builds its index. */
-import { indexOf } from '../recall/in-memory.ts'
+import { indexInMemory } from '../recall/in-memory.ts'
 import { search } from '../recall/search.ts'
 import { snippetOf } from '../recall/snippet.ts'
 import { titleOf } from './checks.ts'
@@ -17,7 +17,7 @@ export async function searchBlocks(
     text: `${label}\n${title}\n${body}`,
     at: updatedAt,
   }))
-  const found = await search(indexOf(texts), query, { limit })
+  const found = await search(indexInMemory(texts), query, { limit })
   return found.map(({ seq, from, to }) => {
     const { label, title } = blocks[seq]!
     return { label, title: title || titleOf(label), snippet: snippetOf(texts[seq]!.text.slice(from, to), query) }

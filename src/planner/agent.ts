@@ -17,24 +17,10 @@ import { contains, isInEntry } from '../view/edits.ts'
 import type { EditRecord } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type ThriftyKnob, thrifty } from './thrifty.ts'
-
-export type AgentOptions = {
-  /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
-  budget: number
-  keep: number
-  /** The share of `budget` from which the agent is warned. */
-  warnFrom: number
-  /** Characters from which a result goes to a file, and how many of them stay. */
-  limit: number
-  preview: number
-}
-
-export const AGENT: AgentOptions = { budget: 0.6, keep: 20, warnFrom: 0.8, limit: 24_000, preview: 6_000 }
+import { AGENT, type AgentOptions, WHOLE_LIMIT, WHOLE_PREVIEW } from './tuning.ts'
 
 /** Tools that limit their own results, or whose results the agent asked for: kept whole up to a large size. */
 const WHOLE = [...CRITICAL_TOOLS, 'read_file', 'read_memory_block', 'context', 'recall', 'delegate']
-const WHOLE_LIMIT = 64_000
-const WHOLE_PREVIEW = 32_000
 
 /** `goal`: how often the agent is reminded of its goal; `false` for never. */
 type AgentKnob = ThriftyKnob & { goal?: Partial<AnchorOptions> | false }

@@ -18,7 +18,7 @@ import { normalizePath } from '../model/paths.ts'
 import { headOf, tailOf } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
 import { type PlanContext, textMessage } from '../policies/policy.ts'
-import { isBlank } from '../view/legality.ts'
+import { isBlankPart } from '../view/legality.ts'
 import type { Unit } from '../view/units.ts'
 import { cutMiddle } from './excerpt.ts'
 import { about } from './forms.ts'
@@ -72,7 +72,7 @@ export function logMessages(units: readonly Unit[], outcomes: Outcomes, recallWi
   const onTheWay = saidOnTheWay(units)
   for (const unit of units) {
     const { original, role } = unit
-    if (isBlank(original)) continue
+    if (isBlankPart(original)) continue
     if ((role === 'user' || role === 'system') && !isOldReport(unit)) chunks.push({ said: { role, parts: [original] } })
     else {
       const line = onTheWay.has(unit) ? sayingOf(unit, ON_THE_WAY) : lineOf(unit, outcomes)

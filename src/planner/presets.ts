@@ -16,17 +16,15 @@ import { staleOutput } from '../policies/stale-output.ts'
 import { summarize } from '../policies/summarize.ts'
 import { truncateShell } from '../policies/truncate-shell.ts'
 import { warn } from '../policies/warn.ts'
-import { type AgentOptions, agentPlanner } from './agent.ts'
+import { agentPlanner } from './agent.ts'
 import { type ThriftyKnob, thrifty } from './thrifty.ts'
-
-/** The share of the window that a history may fill before it is summarised. */
-const BUDGET = 0.7
+import { type AgentOptions, HISTORY_BUDGET } from './tuning.ts'
 
 export const smartHistory: PlannerFactory = everyTurn('smart-history', [
   keepEdits(),
-  truncateShell({ pressure: BUDGET }),
+  truncateShell({ pressure: HISTORY_BUDGET }),
   recentOnly(),
-  summarize({ budget: BUDGET }),
+  summarize({ budget: HISTORY_BUDGET }),
   // Last, so that no pointer names a copy that another policy removes.
   repeatReads(),
 ])
@@ -59,7 +57,7 @@ export const seedPresets: readonly PlannerFactory[] = [
     keepEdits(),
     truncateShell({ limit: 10_000, head: 2_000, tail: 2_000 }),
     recentOnly({ keep: 30 }),
-    summarize({ budget: BUDGET }),
+    summarize({ budget: HISTORY_BUDGET }),
     repeatReads({ samples: 3 }),
   ]),
   everyTurn('seed-002', []),

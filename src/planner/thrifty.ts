@@ -46,7 +46,7 @@ import {
   MIN_GROWTH,
   quotePrice,
   SETTLED_CALLS,
-  settingsFor,
+  settingsAtQuote,
   THRIFTY,
   type ThriftyOptions,
 } from './tuning.ts'
@@ -70,7 +70,7 @@ export function thrifty({
   ...options
 }: ThriftyKnob & Partial<ThriftyOptions> = {}): PlannerFactory {
   const quote = options.quote ?? THRIFTY.quote * keepFactor(keep)
-  const all = { ...THRIFTY, ...settingsFor(quote), ...options, quote }
+  const all = { ...THRIFTY, ...settingsAtQuote(quote), ...options, quote }
   return { name: 'thrifty', start: () => new Thrifty(all, new Set(protect)) }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Every number by which `thrifty` decides. Each is marked as fitted (on recorded sessions, docs/benchmarks.md), as a
+ * Every number by which the presets decide. Each is marked as fitted (on recorded sessions, docs/benchmarks.md), as a
  * limit of providers, or as taste.
  */
 import { PalimpsestError } from '../model/errors.ts'
@@ -144,7 +144,7 @@ const LEAST = 0.375
  * The settings that follow from the knob. A low `quote` needs no large batches and keeps less of users' pasted texts. A
  * high `quote` fills the window further, and a very high one shortens less before the first sending.
  */
-export function settingsFor(quote: number): Partial<ThriftyOptions> {
+export function settingsAtQuote(quote: number): Partial<ThriftyOptions> {
   const share = quote / THRIFTY.quote
   const full = Math.min(1, Math.max(0, (share - 1) / (RICH - 1)))
   const between = (mark: 'may' | 'must' | 'goal') => THRIFTY[mark] + full * (FULLER[mark] - THRIFTY[mark])
@@ -266,6 +266,25 @@ export const ARGUMENT_CHARS = 2000
  * parts.
  */
 export const FREE_EDIT = { quotes: 0.1, tokens: 400, parts: 20 }
+
+export type AgentOptions = {
+  /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
+  budget: number
+  keep: number
+  /** The share of `budget` from which the agent is warned. */
+  warnFrom: number
+  /** Characters from which a result goes to a file, and how many of them stay. */
+  limit: number
+  preview: number
+}
+
+/** Taste: the settings of the preset `agent`. An agent cannot read a file if a result of 2,000 characters goes to one. */
+export const AGENT: AgentOptions = { budget: 0.6, keep: 20, warnFrom: 0.8, limit: 24_000, preview: 6_000 }
+/** Taste: the same two limits in characters for results that are kept whole where possible. */
+export const WHOLE_LIMIT = 64_000
+export const WHOLE_PREVIEW = 32_000
+/** Taste: the share of the window that `smart-history` fills before it summarises. */
+export const HISTORY_BUDGET = 0.7
 
 /** Taste: the cost of losing a passage, relative to the default, for each word of the knob. */
 export const KEEP_LEVELS = { least: 0.1, less: 0.4, normal: 1, more: 3, most: 10 } as const

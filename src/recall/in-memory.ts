@@ -7,7 +7,7 @@ const SEGMENT = 1
 const SESSION = 1
 
 /** Hits name a text by its number in `seq`. */
-export function indexOf(texts: readonly { text: string; at: number }[]): RecallIndex {
+export function indexInMemory(texts: readonly { text: string; at: number }[]): RecallIndex {
   const placed: { document: Document; kind: number; at: number; place: Place }[] = []
   for (const [seq, { text, at }] of texts.entries()) {
     const documents = documentsOf({ role: 'user', parts: [{ type: 'text', text }] }, () => undefined)

@@ -17,7 +17,7 @@ import { Timeline } from '../view/timeline.ts'
 import type { CompareOptions, Outcome } from './measure/policies.ts'
 
 /** The timeline of a recording, as an import into the ledger would give it; `model` prices it as another one. */
-export async function timelineOf(
+export async function recordedTimeline(
   session: TranscriptSession,
   { model: wanted, models = {} }: { model?: string; models?: ModelTable } = {},
 ): Promise<Timeline> {
@@ -65,7 +65,7 @@ export function dollarsPerUnit(timeline: Timeline): number {
  * Dollars that a policy would have saved on each call, by two replays of the session. A replay has a call for every
  * assistant message: none for a call without an answer, and one more where the client wrote the answer itself.
  */
-export function savingsOf(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
+export function savedByCall(timeline: Timeline, base: Outcome, outcome: Outcome): number[] {
   const perUnit = dollarsPerUnit(timeline)
   const answers = timeline.fold.entries.flatMap(({ role }, entry) => (role === 'assistant' ? [entry] : []))
   const played = new Map(answers.map((entry, i) => [entry, i]))

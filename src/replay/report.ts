@@ -14,7 +14,7 @@ import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
 import type { Timeline } from '../view/timeline.ts'
 import { dayOf, summaryOf } from '../view/totals.ts'
-import { replayOptionsOf, savingsOf, sum, timelineOf } from './account.ts'
+import { recordedTimeline, replayOptionsOf, savedByCall, sum } from './account.ts'
 import { addHabits, type Habits, habitsIn } from './habits.ts'
 import { prepareSession, tryPolicy } from './measure/policies.ts'
 
@@ -66,12 +66,12 @@ const LEVELS = Object.keys(KEEP_LEVELS) as KeepLevel[]
 type Given = { format: string; model?: string }
 
 export async function reportOn(session: TranscriptSession, { format, ...given }: Given): Promise<SessionReport> {
-  const timeline = await timelineOf(session, given)
+  const timeline = await recordedTimeline(session, given)
   const options = { ...replayOptionsOf(timeline), ...given }
   const recorded = prepareSession(session.id, session.messages)
   const base = await tryPolicy(recorded, 'none', options)
   const outcome = await tryPolicy(recorded, 'thrifty', options)
-  const saved = savingsOf(timeline, base, outcome)
+  const saved = savedByCall(timeline, base, outcome)
   const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
     inherited ? [] : [{ at, model: name, billedUsd: paid.dollars, modelledUsd: modelled, savedUsd: saved[i] ?? 0 }],
   )
@@ -105,7 +105,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
 export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
   const { billedUsd, savedUsd, evidence } = report
   const normal: KnobPoint = { keep: 'normal', billedUsd, savedUsd, ...evidence }
-  return knobOf(await timelineOf(session, given), session.id, session.messages, { ...given, normal })
+  return knobOf(await recordedTimeline(session, given), session.id, session.messages, { ...given, normal })
 }
 
 export async function knobOf(
@@ -126,7 +126,7 @@ export async function knobOf(
     }
     const outcome = await tryPolicy(recorded, thrifty({ keep }), options)
     const { kept, quotes } = outcome.measures.evidence['quotes']!
-    points.push({ keep, billedUsd, savedUsd: sum(savingsOf(timeline, base, outcome)), kept, quotes })
+    points.push({ keep, billedUsd, savedUsd: sum(savedByCall(timeline, base, outcome)), kept, quotes })
   }
   return points
 }

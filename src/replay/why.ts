@@ -13,7 +13,7 @@ import type { PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import type { BillPart } from '../view/figures.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
-import { replayOptionsOf, savingsOf, sum } from './account.ts'
+import { replayOptionsOf, savedByCall, sum } from './account.ts'
 import { prepareSession, tryPolicy } from './measure/policies.ts'
 
 /** `start`: the first call writes everything. `none`: the cache did what it should. */
@@ -166,7 +166,7 @@ export async function freeEditsOf(timeline: Timeline): Promise<Free> {
   return {
     coldCalls: timeline.calls.filter(({ miss, inherited }) => miss?.kind === 'cold' && !inherited).length,
     edits: sum(outcome.decisions.map(({ edits }) => edits)),
-    savedUsd: sum(savingsOf(timeline, base, outcome)),
+    savedUsd: sum(savedByCall(timeline, base, outcome)),
     evidence: quotes === 0 ? 1 : kept / quotes,
   }
 }

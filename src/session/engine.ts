@@ -34,8 +34,8 @@ import { everySession } from './every-session.ts'
 import { defaultPlanner, findPlanner, type PlannerChoice, plannerNamed } from './planners.ts'
 import {
   describeHits,
+  folderName,
   isInProject,
-  lastStep,
   MOST_OF_ALL_BY_MEANING,
   pieceOf,
   type RecallOptions,
@@ -397,7 +397,7 @@ export class Palimpsest {
 
   async #chosen({ project, tag, among = () => true }: Partial<Chosen>): Promise<(session: string) => boolean> {
     const ids = new Set<string>()
-    const name = tag ?? (project === undefined ? undefined : lastStep(project))
+    const name = tag ?? (project === undefined ? undefined : folderName(project))
     // The store preselects sessions whose meta contains the name, as JSON writes it.
     const named = name === undefined ? {} : { contains: JSON.stringify(name).slice(1, -1) }
     for await (const { id, about } of everySession(this, named)) {

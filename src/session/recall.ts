@@ -101,7 +101,7 @@ export function isInProject(folder: string | undefined, project: string): boolea
  * The last name in a project's path, which the path of every folder in the project contains; `undefined` if there is
  * none.
  */
-export function lastStep(project: string): string | undefined {
+export function folderName(project: string): string | undefined {
   const last = normalizePath(project).split('/').at(-1)!
   return ['', '.', '..'].includes(last) || last.endsWith(':') ? undefined : last
 }

@@ -9,7 +9,7 @@ import { BOM } from '../files/text.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { DEFAULT_PLANNER, type Environment } from '../model/defaults.ts'
 import { isRecord, parseJson } from '../model/json.ts'
-import { AGENT } from '../planner/agent.ts'
+import { AGENT } from '../planner/tuning.ts'
 import { ANCHOR } from '../policies/anchor.ts'
 import { configPath, parseConfig, readConfig } from './config.ts'
 

@@ -14,7 +14,7 @@ import type { FileJournal } from '../files/journal.ts'
 import { moveEntry, removeEntry } from '../files/move.ts'
 import { replaceUnique } from '../files/replace.ts'
 import { type Folder, isFolder, openRoot, type Root, withFolder } from '../files/root.ts'
-import { BOM, checkContent, inLineEndingsOf, lineAt } from '../files/text.ts'
+import { BOM, checkFileText, inLineEndingsOf, lineNumberAt } from '../files/text.ts'
 import { type Entry, walk } from '../files/walk.ts'
 import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
@@ -131,8 +131,8 @@ async function replaceInMemory(input: Input, target: Target): Promise<string> {
     several: lines =>
       `No replacement was performed. Multiple occurrences of old_str \`${old}\` in lines: ${lines.join(', ')}. Please ensure it is unique`,
   })
-  const first = lineAt(text, at)
-  const last = lineAt(text, at + inserted.length)
+  const first = lineNumberAt(text, at)
+  const last = lineNumberAt(text, at + inserted.length)
   const snippet = numberLines(text)
     .filter(({ number }) => number >= first - 2 && number <= last + 2)
     .map(numberedLine)
@@ -210,7 +210,7 @@ async function createOrWarn(target: Target, text: string): Promise<string> {
 }
 
 async function create(target: Target, text: string, taken: () => string | undefined): Promise<Changed> {
-  checkContent('file_text', text)
+  checkFileText('file_text', text)
   return changeFile({ ...target, make: true }, target, now => {
     const refusal = now === null ? undefined : taken()
     if (refusal) throw said(refusal)
@@ -226,7 +226,7 @@ async function strReplace(
   const old = need(input, 'old_str')
   const fresh = input.new_str ?? ''
   if (old === '') throw said('Error: `old_str` is empty. Use insert to add text.')
-  checkContent('new_str', fresh)
+  checkFileText('new_str', fresh)
   let done = { text: '', at: 0, inserted: '' }
   await changeFile(target, target, now => {
     if (now === null) throw new PalimpsestError('FILE_NOT_FOUND', target.path)
@@ -242,7 +242,7 @@ async function strReplace(
 async function insert(input: Input, target: Target): Promise<void> {
   const after = input.insert_line ?? -1
   const text = input.insert_text ?? need(input, 'new_str', 'insert_text')
-  checkContent('insert_text', text)
+  checkFileText('insert_text', text)
   await changeFile(target, target, now => {
     if (now === null) throw new PalimpsestError('FILE_NOT_FOUND', target.path)
     const bom = now.startsWith(BOM) ? BOM : ''

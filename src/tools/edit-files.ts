@@ -12,7 +12,7 @@ import { replaceSection } from '../files/markdown.ts'
 import { explainMiss } from '../files/nearest.ts'
 import { replaceUnique } from '../files/replace.ts'
 import { notFound, type Where } from '../files/root.ts'
-import { BOM, checkContent, countChars, inLineEndingsOf, lineEndings } from '../files/text.ts'
+import { BOM, checkFileText, countChars, inLineEndingsOf, lineEndings } from '../files/text.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { withCommas } from '../model/text.ts'
 import { defineTool, rootOf, type ToolContext } from './tool.ts'
@@ -59,7 +59,7 @@ export const appendToFile = defineTool({
   input: z.object({ path, content: z.string().describe('The text to add at the end.') }),
   annotations: { destructive: false },
   run: async ({ path, content }, context) => {
-    checkContent('content', content)
+    checkFileText('content', content)
     const { before } = await changeFile(
       await place(context, path, true),
       { journal: context.journal },
@@ -81,7 +81,7 @@ export const prependToFile = defineTool({
   input: z.object({ path, content: z.string().describe('The text to add at the beginning.') }),
   annotations: { destructive: false },
   run: async ({ path, content }, context) => {
-    checkContent('content', content)
+    checkFileText('content', content)
     await changeFile(await place(context, path, true), { journal: context.journal }, now => {
       const bom = now?.startsWith(BOM) ? BOM : ''
       return bom + inLineEndingsOf(now ?? '', content) + (now ?? '').slice(bom.length)
@@ -105,7 +105,7 @@ export const updateSection = defineTool({
   }),
   annotations: { destructive: true },
   run: async ({ path, section_header, new_content }, context) => {
-    checkContent('new_content', new_content)
+    checkFileText('new_content', new_content)
     let done = ''
     await changeFile(await place(context, path), { journal: context.journal }, now => {
       if (now === null) throw notFound(path)
@@ -133,7 +133,7 @@ export const writeFile = defineTool({
   input: z.object({ path, content: z.string().describe('The whole content of the file.') }),
   annotations: { destructive: true },
   run: async ({ path, content }, context) => {
-    checkContent('content', content)
+    checkFileText('content', content)
     const { journal } = context
     const { key, before } = await changeFile(await place(context, path, true), { journal }, () => content)
     const done = `Written: ${path} (${withCommas(Buffer.byteLength(content))} bytes)`
@@ -176,8 +176,8 @@ function checkReplacement(oldText: string, newText: string): void {
   const invalid = (message: string) => new PalimpsestError('INVALID_INPUT', message)
   if (oldText === '') throw invalid('old_string is empty. To add text use append_to_file or prepend_to_file.')
   if (oldText === newText) throw invalid('old_string and new_string are the same: there is nothing to change.')
-  checkContent('old_string', oldText)
-  checkContent('new_string', newText)
+  checkFileText('old_string', oldText)
+  checkFileText('new_string', newText)
 }
 
 async function place(context: ToolContext, path: string, make = false): Promise<Where> {

@@ -7,10 +7,10 @@ import { z } from 'zod'
 import { find, readWhole } from '../files/atomic.ts'
 import { type Folder, withFolder } from '../files/root.ts'
 import type { FileStore } from '../files/store.ts'
-import { BOM, clip, lineEndings, splitLines } from '../files/text.ts'
+import { BOM, lineEndings, splitLines } from '../files/text.ts'
 import { type Entry, globFilter, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { withCommas } from '../model/text.ts'
+import { boundedTo, cut, withCommas } from '../model/text.ts'
 import { defineTool, rootOf } from './tool.ts'
 
 const READ_LINES = 2_000
@@ -164,7 +164,7 @@ function pageOf(text: string, offset: number, limit: number): Page {
   }
   const [first] = wanted
   if (count === 0 && first !== undefined) {
-    return { text: clip(first, READ_CHARS), lines: 1, of: lines.length, cut: first.length }
+    return { text: boundedTo(first, READ_CHARS), lines: 1, of: lines.length, cut: first.length }
   }
   return { text: wanted.slice(0, count).join(''), lines: count, of: lines.length }
 }
@@ -205,7 +205,7 @@ async function textOf({ folder, name }: Entry): Promise<string | undefined> {
 function aroundMatch(line: string, at: number): string {
   if (line.length <= MAX_FOUND_CHARS) return line
   const from = Math.max(0, at - MAX_FOUND_CHARS / 2)
-  return (from > 0 ? '…' : '') + clip(line.slice(from).replace(/^[\udc00-\udfff]/, ''), MAX_FOUND_CHARS)
+  return (from > 0 ? '…' : '') + boundedTo(cut(line, from), MAX_FOUND_CHARS)
 }
 
 function searchReport(query: string, hits: string[], seen: { files: number; skipped: number; more: number }): string {

@@ -34,11 +34,11 @@ function hides({ by, target }: Edit): boolean {
 
 /** A message as an agent may read it. */
 export function withoutHidden(fold: Readonly<Fold>, entry: number, message: Message): Message {
-  const parts = message.parts.map((part, index) => (hiddenByUser(fold, entry, index) ? covered(part) : part))
+  const parts = message.parts.map((part, index) => (hiddenByUser(fold, entry, index) ? coveredPart(part) : part))
   return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts }
 }
 
-export function covered({ type, ...part }: Part): Part {
+export function coveredPart({ type, ...part }: Part): Part {
   if (type === 'tool-call' && 'input' in part) return { type, id: part.id, name: part.name, input: { hidden: HIDDEN } }
   if (type === 'tool-result' && 'output' in part) return { type, id: part.id, name: part.name, output: HIDDEN }
   return { type: 'text', text: HIDDEN }

@@ -190,7 +190,7 @@ function checkShape(message: Message, index: number, { dialect, checked }: Check
   if (!message.parts.every(isWellFormed)) {
     found.push(violation('invalid-unicode', `message ${index} is not valid Unicode`, index))
   }
-  const blanks = dialect === 'anthropic' ? message.parts.filter(isBlank) : []
+  const blanks = dialect === 'anthropic' ? message.parts.filter(isBlankPart) : []
   for (const _ of blanks) found.push(violation('blank-text', `message ${index} has a blank text`, index))
   if (found.length === before) checked?.set(message, dialect ?? 'any')
 }
@@ -201,7 +201,7 @@ export function isWellFormed(part: Part): boolean {
 }
 
 /** A text that Anthropic refuses. */
-export function isBlank(part: Part): boolean {
+export function isBlankPart(part: Part): boolean {
   return part.type === 'text' && part.text.trim() === ''
 }
 

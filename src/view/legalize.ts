@@ -15,7 +15,7 @@ import {
   checkView,
   firstSpoken,
   firstUnchecked,
-  isBlank,
+  isBlankPart,
   isWellFormed,
   mayWait,
   resultsIn,
@@ -48,10 +48,10 @@ export function legalize(messages: readonly Message[], options: CheckOptions = {
 
 /** Repairs the form of a message: valid Unicode, no blank texts if the provider refuses them, no empty message. */
 function repairShape(message: Message, dialect: Dialect | undefined): Message[] {
-  const isFine = (part: Part) => isWellFormed(part) && !(dialect === 'anthropic' && isBlank(part))
+  const isFine = (part: Part) => isWellFormed(part) && !(dialect === 'anthropic' && isBlankPart(part))
   if (message.parts.length > 0 && message.parts.every(isFine)) return [message]
   const parts = message.parts
-    .filter(part => dialect !== 'anthropic' || !isBlank(part))
+    .filter(part => dialect !== 'anthropic' || !isBlankPart(part))
     .map(part => (isWellFormed(part) ? part : wellFormed(part)))
   if (parts.length > 0) return [{ ...message, parts }]
   return message.role === 'tool' ? [] : [{ ...message, parts: [{ type: 'text', text: EMPTY }] }]

@@ -5,7 +5,7 @@
  */
 import { textOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolResultPart } from '../model/types.ts'
-import { isBlank } from './legality.ts'
+import { isBlankPart } from './legality.ts'
 import type { Calls, Late } from './messages.ts'
 
 export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
@@ -84,9 +84,9 @@ function fillEmpty({ role }: Message, entry: number): Repair {
 /** Drops a blank text. If nothing else is left of the message, it says that it is empty. */
 function dropBlank(message: Message, entry: number): Repair[] {
   const why = 'blank-text: the provider refuses blank texts'
-  const allBlank = message.parts.every(isBlank)
+  const allBlank = message.parts.every(isBlankPart)
   return message.parts.flatMap((part, index) => {
-    if (!isBlank(part)) return []
+    if (!isBlankPart(part)) return []
     const replacement = allBlank && index === 0 ? EMPTY : null
     return [{ target: { type: 'part', entry, part: index }, replacement, why }]
   })

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  checkContent,
-  clip,
+  checkFileText,
   countChars,
   decodeText,
   inLineEndingsOf,
-  lineAt,
   lineEndings,
+  lineNumberAt,
   linesAt,
   splitLines,
 } from '../../src/files/text.ts'
@@ -31,10 +30,10 @@ describe('bytes', () => {
   })
 
   test('of content that a file could not give back are not taken', () => {
-    checkContent('text', 'é\n')
-    assert.throws(() => checkContent('text', '\ud800'), { code: 'INVALID_UNICODE' })
-    assert.throws(() => checkContent('text', 'a\0b'), { code: 'NOT_TEXT' })
-    assert.throws(() => checkContent('text', 'é'.repeat(17 * 1024 * 1024)), { code: 'TOO_LARGE' })
+    checkFileText('text', 'é\n')
+    assert.throws(() => checkFileText('text', '\ud800'), { code: 'INVALID_UNICODE' })
+    assert.throws(() => checkFileText('text', 'a\0b'), { code: 'NOT_TEXT' })
+    assert.throws(() => checkFileText('text', 'é'.repeat(17 * 1024 * 1024)), { code: 'TOO_LARGE' })
   })
 })
 
@@ -61,14 +60,13 @@ test('the line of a place is one more than the newlines before it', () => {
       const ascending = places.toSorted((a, b) => a - b)
       const expected = ascending.map(place => text.slice(0, place).split('\n').length)
       assert.deepEqual(linesAt(text, ascending), expected)
-      for (const [i, place] of ascending.entries()) assert.equal(lineAt(text, place), expected[i])
+      for (const [i, place] of ascending.entries()) assert.equal(lineNumberAt(text, place), expected[i])
     }),
   )
 })
 
-test('lines, characters and clipped texts are what people see', () => {
+test('lines and characters are what people see', () => {
   assert.deepEqual(splitLines('a\r\nb\rc\n\n'), ['a', 'b', 'c', ''])
   assert.deepEqual(splitLines(''), [])
   assert.equal(countChars('a🙂é'), 3)
-  assert.deepEqual([clip('abc', 3), clip('abcd', 3), clip('a🙂b', 2)], ['abc', 'abc…', 'a…'])
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { Message, Usage } from '../../src/model/types.ts'
-import { replayOptionsOf, savingsOf, timelineOf } from '../../src/replay/account.ts'
+import { recordedTimeline, replayOptionsOf, savedByCall } from '../../src/replay/account.ts'
 import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
 import { billsBy, reportOn, totalsOf } from '../../src/replay/report.ts'
 import { summaryOf } from '../../src/view/totals.ts'
@@ -32,7 +32,7 @@ test('what was reported is the bill, by the model and the lifetime of each call;
     0: { input: 5, cacheWrite: 20_000, cacheWriteLong: 20_000, output: 100, model: 'claude-sonnet-4-5' },
     1: { input: 5, cacheRead: 20_000, cacheWrite: 300, output: 200, model: 'claude-opus-4-5' },
   }
-  const timeline = await timelineOf(recorded(3, call => usages[call]))
+  const timeline = await recordedTimeline(recorded(3, call => usages[call]))
   const { money, calls } = summaryOf(timeline)
   assert.equal(calls, 3)
   assert.equal(money.estimated, 1)
@@ -45,8 +45,8 @@ test('what was reported is the bill, by the model and the lifetime of each call;
 
 test('calls that a parent has paid are left out', async () => {
   const usage = { input: 1000, output: 10, model: 'claude-sonnet-4-5' }
-  const whole = summaryOf(await timelineOf(recorded(4, () => usage)))
-  const own = summaryOf(await timelineOf(recorded(4, () => usage, 4)))
+  const whole = summaryOf(await recordedTimeline(recorded(4, () => usage)))
+  const own = summaryOf(await recordedTimeline(recorded(4, () => usage, 4)))
   assert.deepEqual([whole.calls, own.calls], [4, 2])
   assert.ok(isCent(own.money.with, whole.money.with / 2))
 })
@@ -77,11 +77,11 @@ test('the report adds up by day, project, model and agent, and says what replay 
       ),
     )
   }
-  const timeline = await timelineOf(session)
+  const timeline = await recordedTimeline(session)
   assert.ok(isCent(one.billedUsd, summaryOf(timeline).money.with))
   const again = prepareSession('s', session.messages)
   const options = replayOptionsOf(timeline)
   const [base, outcome] = [await tryPolicy(again, 'none', options), await tryPolicy(again, 'thrifty', options)]
-  const saved = savingsOf(timeline, base, outcome).reduce((total, dollars) => total + dollars, 0)
+  const saved = savedByCall(timeline, base, outcome).reduce((total, dollars) => total + dollars, 0)
   assert.ok(isCent(one.savedUsd, saved))
 })

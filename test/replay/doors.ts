@@ -8,7 +8,7 @@ import { Meter } from '../../src/doors/proxy/meter.ts'
 import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
 import { modelInfo } from '../../src/providers/models.ts'
 import { dollarsOf } from '../../src/providers/pricing.ts'
-import { timelineOf } from '../../src/replay/account.ts'
+import { recordedTimeline } from '../../src/replay/account.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { importSession } from '../../src/session/import-transcript.ts'
 import { Timelines } from '../../src/session/timelines.ts'
@@ -38,7 +38,7 @@ export async function checkDoors(files: readonly string[]): Promise<number> {
     const { sessions } = await readTranscript(file)
     for (const session of sessions.filter(({ usage }) => usage.length > 0)) {
       const name = `${file} ${session.id}`
-      const timeline = await timelineOf(session)
+      const timeline = await recordedTimeline(session)
       const { money, calls } = summaryOf(timeline)
       const bill = session.usage
         .filter(({ message }) => message >= session.carried)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { Message } from '../../src/model/types.ts'
-import { timelineOf } from '../../src/replay/account.ts'
+import { recordedTimeline } from '../../src/replay/account.ts'
 import { freeEditsOf, whyOf } from '../../src/replay/why.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 
@@ -37,7 +37,7 @@ function recorded(calls: number, at: { pause?: number; model?: number; miss?: nu
 }
 
 test('each call has its cause, and the sums are those of the account', async () => {
-  const timeline = await timelineOf(recorded(12, { pause: 4, model: 7, miss: 10 }))
+  const timeline = await recordedTimeline(recorded(12, { pause: 4, model: 7, miss: 10 }))
   const why = whyOf(timeline)
   assert.deepEqual(
     why.calls.filter(({ cause }) => cause !== 'none').map(({ call, cause }) => [call, cause]),
@@ -59,8 +59,8 @@ test('each call has its cause, and the sums are those of the account', async () 
 })
 
 test('edits on a cold cache are free, and never break a warm one', async () => {
-  const warm = await freeEditsOf(await timelineOf(recorded(40, {})))
-  const cold = await freeEditsOf(await timelineOf(recorded(40, { pause: 25 })))
+  const warm = await freeEditsOf(await recordedTimeline(recorded(40, {})))
+  const cold = await freeEditsOf(await recordedTimeline(recorded(40, { pause: 25 })))
   assert.equal(warm.coldCalls, 0)
   assert.equal(cold.coldCalls, 1)
   assert.ok(warm.savedUsd >= 0)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { isInProject, lastStep } from '../../src/session/recall.ts'
+import { folderName, isInProject } from '../../src/session/recall.ts'
 import * as fc from '../property.ts'
 
 const step = fc.constantFrom('a', 'app', 'my "app"', '.config', '..', '.', 'C:', 'ü', 'x\\y')
@@ -13,7 +13,7 @@ const path = fc
 test('the path of a folder in a project holds the last step of the project', () => {
   fc.assert(
     fc.property(path, path, (folder, project) => {
-      const name = lastStep(project)
+      const name = folderName(project)
       fc.pre(name !== undefined && isInProject(folder, project))
       assert.ok(folder.includes(name!), `${folder} is in ${project}`)
     }),

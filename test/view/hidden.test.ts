@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
 import { applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
-import { covered, HIDDEN, hiddenByUser, hiddenUpTo, withoutHidden } from '../../src/view/hidden.ts'
+import { coveredPart, HIDDEN, hiddenByUser, hiddenUpTo, withoutHidden } from '../../src/view/hidden.ts'
 
 const message: Message = {
   role: 'assistant',
@@ -63,11 +63,11 @@ test('a message is read with the hidden parts covered, and is the very same wher
 test('nothing of a covered part is left but what joins calls and results', () => {
   const call: Part = { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'secret' } }
   const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: 'secret', isError: true }
-  assert.deepEqual(covered(call), { type: 'tool-call', id: 'c', name: 'bash', input: { hidden: HIDDEN } })
-  assert.deepEqual(covered(result), { type: 'tool-result', id: 'c', name: 'bash', output: HIDDEN })
+  assert.deepEqual(coveredPart(call), { type: 'tool-call', id: 'c', name: 'bash', input: { hidden: HIDDEN } })
+  assert.deepEqual(coveredPart(result), { type: 'tool-result', id: 'c', name: 'bash', output: HIDDEN })
   const others: Part[] = [
     { type: 'reasoning', text: 'secret' },
     { type: 'image', mediaType: 'image/png', data: 'AA' },
   ]
-  for (const other of others) assert.deepEqual(covered(other), { type: 'text', text: HIDDEN })
+  for (const other of others) assert.deepEqual(coveredPart(other), { type: 'text', text: HIDDEN })
 })

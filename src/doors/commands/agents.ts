@@ -59,7 +59,7 @@ const CLAUDE: Agent = {
   async launch(addresses, { args, env }) {
     const told = variables(addresses)
     const { form, path } = CLAUDE.settings!(env)
-    const isSet = addresses.some(({ at }) => readSetting(form, textOf(path), at) !== undefined)
+    const isSet = addresses.some(({ at }) => readSetting(form, textAt(path), at) !== undefined)
     if (!isSet || args.includes('--settings')) return { env: told }
     return { env: told, args: ['--settings', JSON.stringify({ env: told }), ...args] }
   },
@@ -118,7 +118,7 @@ const PI: Agent = {
     // The conversations that it stores must outlast the run.
     await mkdir(join(own, 'sessions'), { recursive: true })
     for (const name of await readdir(own)) if (name !== PI_MODELS) await symlink(join(own, name), join(dir, name))
-    await writeFile(join(dir, PI_MODELS), withAddresses('json', textOf(join(own, PI_MODELS)), addresses))
+    await writeFile(join(dir, PI_MODELS), withAddresses('json', textAt(join(own, PI_MODELS)), addresses))
     return { env: { PI_CODING_AGENT_DIR: dir } }
   },
   whenDown: 'tries for twenty seconds, then ends with a connection error',
@@ -175,13 +175,13 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
 }
 
 /** The agent that a command starts, if we know it. */
-export function agentOf(command: string): Agent | undefined {
+export function agentNamed(command: string): Agent | undefined {
   const name = basename(command).replace(/\.(?:exe|cmd|js)$/, '')
   return Object.hasOwn(AGENTS, name) ? AGENTS[name] : undefined
 }
 
 export async function launchOf(command: string, { bases, ...given }: Given & { bases: Upstreams }): Promise<Launch> {
-  const agent = agentOf(command) ?? OTHER
+  const agent = agentNamed(command) ?? OTHER
   const { env, args = given.args } = await agent.launch(agent.addresses(bases), given)
   return { command, args, env: { ...given.env, ...env } }
 }
@@ -199,7 +199,7 @@ export function upstreamsIn(env: Environment): Partial<Upstreams> {
 export function upstreamsOf(agent: Agent, env: Environment): Partial<Upstreams> {
   const file = agent.settings?.(env)
   if (!file) return {}
-  const text = textOf(file.path)
+  const text = textAt(file.path)
   const nowhere = { anthropic: '', openai: '', gemini: '' }
   const named = agent.addresses(nowhere).map(({ provider, at }) => [provider, readSetting(file.form, text, at)])
   return onlySet(Object.fromEntries(named))
@@ -218,7 +218,7 @@ export function withAddresses(
 }
 
 /** The text of a settings file; empty if there is none. */
-export function textOf(path: string): string {
+export function textAt(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 

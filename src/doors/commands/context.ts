@@ -152,10 +152,10 @@ export const statusline = defineCommand({
     cold: { type: 'boolean', about: 'as a hook of Claude Code: only on a cold cache, as a message to the user' },
   },
   async run({ args: [name], values, io }) {
-    const { sessionIn, statusOf, statusText } = await import('./status-line.ts')
+    const { sessionNamedIn, statusOf, statusText } = await import('./status-line.ts')
     const { readInstalled } = await import('./installed.ts')
     const url = values.url ?? io.env['PALIMPSEST_URL'] ?? (await readInstalled(io.env)).service?.url
-    const status = await statusOf(url, name ?? sessionIn(await readInput('-', io)))
+    const status = await statusOf(url, name ?? sessionNamedIn(await readInput('-', io)))
     const json = typeof status === 'string' ? null : status
     if (!values.cold) return { json, text: () => `${statusText(status)}\n` }
     const message = json?.isCold ? `${JSON.stringify({ systemMessage: statusText(json) })}\n` : ''

@@ -137,8 +137,8 @@ type Place = { name: string; folder: string } | { name: string; url: string }
 
 async function placed(given: string): Promise<Place> {
   if (!/^postgres(?:ql)?:/i.test(given)) return { name: given, folder: given }
-  const { placeOf } = await import('../../ledger/postgres/errors.ts')
-  return { name: placeOf(given).place, url: given }
+  const { addressIn } = await import('../../ledger/postgres/errors.ts')
+  return { name: addressIn(given).place, url: given }
 }
 
 type Opened = Awaited<ReturnType<typeof openPlace>>

@@ -40,7 +40,7 @@ export const install = defineCommand({
     const changes: [string, SettingsChange][] = []
     for (const name of names) changes.push([name, await changeFor(AGENTS[name]!, bases, io.env)])
     const differs = changes.filter(([, { before, after }]) => before !== after)
-    io.stderr.write(await steps.shown(differs, service, io))
+    io.stderr.write(await steps.shownChanges(differs, service, io))
     const isRefused = values['dry-run'] || (!values.yes && !(await confirm(io, 'Change these settings?')))
     if (isRefused) return { json: { agents: [], url: service.url }, text: () => 'Nothing was changed.\n', exit: 1 }
     const notes = await steps.startIt(service, installed, io.env)

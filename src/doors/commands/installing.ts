@@ -13,11 +13,11 @@ import { trimEndOf } from '../../model/text.ts'
 import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.ts'
 import type { Io } from '../terminal/command.ts'
 import { createPaint, wantsColour } from '../terminal/output.ts'
-import { AGENTS, onlySet, textOf, upstreamsIn, upstreamsOf } from './agents.ts'
+import { AGENTS, onlySet, textAt, upstreamsIn, upstreamsOf } from './agents.ts'
 
 import { type Installed, type InstalledService, ownProgram, type SettingsChange, userFolder } from './installed.ts'
 import {
-  isTaken,
+  isPortTaken,
   lingerHint,
   type ServiceKind,
   type ServiceSpec,
@@ -56,7 +56,7 @@ export async function planService(installed: Installed, given: Planning): Promis
   const { names, env, home, port } = given
   const before = installed.service
   const folder = userFolder(env)
-  const chosenPort = port ?? before?.port ?? ((await isTaken(PORT)) ? await freePort() : PORT)
+  const chosenPort = port ?? before?.port ?? ((await isPortTaken(PORT)) ? await freePort() : PORT)
   const url = `http://127.0.0.1:${chosenPort}`
   const upstreams = joined(
     names.map(name => [name, ownUpstreams(name, env, [url, before?.url])]),
@@ -106,7 +106,7 @@ function joined(wanted: [string, Partial<Upstreams>][], before: Partial<Upstream
 }
 
 /** The planned changes, as diffs. */
-export async function shown(
+export async function shownChanges(
   changes: readonly [string, SettingsChange][],
   service: InstalledService,
   io: Io,
@@ -136,13 +136,13 @@ const specOf = ({ command }: InstalledService, env: Environment): ServiceSpec =>
 export async function startIt(service: InstalledService, installed: Installed, env: Environment): Promise<string[]> {
   const spec = specOf(service, env)
   const isSame = installed.service?.command.join('\0') === service.command.join('\0')
-  if (!isSame || !(await isTaken(service.port))) {
+  if (!isSame || !(await isPortTaken(service.port))) {
     const { pid: before, ...planned } = service
     const pid = await startService(service.kind, spec, { env, before })
     installed.service = { ...planned, ...(pid === undefined ? {} : { pid }) }
   }
   if (!(await untilHealthy(service.url))) {
-    const said = textOf(spec.log).trimEnd().split('\n').slice(-3).join(' / ')
+    const said = textAt(spec.log).trimEnd().split('\n').slice(-3).join(' / ')
     throw new PalimpsestError('UNSUPPORTED', `The service does not answer at ${service.url}: ${said}`, {
       log: spec.log,
     })

@@ -30,9 +30,9 @@ export const mcp = defineCommand({
   },
   async run({ values, home, io, open }) {
     const { resolve } = await import('node:path')
-    const { serveStdio, TOOL_GROUPS } = await import('../mcp/mcp.ts')
+    const { serveStdio, MCP_TOOL_GROUPS } = await import('../mcp/mcp.ts')
     warnOfReaders(home, io)
-    const tools = groupsIn(values.tools, TOOL_GROUPS)
+    const tools = groupsIn(values.tools, MCP_TOOL_GROUPS)
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const pal = await open({ create: true })
     const workspace = values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files })

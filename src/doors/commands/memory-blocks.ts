@@ -2,7 +2,7 @@
 
 import { reveal } from '../../memory/diff.ts'
 import { exportMemory, importMemory, readMemoryDocument } from '../../memory/exchange.ts'
-import { dayOf, describeStale, staleFacts } from '../../memory/facts.ts'
+import { describeStale, staleFacts, utcDayOf } from '../../memory/facts.ts'
 import { allBlocks } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
@@ -59,7 +59,7 @@ async function show({ memory, user, context }: Desk, [label = '']: readonly stri
   }
   const block = await memory.block(user, label)
   if (!block) throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
-  const stale = staleFacts(block.body, dayOf(Date.now()))
+  const stale = staleFacts(block.body, utcDayOf(Date.now()))
   return {
     json: { ...block, stale },
     text: () => ended(printable(reveal(block.body))),

@@ -73,12 +73,12 @@ export const replay = defineCommand({
     const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
     const played = await play(sessions, policies, { given, io })
     const { sumUp } = await import('../../replay/measure/policies.ts')
-    const { savingsOf, sum } = await import('../../replay/account.ts')
+    const { savedByCall, sum } = await import('../../replay/account.ts')
     const { summaryOf } = await import('../../view/totals.ts')
     const rows = policies.map(({ name }, i): PricedRow => {
       const pairs = played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures }))
       const dollars = played.map(({ timeline, outcomes }) => {
-        return summaryOf(timeline).money.with - sum(savingsOf(timeline, outcomes.at(-1)!, outcomes[i]!))
+        return summaryOf(timeline).money.with - sum(savedByCall(timeline, outcomes.at(-1)!, outcomes[i]!))
       })
       const own = played.map(({ timeline, outcomes }) => ({ timeline, ...outcomes[i]!.measures }))
       const tokens = sum(own.map(({ timeline, sent }) => timeline.theirs(sent)))
@@ -100,14 +100,14 @@ async function readSessions(
   { minCalls, model, notes }: { minCalls: number; model: string | undefined; notes: string[] },
 ): Promise<Found[]> {
   const { prepareSession } = await import('../../replay/measure/policies.ts')
-  const { timelineOf } = await import('../../replay/account.ts')
+  const { recordedTimeline } = await import('../../replay/account.ts')
   const found: Found[] = []
   for (const file of await transcriptFiles(paths)) {
     const transcript = await readFound(file, notes)
     for (const session of transcript?.sessions ?? []) {
       const calls = session.messages.filter(({ role }) => role === 'assistant').length
       if (calls < Math.max(1, minCalls)) continue
-      const timeline = await timelineOf(session, model ? { model } : {})
+      const timeline = await recordedTimeline(session, model ? { model } : {})
       found.push({ session: prepareSession(session.id, session.messages), timeline })
     }
   }

@@ -30,12 +30,12 @@ export const runAgent = defineCommand({
     const { join } = await import('node:path')
     const { createProxy } = await import('../proxy/proxy.ts')
     const { serveProxy } = await import('../proxy/front.ts')
-    const { agentOf, basesAt, launchOf, upstreamsOf } = await import('./agents.ts')
+    const { agentNamed, basesAt, launchOf, upstreamsOf } = await import('./agents.ts')
     const { upstreamsBehind } = await import('./installed.ts')
     const { openMemory } = await import('../../memory/open.ts')
     const { workspacesSeen } = await import('../../session/workspaces.ts')
     warnOfReaders(home, io)
-    const agent = agentOf(command)
+    const agent = agentNamed(command)
     const faults: string[] = []
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const opened = await open({ create: true, threaded: true })
@@ -61,7 +61,7 @@ export const runAgent = defineCommand({
       await proxy.idle()
       const totals = await proxy.totals()
       const waiting = memory && (await memory.proposals(values.memory!, { state: 'open', limit: 100 })).length
-      const notes = [summaryOf(totals), ...(waiting ? [waitingNote(waiting)] : []), ...faults.slice(0, 5)]
+      const notes = [runSummary(totals), ...(waiting ? [waitingNote(waiting)] : []), ...faults.slice(0, 5)]
       return { json: { exit, ...totals, faults }, text: () => '', notes, exit }
     } finally {
       await front.close()
@@ -72,7 +72,7 @@ export const runAgent = defineCommand({
 })
 
 /** The savings of a run in one line. The provider's own caching does not count. */
-export function summaryOf({
+export function runSummary({
   calls,
   passed,
   tokensIn,

@@ -214,7 +214,7 @@ export async function isHealthy(url: string): Promise<boolean> {
 }
 
 /** Whether the port is in use. */
-export function isTaken(port: number): Promise<boolean> {
+export function isPortTaken(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect({ port, host: '127.0.0.1' })
     socket.on('connect', () => resolve(true)).on('error', () => resolve(false))

@@ -31,7 +31,7 @@ const ABSENT: Record<Absent, string> = {
 }
 
 /** The session that Claude Code names on stdin. */
-export function sessionIn(text: string): string | undefined {
+export function sessionNamedIn(text: string): string | undefined {
   try {
     const given: unknown = parseJson(text)
     const id = isRecord(given) ? given['session_id'] : undefined

@@ -59,10 +59,10 @@ async function timelineFor(name: string, open: () => Promise<Palimpsest>): Promi
   )
   if (!isFile) return ledgerTimeline(await open(), name)
   const { readTranscript } = await import('../../formats/transcripts/read-transcript.ts')
-  const { timelineOf } = await import('../../replay/account.ts')
+  const { recordedTimeline } = await import('../../replay/account.ts')
   const { sessions } = await readTranscript(name)
   const longest = sessions.reduce((best, one) => (one.messages.length > best.messages.length ? one : best))
-  return timelineOf(longest)
+  return recordedTimeline(longest)
 }
 
 async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> {

@@ -50,9 +50,9 @@ import {
 } from './resources.ts'
 
 /** `editor` and `notes` are the text editor and the memory folder that Claude models know; offered only if named. */
-export const TOOL_GROUPS = ['files', 'context', 'workspace', 'memory', 'editor', 'notes'] as const
+export const MCP_TOOL_GROUPS = ['files', 'context', 'workspace', 'memory', 'editor', 'notes'] as const
 const USUAL: readonly ToolGroup[] = ['files', 'context', 'workspace', 'memory']
-export type ToolGroup = (typeof TOOL_GROUPS)[number]
+export type ToolGroup = (typeof MCP_TOOL_GROUPS)[number]
 
 export type McpOptions = {
   pal: Palimpsest

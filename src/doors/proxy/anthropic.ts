@@ -19,7 +19,7 @@ import {
   addArguments,
   emptyAnswer,
   hasText,
-  numberIn,
+  numberAt,
   type ProxyDialect,
   type Step,
   takeCount,
@@ -191,13 +191,13 @@ function takeUsage(answer: Answer, data: Wire): void {
   if (typeof model === 'string') answer.usage.model = model
   takeReports(answer, data)
   if (!isRecord(usage)) return
-  answer.usage.input = numberIn(usage, 'input_tokens') ?? answer.usage.input
-  answer.usage.cacheRead = numberIn(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
-  answer.usage.cacheWrite = numberIn(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
-  answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+  answer.usage.input = numberAt(usage, 'input_tokens') ?? answer.usage.input
+  answer.usage.cacheRead = numberAt(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
+  answer.usage.cacheWrite = numberAt(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
+  answer.usage.output = numberAt(usage, 'output_tokens') ?? answer.usage.output
   const { cache_creation: writes, output_tokens_details: details, service_tier: tier, speed } = usage
-  if (isRecord(writes)) takeCount(answer.usage, 'cacheWriteLong', numberIn(writes, 'ephemeral_1h_input_tokens'))
-  if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberIn(details, 'thinking_tokens'))
+  if (isRecord(writes)) takeCount(answer.usage, 'cacheWriteLong', numberAt(writes, 'ephemeral_1h_input_tokens'))
+  if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberAt(details, 'thinking_tokens'))
   takeTier(answer.usage, tier)
   takeTier(answer.usage, speed)
 }
@@ -220,9 +220,9 @@ function takeReports(answer: Answer, data: Wire): void {
 }
 
 function appliedEdit(edit: Wire): ServerEdit {
-  const tokens = numberIn(edit, 'cleared_input_tokens')
-  const toolUses = numberIn(edit, 'cleared_tool_uses')
-  const thinkingTurns = numberIn(edit, 'cleared_thinking_turns')
+  const tokens = numberAt(edit, 'cleared_input_tokens')
+  const toolUses = numberAt(edit, 'cleared_tool_uses')
+  const thinkingTurns = numberAt(edit, 'cleared_thinking_turns')
   return {
     type: String(edit['type']),
     ...(tokens === undefined ? {} : { tokens }),

@@ -10,13 +10,13 @@ import { piecesOf, type Spliced } from './splice-body.ts'
 type Counted = Pick<ProxyDialect, 'counted'>
 
 /** The bytes of the generation request. */
-export function requestIn({ counted }: Counted, count: Buffer): Buffer {
+export function countedRequest({ counted }: Counted, count: Buffer): Buffer {
   const body = counted && parsed(count)
   return body ? Buffer.from(JSON.stringify(counted.in(body))) : count
 }
 
 /** The request that counts what would be sent. */
-export function countOf({ counted }: Counted, count: Buffer, sent: Spliced): Spliced {
+export function countRequest({ counted }: Counted, count: Buffer, sent: Spliced): Spliced {
   const body = counted && parsed(count)
   const request = body && parsed(Buffer.concat(piecesOf(sent)))
   if (!request) return sent

@@ -129,7 +129,7 @@ export function refusesClearing(status: number, text: string): boolean {
   return status === 400 && CLEARING_REFUSED.test(text)
 }
 
-export function numberIn(value: Wire, key: string): number | undefined {
+export function numberAt(value: Wire, key: string): number | undefined {
   const found = value[key]
   return typeof found === 'number' ? found : undefined
 }
@@ -147,13 +147,13 @@ export function takeTier(usage: Usage, tier: unknown): void {
 /** OpenAI's total includes the tokens read from the cache and those written to it. */
 export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
   const reads = isRecord(input) ? input : {}
-  const cacheRead = numberIn(reads, 'cached_tokens') ?? 0
-  const written = numberIn(reads, 'cache_write_tokens') ?? 0
+  const cacheRead = numberAt(reads, 'cached_tokens') ?? 0
+  const written = numberAt(reads, 'cache_write_tokens') ?? 0
   if (total !== undefined) Object.assign(usage, { input: total - cacheRead - written, cacheRead })
   takeCount(usage, 'cacheWrite', written)
   const lifetimes = reads['cache_write_tokens_details']
-  if (isRecord(lifetimes)) takeCount(usage, 'cacheWriteLong', numberIn(lifetimes, 'ttl_12h_tokens'))
-  if (isRecord(output)) takeCount(usage, 'reasoning', numberIn(output, 'reasoning_tokens'))
+  if (isRecord(lifetimes)) takeCount(usage, 'cacheWriteLong', numberAt(lifetimes, 'ttl_12h_tokens'))
+  if (isRecord(output)) takeCount(usage, 'reasoning', numberAt(output, 'reasoning_tokens'))
 }
 
 /** A list of objects with its last element changed. */

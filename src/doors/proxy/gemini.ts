@@ -12,7 +12,7 @@ import { type Tool, toJsonSchema } from '../../tools/tool.ts'
 import {
   type Answer,
   hasText,
-  numberIn,
+  numberAt,
   type ProxyDialect,
   type Step,
   takeCount,
@@ -139,11 +139,11 @@ function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
 
 /** The prompt's tokens include the cached ones; the answer's do not include those of thoughts. */
 function takeUsage(answer: Answer, usage: Wire): void {
-  const cacheRead = numberIn(usage, 'cachedContentTokenCount') ?? 0
-  const total = numberIn(usage, 'promptTokenCount')
+  const cacheRead = numberAt(usage, 'cachedContentTokenCount') ?? 0
+  const total = numberAt(usage, 'promptTokenCount')
   if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
-  const said = numberIn(usage, 'candidatesTokenCount')
-  const thought = numberIn(usage, 'thoughtsTokenCount')
+  const said = numberAt(usage, 'candidatesTokenCount')
+  const thought = numberAt(usage, 'thoughtsTokenCount')
   if (said !== undefined || thought !== undefined) answer.usage.output = (said ?? 0) + (thought ?? 0)
   takeCount(answer.usage, 'reasoning', thought)
 }

@@ -10,7 +10,7 @@ import { toOpenAITools } from '../../tools/tool.ts'
 import {
   type Answer,
   addArguments,
-  numberIn,
+  numberAt,
   type ProxyDialect,
   type Step,
   takeOpenAIUsage,
@@ -87,8 +87,8 @@ function takeCall(answer: Answer, { id, index, function: body }: Wire): void {
 
 function takeUsage(answer: Answer, usage: Wire): void {
   const { prompt_tokens_details: input, completion_tokens_details: output } = usage
-  takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'prompt_tokens'))
-  answer.usage.output = numberIn(usage, 'completion_tokens') ?? answer.usage.output
+  takeOpenAIUsage(answer.usage, input, output, numberAt(usage, 'prompt_tokens'))
+  answer.usage.output = numberAt(usage, 'completion_tokens') ?? answer.usage.output
 }
 
 export function openaiError(status: number, message: string): Wire {

@@ -12,7 +12,7 @@ import { toOpenAIResponsesTools } from '../../tools/tool.ts'
 import {
   type Answer,
   hasText,
-  numberIn,
+  numberAt,
   type ProxyDialect,
   type Step,
   takeOpenAIUsage,
@@ -104,8 +104,8 @@ function takeUsage(answer: Answer, data: Wire): void {
   takeTier(answer.usage, tier)
   if (!isRecord(usage)) return
   const { input_tokens_details: input, output_tokens_details: output } = usage
-  takeOpenAIUsage(answer.usage, input, output, numberIn(usage, 'input_tokens'))
-  answer.usage.output = numberIn(usage, 'output_tokens') ?? answer.usage.output
+  takeOpenAIUsage(answer.usage, input, output, numberAt(usage, 'input_tokens'))
+  answer.usage.output = numberAt(usage, 'output_tokens') ?? answer.usage.output
 }
 
 /** The events that end a message carry its whole text, so they are held until it is known whether the turn ends. */

@@ -19,7 +19,7 @@ import type { Statistics } from '../../view/statistics.ts'
 import { ProxyAccount } from './account.ts'
 import { anthropic } from './anthropic.ts'
 import { clientKeyOf } from './client.ts'
-import { countOf, requestIn } from './counting.ts'
+import { countedRequest, countRequest } from './counting.ts'
 import {
   type Answer,
   isOverflow,
@@ -223,10 +223,10 @@ class Handler {
     const bytes = withoutNotices(request.source ? await collected(request.source) : Buffer.of())
     sendBytes(outgoing, bytes)
     this.meter.totals.passed++
-    const reading = this.#read(request, dialect, requestIn(dialect, bytes))
+    const reading = this.#read(request, dialect, countedRequest(dialect, bytes))
     const isWhole = reading && !dialect.untouchable(reading.body)
     const shown = isWhole ? await this.#shown(incoming(reading, request, call)) : undefined
-    if (shown) setBody(outgoing, countOf(dialect, bytes, shown.body), shown.clears)
+    if (shown) setBody(outgoing, countRequest(dialect, bytes, shown.body), shown.clears)
     const answer = await exchange(outgoing)
     return answer.status >= 400 ? this.#refused(call, undefined, answer) : this.#pass(answer, request.method)
   }

@@ -212,7 +212,7 @@ function isSame(one: Message, other: Message): boolean {
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The bytes as text. Contract: they are valid UTF-8. */
-export function textOf(bytes: Buffer): string {
+export function bytesAsText(bytes: Buffer): string {
   // Checking for ASCII first is faster than decoding UTF-8, and most requests are ASCII.
   return isAscii(bytes) ? bytes.toString('latin1') : bytes.toString()
 }

@@ -1,6 +1,6 @@
 /** Routes: a user's memory blocks. People write them; agents read them, and propose (proposals.ts). */
 import { z } from 'zod'
-import { blockFacts, dayOf, staleFacts } from '../../memory/facts.ts'
+import { blockFacts, staleFacts, utcDayOf } from '../../memory/facts.ts'
 import type { Actor, Block as EngineBlock, Version as EngineVersion } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Caller } from './gate.ts'
@@ -185,7 +185,7 @@ export function actorOf(caller: Caller, user: string): Actor {
 
 export function toBlock(block: EngineBlock): z.input<typeof Block> {
   const { userId, label, title, body, schemaRef, updatedAt, version } = block
-  const day = dayOf(Date.now())
+  const day = utcDayOf(Date.now())
   const { since, replacedBy } = blockFacts(body, day)
   const whole = since === undefined && replacedBy === undefined ? [] : [{ text: title || label, since, replacedBy }]
   const stale = [...whole, ...staleFacts(body, day)]

@@ -7,7 +7,7 @@ import type { Part } from '../../model/types.ts'
 import { THRIFTY } from '../../planner/tuning.ts'
 import { contains, entriesOf, messagesOf, outermost } from '../../view/edits.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
-import { covered, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
+import { coveredPart, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -130,7 +130,7 @@ const part = defineRoute({
     const detail = detailOf(timeline, params.entry, params.part)
     if (caller.role !== 'agent' || !hiddenByUser(timeline.fold, params.entry, params.part))
       return { session, ...detail }
-    return { session, ...detail, original: covered(detail.original), texts: { ...detail.texts, original: HIDDEN } }
+    return { session, ...detail, original: coveredPart(detail.original), texts: { ...detail.texts, original: HIDDEN } }
   },
 })
 

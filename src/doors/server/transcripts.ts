@@ -9,7 +9,7 @@ import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { headOf } from '../../model/text.ts'
 import { findPreset } from '../../planner/presets.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../../planner/tuning.ts'
-import { dollarsPerUnit, replayOptionsOf, savingsOf, sum } from '../../replay/account.ts'
+import { dollarsPerUnit, replayOptionsOf, savedByCall, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
 import { importSession, newImportId } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -144,7 +144,7 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   const { measures, decisions } = outcome
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
-  const saved = savingsOf(timeline, base, outcome)
+  const saved = savedByCall(timeline, base, outcome)
   // An edited session paid less than sending everything would have cost. The engine's repairs do not count: every
   // policy sends them.
   const isEdited = [...timeline.fold.records.values()].some(({ edit }) => edit.by !== 'engine')

@@ -58,7 +58,7 @@ export function oneLine(text: string, most: number): string {
 /** The first lines of a text, and how much more there is. */
 export function beginning(text: string, { lines, width }: { lines: number; width: number }): string[] {
   const all = printable(text).split('\n')
-  const kept = all.slice(0, lines).map(line => (line.length > width ? `${line.slice(0, width - 1)}…` : line))
+  const kept = all.slice(0, lines).map(line => boundedTo(line, width))
   const more = all.length - lines
   return more > 0 ? [...kept, `… ${amount(more, 'more line')}`] : kept
 }

@@ -13,7 +13,7 @@ import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Environment } from '../../model/defaults.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { asSpokenBy, COMMITS_EARLY } from './dialect.ts'
-import { asStoreError, isAway, isLostRace, placeOf } from './errors.ts'
+import { addressIn, asStoreError, isAway, isLostRace } from './errors.ts'
 
 export type PgValue = string | number | bigint | boolean | null | Uint8Array | readonly (string | number | Uint8Array)[]
 export type PgRow = Record<string, unknown>
@@ -117,7 +117,7 @@ export class Postgres {
   }
 
   static async #connect(url: string, options: PgOptions): Promise<Postgres> {
-    const { place, address, prepares, ...said } = placeOf(url)
+    const { place, address, prepares, ...said } = addressIn(url)
     const { timeoutMs, connections } = { timeoutMs: TIMEOUT_MS, connections: CONNECTIONS, ...options, ...said }
     const { default: pg } = await import('pg')
     const pool = new pg.Pool({

@@ -4,7 +4,7 @@ import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/
 /** A database by its address without the password (`place` may be shown), and the options in the address. */
 export type Place = { place: string; address: string; prepares: boolean; connections?: number; timeoutMs?: number }
 
-export function placeOf(url: string): Place {
+export function addressIn(url: string): Place {
   const parsed = URL.parse(url)
   if (!parsed || !['postgres:', 'postgresql:'].includes(parsed.protocol)) {
     throw new PalimpsestError(

@@ -110,7 +110,7 @@ export function gather(messages: readonly Message[], { normalize, hear, learn, c
     for (const part of message.parts) {
       if (part.type === 'text' || part.type === 'reasoning') hear(part.text)
       if (part.type !== 'tool-call' && part.type !== 'tool-result') continue
-      const source = { key: keyOf(part)!, part, born: call, text: sourceText(part, normalize) }
+      const source = { key: evidenceKey(part)!, part, born: call, text: sourceText(part, normalize) }
       sources.push(source)
       learn(source)
     }
@@ -119,7 +119,7 @@ export function gather(messages: readonly Message[], { normalize, hear, learn, c
 }
 
 /** The key of a call or a result, in the transcript and in any view of it. */
-export function keyOf(part: Part): string | undefined {
+export function evidenceKey(part: Part): string | undefined {
   if (part.type === 'tool-call') return `call ${part.id}`
   return part.type === 'tool-result' ? `result ${part.id}` : undefined
 }

@@ -14,7 +14,7 @@ import { textOf } from '../../model/leaves.ts'
 import { type Counter, partTokens } from '../../model/tokens.ts'
 import type { Message, Part } from '../../model/types.ts'
 import { type Model, TYPICAL_OVERHEAD } from '../../providers/models.ts'
-import { type Evidence, keyOf, type Quote, sourceText } from './evidence.ts'
+import { type Evidence, evidenceKey, type Quote, sourceText } from './evidence.ts'
 
 /** What a call costs, as factors of the price of an uncached input token. */
 export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }
@@ -213,7 +213,7 @@ export class Meter<T extends string = string, E extends string = string> {
     const sources = new Map<string, Part>()
     const inserted: Part[] = []
     for (const part of parts) {
-      const key = keyOf(part)
+      const key = evidenceKey(part)
       if (key !== undefined) sources.set(key, part)
       else if (isWords(part) && !this.#options.inPlace && !this.#said.has(part.text)) inserted.push(part)
     }
@@ -301,7 +301,7 @@ function isSaid(part: Part): part is Extract<Part, { text: string }> {
 /** The same block on the wire. */
 function isSame(a: Part, b: Part): boolean {
   if (a === b) return true
-  if (a.type !== b.type || keyOf(a) !== keyOf(b)) return false
+  if (a.type !== b.type || evidenceKey(a) !== evidenceKey(b)) return false
   if (a.type === 'tool-call' && b.type === 'tool-call') return JSON.stringify(a.input) === JSON.stringify(b.input)
   if (a.type === 'image' || a.type === 'raw') return JSON.stringify(a) === JSON.stringify(b)
   return textOf(a) === textOf(b)

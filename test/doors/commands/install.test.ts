@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { freePort } from '../../../scripts/free-port.ts'
 import { AGENTS, basesAt } from '../../../src/doors/commands/agents.ts'
 import { applyChange, takeBack } from '../../../src/doors/commands/installed.ts'
-import { describeService, isTaken } from '../../../src/doors/commands/service.ts'
+import { describeService, isPortTaken } from '../../../src/doors/commands/service.ts'
 import { spawnCli } from '../../e2e/run-cli.ts'
 import { dotenv, jsonc, toml } from '../../files/settings-texts.ts'
 import * as fc from '../../property.ts'
@@ -115,7 +115,7 @@ test('install, status, logs and uninstall with a service of its own', async () =
   const left = await cli('uninstall', '--yes')
   assert.equal(left.code, 0, left.stderr)
   assert.equal(await readFile(settings, 'utf8'), before)
-  assert.equal(await isTaken(Number(new URL(url).port)), false)
+  assert.equal(await isPortTaken(Number(new URL(url).port)), false)
   assert.deepEqual(await readdir(join(own.home, '.palimpsest', 'bin')), [])
 })
 

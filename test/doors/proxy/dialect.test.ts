@@ -8,7 +8,7 @@ import {
   emptyAnswer,
   isOverflow,
   isOverflowText,
-  numberIn,
+  numberAt,
   refusesReasoning,
   takeCount,
   takeTier,
@@ -32,7 +32,7 @@ test('a count that is absent or nothing is not kept, and a usual tier is not nam
   takeCount(usage, 'cacheWrite', 5)
   takeTier(usage, 'priority')
   assert.deepEqual(usage, { cacheWrite: 5, tier: 'priority' })
-  assert.deepEqual([numberIn({ a: 0 }, 'a'), numberIn({ a: '0' }, 'a'), numberIn({}, 'a')], [0, undefined, undefined])
+  assert.deepEqual([numberAt({ a: 0 }, 'a'), numberAt({ a: '0' }, 'a'), numberAt({}, 'a')], [0, undefined, undefined])
 })
 
 test('an overflow is told by its status and its words', () => {

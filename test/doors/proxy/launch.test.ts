@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { agentOf, basesAt, launchOf, upstreamsIn, upstreamsOf } from '../../../src/doors/commands/agents.ts'
+import { agentNamed, basesAt, launchOf, upstreamsIn, upstreamsOf } from '../../../src/doors/commands/agents.ts'
 
 const url = 'http://127.0.0.1:4711'
 const bases = basesAt(url)
@@ -67,7 +67,7 @@ test('claude is told by an argument where its settings would win over the enviro
   const told = { ANTHROPIC_BASE_URL: `${url}/anthropic` }
   assert.deepEqual(args, ['--settings', JSON.stringify({ env: told }), '-p', 'x'])
   assert.equal(env['ANTHROPIC_BASE_URL'], told.ANTHROPIC_BASE_URL)
-  assert.deepEqual(upstreamsOf(agentOf('claude')!, { HOME: home }), { anthropic: 'http://gateway' })
+  assert.deepEqual(upstreamsOf(agentNamed('claude')!, { HOME: home }), { anthropic: 'http://gateway' })
 })
 
 test('opencode gets the addresses in the variable that it merges over its files', async () => {

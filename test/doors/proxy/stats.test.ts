@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { runAgent, summaryOf } from '../../../src/doors/commands/run.ts'
+import { runAgent, runSummary } from '../../../src/doors/commands/run.ts'
 import { stats } from '../../../src/doors/commands/stats.ts'
 import type { Context } from '../../../src/doors/terminal/command.ts'
 import { shareOption } from '../../../src/doors/terminal/command.ts'
@@ -144,5 +144,5 @@ test('a loss is called a loss', () => {
     cacheRead: 0,
     cacheWrite: 0,
   }
-  assert.match(summaryOf({ ...totals, cost: 1, saved: -0.2, edits: 1 }), /lost \$0\.20 of \$1\.00/)
+  assert.match(runSummary({ ...totals, cost: 1, saved: -0.2, edits: 1 }), /lost \$0\.20 of \$1\.00/)
 })

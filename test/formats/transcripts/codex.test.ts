@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codex } from '../../../src/formats/transcripts/codex.ts'
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
-import { timelineOf } from '../../../src/replay/account.ts'
+import { recordedTimeline } from '../../../src/replay/account.ts'
 import { summaryOf } from '../../../src/view/totals.ts'
 import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
@@ -169,5 +169,5 @@ test('what a compaction keeps was paid before it', async () => {
   ]
   const [first, second] = (await readTranscript(fileOf(sampleText(file)))).sessions
   assert.deepEqual([first!.carried, second!.carried, second!.messages.length], [0, 3, 5])
-  assert.equal(summaryOf(await timelineOf(second!)).calls, 1)
+  assert.equal(summaryOf(await recordedTimeline(second!)).calls, 1)
 })
