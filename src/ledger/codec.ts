@@ -107,10 +107,9 @@ export function decodeLight(light: string): LightEntry {
 }
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
-  if (!holdsLarge(event)) {
-    const plain = JSON.stringify(event)
-    if (!plain.includes(MARK)) return plain
-  }
+  const plain = JSON.stringify(event)
+  const isPlain = plain.length <= LARGE_CHARS || !holdsLarge(event)
+  if (isPlain && !plain.includes(MARK)) return plain
   return JSON.stringify(event, (_, value: unknown) => {
     // A lone surrogate would not survive as text of its own; as JSON it does.
     if (typeof value === 'string' && value.length > LARGE_CHARS && value.isWellFormed()) {

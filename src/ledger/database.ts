@@ -2,7 +2,7 @@
  * A SQLite file: opened with a write-ahead log and migrated to the newest schema; its failures get our error codes.
  * Statements are prepared once. A commit is on disk before the call returns.
  */
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type ErrorCode, messageOf, PalimpsestError } from '../model/errors.ts'
@@ -79,26 +79,56 @@ function makePrivate(path: string): void {
 }
 
 /**
- * Gives a check that a database and its log are still the files that were opened. SQLite goes on writing into files
- * that were deleted or replaced, and such commits are lost when the process ends. Call it after a commit, before the
- * commit is reported.
+ * Checks that a database and its log are still the files that were opened. SQLite goes on writing into files that were
+ * deleted or replaced, and such commits are lost when the process ends. Call `check` after a commit, before the commit
+ * is reported, and `close` after the database is closed.
  */
-export function watchFile(path: string): () => void {
-  if (path === ':memory:') return () => {}
-  const whole = resolve(path)
-  const opened = [whole, `${whole}-wal`].flatMap(file => {
-    const { dev, ino } = statSync(file, { throwIfNoEntry: false }) ?? {}
-    return ino === undefined ? [] : [{ file, dev, ino }]
-  })
-  return () => {
-    for (const { file, dev, ino } of opened) {
-      const now = statSync(file, { throwIfNoEntry: false })
-      if (now?.dev === dev && now?.ino === ino) continue
-      const what = now ? 'replaced' : 'deleted'
+export class OpenedFiles {
+  readonly #files: readonly OpenedFile[]
+
+  constructor(path: string) {
+    const whole = resolve(path)
+    this.#files = path === ':memory:' ? [] : [byInode(whole), byLink(`${whole}-wal`)].filter(file => file !== undefined)
+  }
+
+  check(): void {
+    for (const { file, isSame } of this.#files) {
+      if (isSame()) continue
+      const what = existsSync(file) ? 'replaced' : 'deleted'
       const advice = 'What is written now is not kept. Put the file back, and start Palimpsest again.'
       throw new PalimpsestError('STORE_FAILED', `${file} was ${what} while it was open. ${advice}`, { path: file })
     }
   }
+
+  close(): void {
+    for (const { close } of this.#files) close?.()
+  }
+}
+
+type OpenedFile = { file: string; isSame: () => boolean; close?: () => void }
+
+function byInode(file: string): OpenedFile | undefined {
+  const opened = statSync(file, { throwIfNoEntry: false })
+  if (!opened) return undefined
+  const isSame = () => {
+    const now = statSync(file, { throwIfNoEntry: false })
+    return now?.dev === opened.dev && now.ino === opened.ino
+  }
+  return { file, isSame }
+}
+
+/**
+ * For a log, which every commit writes. Linux records the exact time of the next write to a file whose times were asked
+ * for, and the sync then writes that, too: `stat` on the log would add a quarter to an append. The link of an open file
+ * gets another name when the file is deleted or replaced. A database must not be opened here: closing any handle to it
+ * releases the locks of SQLite.
+ */
+function byLink(file: string): OpenedFile | undefined {
+  if (process.platform !== 'linux' || !existsSync(file)) return byInode(file)
+  const handle = openSync(file, 'r')
+  const link = `/proc/self/fd/${handle}`
+  const opened = readlinkSync(link)
+  return { file, isSame: () => readlinkSync(link) === opened, close: () => closeSync(handle) }
 }
 
 /** Applies the migrations that a database has not had yet. */

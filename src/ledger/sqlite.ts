@@ -13,10 +13,10 @@ import {
   inTransaction,
   type Migrations,
   migrate,
+  OpenedFiles,
   openDatabase,
   type SqlValue,
   scrub,
-  watchFile,
 } from './database.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { redactSessions } from './redacting.ts'
@@ -110,8 +110,12 @@ export type SqliteOptions = {
   indexes?: boolean
 }
 
-/** The number of rows in one statement. */
-const FEW = 8
+/** The most rows in one statement. */
+const MOST_ROWS = 8
+/** The statement for each number of rows. */
+const INSERTS = Array.from({ length: MOST_ROWS + 1 }, (_, rows) => {
+  return `INSERT INTO events (id, type, at, hash, light, body) VALUES ${Array(rows).fill('(?, ?, ?, ?, ?, ?)').join(', ')}`
+})
 
 export class SqliteLedger implements LedgerStore {
   readonly #db: DatabaseSync
@@ -123,7 +127,7 @@ export class SqliteLedger implements LedgerStore {
   readonly #used = new Set<number>()
   readonly #index: SqliteIndex
   readonly #indexer: Indexer | undefined
-  readonly #checkFile: () => void
+  readonly #files: OpenedFiles
   #closed = false
 
   /** Opens or creates the database at a path, or one in memory. */
@@ -140,7 +144,7 @@ export class SqliteLedger implements LedgerStore {
       if (options.checkpoints === false) this.#db.exec('PRAGMA wal_autocheckpoint = 0')
       migrate(this.#db, path, MIGRATIONS)
     })
-    this.#checkFile = watchFile(path)
+    this.#files = new OpenedFiles(path)
     this.#index = new SqliteIndex(this.#db, {
       sync: options.sync === 'normal' ? 'NORMAL' : 'FULL',
       lineageOf: key => this.#lineage(this.#nameOf(key)),
@@ -161,7 +165,7 @@ export class SqliteLedger implements LedgerStore {
            ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
         [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.at, init.meta],
       )
-      this.#checkFile()
+      this.#files.check()
       return this.#find(id)!
     })
   }
@@ -181,7 +185,7 @@ export class SqliteLedger implements LedgerStore {
 
   async setMeta(id: string, meta: string): Promise<void> {
     guard(() => this.#run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
-    this.#checkFile()
+    this.#files.check()
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
@@ -191,13 +195,13 @@ export class SqliteLedger implements LedgerStore {
     try {
       guard(() =>
         // A single statement is a transaction already.
-        rows.length <= FEW && rows.every(({ contents }) => !contents)
+        rows.length <= MOST_ROWS && rows.every(({ contents }) => !contents)
           ? this.#insert(key, rows)
           : inTransaction(this.#db, () => {
               for (const row of rows) this.#insertWhole(key, row)
             }),
       )
-      this.#checkFile()
+      this.#files.check()
       this.#used.add(key)
       this.#indexer?.appended(id)
       return true
@@ -270,7 +274,7 @@ export class SqliteLedger implements LedgerStore {
     const { buried, heirs } = guard(() =>
       inTransaction(this.#db, () => runNow(removeSessions(this.#family, ids, removal))),
     )
-    this.#checkFile()
+    this.#files.check()
     this.#noticeRemovals()
     // Index at once, since no other process knows that these forks have events which are not in the index.
     for (const key of heirs) while (this.#index.step(key));
@@ -282,7 +286,7 @@ export class SqliteLedger implements LedgerStore {
     const { redacted, keys } = guard(() =>
       inTransaction(this.#db, () => runNow(redactSessions(this.#family, ids, { what, removal }))),
     )
-    this.#checkFile()
+    this.#files.check()
     for (const key of keys) while (this.#index.step(key));
     guard(() => this.#noteUse(keys))
     return redacted
@@ -324,6 +328,7 @@ export class SqliteLedger implements LedgerStore {
     await this.#indexer?.close()
     this.#noteUseIfPossible()
     this.#db.close()
+    this.#files.close()
   }
 
   #find(id: string): SessionRow | undefined {
@@ -390,11 +395,8 @@ export class SqliteLedger implements LedgerStore {
   }
 
   #insert(key: number, rows: readonly NewRow[]): void {
-    const places = rows.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')
-    this.#run(
-      `INSERT INTO events (id, type, at, hash, light, body) VALUES ${places}`,
-      rows.flatMap(({ seq, type, at, hash, light, body }) => [idOf(key, seq), type, at, hash, light, body]),
-    )
+    const values = rows.flatMap(({ seq, type, at, hash, light, body }) => [idOf(key, seq), type, at, hash, light, body])
+    this.#run(INSERTS[rows.length]!, values)
   }
 
   #readRange(
