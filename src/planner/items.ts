@@ -169,10 +169,10 @@ export class Items {
   }
 
   formsOf(item: Item, { count }: Fold): readonly Form[] {
-    return (item.forms ??= formsOf(item.unit, item.partClass, count, {
-      ...this.#options,
-      recallWith: this.#recallWith,
-    }))
+    if (item.forms) return item.forms
+    item.forms = formsOf(item.unit, item.partClass, count, { ...this.#options, recallWith: this.#recallWith })
+    if (!this.#hasShorter(item, item.forms)) this.#close(item)
+    return item.forms
   }
 
   #toItem(unit: Unit, fold: Fold): Item {
@@ -274,15 +274,22 @@ export class Items {
     if (this.#open[at] === item) this.#open.splice(at, 1)
   }
 
-  /** Whether every plan must consider an item: it is reasoning, or it has a shorter form. */
+  /** Whether every plan must consider an item: it is reasoning, or it may have a shorter form. */
   #isOpen(item: Item, fold: Fold): boolean {
     const { unit, tokens, whole, frozen, mark } = item
     const { minSave, minInput } = this.#options
     if (unit.original.type === 'reasoning') return tokens > 0 && !mark
     if (frozen || tokens <= minSave || (unit.original.type === 'tool-call' && whole <= minInput)) return false
     // Every result can become a stub, so its forms are not built until one of them may pay.
-    if (unit.original.type === 'tool-result') return item.partClass !== undefined && isStronger('stub', mark)
-    return this.formsOf(item, fold).some(form => isStronger(form.mark, mark))
+    if (unit.original.type === 'tool-result' && !item.forms)
+      return item.partClass !== undefined && isStronger('stub', mark)
+    return this.#hasShorter(item, this.formsOf(item, fold))
+  }
+
+  /** Whether a form saves enough. An item without such a form is closed, since its forms never change. */
+  #hasShorter({ mark, tokens }: Item, forms: readonly Form[]): boolean {
+    const { minSave } = this.#options
+    return forms.some(form => isStronger(form.mark, mark) && (form.tokens === 0 || tokens - form.tokens >= minSave))
   }
 }
 
