@@ -89,7 +89,6 @@ function startWarning(budget: number, from: number) {
     const isAsked = inserted > (fold.entries.at(-1)?.seq ?? -1)
     const isBusy = isAsked || proposals.some(({ target }) => !isInEntry(target))
     if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
-    warned = true
     const percentage = Math.round((100 * tokens) / limit)
     const why = `${tokens} of ${limit} tokens: old steps are summarised soon`
     return insertion(context, warningText(percentage, context.saveWith), { policy: WARN, why, mark: 'warning' })
