@@ -26,7 +26,7 @@ export function checkMessage(message: Message): void {
 /** The number of messages at the front that are the same objects. */
 export function commonLength(a: readonly Message[], b: readonly Message[]): number {
   let i = 0
-  while (i < a.length && i < b.length && a[i] === b[i]) i++
+  while (i < a.length && a[i] === b[i]) i++
   return i
 }
 

@@ -123,6 +123,7 @@ describe('the calls of a session', () => {
 
 test('how much two lists have in common is counted in the very same objects from the front', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((text): Message => ({ role: 'user', parts: [{ type: 'text', text }] }))
+  assert.equal(commonLength([a!, b!], [a!, b!]), 2)
   assert.equal(commonLength([a!, b!], [a!, b!, c!]), 2)
   assert.equal(commonLength([a!, b!, c!], [a!, b!]), 2)
   assert.equal(commonLength([a!, b!, c!], [a!, c!, b!]), 1)
