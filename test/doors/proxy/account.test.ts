@@ -18,7 +18,7 @@ function touch(account: ProxyAccount, session: Session, before = session.fold.en
   account.touch(session.id, { find: () => pal.find(session.id), open: async () => session, before })
 }
 
-async function inputs(account: ProxyAccount): Promise<Record<string, [calls: number, input: number]>> {
+async function inputs(account: ProxyAccount): Promise<Record<string, readonly number[]>> {
   const sums = [...(await account.byModel())].map(([model, { calls, input }]) => [model, [calls, input]] as const)
   return Object.fromEntries(sums)
 }

@@ -112,7 +112,7 @@ describe('one more mark', () => {
   /** The messages that carry a mark, after a change at a place. */
   const marked = (body: Json, before: Json[]) =>
     (withFreeMark(body, before)['messages'] as Json[]).flatMap(({ content }, i) =>
-      content[0].cache_control ? [i] : [],
+      Array.isArray(content) && content.some(block => block.cache_control) ? [i] : [],
     )
   const changedAt = (at: number, list: Json[]) => list.with(at, said(-1))
   const last = (list: Json[]) => list.with(-1, said(list.length - 1, mark))
@@ -123,6 +123,17 @@ describe('one more mark', () => {
     assert.deepEqual(marked({ messages: list }, changedAt(10, list)), [29], 'with 20 behind')
     assert.deepEqual(marked({ messages: list }, list.slice(0, 9)), [29], 'what is only longer has no change')
     assert.deepEqual(marked({ messages: list }, changedAt(0, list)), [29], 'nothing is in front')
+  })
+
+  test('goes by blocks, of which a message may have several, and a plain text is one', () => {
+    const block = (text: string, more: object = {}) => ({ type: 'text', text, ...more })
+    const threes = Array.from({ length: 9 }, (_, i) => ({
+      role: 'user',
+      content: ['a', 'b', `${i}`].map(t => block(t)),
+    }))
+    const list: Json[] = [...threes, { role: 'user', content: 'plain' }, said(10, mark)]
+    assert.deepEqual(marked({ messages: list }, changedAt(2, list)), [1, 10], '21 blocks and two')
+    assert.deepEqual(marked({ messages: list }, changedAt(3, list)), [10], '18 blocks and two')
   })
 
   test('is not set for a client that marks nothing, nor beyond four', () => {
